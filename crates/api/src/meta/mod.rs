@@ -1,0 +1,11 @@
+//! The types of `meta/v1` that the objects are made of.
+
+mod managed_fields;
+mod object_meta;
+mod owner_reference;
+mod time;
+
+pub use managed_fields::{FieldSet, ManagedFieldsEntry};
+pub use object_meta::ObjectMeta;
+pub use owner_reference::OwnerReference;
+pub use time::{InvalidTime, Time};

@@ -1,0 +1,21 @@
+//! `OwnerReference`: the object that another one depends on.
+
+use crate::schema::{TypeName, declare_type};
+
+declare_type! {
+    /// Names an object that this one depends on.
+    pub struct OwnerReference(TypeName::Fixed("OwnerReference"), Meta) {
+        /// The group and version of the owner.
+        api_version "apiVersion": String [required always_written],
+        /// The kind of the owner.
+        kind "kind": String [required always_written],
+        /// The name of the owner.
+        name "name": String [required always_written],
+        /// The identity of the owner.
+        uid "uid": String [required always_written],
+        /// Whether the owner is the one that manages this object. At most one owner is.
+        controller "controller": Option<bool> [],
+        /// Whether the owner, when deleted in the foreground, waits until this object is gone.
+        block_owner_deletion "blockOwnerDeletion": Option<bool> [],
+    }
+}

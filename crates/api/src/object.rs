@@ -1,0 +1,178 @@
+//! `Object`: metadata, specification and status, of either kind and in any version.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{self, DeserializeOwned};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::meta::ObjectMeta;
+use crate::schema::{Described, Field, Package, Shape, TypeName, TypeSchema, null_is_absent};
+use crate::v1::Status;
+use crate::{Kind, Version};
+
+/// An object of the group: of the kind that its specification `S` belongs to, as version `V` writes it.
+///
+/// Each version has its own aliases, for example [`v1::FlowSchema`](crate::v1::FlowSchema). The members
+/// `apiVersion` and `kind` follow from the type: they are written, and checked when read, but not kept.
+///
+/// ```
+/// use evenkeel_api::v1::FlowSchema;
+///
+/// let mut schema = FlowSchema::default();
+/// schema.metadata.name = "batch".into();
+/// schema.spec.priority_level_configuration.name = "workload-low".into();
+/// let text = serde_json::to_string(&schema)?;
+/// assert!(text.starts_with(r#"{"kind":"FlowSchema","apiVersion":"flowcontrol.apiserver.k8s.io/v1","metadata":"#));
+/// assert_eq!(serde_json::from_str::<FlowSchema>(&text)?, schema);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Object<V, S> {
+    /// What the object says of itself.
+    pub metadata: ObjectMeta,
+    /// What the object asks for.
+    pub spec: S,
+    /// What the server has found out about the object.
+    pub status: Status,
+    version: PhantomData<V>,
+}
+
+/// The mark of a version, for the type parameter of [`Object`].
+pub trait InVersion: 'static {
+    /// The version.
+    const VERSION: Version;
+}
+
+/// The specification of one of the two kinds, in one or more versions.
+pub trait Spec:
+    Described + fmt::Debug + Clone + PartialEq + Eq + Default + Serialize + DeserializeOwned + Send + Sync + 'static
+{
+    /// The kind that the specification belongs to.
+    const KIND: Kind;
+}
+
+// === impl Object ===
+
+impl<V: InVersion, S: Spec> Object<V, S> {
+    /// The version that the object is written in.
+    pub const VERSION: Version = V::VERSION;
+
+    /// The kind of the object.
+    pub const KIND: Kind = S::KIND;
+
+    /// What the schema table holds on this type.
+    pub const SCHEMA: TypeSchema = TypeSchema {
+        name: TypeName::Fixed(S::KIND.name()),
+        package: Package::Flowcontrol,
+        doc: match S::KIND {
+            Kind::FlowSchema => "Says which requests belong together, and to which priority level they go.",
+            Kind::PriorityLevelConfiguration => {
+                "Says how many seats a priority level has, and what happens when they are taken."
+            }
+        },
+        fields: &[
+            Field::new("kind", Shape::String, "The kind of the object."),
+            Field::new("apiVersion", Shape::String, "The group and version that the object is written in."),
+            Field::new("metadata", ObjectMeta::SHAPE, "What the object says of itself."),
+            Field::new("spec", S::SHAPE, "What the object asks for.").required(),
+            Field::new("status", Status::SHAPE, "What the server has found out about the object."),
+        ],
+        union: None,
+    };
+
+    /// An object of that metadata and specification, with an empty status.
+    pub fn new(metadata: ObjectMeta, spec: S) -> Self {
+        Self { metadata, spec, status: Status::default(), version: PhantomData }
+    }
+
+    /// The object's name.
+    pub fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    /// The same object written in another version, given how its specification is written there.
+    pub(crate) fn rewrite<W: InVersion, T: Spec>(self, rewrite_spec: impl FnOnce(S) -> T) -> Object<W, T> {
+        Object { metadata: self.metadata, spec: rewrite_spec(self.spec), status: self.status, version: PhantomData }
+    }
+}
+
+impl<V: InVersion, S: Spec> Default for Object<V, S> {
+    fn default() -> Self {
+        Self::new(ObjectMeta::default(), S::default())
+    }
+}
+
+impl<V: InVersion, S: Spec> fmt::Debug for Object<V, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(S::KIND.name())
+            .field("version", &V::VERSION)
+            .field("metadata", &self.metadata)
+            .field("spec", &self.spec)
+            .field("status", &self.status)
+            .finish()
+    }
+}
+
+impl<V: InVersion, S: Spec> Serialize for Object<V, S> {
+    fn serialize<W: Serializer>(&self, serializer: W) -> Result<W::Ok, W::Error> {
+        let mut map = serializer.serialize_map(Some(5))?;
+        map.serialize_entry("kind", S::KIND.name())?;
+        map.serialize_entry("apiVersion", V::VERSION.api_version())?;
+        map.serialize_entry("metadata", &self.metadata)?;
+        map.serialize_entry("spec", &self.spec)?;
+        map.serialize_entry("status", &self.status)?;
+        map.end()
+    }
+}
+
+impl<'de, V: InVersion, S: Spec> Deserialize<'de> for Object<V, S> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase", default, bound = "S: Spec")]
+        struct Parts<S: Spec> {
+            #[serde(deserialize_with = "null_is_absent")]
+            kind: String,
+            #[serde(deserialize_with = "null_is_absent")]
+            api_version: String,
+            #[serde(deserialize_with = "null_is_absent")]
+            metadata: ObjectMeta,
+            #[serde(deserialize_with = "null_is_absent")]
+            spec: S,
+            #[serde(deserialize_with = "null_is_absent")]
+            status: Status,
+        }
+
+        impl<S: Spec> Default for Parts<S> {
+            fn default() -> Self {
+                Self {
+                    kind: String::new(),
+                    api_version: String::new(),
+                    metadata: ObjectMeta::default(),
+                    spec: S::default(),
+                    status: Status::default(),
+                }
+            }
+        }
+
+        let parts = Parts::<S>::deserialize(deserializer)?;
+        // Both may be absent: whoever reads the object then knows what it is (API-14).
+        for (field, found, expected) in
+            [("kind", &parts.kind, S::KIND.name()), ("apiVersion", &parts.api_version, V::VERSION.api_version())]
+        {
+            if !found.is_empty() && found != expected {
+                return Err(de::Error::custom(format!("{field} is {found:?}, expected {expected:?}")));
+            }
+        }
+        Ok(Self { status: parts.status, ..Self::new(parts.metadata, parts.spec) })
+    }
+}
+
+impl<V: InVersion, S: Spec> Described for Object<V, S> {
+    const SHAPE: Shape = Shape::Object(&Self::SCHEMA);
+
+    fn is_absent(&self) -> bool {
+        false
+    }
+}

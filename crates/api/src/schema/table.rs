@@ -1,0 +1,266 @@
+//! The schema table: what is known of every type and every field, as data.
+//!
+//! The table is written down by [`declare_type!`](super::declare), in the same place as the Rust type it
+//! describes. Decoding, encoding, strategic merge, server-side apply, OpenAPI and the reference all read it.
+
+use std::borrow::Cow;
+
+use crate::{Kind, Version};
+
+/// What is known of one object type.
+#[derive(Debug, Clone, Copy)]
+pub struct TypeSchema {
+    /// The type's name, without package and version.
+    pub name: TypeName,
+    /// Which package the type belongs to.
+    pub package: Package,
+    /// What the type is for.
+    pub doc: &'static str,
+    /// The fields, in the order in which they are written.
+    pub fields: &'static [Field],
+    /// The members of which at most one is set, if the type is a union.
+    pub union: Option<Union>,
+}
+
+/// The name of a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TypeName {
+    /// The same whatever object the type is found in.
+    Fixed(&'static str),
+    /// The kind of the object followed by this: `FlowSchemaStatus`.
+    OfKind(&'static str),
+}
+
+/// The package of a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Package {
+    /// The API group; such a type exists once for each version.
+    Flowcontrol,
+    /// `meta/v1`, which all groups share.
+    Meta,
+}
+
+/// What is known of one field.
+#[derive(Debug, Clone, Copy)]
+pub struct Field {
+    /// The name on the wire.
+    pub name: &'static str,
+    /// The type of the value.
+    pub shape: Shape,
+    /// What the field is for.
+    pub doc: &'static str,
+    /// Whether the schema lists the field as required.
+    pub required: bool,
+    /// Whether the field is written even when it is empty (API-9).
+    pub always_written: bool,
+    /// The value that is filled in when the field is absent.
+    pub default: Option<i32>,
+    /// How server-side apply treats a list.
+    pub list_type: ListType,
+    /// How strategic merge patch treats a list.
+    pub patch: PatchRule,
+}
+
+/// The type of a value.
+#[derive(Debug, Clone, Copy)]
+pub enum Shape {
+    /// `true` or `false`.
+    Boolean,
+    /// A whole number of 32 bits.
+    Int32,
+    /// A whole number of 64 bits.
+    Int64,
+    /// A text.
+    String,
+    /// A text of which only a few values make sense; others are kept for validation to name.
+    Choice(&'static Choice),
+    /// A point in time.
+    Time,
+    /// A map from texts to texts.
+    StringMap,
+    /// A list.
+    List(&'static Shape),
+    /// An object with known fields.
+    Object(&'static TypeSchema),
+    /// The set of fields in a `managedFields` entry, a tree of its own form (API-135).
+    FieldSet,
+}
+
+/// A text type of few values.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice {
+    /// The type's name, without package and version.
+    pub name: &'static str,
+    /// What the type is for.
+    pub doc: &'static str,
+    /// The values, each with what it means.
+    pub values: &'static [(&'static str, &'static str)],
+}
+
+/// How server-side apply treats a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListType {
+    /// Not a list, or a list with nothing said about it.
+    Unspecified,
+    /// One value: owned and replaced as a whole.
+    Atomic,
+    /// A set of texts, each owned on its own.
+    Set,
+    /// Objects told apart by the member named here, each owned on its own.
+    Map(&'static str),
+}
+
+/// How strategic merge patch treats a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatchRule {
+    /// The patch's list takes the place of the old one.
+    Replace,
+    /// The two lists are merged.
+    Merge,
+    /// Merged in v1 and v1beta3, replaced in the versions before.
+    MergeSinceV1beta3,
+}
+
+/// A union: `discriminator` says which of the `members` is meant.
+#[derive(Debug, Clone, Copy)]
+pub struct Union {
+    /// The field that names the member.
+    pub discriminator: &'static str,
+    /// The fields of which one is meant, each with the name that OpenAPI gives it.
+    pub members: &'static [(&'static str, &'static str)],
+}
+
+/// A Rust type that stands in the schema table.
+pub trait Described {
+    /// What the table says of the type.
+    const SHAPE: Shape;
+
+    /// Whether the value is what the wire calls absent or empty (API-10).
+    fn is_absent(&self) -> bool;
+}
+
+// === impl TypeSchema ===
+
+impl TypeSchema {
+    /// The field of that name on the wire.
+    pub fn field(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The type's name inside an object of `kind`.
+    pub fn name(&self, kind: Kind) -> Cow<'static, str> {
+        match self.name {
+            TypeName::Fixed(name) => Cow::Borrowed(name),
+            TypeName::OfKind(suffix) => Cow::Owned(format!("{kind}{suffix}")),
+        }
+    }
+}
+
+// === impl Field ===
+
+impl Field {
+    /// An optional field with no default that is left out when it is empty.
+    pub const fn new(name: &'static str, shape: Shape, doc: &'static str) -> Self {
+        Self {
+            name,
+            shape,
+            doc,
+            required: false,
+            always_written: false,
+            default: None,
+            list_type: ListType::Unspecified,
+            patch: PatchRule::Replace,
+        }
+    }
+
+    /// The same, listed as required.
+    #[must_use]
+    pub const fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    /// The same, written even when it is empty.
+    #[must_use]
+    pub const fn always_written(mut self) -> Self {
+        self.always_written = true;
+        self
+    }
+
+    /// The same, with a default.
+    #[must_use]
+    pub const fn default(mut self, value: i32) -> Self {
+        self.default = Some(value);
+        self
+    }
+
+    /// The same, with what server-side apply does with the list.
+    #[must_use]
+    pub const fn list(mut self, list_type: ListType) -> Self {
+        self.list_type = list_type;
+        self
+    }
+
+    /// The same, with what strategic merge patch does with the list.
+    #[must_use]
+    pub const fn patch(mut self, rule: PatchRule) -> Self {
+        self.patch = rule;
+        self
+    }
+
+    /// Whether strategic merge patch merges this list in `version`.
+    pub fn is_merged(&self, version: Version) -> bool {
+        match self.patch {
+            PatchRule::Replace => false,
+            PatchRule::Merge => true,
+            PatchRule::MergeSinceV1beta3 => matches!(version, Version::V1 | Version::V1beta3),
+        }
+    }
+
+    /// The member by which strategic merge patch tells the objects of a merged list apart.
+    pub fn merge_key(&self) -> Option<&'static str> {
+        match self.list_type {
+            ListType::Map(key) => Some(key),
+            _ => None,
+        }
+    }
+}
+
+// === impl Described ===
+
+macro_rules! describe_plain {
+    ($($type:ty => $shape:expr, $absent:expr;)+) => {$(
+        impl Described for $type {
+            const SHAPE: Shape = $shape;
+
+            fn is_absent(&self) -> bool {
+                let absent: fn(&$type) -> bool = $absent;
+                absent(self)
+            }
+        }
+    )+};
+}
+
+describe_plain! {
+    bool => Shape::Boolean, |value| !value;
+    i32 => Shape::Int32, |value| *value == 0;
+    i64 => Shape::Int64, |value| *value == 0;
+    String => Shape::String, String::is_empty;
+    std::collections::BTreeMap<String, String> => Shape::StringMap, std::collections::BTreeMap::is_empty;
+}
+
+impl<T: Described> Described for Option<T> {
+    const SHAPE: Shape = T::SHAPE;
+
+    fn is_absent(&self) -> bool {
+        self.is_none()
+    }
+}
+
+impl<T: Described + 'static> Described for Vec<T> {
+    const SHAPE: Shape = Shape::List(&T::SHAPE);
+
+    fn is_absent(&self) -> bool {
+        self.is_empty()
+    }
+}

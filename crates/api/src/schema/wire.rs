@@ -1,0 +1,31 @@
+//! How the values of a declared type are written and read, by what the table says of each field.
+
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{Described, Field, Shape};
+
+/// Writes one member of an object, or leaves it out (API-9, API-10).
+pub(crate) fn write_field<M: SerializeMap, T: Described + Serialize>(
+    map: &mut M,
+    field: Option<&Field>,
+    value: &T,
+) -> Result<(), M::Error> {
+    let Some(field) = field else { return Ok(()) };
+    if value.is_absent() {
+        if !field.always_written {
+            return Ok(());
+        }
+        if matches!(field.shape, Shape::List(_)) {
+            return map.serialize_entry(field.name, &());
+        }
+    }
+    map.serialize_entry(field.name, value)
+}
+
+/// Reads one member of an object, a `null` being the same as nothing (API-16).
+pub(crate) fn null_is_absent<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
+}

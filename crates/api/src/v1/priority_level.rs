@@ -1,0 +1,133 @@
+//! `PriorityLevelConfigurationSpec` and its parts, and the macro that makes the variants of the older versions.
+
+use crate::schema::{TypeName, Union, declare_choice, declare_type};
+
+/// The shares of a limited level that names none (API-25).
+pub const CONCURRENCY_SHARES_DEFAULT: i32 = 30;
+/// The shares of an exempt level that names none (API-26).
+pub const EXEMPT_CONCURRENCY_SHARES_DEFAULT: i32 = 0;
+/// The lendable part of a level that names none, in percent (API-24, API-26).
+pub const LENDABLE_PERCENT_DEFAULT: i32 = 0;
+/// The queues of a level that names no number (API-23).
+pub const QUEUES_DEFAULT: i32 = 64;
+/// The hand size of a level that names none (API-23).
+pub const HAND_SIZE_DEFAULT: i32 = 8;
+/// The queue length of a level that names none (API-23).
+pub const QUEUE_LENGTH_LIMIT_DEFAULT: i32 = 50;
+/// The most queues that a level may have (API-48).
+pub const QUEUES_MAX: i32 = 10_000_000;
+
+/// Declares `PriorityLevelConfigurationSpec` and `LimitedPriorityLevelConfiguration` of one version.
+///
+/// The versions differ in one member, the shares (API-7): it comes as the argument, the rest is said here once.
+macro_rules! declare_priority_level {
+    ($(#[doc = $doc:literal])+ $shares:ident $wire:literal: $Shares:ty [$($attribute:tt)*]) => {
+        declare_type! {
+            /// Says how many seats a priority level has and what happens to requests when they are all taken.
+            pub struct PriorityLevelConfigurationSpec(
+                TypeName::Fixed("PriorityLevelConfigurationSpec"), Flowcontrol, Union {
+                    discriminator: "type",
+                    members: &[("exempt", "Exempt"), ("limited", "Limited")],
+                }
+            ) {
+                /// Whether the level limits its requests: `Limited`, or `Exempt` for the one level named `exempt`.
+                enablement "type": PriorityLevelEnablement [required always_written],
+                /// The limits, if `type` is `Limited`.
+                limited "limited": Option<LimitedPriorityLevelConfiguration> [],
+                /// The seats that an exempt level lends, if `type` is `Exempt`.
+                exempt "exempt": Option<ExemptPriorityLevelConfiguration> [],
+            }
+        }
+
+        declare_type! {
+            /// The limits of a level: its share of the server's seats, what it lends and borrows, and what happens to
+            /// requests that find no seat.
+            pub struct LimitedPriorityLevelConfiguration(
+                TypeName::Fixed("LimitedPriorityLevelConfiguration"), Flowcontrol
+            ) {
+                $(#[doc = $doc])+
+                $shares $wire: $Shares [$($attribute)*],
+                /// What happens to a request that finds no seat.
+                limit_response "limitResponse": LimitResponse [required],
+                /// How much of the level's own seats others may borrow while they are idle, in percent from 0 to 100.
+                lendable_percent "lendablePercent": Option<i32> [default(LENDABLE_PERCENT_DEFAULT)],
+                /// How many seats the level may borrow from others, in percent of its own. Without it, as many as there
+                /// are.
+                borrowing_limit_percent "borrowingLimitPercent": Option<i32> [],
+            }
+        }
+
+        impl crate::Spec for PriorityLevelConfigurationSpec {
+            const KIND: crate::Kind = crate::Kind::PriorityLevelConfiguration;
+        }
+    };
+}
+
+declare_priority_level! {
+    /// The level's share of the server's seats: its seats are to the server's as its shares are to those of all
+    /// levels. With 0, the level has no seats of its own.
+    nominal_concurrency_shares "nominalConcurrencyShares": Option<i32> [default(CONCURRENCY_SHARES_DEFAULT)]
+}
+
+declare_choice! {
+    /// Whether a level limits its requests.
+    pub enum PriorityLevelEnablement {
+        /// Every request runs at once.
+        Exempt,
+        /// Requests run within the level's seats.
+        Limited,
+    }
+}
+
+declare_type! {
+    /// The seats that stand for an exempt level. Its requests never wait for them, but what they leave idle can be
+    /// lent to others.
+    pub struct ExemptPriorityLevelConfiguration(TypeName::Fixed("ExemptPriorityLevelConfiguration"), Flowcontrol) {
+        /// The level's share of the server's seats: its seats are to the server's as its shares are to those of all
+        /// levels.
+        nominal_concurrency_shares "nominalConcurrencyShares": Option<i32>
+            [default(EXEMPT_CONCURRENCY_SHARES_DEFAULT)],
+        /// How much of the level's own seats others may borrow while they are idle, in percent from 0 to 100.
+        lendable_percent "lendablePercent": Option<i32> [default(LENDABLE_PERCENT_DEFAULT)],
+    }
+}
+
+declare_type! {
+    /// What happens to a request that finds no seat.
+    pub struct LimitResponse(TypeName::Fixed("LimitResponse"), Flowcontrol, Union {
+        discriminator: "type",
+        members: &[("queuing", "Queuing")],
+    }) {
+        /// Whether such a request waits in a queue (`Queue`) or is turned away at once (`Reject`).
+        response "type": LimitResponseType [required always_written],
+        /// The queues, if `type` is `Queue`.
+        queuing "queuing": Option<QueuingConfiguration> [],
+    }
+}
+
+declare_choice! {
+    /// What happens to a request that finds no seat.
+    pub enum LimitResponseType {
+        /// It waits in a queue.
+        Queue,
+        /// It is turned away at once.
+        Reject,
+    }
+}
+
+declare_type! {
+    /// The queues in which the requests of a level wait.
+    pub struct QueuingConfiguration(TypeName::Fixed("QueuingConfiguration"), Flowcontrol) {
+        /// How many queues there are. More queues make it less likely that two flows meet in one. With 1, all flows
+        /// share it.
+        queues "queues": i32 [always_written default(QUEUES_DEFAULT)],
+        /// How many queues are dealt to each flow, of which a request takes the one with the least work in it. A
+        /// larger hand keeps a busy flow from blocking all queues of a quiet one, a smaller hand keeps it from
+        /// reaching them. At most `queues`.
+        hand_size "handSize": i32 [always_written default(HAND_SIZE_DEFAULT)],
+        /// How many requests may wait in one queue; a further one is turned away.
+        queue_length_limit "queueLengthLimit": i32 [always_written default(QUEUE_LENGTH_LIMIT_DEFAULT)],
+    }
+}
+
+pub(crate) use declare_priority_level;

@@ -1,0 +1,36 @@
+//! The status of both kinds: a list of conditions.
+
+use crate::meta::Time;
+use crate::schema::{ListType, PatchRule, TypeName, declare_type};
+
+declare_type! {
+    /// What the server has found out about an object.
+    pub struct Status(TypeName::OfKind("Status"), Flowcontrol) {
+        /// The conditions that hold or do not hold, at most one of each type.
+        conditions "conditions": Vec<Condition>
+            [list(ListType::Map("type")) patch(PatchRule::MergeSinceV1beta3)],
+    }
+}
+
+declare_type! {
+    /// One thing that holds, does not hold, or is not known to hold.
+    pub struct Condition(TypeName::OfKind("Condition"), Flowcontrol) {
+        /// What the condition is about, for example `Dangling`.
+        condition "type": String [required],
+        /// Whether it holds: `True`, `False` or `Unknown`.
+        status "status": String [],
+        /// When `status` last changed.
+        last_transition_time "lastTransitionTime": Option<Time> [always_written],
+        /// Why, in one word for programs.
+        reason "reason": String [],
+        /// Why, in a sentence for people.
+        message "message": String [],
+    }
+}
+
+impl Status {
+    /// The condition of that type.
+    pub fn condition(&self, condition: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|candidate| candidate.condition == condition)
+    }
+}

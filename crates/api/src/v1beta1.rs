@@ -1,0 +1,20 @@
+//! Version `v1beta1`: the same as `v1beta2` but for its name.
+
+use crate::v1::FlowSchemaSpec;
+use crate::{InVersion, Object, Version};
+
+pub use crate::v1beta2::{LimitedPriorityLevelConfiguration, PriorityLevelConfigurationSpec};
+
+/// The mark of an object of version `v1beta1`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct V1beta1;
+
+impl InVersion for V1beta1 {
+    const VERSION: Version = Version::V1beta1;
+}
+
+/// A flow schema as this version writes it.
+pub type FlowSchema = Object<V1beta1, FlowSchemaSpec>;
+
+/// A priority level as this version writes it.
+pub type PriorityLevelConfiguration = Object<V1beta1, PriorityLevelConfigurationSpec>;

@@ -1,0 +1,28 @@
+//! Version `v1beta2`: like `v1`, except that the shares are called `assuredConcurrencyShares` and cannot be zero.
+
+use crate::schema::{TypeName, Union, declare_type};
+use crate::v1::{
+    CONCURRENCY_SHARES_DEFAULT, ExemptPriorityLevelConfiguration, FlowSchemaSpec, LENDABLE_PERCENT_DEFAULT,
+    LimitResponse, PriorityLevelEnablement, declare_priority_level,
+};
+use crate::{InVersion, Object, Version};
+
+/// The mark of an object of version `v1beta2`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct V1beta2;
+
+impl InVersion for V1beta2 {
+    const VERSION: Version = Version::V1beta2;
+}
+
+/// A flow schema as this version writes it.
+pub type FlowSchema = Object<V1beta2, FlowSchemaSpec>;
+
+/// A priority level as this version writes it.
+pub type PriorityLevelConfiguration = Object<V1beta2, PriorityLevelConfigurationSpec>;
+
+declare_priority_level! {
+    /// The level's share of the server's seats: its seats are to the server's as its shares are to those of all
+    /// levels. 0 stands for the default.
+    assured_concurrency_shares "assuredConcurrencyShares": i32 [always_written default(CONCURRENCY_SHARES_DEFAULT)]
+}

@@ -1,0 +1,150 @@
+//! Recorded conversations with a kube-apiserver: their form, and how to read them.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::conformance;
+
+/// One recorded conversation.
+#[derive(Debug, Deserialize)]
+pub struct Transcript {
+    /// The name, which is the file's.
+    pub name: String,
+    /// The rules of the specification that it shows at work.
+    pub rules: Vec<String>,
+    /// What was said, in order.
+    pub steps: Vec<Step>,
+}
+
+/// One exchange. Steps that only wait or read from a watch have no request.
+#[derive(Debug, Deserialize)]
+pub struct Step {
+    /// What was asked.
+    pub request: Option<Request>,
+    /// What was answered.
+    pub response: Option<Response>,
+}
+
+/// A recorded request.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Request {
+    /// The HTTP method.
+    pub method: String,
+    /// The path, without the query.
+    pub path: String,
+    /// The query: an object, or a list of pairs.
+    #[serde(default)]
+    pub query: Value,
+    /// Header fields; `null` takes a default one away.
+    #[serde(default)]
+    pub headers: BTreeMap<String, Option<String>>,
+    body: Option<Value>,
+    raw_body: Option<String>,
+}
+
+/// A recorded answer.
+#[derive(Debug, Deserialize)]
+pub struct Response {
+    /// The HTTP status.
+    pub status: u16,
+    /// The header fields that count; `Warning` is a list.
+    #[serde(default)]
+    pub headers: Map<String, Value>,
+    /// The body, if it is JSON.
+    pub body: Option<Value>,
+    /// `subset` when the body may have further members.
+    #[serde(default)]
+    pub mode: String,
+}
+
+/// The body of a recorded request.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// A JSON value, its placeholders filled in.
+    Json(Value),
+    /// The text as it was sent.
+    Raw(String),
+}
+
+/// All conversations whose name starts with one of the prefixes, or `None` on a machine without them.
+///
+/// # Panics
+/// If a file cannot be read, or if no name starts with one of the prefixes: a test would pass without testing.
+pub fn transcripts(prefixes: &[&str]) -> Option<Vec<Transcript>> {
+    let folder = conformance()?.join("transcripts");
+    let mut files: Vec<_> = fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.expect("a folder entry").path())
+        .collect();
+    files.sort();
+    let mut found = Vec::new();
+    for prefix in prefixes {
+        let before = found.len();
+        for file in &files {
+            let name = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            if name.starts_with(prefix) {
+                let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+                let transcript: Transcript =
+                    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+                found.push(transcript);
+            }
+        }
+        assert!(found.len() > before, "no transcript in {} starts with {prefix:?}", folder.display());
+    }
+    Some(found)
+}
+
+// === impl Request ===
+
+impl Request {
+    /// The body, if there is one.
+    pub fn body(&self) -> Option<Body> {
+        match (&self.body, &self.raw_body) {
+            (Some(json), _) => Some(Body::Json(fill_in(json))),
+            (None, Some(text)) => Some(Body::Raw(text.clone())),
+            (None, None) => None,
+        }
+    }
+
+    /// The value of a query parameter.
+    pub fn query(&self, name: &str) -> Option<&str> {
+        match &self.query {
+            Value::Object(members) => members.get(name)?.as_str(),
+            Value::Array(pairs) => pairs.iter().find(|pair| pair[0] == name)?[1].as_str(),
+            _ => None,
+        }
+    }
+}
+
+/// Writes out `{{pad:a:100}}` and `{"$repeat": …}`; other placeholders stay as they are.
+fn fill_in(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(fill_in_pads(text)),
+        Value::Array(items) => items.iter().map(fill_in).collect(),
+        Value::Object(members) => match members.get("$repeat") {
+            Some(repeat) => {
+                let count = repeat["count"].as_u64().and_then(|count| usize::try_from(count).ok());
+                vec![fill_in(&repeat["item"]); count.expect("a count")].into()
+            }
+            None => members.iter().map(|(name, value)| (fill_in_pads(name), fill_in(value))).collect(),
+        },
+        plain => plain.clone(),
+    }
+}
+
+fn fill_in_pads(text: &str) -> String {
+    let mut written = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{{pad:") {
+        let (pad, after) = after.split_once("}}").expect("the end of a pad");
+        let (what, count) = pad.rsplit_once(':').expect("a pad of a text and a count");
+        written.push_str(before);
+        written.push_str(&what.repeat(count.parse().expect("a count")));
+        rest = after;
+    }
+    written + rest
+}

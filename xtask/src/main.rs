@@ -1,0 +1,142 @@
+//! The developer's commands, run by `cargo xtask <command>`: set-up, test, bench.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks to its user on the terminal")]
+
+mod bench;
+mod run;
+mod setup;
+mod test;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+The developer's commands of Evenkeel.
+
+Usage: cargo xtask <command>
+
+Commands:
+  setup            install what the tests need and this machine lacks
+  test [FILTER]    set-up, format, clippy, all tests, documentation tests, documentation
+  bench [FILTER]   run the benchmarks
+  help             show this text
+
+FILTER is a part of a test's or a benchmark's name; only those that contain it are run.
+With CI=true in the environment, cargo may not change Cargo.lock.
+
+Examples:
+  cargo xtask test             everything that must pass before a commit
+  cargo xtask test tidy        the same, but only tests with `tidy` in their name
+  cargo xtask bench classify   only benchmarks with `classify` in their name
+";
+
+/// What the user asked for.
+#[derive(Debug, PartialEq, Eq)]
+enum Command {
+    Setup,
+    Test { filter: Option<String> },
+    Bench { filter: Option<String> },
+    Help,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let command = match Command::parse(&arguments) {
+        Ok(command) => command,
+        Err(sentence) => {
+            eprintln!("{sentence}");
+            return ExitCode::from(2);
+        }
+    };
+    match command.execute() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+// === impl Command ===
+
+impl Command {
+    /// Reads the arguments; a fault is one sentence for the user.
+    fn parse(arguments: &[String]) -> Result<Self, String> {
+        let Some((name, rest)) = arguments.split_first() else {
+            return Ok(Self::Help);
+        };
+        if arguments.iter().any(|argument| matches!(argument.as_str(), "--help" | "-h")) {
+            return Ok(Self::Help);
+        }
+        let filters_max = match name.as_str() {
+            "test" | "bench" => 1,
+            "setup" | "help" => 0,
+            _ => {
+                return Err(format!("xtask has no command `{name}`; it has setup, test, bench and help."));
+            }
+        };
+        if let Some(option) = rest.iter().find(|argument| argument.starts_with('-')) {
+            return Err(format!("`xtask {name}` has no option `{option}`; see `cargo xtask help`."));
+        }
+        if let Some(excess) = rest.get(filters_max) {
+            return Err(format!("`xtask {name}` does not know what to do with `{excess}`; see `cargo xtask help`."));
+        }
+        let filter = rest.first().cloned();
+        Ok(match name.as_str() {
+            "setup" => Self::Setup,
+            "test" => Self::Test { filter },
+            "bench" => Self::Bench { filter },
+            _ => Self::Help,
+        })
+    }
+
+    fn execute(&self) -> anyhow::Result<()> {
+        match self {
+            Self::Setup => setup::setup(),
+            Self::Test { filter } => test::test(filter.as_deref()),
+            Self::Bench { filter } => bench::bench(filter.as_deref()),
+            Self::Help => {
+                print!("{HELP}");
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Command, String> {
+        let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        Command::parse(&arguments)
+    }
+
+    #[test]
+    fn commands_and_filters() {
+        let filter = Some("tidy".to_owned());
+        assert_eq!(parse("setup"), Ok(Command::Setup));
+        assert_eq!(parse("test"), Ok(Command::Test { filter: None }));
+        assert_eq!(parse("test tidy"), Ok(Command::Test { filter: filter.clone() }));
+        assert_eq!(parse("bench tidy"), Ok(Command::Bench { filter }));
+    }
+
+    #[test]
+    fn help_in_every_form() {
+        for line in ["", "help", "--help", "-h", "test --help"] {
+            assert_eq!(parse(line), Ok(Command::Help), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn faults_are_one_sentence() {
+        assert_eq!(parse("tidy"), Err("xtask has no command `tidy`; it has setup, test, bench and help.".to_owned()));
+        assert_eq!(
+            parse("test --nocapture"),
+            Err("`xtask test` has no option `--nocapture`; see `cargo xtask help`.".to_owned())
+        );
+        assert_eq!(
+            parse("setup now"),
+            Err("`xtask setup` does not know what to do with `now`; see `cargo xtask help`.".to_owned())
+        );
+    }
+}

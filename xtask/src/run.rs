@@ -1,0 +1,146 @@
+//! Runs a child process: shows its command line first, and turns a failure into an error that names it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// A command line that can be shown, pasted into a shell, and run at the repository's root.
+#[derive(Debug, Clone)]
+pub(crate) struct CommandLine {
+    program: &'static str,
+    arguments: Vec<String>,
+    environment: Vec<(&'static str, &'static str)>,
+}
+
+/// Whether cargo may change `Cargo.lock`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lockfile {
+    Fixed,
+    Free,
+}
+
+// === impl CommandLine ===
+
+impl CommandLine {
+    pub(crate) fn new(program: &'static str) -> Self {
+        Self { program, arguments: Vec::new(), environment: Vec::new() }
+    }
+
+    /// `cargo` with a subcommand of one or more words that accepts `--locked`.
+    pub(crate) fn cargo(subcommand: &[&str], lockfile: Lockfile) -> Self {
+        let cargo = Self::new("cargo").args(subcommand);
+        match lockfile {
+            Lockfile::Fixed => cargo.args(["--locked"]),
+            Lockfile::Free => cargo,
+        }
+    }
+
+    pub(crate) fn args<A: AsRef<str>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &'static str, value: &'static str) -> Self {
+        self.environment.push((name, value));
+        self
+    }
+
+    /// Shows the command line, runs it with our terminal as its own, and waits for it.
+    pub(crate) fn run(&self) -> Result<()> {
+        println!("$ {self}");
+        let status = self
+            .command()
+            .current_dir(root()?)
+            .status()
+            .with_context(|| format!("cannot start `{}`; is it installed?", self.program))?;
+        if !status.success() {
+            bail!("`{self}` failed ({status})");
+        }
+        Ok(())
+    }
+
+    /// Runs it unseen, and says whether it could be started and succeeded.
+    pub(crate) fn succeeds(&self) -> bool {
+        let status = self.command().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(self.program);
+        command.args(&self.arguments).envs(self.environment.iter().copied());
+        command
+    }
+}
+
+impl fmt::Display for CommandLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, value) in &self.environment {
+            write!(f, "{name}={} ", quoted(value))?;
+        }
+        f.write_str(self.program)?;
+        for argument in &self.arguments {
+            write!(f, " {}", quoted(argument))?;
+        }
+        Ok(())
+    }
+}
+
+// === impl Lockfile ===
+
+impl Lockfile {
+    /// A build machine must test what was committed; a developer may be adding a dependency just now.
+    pub(crate) fn from_environment() -> Self {
+        if std::env::var_os("CI").is_some_and(|value| value == "true") { Self::Fixed } else { Self::Free }
+    }
+}
+
+/// The repository's root. Asked for at run time, since a target directory may be shared by several checkouts.
+fn root() -> Result<PathBuf> {
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").context("xtask must be run by `cargo xtask`")?;
+    let mut root = PathBuf::from(own);
+    root.pop();
+    Ok(root)
+}
+
+/// The argument as a shell would have to read it.
+fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+@%".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        argument.to_owned()
+    } else {
+        format!("'{}'", argument.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shown_as_a_shell_reads_it() {
+        let line = CommandLine::cargo(&["doc"], Lockfile::Fixed).args(["it's", ""]).env("RUSTDOCFLAGS", "-D warnings");
+        assert_eq!(line.to_string(), r"RUSTDOCFLAGS='-D warnings' cargo doc --locked 'it'\''s' ''");
+    }
+
+    #[test]
+    fn failure_names_the_command() {
+        let error = CommandLine::new("false").args(["now"]).run().unwrap_err();
+        assert_eq!(error.to_string(), "`false now` failed (exit status: 1)");
+    }
+
+    #[test]
+    fn missing_program_is_named() {
+        let absent = CommandLine::new("evenkeel-no-such-program");
+        assert_eq!(absent.run().unwrap_err().to_string(), "cannot start `evenkeel-no-such-program`; is it installed?");
+        assert!(!absent.succeeds());
+    }
+
+    #[test]
+    fn environment_reaches_the_child() {
+        let line = CommandLine::new("sh").args(["-c", "test \"$KEEL\" = even"]);
+        assert!(!line.succeeds());
+        assert!(line.env("KEEL", "even").succeeds());
+    }
+}
