@@ -3,12 +3,13 @@
 //! The versions differ in one member only: how the shares of a limited level are called, and how a zero is told
 //! from an absent value there.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
 
+use crate::schema::Described;
 use crate::v1::{self, FlowSchemaSpec, V1};
 use crate::v1beta3::PRESERVE_ZERO_ANNOTATION;
-use crate::{InVersion, Object, Spec, v1beta2, v1beta3};
+use crate::{Defaulted, InVersion, Object, Spec, Version, v1beta1, v1beta2, v1beta3};
 
 /// An object as some version writes it, which can be turned into the hub's form and back.
 ///
@@ -22,7 +23,7 @@ use crate::{InVersion, Object, Spec, v1beta2, v1beta3};
 /// let hub: v1::PriorityLevelConfiguration = level.into_hub();
 /// assert_eq!(hub.spec.limited.unwrap().nominal_concurrency_shares, Some(7));
 /// ```
-pub trait Wire: Serialize + DeserializeOwned {
+pub trait Wire: Described + Serialize + DeserializeOwned {
     /// The specification of the same kind in the hub version.
     type HubSpec: Spec;
 
@@ -32,6 +33,71 @@ pub trait Wire: Serialize + DeserializeOwned {
     /// The object as this version writes it.
     fn from_hub(hub: Object<V1, Self::HubSpec>) -> Self;
 }
+
+/// The specification of a kind in the hub version: what code that serves both kinds and all versions is generic over.
+pub trait HubSpec: Spec {
+    /// The object as `v1` writes it.
+    type V1: Wire<HubSpec = Self> + Defaulted;
+    /// The object as `v1beta3` writes it.
+    type V1beta3: Wire<HubSpec = Self> + Defaulted;
+    /// The object as `v1beta2` writes it.
+    type V1beta2: Wire<HubSpec = Self> + Defaulted;
+    /// The object as `v1beta1` writes it.
+    type V1beta1: Wire<HubSpec = Self> + Defaulted;
+}
+
+/// An object of the hub that is written in another version.
+///
+/// ```
+/// use evenkeel_api::{Version, v1};
+///
+/// let mut level = v1::PriorityLevelConfiguration::default();
+/// level.spec.limited.get_or_insert_default().nominal_concurrency_shares = Some(7);
+/// let text = serde_json::to_string(&level.in_version(Version::V1beta1))?;
+/// assert!(text.contains(r#""assuredConcurrencyShares":7"#));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct WrittenIn<'a, S: Spec> {
+    object: &'a Object<V1, S>,
+    version: Version,
+}
+
+// === impl HubSpec ===
+
+impl HubSpec for FlowSchemaSpec {
+    type V1 = v1::FlowSchema;
+    type V1beta3 = v1beta3::FlowSchema;
+    type V1beta2 = v1beta2::FlowSchema;
+    type V1beta1 = v1beta1::FlowSchema;
+}
+
+impl HubSpec for v1::PriorityLevelConfigurationSpec {
+    type V1 = v1::PriorityLevelConfiguration;
+    type V1beta3 = v1beta3::PriorityLevelConfiguration;
+    type V1beta2 = v1beta2::PriorityLevelConfiguration;
+    type V1beta1 = v1beta1::PriorityLevelConfiguration;
+}
+
+impl<S: HubSpec> Object<V1, S> {
+    /// The object to be written in that version.
+    pub fn in_version(&self, version: Version) -> WrittenIn<'_, S> {
+        WrittenIn { object: self, version }
+    }
+}
+
+impl<S: HubSpec> Serialize for WrittenIn<'_, S> {
+    fn serialize<W: Serializer>(&self, serializer: W) -> Result<W::Ok, W::Error> {
+        match self.version {
+            Version::V1 => self.object.serialize(serializer),
+            Version::V1beta3 => S::V1beta3::from_hub(self.object.clone()).serialize(serializer),
+            Version::V1beta2 => S::V1beta2::from_hub(self.object.clone()).serialize(serializer),
+            Version::V1beta1 => S::V1beta1::from_hub(self.object.clone()).serialize(serializer),
+        }
+    }
+}
+
+// === impl Wire ===
 
 impl<V: InVersion> Wire for Object<V, FlowSchemaSpec> {
     type HubSpec = FlowSchemaSpec;

@@ -5,7 +5,9 @@ mod convert;
 mod defaulting;
 mod group;
 mod object;
+mod path;
 
+pub mod decode;
 pub mod meta;
 pub mod schema;
 pub mod v1;
@@ -14,7 +16,7 @@ pub mod v1beta2;
 pub mod v1beta3;
 
 pub use any_object::AnyObject;
-pub use convert::Wire;
+pub use convert::{HubSpec, Wire, WrittenIn};
 pub use defaulting::Defaulted;
 pub use group::{GROUP, Kind, UnknownKind, UnknownVersion, Version};
 pub use object::{InVersion, Object, Spec};

@@ -120,9 +120,13 @@ impl Request {
     }
 }
 
-/// Writes out `{{pad:a:100}}` and `{"$repeat": …}`; other placeholders stay as they are.
+/// Stands in for the times that a server had given before.
+const SOME_TIME: &str = "2024-01-02T03:04:05Z";
+
+/// Writes out `{{pad:a:100}}` and `{"$repeat": …}`, and some time for `{{time:1}}`; other placeholders stay as they are.
 fn fill_in(value: &Value) -> Value {
     match value {
+        Value::String(text) if text.starts_with("{{time") => Value::String(SOME_TIME.to_owned()),
         Value::String(text) => Value::String(fill_in_pads(text)),
         Value::Array(items) => items.iter().map(fill_in).collect(),
         Value::Object(members) => match members.get("$repeat") {

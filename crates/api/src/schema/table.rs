@@ -59,6 +59,8 @@ pub struct Field {
     pub list_type: ListType,
     /// How strategic merge patch treats a list.
     pub patch: PatchRule,
+    /// The name that messages give to the type of a text, where it has one of its own.
+    pub text_type: Option<TypeName>,
 }
 
 /// The type of a value.
@@ -149,9 +151,18 @@ impl TypeSchema {
 
     /// The type's name inside an object of `kind`.
     pub fn name(&self, kind: Kind) -> Cow<'static, str> {
-        match self.name {
-            TypeName::Fixed(name) => Cow::Borrowed(name),
-            TypeName::OfKind(suffix) => Cow::Owned(format!("{kind}{suffix}")),
+        self.name.in_kind(kind)
+    }
+}
+
+// === impl TypeName ===
+
+impl TypeName {
+    /// The name inside an object of `kind`.
+    pub fn in_kind(self, kind: Kind) -> Cow<'static, str> {
+        match self {
+            Self::Fixed(name) => Cow::Borrowed(name),
+            Self::OfKind(suffix) => Cow::Owned(format!("{kind}{suffix}")),
         }
     }
 }
@@ -170,6 +181,7 @@ impl Field {
             default: None,
             list_type: ListType::Unspecified,
             patch: PatchRule::Replace,
+            text_type: None,
         }
     }
 
@@ -205,6 +217,13 @@ impl Field {
     #[must_use]
     pub const fn patch(mut self, rule: PatchRule) -> Self {
         self.patch = rule;
+        self
+    }
+
+    /// The same, a text whose type has a name of its own.
+    #[must_use]
+    pub const fn text_type(mut self, name: TypeName) -> Self {
+        self.text_type = Some(name);
         self
     }
 

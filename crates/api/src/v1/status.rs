@@ -16,9 +16,9 @@ declare_type! {
     /// One thing that holds, does not hold, or is not known to hold.
     pub struct Condition(TypeName::OfKind("Condition"), Flowcontrol) {
         /// What the condition is about, for example `Dangling`.
-        condition "type": String [required],
+        condition "type": String [required text_type(TypeName::OfKind("ConditionType"))],
         /// Whether it holds: `True`, `False` or `Unknown`.
-        status "status": String [],
+        status "status": String [text_type(TypeName::Fixed("ConditionStatus"))],
         /// When `status` last changed.
         last_transition_time "lastTransitionTime": Option<Time> [always_written],
         /// Why, in one word for programs.

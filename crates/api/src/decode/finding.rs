@@ -1,0 +1,142 @@
+//! What can be wrong with a text or a tree, in the words of the API and in words for people.
+
+use std::fmt;
+
+use super::{Duplicate, Format, Position};
+
+/// A text that is not JSON, or not YAML.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {}, column {}: {message}", at.line, at.column)]
+pub struct SyntaxError {
+    /// Where reading stopped.
+    pub at: Position,
+    /// What was wrong there.
+    pub message: String,
+}
+
+/// A field that the type does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// Its path, with list indexes.
+    pub path: String,
+    /// Where its name stands.
+    pub at: Position,
+}
+
+/// A value of the wrong type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The path of the value, with list indexes.
+    pub path: String,
+    /// Where the value stands.
+    pub at: Position,
+    /// The text by which the API answers (API-20), without what it says of kind and version.
+    pub wire_message: String,
+    /// The same for people: what was expected and what was found.
+    pub message: String,
+}
+
+/// All values of the wrong type in one object, in the order of the text; at least one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatches {
+    first: Mismatch,
+    others: Vec<Mismatch>,
+}
+
+/// What was dropped from an object: fields that it does not have, and the earlier values of repeated names.
+///
+/// `fieldValidation` decides whether this is ignored, told or refused (API-81).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    pub(super) format: Format,
+    pub(super) duplicates: Vec<Duplicate>,
+    pub(super) unknown: Vec<Unknown>,
+}
+
+// === impl Mismatches ===
+
+impl Mismatches {
+    /// All of them, or `None` when there are none.
+    pub(super) fn new(all: Vec<Mismatch>) -> Option<Self> {
+        let mut all = all.into_iter();
+        all.next().map(|first| Self { first, others: all.collect() })
+    }
+
+    /// The first one, which is all that the API tells (API-20).
+    pub fn first(&self) -> &Mismatch {
+        &self.first
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Mismatch> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+}
+
+impl fmt::Display for Mismatches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.first.wire_message)
+    }
+}
+
+impl std::error::Error for Mismatches {}
+
+// === impl Dropped ===
+
+impl Dropped {
+    /// Whether nothing was dropped.
+    pub fn is_empty(&self) -> bool {
+        self.duplicates.is_empty() && self.unknown.is_empty()
+    }
+
+    /// The names that occurred twice.
+    pub fn duplicates(&self) -> &[Duplicate] {
+        &self.duplicates
+    }
+
+    /// The fields that the type does not have.
+    pub fn unknown(&self) -> &[Unknown] {
+        &self.unknown
+    }
+
+    /// The warnings of `fieldValidation=Warn`, one for each (API-97).
+    pub fn warnings(&self) -> Vec<String> {
+        let duplicates = self.duplicates.iter().map(|duplicate| match self.format {
+            Format::Json => format!("duplicate field {:?}", duplicate.path),
+            Format::Yaml => yaml_duplicate(duplicate),
+        });
+        let unknown = self.unknown.iter().map(|unknown| format!("unknown field {:?}", unknown.path));
+        let mut warnings: Vec<String> = Vec::new();
+        // A name that occurs three times is told of once.
+        for warning in duplicates.chain(unknown) {
+            if warnings.last() != Some(&warning) {
+                warnings.push(warning);
+            }
+        }
+        warnings
+    }
+
+    /// The refusal of `fieldValidation=Strict` (API-82), or `None` when nothing was dropped.
+    pub fn strict_error(&self) -> Option<String> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut warnings = self.warnings();
+        if self.format == Format::Yaml && !self.duplicates.is_empty() {
+            // The YAML reader has one message for all the names it met twice.
+            let lines: Vec<String> = warnings.drain(..self.duplicates.len()).collect();
+            warnings.insert(0, format!("yaml: unmarshal errors:\n  {}", lines.join("\n  ")));
+        }
+        Some(format!("strict decoding error: {}", warnings.join(", ")))
+    }
+}
+
+fn yaml_duplicate(duplicate: &Duplicate) -> String {
+    format!("line {}: key {:?} already set in map", duplicate.at.line, duplicate.key)
+}
+
+impl From<Mismatch> for Mismatches {
+    fn from(first: Mismatch) -> Self {
+        Self { first, others: Vec::new() }
+    }
+}

@@ -1,0 +1,1 @@
+//! `Manifest`: the objects of a file.
