@@ -1,1 +1,236 @@
-//! `Manifest`: the objects of a file.
+//! `Manifest`: the objects of a file, or everything that is wrong with it.
+//!
+//! Nothing stops at the first problem, save text that cannot be read at all: decoding and validation go through
+//! every document, and each problem says in which file, line and column it is.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
+use std::fmt;
+
+use super::document::decode_node;
+use super::problem::{Problem, Problems};
+use super::{Document, Node, Position, Value, parse_json, parse_yaml};
+use crate::path::Path;
+use crate::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec, V1};
+use crate::validate::{self, ValidSpec};
+use crate::{AnyObject, GROUP, HubSpec, Kind, Object, Version};
+
+/// The objects of a file, decoded, with their defaults, valid, and in the hub version.
+///
+/// A file holds YAML of one or more documents, or JSON. Besides the two kinds, a document may be a `List`, a
+/// `FlowSchemaList` or a `PriorityLevelConfigurationList`.
+///
+/// ```
+/// use evenkeel_api::decode::{Manifest, Strictness};
+///
+/// let text = b"
+/// apiVersion: flowcontrol.apiserver.k8s.io/v1
+/// kind: PriorityLevelConfiguration
+/// metadata: {name: tenants}
+/// spec:
+///   type: Limited
+///   limited: {limitResponse: {type: Reject}, lendable: 50}
+/// ";
+/// let problems = Manifest::read("tenants.yaml", text, Strictness::Strict).unwrap_err();
+/// assert_eq!(
+///     problems.to_string(),
+///     "tenants.yaml:7:44: PriorityLevelConfiguration \"tenants\": spec.limited.lendable: unknown field",
+/// );
+/// let manifest = Manifest::read("tenants.yaml", text, Strictness::Lenient)?;
+/// assert_eq!(manifest.entries[0].object.name(), "tenants");
+/// assert_eq!(manifest.warnings.len(), 1);
+/// # Ok::<(), evenkeel_api::decode::Problems>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Manifest {
+    /// The objects, in the order of the file.
+    pub entries: Vec<Entry>,
+    /// What was dropped, if the file was read leniently.
+    pub warnings: Vec<Problem>,
+}
+
+/// An object of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The object.
+    pub object: AnyObject,
+    /// The version that it is written in.
+    pub version: Version,
+    /// Where it begins.
+    pub at: Position,
+}
+
+/// What becomes of unknown fields and of names that occur twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    /// They are problems.
+    Strict,
+    /// They are dropped, with a warning.
+    Lenient,
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    entries: Vec<Entry>,
+    dropped: Vec<Problem>,
+    problems: Vec<Problem>,
+}
+
+/// What a document, or an item of a list, says it is.
+enum Content {
+    Object(Kind, Version),
+    /// A list; the items of some lists are of a known type even if they do not say so.
+    List(Option<(Kind, Version)>),
+}
+
+// === impl Manifest ===
+
+impl Manifest {
+    /// Reads a file. `file` is what problems call it.
+    pub fn read(file: &str, text: &[u8], strictness: Strictness) -> Result<Self, Problems> {
+        let mut reader = Reader { file, entries: Vec::new(), dropped: Vec::new(), problems: Vec::new() };
+        match documents(text) {
+            Ok(documents) => documents.iter().for_each(|document| reader.document(document)),
+            Err(error) => reader.problems.push(Problem::new(file, error.at, error.message)),
+        }
+        reader.find_repeated_objects();
+        reader.finish(strictness)
+    }
+}
+
+/// A text that starts like a JSON object is read as JSON if it is that, since only JSON keeps its numbers as written.
+fn documents(text: &[u8]) -> Result<Vec<Document>, super::SyntaxError> {
+    if text.trim_ascii_start().starts_with(b"{") {
+        if let Ok(document) = parse_json(text) {
+            return Ok(vec![document]);
+        }
+    }
+    parse_yaml(text)
+}
+
+// === impl Reader ===
+
+impl Reader<'_> {
+    fn document(&mut self, document: &Document) {
+        for duplicate in &document.duplicates {
+            let message = format!("{}: the name {:?} occurs twice", duplicate.path, duplicate.key);
+            self.dropped.push(Problem::new(self.file, duplicate.at, message));
+        }
+        self.item(&document.root, &Path::Root, None);
+    }
+
+    /// Reads a document, or an item of a list whose type may be known.
+    fn item(&mut self, node: &Node, path: &Path<'_>, known: Option<(Kind, Version)>) {
+        match content(node, known) {
+            Ok(Content::Object(Kind::FlowSchema, version)) => self.object::<FlowSchemaSpec>(node, path, version),
+            Ok(Content::Object(Kind::PriorityLevelConfiguration, version)) => {
+                self.object::<PriorityLevelConfigurationSpec>(node, path, version);
+            }
+            Ok(Content::List(known)) if matches!(path, Path::Root) => self.list(node, known),
+            Ok(Content::List(_)) => self.problem(node.at, "a list inside a list"),
+            Err((at, message)) => self.problem(at, message),
+        }
+    }
+
+    fn list(&mut self, node: &Node, known: Option<(Kind, Version)>) {
+        let items = node.get("items");
+        match items.map(|items| &items.value) {
+            None | Some(Value::Null) => {}
+            Some(Value::List(items)) => {
+                let path = Path::Root.member("items");
+                for (index, item) in items.iter().enumerate() {
+                    self.item(item, &path.element(index), known);
+                }
+            }
+            Some(_) => self.problem(items.map_or(node.at, |items| items.at), "items: expected a list"),
+        }
+    }
+
+    fn object<S: HubSpec + ValidSpec>(&mut self, node: &Node, path: &Path<'_>, version: Version)
+    where
+        AnyObject: From<Object<V1, S>>,
+    {
+        let name = node.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Node::as_str);
+        let subject = format!("{} {:?}", S::KIND, name.unwrap_or_default());
+        let problem = |at, field: &dyn fmt::Display, message: &dyn fmt::Display| {
+            Problem::new(self.file, at, format!("{subject}: {field}: {message}"))
+        };
+        match decode_node::<S>(node, path, version) {
+            Err(mismatches) => {
+                let found = mismatches.iter().map(|mismatch| problem(mismatch.at, &mismatch.path, &mismatch.message));
+                self.problems.extend(found);
+            }
+            Ok((mut object, unknown)) => {
+                let found = unknown.iter().map(|unknown| problem(unknown.at, &unknown.path, &"unknown field"));
+                self.dropped.extend(found);
+                // As on creation, what a file says of the status is not taken over (API-54).
+                object.status = crate::v1::Status::default();
+                if let Err(errors) = validate::create(&object, version) {
+                    let place = |field: &str| node.position_of(field);
+                    let found =
+                        errors.iter().map(|error| problem(place(error.field()), &error.field(), &error.message()));
+                    self.problems.extend(found);
+                }
+                self.entries.push(Entry { object: object.into(), version, at: node.at });
+            }
+        }
+    }
+
+    /// Two objects of one kind and name in a file: which of them is meant?
+    fn find_repeated_objects(&mut self) {
+        let mut seen = HashMap::new();
+        for entry in &self.entries {
+            let (kind, name) = (entry.object.kind(), entry.object.name());
+            match seen.entry((kind, name)) {
+                Slot::Vacant(slot) => drop(slot.insert(entry.at)),
+                Slot::Occupied(first) => {
+                    let message = format!("{kind} {name:?}: is in this file twice, first in line {}", first.get().line);
+                    self.problems.push(Problem::new(self.file, entry.at, message));
+                }
+            }
+        }
+    }
+
+    fn problem(&mut self, at: Position, message: impl Into<String>) {
+        self.problems.push(Problem::new(self.file, at, message.into()));
+    }
+
+    fn finish(mut self, strictness: Strictness) -> Result<Manifest, Problems> {
+        if strictness == Strictness::Strict {
+            self.problems.append(&mut self.dropped);
+        }
+        match Problems::new(self.problems) {
+            Some(problems) => Err(problems),
+            None => Ok(Manifest { entries: self.entries, warnings: self.dropped }),
+        }
+    }
+}
+
+/// What a document is, or where and why that cannot be told.
+fn content(node: &Node, known: Option<(Kind, Version)>) -> Result<Content, (Position, String)> {
+    if !matches!(node.value, Value::Map(_)) {
+        return Err((node.at, "expected an object with apiVersion and kind".to_owned()));
+    }
+    let text = |name| node.get(name).and_then(Node::as_str).filter(|text| !text.is_empty());
+    let (api_version, kind) = match (text("apiVersion"), text("kind"), known) {
+        (Some(api_version), Some(kind), _) => (api_version, kind),
+        (None, None, Some((kind, version))) => return Ok(Content::Object(kind, version)),
+        (None, _, _) => return Err((node.at, format!("apiVersion is missing: use {GROUP}/v1"))),
+        (_, None, _) => {
+            return Err((node.at, "kind is missing: use FlowSchema or PriorityLevelConfiguration".to_owned()));
+        }
+    };
+    if (api_version, kind) == ("v1", "List") {
+        return Ok(Content::List(None));
+    }
+    let Some(version) = Version::from_api_version(api_version) else {
+        let known = Version::ALL.map(Version::name).join(", ");
+        let message = format!("apiVersion {api_version:?} is none of {GROUP}/v1 and its older versions ({known})");
+        return Err((node.position_of("apiVersion"), message));
+    };
+    match (kind.parse(), kind.strip_suffix("List").map(str::parse)) {
+        (Ok(kind), _) => Ok(Content::Object(kind, version)),
+        (_, Some(Ok(kind))) => Ok(Content::List(Some((kind, version)))),
+        (Err(error), _) => Err((node.position_of("kind"), error.to_string())),
+    }
+}

@@ -4,7 +4,7 @@
 //! what fits becomes an object with its defaults filled in, in the hub version. What does not fit is reported all
 //! at once: fields that the type does not have, names that occur twice, values of the wrong type.
 //!
-//! `Manifest` reads whole files; [`Document::decode`] is for one object whose kind and version are known, as the
+//! [`Manifest`] reads whole files; [`Document::decode`] is for one object whose kind and version are known, as the
 //! body of a request is.
 //!
 //! ```
@@ -22,6 +22,8 @@ mod check;
 mod document;
 mod finding;
 mod json;
+mod manifest;
+mod problem;
 
 mod tree;
 mod typed;
@@ -31,6 +33,8 @@ mod yaml_scalar;
 pub use document::{Decoded, Document, Format};
 pub use finding::{Dropped, Mismatch, Mismatches, SyntaxError, Unknown};
 pub use json::parse_json;
+pub use manifest::{Entry, Manifest, Strictness};
+pub use problem::{Problem, Problems};
 
 pub use tree::{Duplicate, Member, Node, Position, Value};
 pub use yaml::parse_yaml;

@@ -1,0 +1,75 @@
+//! Changes inputs a little, always in the same way from the same seed.
+
+/// Makes new inputs out of those of a corpus: bytes flipped, cut out, repeated, and pieces of others put in.
+#[derive(Debug)]
+pub struct Mutator<'a> {
+    corpus: &'a [Vec<u8>],
+    state: u64,
+}
+
+const LENGTH_MAX: usize = 16 << 10;
+/// Bytes that mean something to the formats that are read.
+const TELLING: &[u8] = b"{}[]\",:\\-&*!|>#%@'~<?\n \t0e.\xff\0";
+
+// === impl Mutator ===
+
+impl<'a> Mutator<'a> {
+    /// A mutator of inputs; none may be missing. The same seed gives the same inputs.
+    pub fn new(corpus: &'a [Vec<u8>], seed: u64) -> Self {
+        // A state of zero would stay zero.
+        Self { corpus, state: seed | 1 }
+    }
+
+    /// The next input.
+    pub fn next_input(&mut self) -> Vec<u8> {
+        let mut input = self.pick().to_vec();
+        for _ in 0..=self.below(4) {
+            self.change(&mut input);
+        }
+        input.truncate(LENGTH_MAX);
+        input
+    }
+
+    fn change(&mut self, input: &mut Vec<u8>) {
+        let start = self.below(input.len() + 1);
+        let end = start + self.below(input.len() - start + 1).min(64);
+        match self.below(5) {
+            0 => drop(input.drain(start..end)),
+            1 => {
+                let byte = TELLING[self.below(TELLING.len())];
+                input.insert(start, byte);
+            }
+            2 => {
+                let piece = input[start..end].to_vec();
+                let times = self.below(8) + 1;
+                input.splice(start..start, piece.repeat(times));
+            }
+            3 => {
+                let other = self.pick();
+                let from = self.below(other.len() + 1);
+                let to = from + self.below(other.len() - from + 1).min(256);
+                input.splice(start..end, other[from..to].iter().copied());
+            }
+            _ => {
+                let flip = 1 << self.below(8);
+                if let Some(byte) = input.get_mut(start) {
+                    *byte ^= flip;
+                }
+            }
+        }
+    }
+
+    fn pick(&mut self) -> &'a [u8] {
+        let index = self.below(self.corpus.len());
+        &self.corpus[index]
+    }
+
+    /// A number below `limit`, from a generator of the xorshift family.
+    fn below(&mut self, limit: usize) -> usize {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        let limit = u64::try_from(limit.max(1)).unwrap_or(u64::MAX);
+        usize::try_from(self.state % limit).unwrap_or(0)
+    }
+}
