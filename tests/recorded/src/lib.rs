@@ -9,7 +9,7 @@
 mod expectation;
 mod transcript;
 
-pub use expectation::{Mismatch, compare};
+pub use expectation::{Mismatch, compare, compare_subset};
 pub use transcript::{Body, Request, Response, Step, Transcript, transcripts};
 
 use std::path::{Path, PathBuf};

@@ -46,7 +46,8 @@ macro_rules! declare_type {
                             $dropped,
                             <$Dropped as crate::schema::Described>::SHAPE,
                             concat!($($dropped_doc, "\n"),+),
-                        ),
+                        )
+                        .dropped(),
                     )*)?
                 ],
                 union: declare_type!(@union $($union)?),

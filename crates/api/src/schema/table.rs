@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use super::meta_types::{FIELDS_V1, TIME};
 use crate::{Kind, Version};
 
 /// What is known of one object type.
@@ -16,7 +17,7 @@ pub struct TypeSchema {
     pub package: Package,
     /// What the type is for.
     pub doc: &'static str,
-    /// The fields, in the order in which they are written.
+    /// The fields, in the order in which they are written. None where nothing is said of the members.
     pub fields: &'static [Field],
     /// The members of which at most one is set, if the type is a union.
     pub union: Option<Union>,
@@ -38,6 +39,8 @@ pub enum Package {
     Flowcontrol,
     /// `meta/v1`, which all groups share.
     Meta,
+    /// What stands for an object of any group.
+    Runtime,
 }
 
 /// What is known of one field.
@@ -61,6 +64,8 @@ pub struct Field {
     pub patch: PatchRule,
     /// The name that messages give to the type of a text, where it has one of its own.
     pub text_type: Option<TypeName>,
+    /// Whether the field may be sent but is never kept, so that it never comes back.
+    pub dropped: bool,
 }
 
 /// The type of a value.
@@ -153,6 +158,11 @@ impl TypeSchema {
     pub fn name(&self, kind: Kind) -> Cow<'static, str> {
         self.name.in_kind(kind)
     }
+
+    /// What the type is for, as one paragraph.
+    pub fn description(&self) -> String {
+        paragraph(self.doc)
+    }
 }
 
 // === impl TypeName ===
@@ -182,6 +192,7 @@ impl Field {
             list_type: ListType::Unspecified,
             patch: PatchRule::Replace,
             text_type: None,
+            dropped: false,
         }
     }
 
@@ -227,6 +238,24 @@ impl Field {
         self
     }
 
+    /// The same, never kept.
+    #[must_use]
+    pub const fn dropped(mut self) -> Self {
+        self.dropped = true;
+        self
+    }
+
+    /// What the field is for, as one paragraph.
+    ///
+    /// ```
+    /// use evenkeel_api::v1::Condition;
+    ///
+    /// assert_eq!(Condition::SCHEMA.field("reason").unwrap().description(), "Why, in one word for programs.");
+    /// ```
+    pub fn description(&self) -> String {
+        paragraph(self.doc)
+    }
+
     /// Whether strategic merge patch merges this list in `version`.
     pub fn is_merged(&self, version: Version) -> bool {
         match self.patch {
@@ -240,6 +269,50 @@ impl Field {
     pub fn merge_key(&self) -> Option<&'static str> {
         match self.list_type {
             ListType::Map(key) => Some(key),
+            _ => None,
+        }
+    }
+}
+
+// === impl Choice ===
+
+impl Choice {
+    /// What the type is for, as one paragraph.
+    pub fn description(&self) -> String {
+        paragraph(self.doc)
+    }
+
+    /// The values, each with what it means as one paragraph.
+    ///
+    /// ```
+    /// use evenkeel_api::v1::LimitResponseType;
+    ///
+    /// let (value, meaning) = LimitResponseType::CHOICE.meanings().next().unwrap();
+    /// assert_eq!((value, meaning.as_str()), ("Queue", "It waits in a queue."));
+    /// ```
+    pub fn meanings(&self) -> impl Iterator<Item = (&'static str, String)> {
+        self.values.iter().map(|(value, doc)| (*value, paragraph(doc)))
+    }
+}
+
+// === impl Shape ===
+
+impl Shape {
+    /// The shape of the elements if this is a list, and the shape itself otherwise.
+    #[must_use]
+    pub fn element(self) -> Self {
+        match self {
+            Self::List(element) => element.element(),
+            single => single,
+        }
+    }
+
+    /// The type that is described in a place of its own and only referred to where a value of it stands.
+    pub fn definition(self) -> Option<&'static TypeSchema> {
+        match self {
+            Self::Object(schema) => Some(schema),
+            Self::Time => Some(&TIME),
+            Self::FieldSet => Some(&FIELDS_V1),
             _ => None,
         }
     }
@@ -282,4 +355,9 @@ impl<T: Described + 'static> Described for Vec<T> {
     fn is_absent(&self) -> bool {
         self.is_empty()
     }
+}
+
+/// A doc comment without its line breaks and the space before each line.
+fn paragraph(doc: &str) -> String {
+    doc.split_whitespace().collect::<Vec<_>>().join(" ")
 }

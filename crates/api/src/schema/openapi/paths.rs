@@ -1,0 +1,278 @@
+//! The paths of an OpenAPI document, and what can be done at each (API-3, API-188).
+
+use serde_json::{Map, Value, json};
+
+use super::components::{Place, members};
+use super::parameters::{APPLY, DELETE, EVERYWHERE, NAME, Position, READ, SELECT, TABLE, WATCH, WRITE, parameter};
+use crate::schema::meta_types::{API_RESOURCE_LIST, DELETE_OPTIONS, PATCH, STATUS, WATCH_EVENT};
+use crate::schema::object_types::{list_type, object_type};
+use crate::schema::{Field, TypeSchema};
+use crate::{Kind, Version};
+
+const DATA_TYPES: &[&str] = &["application/json", "application/yaml"];
+const STREAM_TYPES: &[&str] = &["application/json", "application/json;stream=watch"];
+const PATCH_TYPES: &[&str] = &[
+    "application/apply-patch+yaml",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+];
+
+/// A path below that of the version, `RESOURCE` standing for the resource of either kind.
+struct Endpoint {
+    path: &'static str,
+    operations: &'static [Operation],
+}
+
+/// What one method does at an endpoint.
+#[derive(Clone, Copy)]
+struct Operation {
+    method: &'static str,
+    action: &'static str,
+    /// How the operation's id is made: `VERB` the group and version, and then with `KIND` for the kind.
+    id: (&'static str, &'static str),
+    description: &'static str,
+    parameters: &'static [&'static [Field]],
+    body: Option<Message>,
+    /// The statuses of success, and what is answered with each of them.
+    answers: (&'static [&'static str], Message),
+}
+
+/// What a body holds.
+#[derive(Clone, Copy)]
+enum Message {
+    Object,
+    List,
+    Patch,
+    DeleteOptions,
+    Status,
+    Events,
+    Resources,
+}
+
+const ENDPOINTS: &[Endpoint] = &[
+    Endpoint { path: "RESOURCE", operations: &[LIST, CREATE, DELETE_COLLECTION] },
+    Endpoint { path: "RESOURCE/{name}", operations: &[GET, UPDATE, PATCH_OBJECT, DELETE_OBJECT] },
+    Endpoint {
+        path: "RESOURCE/{name}/status",
+        operations: &[
+            Operation { id: ("read", "KINDStatus"), description: "Reads the status of one object.", ..GET },
+            Operation {
+                id: ("replace", "KINDStatus"),
+                description: "Replaces the status of one object and leaves the rest of it as it is.",
+                ..UPDATE
+            },
+            Operation {
+                id: ("patch", "KINDStatus"),
+                description: "Changes the status of one object and leaves the rest of it as it is.",
+                ..PATCH_OBJECT
+            },
+        ],
+    },
+    Endpoint { path: "watch/RESOURCE", operations: &[WATCH_ALL] },
+    Endpoint {
+        path: "watch/RESOURCE/{name}",
+        operations: &[Operation {
+            action: "watch",
+            id: ("watch", "KIND"),
+            description: "Streams the changes to one object. An old form of a list with `watch` and a `fieldSelector`.",
+            ..WATCH_ALL
+        }],
+    },
+];
+
+const LIST: Operation = Operation {
+    method: "get",
+    action: "list",
+    id: ("list", "KIND"),
+    description: "Lists the objects, or streams their changes.",
+    parameters: &[WATCH, SELECT, TABLE],
+    body: None,
+    answers: (&["200"], Message::List),
+};
+const CREATE: Operation = Operation {
+    method: "post",
+    action: "post",
+    id: ("create", "KIND"),
+    description: "Creates an object.",
+    parameters: &[WRITE, TABLE],
+    body: Some(Message::Object),
+    answers: (&["201"], Message::Object),
+};
+const DELETE_COLLECTION: Operation = Operation {
+    method: "delete",
+    action: "deletecollection",
+    id: ("delete", "CollectionKIND"),
+    description: "Deletes all objects that are selected, and answers them as they were.",
+    parameters: &[SELECT, DELETE],
+    body: Some(Message::DeleteOptions),
+    answers: (&["200"], Message::List),
+};
+const GET: Operation = Operation {
+    method: "get",
+    action: "get",
+    id: ("read", "KIND"),
+    description: "Reads one object.",
+    parameters: &[READ, TABLE],
+    body: None,
+    answers: (&["200"], Message::Object),
+};
+const UPDATE: Operation = Operation {
+    method: "put",
+    action: "put",
+    id: ("replace", "KIND"),
+    description: "Replaces one object.",
+    parameters: &[WRITE, TABLE],
+    body: Some(Message::Object),
+    answers: (&["200"], Message::Object),
+};
+const PATCH_OBJECT: Operation = Operation {
+    method: "patch",
+    action: "patch",
+    id: ("patch", "KIND"),
+    description: "Changes one object. Applying one that is not there creates it.",
+    parameters: &[WRITE, APPLY, TABLE],
+    body: Some(Message::Patch),
+    answers: (&["200", "201"], Message::Object),
+};
+const DELETE_OBJECT: Operation = Operation {
+    method: "delete",
+    action: "delete",
+    id: ("delete", "KIND"),
+    description: "Deletes one object. One that has finalizers is only marked, and answered itself.",
+    parameters: &[DELETE],
+    body: Some(Message::DeleteOptions),
+    answers: (&["200"], Message::Status),
+};
+const WATCH_ALL: Operation = Operation {
+    method: "get",
+    action: "watchlist",
+    id: ("watch", "KINDList"),
+    description: "Streams the changes to all objects. An old form of a list with `watch`.",
+    parameters: &[WATCH, SELECT, TABLE],
+    body: None,
+    answers: (&["200"], Message::Events),
+};
+
+/// All paths of a version.
+pub(super) fn paths(version: Version) -> Map<String, Value> {
+    let mut paths = Map::new();
+    for kind in Kind::ALL {
+        let place = Place { version, kind };
+        paths.insert(format!("/apis/{}/", version.api_version()), json!({ "get": discovery(place) }));
+        for endpoint in ENDPOINTS {
+            let path = endpoint.path.replace("RESOURCE", kind.resource());
+            paths.insert(format!("/apis/{}/{path}", version.api_version()), path_item(endpoint, place));
+        }
+    }
+    paths
+}
+
+fn discovery(place: Place) -> Value {
+    json!({
+        "operationId": operation_id("get", "APIResources", place),
+        "description": "Lists the resources of this version.",
+        "tags": [tag(place)],
+        "responses": responses(&["200"], Message::Resources, place),
+    })
+}
+
+fn path_item(endpoint: &Endpoint, place: Place) -> Value {
+    let mut item: Map<_, _> = endpoint
+        .operations
+        .iter()
+        .map(|operation| (operation.method.to_owned(), operation_object(operation, place)))
+        .collect();
+    let name = endpoint.path.contains("{name}").then(|| parameter(&NAME, Position::Path, place));
+    let everywhere = EVERYWHERE.iter().map(|field| parameter(field, Position::Query, place));
+    item.insert("parameters".into(), name.into_iter().chain(everywhere).collect());
+    item.into()
+}
+
+fn operation_object(operation: &Operation, place: Place) -> Value {
+    let (verb, rest) = operation.id;
+    let (statuses, answer) = operation.answers;
+    let parameters: Vec<_> = operation
+        .parameters
+        .iter()
+        .flat_map(|group| group.iter())
+        .map(|field| parameter(field, Position::Query, place))
+        .collect();
+    let mut object = members(json!({
+        "operationId": operation_id(verb, rest, place),
+        "description": operation.description,
+        "tags": [tag(place)],
+        "parameters": parameters,
+        "responses": responses(statuses, answer, place),
+        "x-kubernetes-action": operation.action,
+        "x-kubernetes-group-version-kind": place.group_version_kind(place.kind.name()),
+    }));
+    if let Some(body) = operation.body {
+        // Only the options of a deletion may be left out.
+        let required = !matches!(body, Message::DeleteOptions);
+        object.insert("requestBody".into(), json!({ "content": body.content(place), "required": required }));
+    }
+    if operation.action.starts_with("watch") {
+        object.insert("deprecated".into(), true.into());
+    }
+    object.into()
+}
+
+fn responses(statuses: &[&str], answer: Message, place: Place) -> Value {
+    let response =
+        |message: Message| json!({ "description": message.description(), "content": message.content(place) });
+    let mut responses: Map<_, _> = statuses.iter().map(|status| ((*status).to_owned(), response(answer))).collect();
+    responses.insert("default".into(), response(Message::Status));
+    responses.into()
+}
+
+fn operation_id(verb: &str, rest: &str, place: Place) -> String {
+    let version = place.version.name().replacen('v', "V", 1);
+    format!("{verb}FlowcontrolApiserver{version}{}", rest.replace("KIND", place.kind.name()))
+}
+
+/// The name under which generated clients put the operation.
+fn tag(place: Place) -> String {
+    format!("flowcontrolApiserver_{}", place.version)
+}
+
+// === impl Message ===
+
+impl Message {
+    fn schema(self, place: Place) -> &'static TypeSchema {
+        match self {
+            Self::Object => object_type(place.version, place.kind),
+            Self::List => list_type(place.version, place.kind),
+            Self::Patch => &PATCH,
+            Self::DeleteOptions => &DELETE_OPTIONS,
+            Self::Status => &STATUS,
+            Self::Events => &WATCH_EVENT,
+            Self::Resources => &API_RESOURCE_LIST,
+        }
+    }
+
+    fn description(self) -> &'static str {
+        match self {
+            Self::Object => "The object.",
+            Self::List => "The objects.",
+            Self::Patch => "The change.",
+            Self::DeleteOptions => "How to delete.",
+            Self::Status => "How the request ended.",
+            Self::Events => "A stream of events.",
+            Self::Resources => "The resources.",
+        }
+    }
+
+    /// The media types that the body may be written in, each with its schema.
+    fn content(self, place: Place) -> Map<String, Value> {
+        let types = match self {
+            Self::Patch => PATCH_TYPES,
+            Self::Events => STREAM_TYPES,
+            _ => DATA_TYPES,
+        };
+        types
+            .iter()
+            .map(|media_type| ((*media_type).to_owned(), json!({ "schema": place.reference(self.schema(place)) })))
+            .collect()
+    }
+}

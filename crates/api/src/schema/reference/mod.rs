@@ -1,0 +1,58 @@
+//! The reference of both kinds for people, in Markdown.
+
+mod older_versions;
+mod section;
+
+use crate::schema::object_types::object_type;
+use crate::schema::reachable::{reachable_types, type_name};
+use crate::schema::{Package, Shape};
+use crate::{Kind, Version};
+
+const OPENING: &str = "\
+# Reference of the objects
+
+This page is generated from the schema table in `crates/api`. Do not edit it: change the doc comments there, and then
+run `EVENKEEL_UPDATE=1 cargo test -p evenkeel-api --test schema_reference`.
+
+Evenkeel has two kinds of objects, those of Kubernetes' API Priority and Fairness: a [FlowSchema](#flowschema) says which
+requests belong together, and a [PriorityLevelConfiguration](#prioritylevelconfiguration) says how many of them run at a
+time and what happens to the others. They are described here as version `v1` writes them; [the end of the
+page](#older-versions) says what is different in older versions.
+
+A field that is required must be given. What is written in the column \"default\" is filled in when the field is absent.
+The column \"merging\" says what becomes of a list that is there already: server-side apply and strategic merge patch
+either replace it as a whole or merge it element by element.
+";
+
+/// The reference of both kinds, as version `v1` writes them, and how the older versions differ.
+///
+/// ```
+/// use evenkeel_api::schema;
+///
+/// assert!(schema::markdown_reference().contains("\n### FlowSchemaSpec\n"));
+/// ```
+pub fn markdown_reference() -> String {
+    let mut page = OPENING.to_owned();
+    let mut shared: Vec<(Kind, Shape)> = Vec::new();
+    let mut written: Vec<String> = Vec::new();
+    for kind in Kind::ALL {
+        for (depth, shape) in reachable_types(object_type(Version::V1, kind), kind).into_iter().enumerate() {
+            let Some(name) = type_name(shape, kind) else { continue };
+            if written.contains(&name) {
+                continue;
+            }
+            written.push(name);
+            if shape.definition().is_some_and(|schema| schema.package == Package::Meta) {
+                shared.push((kind, shape));
+            } else {
+                // The object itself comes first, and its parts are sections below it.
+                let heading = if depth == 0 { "##" } else { "###" };
+                page.push_str(&section::section(heading, shape, kind));
+            }
+        }
+    }
+    page.push_str("\n## Metadata\n\nWhat objects of both kinds have in common.\n");
+    page.extend(shared.into_iter().map(|(kind, shape)| section::section("###", shape, kind)));
+    page.push_str(&older_versions::section());
+    page
+}
