@@ -14,6 +14,7 @@ pub mod v1;
 pub mod v1beta1;
 pub mod v1beta2;
 pub mod v1beta3;
+pub mod validate;
 
 pub use any_object::AnyObject;
 pub use convert::{HubSpec, Wire, WrittenIn};

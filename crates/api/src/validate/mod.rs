@@ -1,0 +1,85 @@
+//! Validation: whether an object says something that makes sense, and every problem if it does not (API-28 to API-53).
+//!
+//! Objects are validated in the hub version, after defaulting and conversion. Both kinds go through the same three
+//! functions; what is special to a kind is in [`ValidSpec`]. Nothing is allocated for an object without problems.
+//!
+//! ```
+//! use evenkeel_api::{Version, v1::FlowSchema, validate};
+//!
+//! let mut schema = FlowSchema::default();
+//! schema.metadata.name = "batch".into();
+//! schema.spec.matching_precedence = 20_000;
+//! let errors = validate::create(&schema, Version::V1).unwrap_err();
+//! assert_eq!(
+//!     errors.to_string(),
+//!     "[spec.matchingPrecedence: Invalid value: 20000: must not be greater than 10000, \
+//!      spec.priorityLevelConfiguration.name: Required value: must reference a priority level]",
+//! );
+//! ```
+
+mod error;
+mod flow_schema;
+mod internal;
+mod mandatory;
+mod metadata;
+mod names;
+mod path;
+mod priority_level;
+mod queuing;
+mod rules;
+mod status;
+mod value;
+
+pub use error::{FieldError, FieldErrors, Reason};
+pub use path::Path;
+pub use rules::ValidSpec;
+pub use value::Value;
+
+use crate::v1::V1;
+use crate::{Object, Version};
+
+/// Checks an object that is to be created by a request of `version`.
+///
+/// What the server sets on creation (API-54) has been set, and the name has been made up if it had to be (API-55).
+pub fn create<S: ValidSpec>(object: &Object<V1, S>, version: Version) -> Result<(), FieldErrors> {
+    let mut errors = Vec::new();
+    metadata::check::<S>(&object.metadata, version, &mut errors);
+    check_content(object, version, &mut errors);
+    FieldErrors::none_in(errors)
+}
+
+/// Checks the object `new` that is to take the place of `old` by a request of `version`.
+///
+/// What an update may not touch (API-56) has been taken from `old`.
+pub fn update<S: ValidSpec>(new: &Object<V1, S>, old: &Object<V1, S>, version: Version) -> Result<(), FieldErrors> {
+    let mut errors = Vec::new();
+    metadata::check::<S>(&new.metadata, version, &mut errors);
+    metadata::check_changes(&new.metadata, &old.metadata, &mut errors);
+    check_content(new, version, &mut errors);
+    FieldErrors::none_in(errors)
+}
+
+/// Checks an object of which only the status is to be written, by a request to `/status`.
+///
+/// Everything else has been taken from `old` (API-59) and is not looked at (API-51), with one exception: a patch of
+/// the status may name another `uid`. No rule here depends on the version; it is taken so that all three functions
+/// are called alike.
+pub fn status_update<S: ValidSpec>(
+    new: &Object<V1, S>,
+    old: &Object<V1, S>,
+    _version: Version,
+) -> Result<(), FieldErrors> {
+    let mut errors = Vec::new();
+    metadata::check_changes(&new.metadata, &old.metadata, &mut errors);
+    status::check(&new.status, &mut errors);
+    FieldErrors::none_in(errors)
+}
+
+/// Checks specification and status, in the order of API-29.
+fn check_content<S: ValidSpec>(object: &Object<V1, S>, version: Version, errors: &mut Vec<FieldError>) {
+    let path = Path::new("spec");
+    object.spec.check(object.name(), version, &path, errors);
+    mandatory::check(object.name(), &object.spec, &path, errors);
+    status::check(&object.status, errors);
+    object.spec.check_union(&path, errors);
+}
