@@ -6,6 +6,8 @@ mod defaulting;
 mod group;
 mod object;
 
+pub mod bootstrap;
+pub mod build;
 pub mod meta;
 pub mod schema;
 pub mod v1;
