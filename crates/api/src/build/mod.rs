@@ -37,7 +37,7 @@
 //!
 //! A flow schema names a priority level:
 //!
-//! ```compile_fail
+//! ```compile_fail,E0277
 //! # use evenkeel_api::v1::FlowSchema;
 //! FlowSchema::builder("batch").build();
 //! ```
@@ -48,7 +48,7 @@
 //!
 //! A rule names at least one subject:
 //!
-//! ```compile_fail
+//! ```compile_fail,E0277
 //! # use evenkeel_api::v1::FlowSchema;
 //! # let batch = FlowSchema::builder("batch").priority_level("workload-low");
 //! batch.rule(|r| r.resources(["pods"]).verbs(["get"])).build();
@@ -61,7 +61,7 @@
 //!
 //! It says which requests it is about:
 //!
-//! ```compile_fail
+//! ```compile_fail,E0277
 //! # use evenkeel_api::v1::FlowSchema;
 //! # let batch = FlowSchema::builder("batch").priority_level("workload-low");
 //! batch.rule(|r| r.user("alice")).build();
@@ -74,7 +74,7 @@
 //!
 //! The resources and paths each have their verbs, the last ones:
 //!
-//! ```compile_fail
+//! ```compile_fail,E0277
 //! # use evenkeel_api::v1::FlowSchema;
 //! # let batch = FlowSchema::builder("batch").priority_level("workload-low");
 //! batch.rule(|r| r.user("alice").resources(["pods"])).build();
@@ -84,7 +84,7 @@
 //! # let batch = FlowSchema::builder("batch").priority_level("workload-low");
 //! batch.rule(|r| r.user("alice").resources(["pods"]).verbs(["get"])).build();
 //! ```
-//! ```compile_fail
+//! ```compile_fail,E0277
 //! # use evenkeel_api::v1::FlowSchema;
 //! # let batch = FlowSchema::builder("batch").priority_level("workload-low");
 //! batch.rule(|r| r.user("alice").non_resource_urls(["/healthz"])).build();
@@ -97,7 +97,7 @@
 //!
 //! and those in between:
 //!
-//! ```compile_fail
+//! ```compile_fail,E0277
 //! # use evenkeel_api::v1::FlowSchema;
 //! # let batch = FlowSchema::builder("batch").priority_level("workload-low");
 //! batch.rule(|r| r.user("alice").resources(["pods"]).resources(["nodes"]).verbs(["get"])).build();
@@ -125,7 +125,7 @@
 //!
 //! A priority level has a type:
 //!
-//! ```compile_fail
+//! ```compile_fail,E0277
 //! # use evenkeel_api::v1::PriorityLevelConfiguration;
 //! PriorityLevelConfiguration::builder("tenants").build();
 //! ```
@@ -136,7 +136,7 @@
 //!
 //! and only one:
 //!
-//! ```compile_fail
+//! ```compile_fail,E0277
 //! # use evenkeel_api::v1::PriorityLevelConfiguration;
 //! PriorityLevelConfiguration::builder("exempt").exempt(|e| e).limited(|l| l.reject()).build();
 //! ```
@@ -147,7 +147,7 @@
 //!
 //! A limited one says what happens to a request that finds no seat:
 //!
-//! ```compile_fail
+//! ```compile_fail,E0277
 //! # use evenkeel_api::v1::PriorityLevelConfiguration;
 //! PriorityLevelConfiguration::builder("tenants").limited(|l| l.shares(40)).build();
 //! ```

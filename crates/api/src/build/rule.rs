@@ -79,7 +79,7 @@ impl<Who, What> RuleBuilder<Who, What> {
 }
 
 /// What is asked for.
-impl<Who, What: HasVerbs> RuleBuilder<Who, What> {
+impl<Who, What> RuleBuilder<Who, What> {
     /// Requests for these resources, or `*` alone for every resource; the [`verbs`](RuleBuilder::verbs) come next.
     ///
     /// Where nothing narrower is said before the verbs, the widest is meant: every API group, and every namespace
@@ -100,7 +100,10 @@ impl<Who, What: HasVerbs> RuleBuilder<Who, What> {
     pub fn resources(
         self,
         resources: impl IntoIterator<Item = impl Into<String>>,
-    ) -> RuleBuilder<Who, ResourcesWithoutVerbs> {
+    ) -> RuleBuilder<Who, ResourcesWithoutVerbs>
+    where
+        What: HasVerbs,
+    {
         let resources = ResourcePolicyRule { resources: texts(resources), ..ResourcePolicyRule::default() };
         self.with(ResourcesWithoutVerbs(resources))
     }
@@ -110,13 +113,19 @@ impl<Who, What: HasVerbs> RuleBuilder<Who, What> {
     pub fn non_resource_urls(
         self,
         urls: impl IntoIterator<Item = impl Into<String>>,
-    ) -> RuleBuilder<Who, UrlsWithoutVerbs> {
+    ) -> RuleBuilder<Who, UrlsWithoutVerbs>
+    where
+        What: HasVerbs,
+    {
         let urls = NonResourcePolicyRule { non_resource_urls: texts(urls), ..NonResourcePolicyRule::default() };
         self.with(UrlsWithoutVerbs(urls))
     }
 
     /// All requests: every verb on every resource and on every path.
-    pub fn everything(self) -> RuleBuilder<Who, WithRequests> {
+    pub fn everything(self) -> RuleBuilder<Who, WithRequests>
+    where
+        What: HasVerbs,
+    {
         self.resources([EVERY]).verbs([EVERY]).non_resource_urls([EVERY]).verbs([EVERY])
     }
 }

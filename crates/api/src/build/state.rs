@@ -3,6 +3,7 @@
 //! They are met in the compiler's messages and in the types of builders that are kept in a variable or returned.
 //! The traits are what a builder's methods ask of its state; nobody else can implement them.
 
+use self::sealed::Sealed;
 use crate::v1::{NonResourcePolicyRule, ResourcePolicyRule};
 
 /// A flow schema that names no priority level yet.
@@ -112,27 +113,40 @@ pub trait HasResponse: Sealed {}
 )]
 pub trait ResponseIsOpen: Sealed {}
 
-/// Keeps the traits of this module from being implemented elsewhere.
-pub trait Sealed {}
-
-macro_rules! states {
-    ($($State:ident: $($Trait:ident)*;)+) => {$(
-        impl Sealed for $State {}
-        $( impl $Trait for $State {} )*
-    )+};
+mod sealed {
+    /// Keeps the traits of this module from being implemented elsewhere.
+    pub trait Sealed {}
 }
 
-states! {
-    NoPriorityLevel: ;
-    WithPriorityLevel: HasPriorityLevel;
-    NoSubject: ;
-    WithSubject: HasSubject;
-    NoRequests: HasVerbs;
-    ResourcesWithoutVerbs: ;
-    UrlsWithoutVerbs: ;
-    WithRequests: HasRequests HasVerbs;
-    NoType: TypeIsOpen;
-    WithType: HasType;
-    NoResponse: ResponseIsOpen;
-    WithResponse: HasResponse;
-}
+impl Sealed for NoPriorityLevel {}
+
+impl Sealed for WithPriorityLevel {}
+impl HasPriorityLevel for WithPriorityLevel {}
+
+impl Sealed for NoSubject {}
+
+impl Sealed for WithSubject {}
+impl HasSubject for WithSubject {}
+
+impl Sealed for NoRequests {}
+impl HasVerbs for NoRequests {}
+
+impl Sealed for ResourcesWithoutVerbs {}
+
+impl Sealed for UrlsWithoutVerbs {}
+
+impl Sealed for WithRequests {}
+impl HasRequests for WithRequests {}
+impl HasVerbs for WithRequests {}
+
+impl Sealed for NoType {}
+impl TypeIsOpen for NoType {}
+
+impl Sealed for WithType {}
+impl HasType for WithType {}
+
+impl Sealed for NoResponse {}
+impl ResponseIsOpen for NoResponse {}
+
+impl Sealed for WithResponse {}
+impl HasResponse for WithResponse {}
