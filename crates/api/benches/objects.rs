@@ -15,7 +15,7 @@ fn main() {
 /// Each object alone, as it comes in the body of a request.
 #[divan::bench]
 fn from_json(bencher: Bencher) {
-    let objects = bootstrap::all();
+    let objects: Vec<_> = bootstrap::all().to_objects().collect();
     let texts: Vec<_> = objects.iter().map(|object| (object.kind(), json(object).into_bytes())).collect();
     bencher.counter(ItemsCount::new(texts.len())).bench(|| {
         for (kind, text) in &texts {
@@ -30,7 +30,7 @@ fn from_json(bencher: Bencher) {
 /// All objects in one manifest, as they come in a file.
 #[divan::bench]
 fn from_yaml(bencher: Bencher) {
-    let objects = bootstrap::all();
+    let objects: Vec<_> = bootstrap::all().to_objects().collect();
     let text: String = objects.iter().map(|object| format!("---\n{}", yaml(object))).collect();
     bencher.counter(ItemsCount::new(objects.len())).bench(|| {
         let manifest = Manifest::read("bootstrap.yaml", black_box(text.as_bytes()), Strictness::Strict);

@@ -1,4 +1,45 @@
-//! The objects of API Priority and Fairness.
+//! The objects of API Priority and Fairness, as Evenkeel and Kubernetes share them.
+//!
+//! There are two kinds. A [`FlowSchema`](v1::FlowSchema) says which requests belong together and to which priority
+//! level they go; a [`PriorityLevelConfiguration`](v1::PriorityLevelConfiguration) says how many seats a level has and
+//! what happens when they are taken. Both come in four versions, of which [`v1`] is the hub: everything is converted to
+//! it, and only it is validated, stored and used.
+//!
+//! | to | use |
+//! |---|---|
+//! | read a manifest, with everything that is wrong in it | [`decode::Manifest`] |
+//! | read the body of a request | [`decode::parse_json`], [`decode::parse_yaml`], [`decode::Document::decode`] |
+//! | write an object in another version | [`Object::in_version`] |
+//! | fill in defaults, convert, validate | [`Defaulted`], [`Wire`], [`validate`] |
+//! | make an object in Rust | [`v1::FlowSchema::builder`], [`v1::PriorityLevelConfiguration::builder`] |
+//! | have the objects that every server starts with | [`bootstrap`] |
+//! | know what fields there are, or get OpenAPI and JSON Schema | [`schema`] |
+//!
+//! The crate does no I/O and knows no runtime. The feature `k8s-openapi` adds conversions to and from the types of the
+//! crate of that name.
+//!
+//! ```
+//! use evenkeel_api::decode::{Manifest, Strictness};
+//! use evenkeel_api::{AnyObject, Version};
+//!
+//! let manifest = Manifest::read("tenants.yaml", b"
+//! apiVersion: flowcontrol.apiserver.k8s.io/v1beta2
+//! kind: PriorityLevelConfiguration
+//! metadata:
+//!   name: tenants
+//! spec:
+//!   type: Limited
+//!   limited:
+//!     assuredConcurrencyShares: 40
+//!     limitResponse:
+//!       type: Reject
+//! ", Strictness::Strict)?;
+//! let AnyObject::PriorityLevelConfiguration(level) = &manifest.entries[0].object else { unreachable!() };
+//! assert_eq!(level.spec.limited.as_ref().unwrap().nominal_concurrency_shares, Some(40));
+//! let text = serde_json::to_string(&level.in_version(Version::V1beta3))?;
+//! assert!(text.contains(r#""nominalConcurrencyShares":40"#));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod any_object;
 mod convert;
@@ -7,6 +48,8 @@ mod group;
 mod object;
 mod path;
 
+pub mod bootstrap;
+pub mod build;
 pub mod decode;
 pub mod meta;
 pub mod schema;
@@ -21,3 +64,4 @@ pub use convert::{HubSpec, Wire, WrittenIn};
 pub use defaulting::Defaulted;
 pub use group::{GROUP, Kind, UnknownKind, UnknownVersion, Version};
 pub use object::{InVersion, Object, Spec};
+pub use path::Path;

@@ -2,12 +2,21 @@
 
 use std::fmt;
 
-/// A place in an object. It lives on the stack while the object is walked, and is written out only for a report.
+/// A place in an object: `spec.rules[3].subjects`.
+///
+/// A path is a chain through the stack. Walking down an object allocates nothing; only a report writes the path out.
+///
+/// ```
+/// use evenkeel_api::Path;
+///
+/// let spec = Path::new("spec");
+/// assert_eq!(spec.child("rules").index(3).child("subjects").to_string(), "spec.rules[3].subjects");
+/// ```
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Path<'a> {
+pub enum Path<'a> {
     /// The object itself.
     Root,
-    /// A member of the object at another place.
+    /// A member of what is at another place.
     Member(&'a Path<'a>, &'a str),
     /// An element of the list at another place.
     Element(&'a Path<'a>, usize),
@@ -16,13 +25,20 @@ pub(crate) enum Path<'a> {
 // === impl Path ===
 
 impl<'a> Path<'a> {
-    /// The member of that name.
-    pub(crate) fn member(&'a self, name: &'a str) -> Self {
+    /// The path of a member of the object itself.
+    pub const fn new(name: &'a str) -> Self {
+        Self::Member(&Path::Root, name)
+    }
+
+    /// The path of a member of what is here.
+    #[must_use]
+    pub const fn child(&'a self, name: &'a str) -> Self {
         Self::Member(self, name)
     }
 
-    /// The element of that index.
-    pub(crate) fn element(&'a self, index: usize) -> Self {
+    /// The path of an element of the list that is here.
+    #[must_use]
+    pub const fn index(&'a self, index: usize) -> Self {
         Self::Element(self, index)
     }
 
@@ -53,11 +69,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_written_as_api_82_writes_it() {
-        let (root, index) = (Path::Root, 2);
-        let (spec, rules) = (root.member("spec"), "rules");
-        let (rules, subjects) = (spec.member(rules), "subjects");
-        assert_eq!(rules.element(index).member(subjects).to_string(), "spec.rules[2].subjects");
-        assert_eq!(rules.element(index).member(subjects).names(), "spec.rules.subjects");
+    fn indexes_can_be_left_out() {
+        let spec = Path::new("spec");
+        assert_eq!(spec.child("rules").index(2).child("subjects").names(), "spec.rules.subjects");
+        assert_eq!(Path::Root.to_string(), "");
     }
 }

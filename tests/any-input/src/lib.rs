@@ -11,7 +11,7 @@ pub use decode::decode;
 pub use mutate::Mutator;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The inputs that a property starts from, in the order of their file names.
 ///
@@ -25,6 +25,6 @@ pub fn corpus(property: &str) -> Vec<Vec<u8>> {
         .collect();
     files.sort();
     assert!(!files.is_empty(), "{} holds no input", folder.display());
-    let read = |file| fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let read = |file: PathBuf| fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     files.into_iter().map(read).collect()
 }

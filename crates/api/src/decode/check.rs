@@ -52,12 +52,12 @@ impl Checker {
         for field in schema.fields {
             if let Some(member) = members.iter().find(|member| member.key == field.name) {
                 let owner = Owner { schema, field };
-                self.value(field.shape, &member.value, &path.member(&member.key), owner);
+                self.value(field.shape, &member.value, &path.child(&member.key), owner);
             }
         }
         for member in members {
             if schema.field(&member.key).is_none() {
-                let path = path.member(&member.key).to_string();
+                let path = path.child(&member.key).to_string();
                 self.findings.unknown.push(Unknown { path, at: member.key_at });
             }
         }
@@ -85,7 +85,7 @@ impl Checker {
                     if !matches!(member.value.value, Value::String(_) | Value::Null) {
                         // The message names the map, the place is that of the value.
                         let message = self.wire_message(Shape::String, &member.value, path, owner);
-                        let path = path.member(&member.key);
+                        let path = path.child(&member.key);
                         self.mismatch(
                             &member.value,
                             &path,
@@ -97,7 +97,7 @@ impl Checker {
             }
             (Shape::List(item_shape), Value::List(items)) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.value(*item_shape, item, &path.element(index), owner);
+                    self.value(*item_shape, item, &path.index(index), owner);
                 }
             }
             (Shape::Object(schema), Value::Map(_)) => self.object(schema, node, path),
@@ -140,6 +140,7 @@ impl Checker {
             Shape::Object(schema) => match schema.package {
                 Package::Flowcontrol => format!("{version}.{}", schema.name(self.kind)),
                 Package::Meta => format!("v1.{}", schema.name(self.kind)),
+                Package::Runtime => format!("runtime.{}", schema.name(self.kind)),
             },
         }
     }

@@ -123,7 +123,7 @@ impl<'a> Parser<'a> {
             self.skip_white_space();
             self.expect(b':', "':' after a name")?;
             self.skip_white_space();
-            let value = self.value(&path.member(&key), depth + 1)?;
+            let value = self.value(&path.child(&key), depth + 1)?;
             map.insert(Member { key, key_at, value }, path, &mut self.duplicates);
             self.skip_white_space();
             if self.peek() == Some(b'}') {
@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
             return Ok(Value::List(items));
         }
         loop {
-            items.push(self.value(&path.element(items.len()), depth + 1)?);
+            items.push(self.value(&path.index(items.len()), depth + 1)?);
             self.skip_white_space();
             if self.peek() == Some(b']') {
                 self.offset += 1;

@@ -100,10 +100,10 @@ impl Manifest {
 
 /// A text that starts like a JSON object is read as JSON if it is that, since only JSON keeps its numbers as written.
 fn documents(text: &[u8]) -> Result<Vec<Document>, super::SyntaxError> {
-    if text.trim_ascii_start().starts_with(b"{") {
-        if let Ok(document) = parse_json(text) {
-            return Ok(vec![document]);
-        }
+    if text.trim_ascii_start().starts_with(b"{")
+        && let Ok(document) = parse_json(text)
+    {
+        return Ok(vec![document]);
     }
     parse_yaml(text)
 }
@@ -137,9 +137,9 @@ impl Reader<'_> {
         match items.map(|items| &items.value) {
             None | Some(Value::Null) => {}
             Some(Value::List(items)) => {
-                let path = Path::Root.member("items");
+                let path = Path::Root.child("items");
                 for (index, item) in items.iter().enumerate() {
-                    self.item(item, &path.element(index), known);
+                    self.item(item, &path.index(index), known);
                 }
             }
             Some(_) => self.problem(items.map_or(node.at, |items| items.at), "items: expected a list"),

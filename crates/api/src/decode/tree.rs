@@ -173,7 +173,7 @@ impl MapBuilder {
     /// Adds a member. A name that is there already gets the new value and is noted.
     pub(super) fn insert(&mut self, member: Member, path: &Path<'_>, duplicates: &mut Vec<Duplicate>) {
         if let Some(known) = self.find(&member.key) {
-            let path = path.member(&member.key).to_string();
+            let path = path.child(&member.key).to_string();
             duplicates.push(Duplicate { path, key: member.key.clone(), at: member.key_at });
             self.members[known].value = member.value;
         } else {

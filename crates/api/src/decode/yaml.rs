@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
             if event == Event::SequenceEnd {
                 return Ok(items);
             }
-            items.push(self.node_from(event, at, &path.element(items.len()), depth + 1)?);
+            items.push(self.node_from(event, at, &path.index(items.len()), depth + 1)?);
         }
     }
 
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
                 Event::Scalar(text, ..) => (text.into_owned(), false),
                 _ => return Err(SyntaxError { at: key_at, message: "the name of a member must be a text".to_owned() }),
             };
-            let value = self.node(&path.member(&key), depth + 1)?;
+            let value = self.node(&path.child(&key), depth + 1)?;
             if is_merge_key {
                 members.merged.push(value);
             } else {

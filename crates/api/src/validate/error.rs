@@ -10,7 +10,8 @@ use crate::schema::Choice;
 /// Written out it is `PATH: MESSAGE` (API-111). The functions that make one follow the table of API-28.
 ///
 /// ```
-/// use evenkeel_api::validate::{FieldError, Path, Value};
+/// use evenkeel_api::Path;
+/// use evenkeel_api::validate::{FieldError, Value};
 ///
 /// let path = Path::new("spec");
 /// let error = FieldError::invalid(path.child("matchingPrecedence"), &Value::json(&0), "must be a positive value");

@@ -23,7 +23,6 @@ mod internal;
 mod mandatory;
 mod metadata;
 mod names;
-mod path;
 mod priority_level;
 mod queuing;
 mod rules;
@@ -31,12 +30,11 @@ mod status;
 mod value;
 
 pub use error::{FieldError, FieldErrors, Reason};
-pub use path::Path;
 pub use rules::ValidSpec;
 pub use value::Value;
 
 use crate::v1::V1;
-use crate::{Object, Version};
+use crate::{Object, Path, Version};
 
 /// Checks an object that is to be created by a request of `version`.
 ///

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::mandatory::EXEMPT;
-use super::mandatory::priority_level::fixed_spec;
 use super::rules::{Mandatory, Rules};
 use super::{FieldError, Path, Value, queuing};
 use crate::Version;
+use crate::bootstrap::{self, EXEMPT};
 use crate::v1::{
     ExemptPriorityLevelConfiguration, LimitResponse, LimitResponseType, LimitedPriorityLevelConfiguration,
     PriorityLevelConfigurationSpec, PriorityLevelEnablement,
@@ -29,7 +28,7 @@ impl Rules for PriorityLevelConfigurationSpec {
     }
 
     fn mandatory(&self, name: &str) -> Option<Mandatory<Self>> {
-        let spec = fixed_spec(name)?;
+        let spec = bootstrap::mandatory_priority_level(name)?.spec.clone();
         if name == EXEMPT {
             let spec = Self { exempt: self.exempt.clone(), ..spec };
             return Some(Mandatory { spec, except: " except the 'spec.exempt' field" });

@@ -3,11 +3,10 @@
 mod policy_rule;
 mod subject;
 
-use super::mandatory::EXEMPT;
-use super::mandatory::flow_schema::fixed_spec;
 use super::rules::{Mandatory, Rules};
 use super::{FieldError, Path, Value, names};
 use crate::Version;
+use crate::bootstrap::{self, EXEMPT};
 use crate::v1::{
     FlowDistinguisherMethod, FlowDistinguisherMethodType, FlowSchemaSpec, MATCHING_PRECEDENCE_MAX,
     PolicyRulesWithSubjects,
@@ -30,7 +29,7 @@ impl Rules for FlowSchemaSpec {
     }
 
     fn mandatory(&self, name: &str) -> Option<Mandatory<Self>> {
-        fixed_spec(name).map(|spec| Mandatory { spec, except: "" })
+        bootstrap::mandatory_flow_schema(name).map(|schema| Mandatory { spec: schema.spec.clone(), except: "" })
     }
 }
 
