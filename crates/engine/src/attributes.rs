@@ -1,0 +1,57 @@
+//! What classification and work estimates see of a request: who asks, and for what (DG-1).
+
+use std::borrow::Cow;
+
+/// Who asks: the effective user (DG-2).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct User {
+    /// The user's name.
+    pub name: Box<str>,
+    /// The groups that the user is in.
+    pub groups: Vec<Box<str>>,
+}
+
+/// What is asked for. Everything is empty that the request does not name.
+///
+/// The texts are borrowed from the request where nothing had to be decoded.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct RequestInfo<'a> {
+    /// Whether this is about a resource; otherwise it is about a path.
+    pub is_resource_request: bool,
+    /// The path, percent-decoded, as it was received.
+    pub path: Cow<'a, str>,
+    /// The verb: `get`, `list`, `create`, …; for paths the HTTP method in lower case.
+    pub verb: Cow<'a, str>,
+    /// The first part of the path: `api` or `apis`.
+    pub api_prefix: Cow<'a, str>,
+    /// The API group; empty for the core group.
+    pub api_group: Cow<'a, str>,
+    /// The API version.
+    pub api_version: Cow<'a, str>,
+    /// The namespace.
+    pub namespace: Cow<'a, str>,
+    /// The resource, in the plural.
+    pub resource: Cow<'a, str>,
+    /// The subresource.
+    pub subresource: Cow<'a, str>,
+    /// The name of the object.
+    pub name: Cow<'a, str>,
+}
+
+/// All that a decision about a request depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Attributes<'a> {
+    /// Who asks.
+    pub user: &'a User,
+    /// What is asked for.
+    pub request: &'a RequestInfo<'a>,
+}
+
+// === impl User ===
+
+impl User {
+    /// A user of that name in those groups.
+    pub fn new<G: Into<Box<str>>>(name: impl Into<Box<str>>, groups: impl IntoIterator<Item = G>) -> Self {
+        Self { name: name.into(), groups: groups.into_iter().map(Into::into).collect() }
+    }
+}

@@ -1,0 +1,11 @@
+//! Every decision of API Priority and Fairness, and nothing else.
+
+mod attributes;
+mod seat_seconds;
+mod work_estimate;
+
+pub mod time;
+
+pub use attributes::{Attributes, RequestInfo, User};
+pub use seat_seconds::SeatSeconds;
+pub use work_estimate::WorkEstimate;
