@@ -93,7 +93,7 @@ fn problems_of_subject(subject: Value) -> Vec<String> {
     let rule = json!({"verbs": ["get"], "nonResourceURLs": ["/a"]});
     let schema = schema_with(json!([{"subjects": [subject], "nonResourceRules": [rule]}]));
     let found = problems_of(&schema);
-    found.iter().map(|error| error.strip_prefix("spec.rules[0].subjects[0].").unwrap().to_owned()).collect()
+    found.iter().map(|error| error.strip_prefix("spec.rules[0].subjects[0].").expect("the path").to_owned()).collect()
 }
 
 #[test]

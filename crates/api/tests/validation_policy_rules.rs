@@ -12,7 +12,7 @@ fn problems_with(list: &str, rule: &Value, member: &str, value: &Value) -> Vec<S
     let subject = json!({"kind": "User", "user": {"name": "alice"}});
     let found = problems_of(&schema_with(json!([{"subjects": [subject], list: [rule]}])));
     let path = format!("spec.rules[0].{list}[0].");
-    found.iter().map(|error| error.strip_prefix(&path).unwrap().to_owned()).collect()
+    found.iter().map(|error| error.strip_prefix(&path).expect("the path").to_owned()).collect()
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "called with literals")]

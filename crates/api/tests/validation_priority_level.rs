@@ -86,7 +86,7 @@ fn api_48_queues_and_hands_are_in_range() {
         let found = problems_of(&level);
         found
             .iter()
-            .map(|error| error.strip_prefix("spec.limited.limitResponse.queuing.").unwrap().to_owned())
+            .map(|error| error.strip_prefix("spec.limited.limitResponse.queuing.").expect("the path").to_owned())
             .collect()
     };
     for (queues, hand_size) in [(1, 1), (64, 10), (128, 8), (1024, 6), (10_000_000, 2), (2, 2), (16, 15)] {
