@@ -1,7 +1,8 @@
 //! Validation: whether an object says something that makes sense, and every problem if it does not (API-28 to API-53).
 //!
 //! Objects are validated in the hub version, after defaulting and conversion. Both kinds go through the same three
-//! functions; what is special to a kind is in [`ValidSpec`]. Nothing is allocated for an object without problems.
+//! functions; what is special to a kind is in [`ValidSpec`]. Paths and messages are only written out for a problem, so
+//! that an object without any costs about a microsecond.
 //!
 //! ```
 //! use evenkeel_api::{Version, v1::FlowSchema, validate};
