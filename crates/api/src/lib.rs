@@ -8,6 +8,8 @@ mod object;
 
 pub mod bootstrap;
 pub mod build;
+#[cfg(feature = "k8s-openapi")]
+pub mod k8s_openapi;
 pub mod meta;
 pub mod schema;
 pub mod v1;
