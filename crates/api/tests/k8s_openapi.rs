@@ -1,5 +1,6 @@
 //! Our `v1` types and those of the `k8s-openapi` crate mean the same and write the same JSON.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![cfg(feature = "k8s-openapi")]
 
 mod strategies;
