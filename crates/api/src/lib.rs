@@ -51,6 +51,8 @@ mod path;
 pub mod bootstrap;
 pub mod build;
 pub mod decode;
+#[cfg(feature = "k8s-openapi")]
+pub mod k8s_openapi;
 pub mod meta;
 pub mod schema;
 pub mod v1;

@@ -1,5 +1,7 @@
 //! The bootstrap objects are those of a real kube-apiserver (API-74).
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 

@@ -1,5 +1,7 @@
 //! What the builders build is what a server would store.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use evenkeel_api::v1beta3::PRESERVE_ZERO_ANNOTATION;
 use evenkeel_api::{build::generate_name, v1, v1beta1, v1beta2, v1beta3};
 use serde_json::{Value, json};
@@ -127,7 +129,7 @@ fn what_is_not_said_has_the_default_of_the_api() {
 #[test]
 fn a_name_is_given_or_made_up_by_the_server() {
     let name = String::from("given");
-    let given = v1::PriorityLevelConfiguration::builder(&name).limited(|l| l.reject()).build();
+    let given = v1::PriorityLevelConfiguration::builder(&name).limited(|l| l.shares(5).reject()).build();
     assert_eq!(written(&given)["metadata"], json!({"name": "given"}));
     let made_up = v1::FlowSchema::builder(generate_name("batch-")).priority_level("system").build();
     assert_eq!(written(&made_up)["metadata"], json!({"generateName": "batch-"}));

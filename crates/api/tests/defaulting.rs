@@ -1,5 +1,7 @@
 //! The values that are filled in where an object says nothing (API-22 to API-27).
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod replay;
 mod strategies;
 
@@ -22,10 +24,10 @@ fn level_in_every_version(spec: &Value) -> [Value; 4] {
     }
     let nominal = rename(spec, "\"shares\"", "\"nominalConcurrencyShares\"");
     let mut assured = nominal.clone();
-    if let Some(limited) = assured["limited"].as_object_mut() {
-        if let Some(shares) = limited.remove("nominalConcurrencyShares") {
-            limited.insert("assuredConcurrencyShares".into(), shares);
-        }
+    if let Some(limited) = assured["limited"].as_object_mut()
+        && let Some(shares) = limited.remove("nominalConcurrencyShares")
+    {
+        limited.insert("assuredConcurrencyShares".into(), shares);
     }
     [
         with_defaults::<v1::PriorityLevelConfiguration>(&nominal),

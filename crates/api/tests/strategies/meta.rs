@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_api::bootstrap::AUTO_UPDATE_ANNOTATION;
 use evenkeel_api::meta::{FieldSet, ManagedFieldsEntry, ObjectMeta, OwnerReference, Time};
 use evenkeel_api::v1beta3::PRESERVE_ZERO_ANNOTATION;
 use proptest::collection::btree_map;
@@ -18,7 +19,7 @@ pub fn object_meta() -> BoxedStrategy<ObjectMeta> {
 
 /// Metadata as a manifest has it: a name and perhaps labels and annotations.
 pub fn sound_object_meta() -> BoxedStrategy<ObjectMeta> {
-    let annotation_key = prop_oneof![Just("apf.kubernetes.io/autoupdate-spec".to_owned()), "example\\.com/[a-z]{1,4}"];
+    let annotation_key = prop_oneof![Just(AUTO_UPDATE_ANNOTATION.to_owned()), "example\\.com/[a-z]{1,4}"];
     (name(), btree_map("[a-z]{1,4}", "[a-z0-9]{0,4}", 0..=2), btree_map(annotation_key, text(), 0..=2))
         .prop_map(|(name, labels, annotations)| ObjectMeta { labels, annotations, ..ObjectMeta::named(name) })
         .boxed()
