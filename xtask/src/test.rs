@@ -52,7 +52,14 @@ fn steps(filter: Option<&str>, runner: Runner, lockfile: Lockfile) -> Vec<Step> 
         step("clippy", cargo(&["clippy"]).args(["--all-targets", "--", "-D", "warnings"])),
         step("tests", runner.command(cargo, filter)),
         step("documentation tests", cargo(&["test"]).args(["--doc"]).args(filter)),
-        step("documentation", cargo(&["doc"]).args(["--no-deps"]).env("RUSTDOCFLAGS", "-D warnings")),
+        step(
+            "documentation",
+            cargo(&["doc"])
+                .args(["--no-deps"])
+                .env("RUSTDOCFLAGS", "-D warnings")
+                // `k8s-openapi` wants to know a Kubernetes version. The oldest one is built here, the tests have the latest.
+                .env("K8S_OPENAPI_ENABLED_VERSION", "1.33"),
+        ),
     ]
 }
 
@@ -105,7 +112,7 @@ mod tests {
                 "cargo clippy --workspace --all-features --all-targets -- -D warnings",
                 "cargo nextest run --workspace --all-features",
                 "cargo test --workspace --all-features --doc",
-                "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --all-features --no-deps",
+                "RUSTDOCFLAGS='-D warnings' K8S_OPENAPI_ENABLED_VERSION=1.33 cargo doc --workspace --all-features --no-deps",
             ]
         );
     }

@@ -4,8 +4,8 @@ mod validated;
 
 use evenkeel_api::meta::OwnerReference;
 use evenkeel_api::v1::Condition;
-use evenkeel_api::validate::{self, FieldError, FieldErrors, Path, Value};
-use evenkeel_api::{Version, v1beta3};
+use evenkeel_api::validate::{self, FieldError, FieldErrors, Value};
+use evenkeel_api::{Path, Version, v1beta3};
 use serde_json::json;
 use validated::{level_with, problems_of, schema};
 

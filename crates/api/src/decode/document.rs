@@ -72,9 +72,7 @@ pub(super) fn decode_node<S: HubSpec>(node: &Node, path: &Path<'_>, version: Ver
 
 fn decode_as<W: Wire + Defaulted>(node: &Node, path: &Path<'_>, version: Version) -> Read<W::HubSpec> {
     let Findings { unknown, mismatches } = check(W::SHAPE, node, path, W::HubSpec::KIND, version);
-    if let Some(mismatches) = Mismatches::new(mismatches) {
-        return Err(mismatches);
-    }
+    let unknown = Mismatches::refuse(mismatches, unknown)?;
     let mut object: W = read(node).map_err(|error| {
         // The check let something pass that the type does not take.
         let message = error.to_string();

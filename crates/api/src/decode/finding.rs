@@ -36,11 +36,13 @@ pub struct Mismatch {
     pub message: String,
 }
 
-/// All values of the wrong type in one object, in the order of the text; at least one.
+/// All values of the wrong type in one object, in the order of the text; at least one. What else was found in the
+/// object comes along, so that everything can be told at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatches {
-    first: Mismatch,
+    first: Box<Mismatch>,
     others: Vec<Mismatch>,
+    unknown: Vec<Unknown>,
 }
 
 /// What was dropped from an object: fields that it does not have, and the earlier values of repeated names.
@@ -56,10 +58,13 @@ pub struct Dropped {
 // === impl Mismatches ===
 
 impl Mismatches {
-    /// All of them, or `None` when there are none.
-    pub(super) fn new(all: Vec<Mismatch>) -> Option<Self> {
+    /// Refuses an object with values of the wrong type; one without them leaves its unknown fields.
+    pub(super) fn refuse(all: Vec<Mismatch>, unknown: Vec<Unknown>) -> Result<Vec<Unknown>, Self> {
         let mut all = all.into_iter();
-        all.next().map(|first| Self { first, others: all.collect() })
+        match all.next() {
+            Some(first) => Err(Self { first: Box::new(first), others: all.collect(), unknown }),
+            None => Ok(unknown),
+        }
     }
 
     /// The first one, which is all that the API tells (API-20).
@@ -69,7 +74,12 @@ impl Mismatches {
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Mismatch> {
-        std::iter::once(&self.first).chain(&self.others)
+        std::iter::once(&*self.first).chain(&self.others)
+    }
+
+    /// The fields that the type does not have.
+    pub fn unknown(&self) -> &[Unknown] {
+        &self.unknown
     }
 }
 
@@ -137,6 +147,6 @@ fn yaml_duplicate(duplicate: &Duplicate) -> String {
 
 impl From<Mismatch> for Mismatches {
     fn from(first: Mismatch) -> Self {
-        Self { first, others: Vec::new() }
+        Self { first: Box::new(first), others: Vec::new(), unknown: Vec::new() }
     }
 }

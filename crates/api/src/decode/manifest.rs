@@ -9,9 +9,9 @@ use std::fmt;
 
 use super::document::decode_node;
 use super::problem::{Problem, Problems};
-use super::{Document, Node, Position, Value, parse_json, parse_yaml};
+use super::{Document, Node, Position, Unknown, Value, parse_json, parse_yaml};
 use crate::path::Path;
-use crate::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec, V1};
+use crate::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec, Status, V1};
 use crate::validate::{self, ValidSpec};
 use crate::{AnyObject, GROUP, HubSpec, Kind, Object, Version};
 
@@ -155,20 +155,23 @@ impl Reader<'_> {
         let problem = |at, field: &dyn fmt::Display, message: &dyn fmt::Display| {
             Problem::new(self.file, at, format!("{subject}: {field}: {message}"))
         };
+        let unknown_fields = |unknown: &[Unknown]| -> Vec<Problem> {
+            unknown.iter().map(|unknown| problem(unknown.at, &unknown.path, &"unknown field")).collect()
+        };
         match decode_node::<S>(node, path, version) {
             Err(mismatches) => {
+                self.dropped.extend(unknown_fields(mismatches.unknown()));
                 let found = mismatches.iter().map(|mismatch| problem(mismatch.at, &mismatch.path, &mismatch.message));
                 self.problems.extend(found);
             }
             Ok((mut object, unknown)) => {
-                let found = unknown.iter().map(|unknown| problem(unknown.at, &unknown.path, &"unknown field"));
-                self.dropped.extend(found);
+                self.dropped.extend(unknown_fields(&unknown));
                 // As on creation, what a file says of the status is not taken over (API-54).
-                object.status = crate::v1::Status::default();
+                object.status = Status::default();
                 if let Err(errors) = validate::create(&object, version) {
-                    let place = |field: &str| node.position_of(field);
-                    let found =
-                        errors.iter().map(|error| problem(place(error.field()), &error.field(), &error.message()));
+                    let found = errors
+                        .iter()
+                        .map(|error| problem(node.position_of(error.field()), &error.field(), &error.message()));
                     self.problems.extend(found);
                 }
                 self.entries.push(Entry { object: object.into(), version, at: node.at });

@@ -5,7 +5,7 @@ use ::k8s_openapi::api::flowcontrol::v1 as k8s;
 use super::{same_object, same_type};
 use crate::v1::{self, Condition, Status};
 
-same_object!(v1::FlowSchema = k8s::FlowSchema);
+same_object!(v1::FlowSchema = k8s::FlowSchema, k8s::FlowSchemaSpec);
 
 same_type!(v1::FlowSchemaSpec = k8s::FlowSchemaSpec {
     priority_level_configuration = priority_level_configuration: part,
@@ -66,7 +66,7 @@ same_type!(Status = k8s::FlowSchemaStatus {
 });
 
 same_type!(Condition = k8s::FlowSchemaCondition {
-    condition = type_: same,
+    condition = type_: text,
     status = status: unless_empty,
     last_transition_time = last_transition_time: optional,
     reason = reason: unless_empty,

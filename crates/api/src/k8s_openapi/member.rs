@@ -93,3 +93,42 @@ pub(super) mod choice {
         theirs.into()
     }
 }
+
+/// A text that is required in some Kubernetes versions and optional in others.
+pub(super) mod text {
+    use super::Present;
+
+    pub(in super::super) fn into_theirs<Theirs: Present<String>>(ours: String) -> Theirs {
+        Theirs::present(ours)
+    }
+
+    pub(in super::super) fn into_ours(theirs: impl Present<String>) -> String {
+        theirs.or_default()
+    }
+}
+
+/// Something that is there, in a place where it has to be or where it may be absent.
+pub(super) trait Present<T> {
+    fn present(value: T) -> Self;
+    fn or_default(self) -> T;
+}
+
+impl<T> Present<T> for T {
+    fn present(value: T) -> Self {
+        value
+    }
+
+    fn or_default(self) -> T {
+        self
+    }
+}
+
+impl<T: Default> Present<T> for Option<T> {
+    fn present(value: T) -> Self {
+        Some(value)
+    }
+
+    fn or_default(self) -> T {
+        self.unwrap_or_default()
+    }
+}

@@ -10,7 +10,7 @@
 //!
 //! let ours = v1::FlowSchema::builder("batch").priority_level("workload-low").by_user().build();
 //! let theirs = k8s::FlowSchema::from(ours.clone());
-//! assert_eq!(theirs.spec.matching_precedence, Some(1000));
+//! assert_eq!(theirs.metadata.name.as_deref(), Some("batch"));
 //! assert_eq!(v1::FlowSchema::from(theirs), ours);
 //! ```
 //!
@@ -41,19 +41,21 @@ macro_rules! same_type {
     };
 }
 
-/// The same for a whole object.
+/// The same for a whole object, given the type of its specification: some Kubernetes versions require it, some do not.
 macro_rules! same_object {
-    ($Ours:ty = $Theirs:ty) => {
+    ($Ours:ty = $Theirs:ty, $Spec:ty) => {
         impl From<$Ours> for $Theirs {
             fn from(ours: $Ours) -> Self {
+                let spec = crate::k8s_openapi::member::Present::present(<$Spec>::from(ours.spec));
                 let status = (ours.status != crate::v1::Status::default()).then(|| ours.status.into());
-                Self { metadata: ours.metadata.into(), spec: ours.spec.into(), status }
+                Self { metadata: ours.metadata.into(), spec, status }
             }
         }
 
         impl From<$Theirs> for $Ours {
             fn from(theirs: $Theirs) -> Self {
-                let mut ours = Self::new(theirs.metadata.into(), theirs.spec.into());
+                let spec = crate::k8s_openapi::member::Present::<$Spec>::or_default(theirs.spec);
+                let mut ours = Self::new(theirs.metadata.into(), spec.into());
                 ours.status = theirs.status.map(Into::into).unwrap_or_default();
                 ours
             }

@@ -5,7 +5,7 @@ use ::k8s_openapi::api::flowcontrol::v1 as k8s;
 use super::{same_object, same_type};
 use crate::v1::{self, Condition, Status};
 
-same_object!(v1::PriorityLevelConfiguration = k8s::PriorityLevelConfiguration);
+same_object!(v1::PriorityLevelConfiguration = k8s::PriorityLevelConfiguration, k8s::PriorityLevelConfigurationSpec);
 
 same_type!(v1::PriorityLevelConfigurationSpec = k8s::PriorityLevelConfigurationSpec {
     enablement = type_: choice,
@@ -41,9 +41,23 @@ same_type!(Status = k8s::PriorityLevelConfigurationStatus {
 });
 
 same_type!(Condition = k8s::PriorityLevelConfigurationCondition {
-    condition = type_: same,
+    condition = type_: text,
     status = status: unless_empty,
     last_transition_time = last_transition_time: optional,
     reason = reason: unless_empty,
     message = message: unless_empty,
 });
+
+// `limitResponse` is optional up to Kubernetes 1.36 and required since.
+
+impl From<v1::LimitResponse> for Option<k8s::LimitResponse> {
+    fn from(ours: v1::LimitResponse) -> Self {
+        Some(ours.into())
+    }
+}
+
+impl From<Option<k8s::LimitResponse>> for v1::LimitResponse {
+    fn from(theirs: Option<k8s::LimitResponse>) -> Self {
+        theirs.map(Into::into).unwrap_or_default()
+    }
+}
