@@ -1,0 +1,147 @@
+//! A request arrives (FQ-14 to FQ-19).
+
+use super::fifo::Entry;
+use super::requests::{NO_QUEUE, Phase, Request};
+use super::{Arrival, Effects, Mode, QueueSet, Queuing, Rejection, RequestId, SERVICE_TIME_GUESS};
+use crate::time::Instant;
+use crate::{SeatSeconds, WorkEstimate};
+
+impl<T> QueueSet<T> {
+    /// A request of the flow with that hash arrives. Exempt levels, levels without queues and levels with one queue
+    /// make nothing of the hash.
+    pub fn arrive(
+        &mut self,
+        now: Instant,
+        hash: u64,
+        work: WorkEstimate,
+        payload: T,
+        effects: &mut impl Effects<T>,
+    ) -> Arrival<T> {
+        self.synchronise(now, effects);
+        match self.mode {
+            Mode::Queue(queuing) => self.arrive_at_queue(now, queuing, hash, work, payload, effects),
+            Mode::Exempt | Mode::Reject => self.arrive_without_queues(now, work, payload, effects),
+        }
+    }
+
+    fn arrive_without_queues(
+        &mut self,
+        now: Instant,
+        work: WorkEstimate,
+        payload: T,
+        effects: &mut impl Effects<T>,
+    ) -> Arrival<T> {
+        if !self.accommodates(work.max_seats()) {
+            self.counters.rejected += 1;
+            return Arrival::Rejected { reason: Rejection::ConcurrencyLimit, queue: None, payload };
+        }
+        let request =
+            Request { phase: Phase::Executing, queue: NO_QUEUE, place: 0, work, arrived: now, started: now, payload };
+        let id = self.requests.insert(request);
+        self.take_seats(work);
+        self.signal_demand(now);
+        self.tell_started(id, effects);
+        Arrival::Started { id, queue: None }
+    }
+
+    fn arrive_at_queue(
+        &mut self,
+        now: Instant,
+        queuing: Queuing,
+        hash: u64,
+        work: WorkEstimate,
+        payload: T,
+        effects: &mut impl Effects<T>,
+    ) -> Arrival<T> {
+        let index = self.placement.choose(queuing.dealer, hash, &self.waiting_work);
+        let slot = self.order[index];
+        let queue_length = i64::try_from(self.queues[slot as usize].fifo.len()).unwrap_or(i64::MAX);
+        // The length counts only while no seat is free (FQ-18, KW-12).
+        if self.seats_in_use >= self.limit && queue_length >= self.queue_length_limit {
+            self.counters.rejected += 1;
+            self.queues[slot as usize].forget_old_claims();
+            if queue_length > 0 {
+                self.update_ready(slot);
+            }
+            return Arrival::Rejected { reason: Rejection::QueueFull, queue: Some(index), payload };
+        }
+        let request =
+            Request { phase: Phase::Waiting, queue: slot, place: 0, work, arrived: now, started: now, payload };
+        let id = self.requests.insert(request);
+        if self.waiting == 0 && self.seats_in_use < self.limit && self.accommodates(work.max_seats()) {
+            self.pass_through(now, id, slot, work, effects);
+            return Arrival::Started { id, queue: Some(index) };
+        }
+        self.enqueue(now, id, slot, work);
+        self.dispatch(now, effects);
+        match self.requests.get(id).map(|request| request.phase) {
+            Some(Phase::Waiting) | None => Arrival::Waiting { id, queue: index },
+            Some(_) => Arrival::Started { id, queue: Some(index) },
+        }
+    }
+
+    /// Puts a request into a queue (FQ-19).
+    fn enqueue(&mut self, now: Instant, id: RequestId, slot: u32, work: WorkEstimate) {
+        self.wake_queue(slot);
+        let seats = i64::from(work.max_seats());
+        let total_work = total_work(work);
+        let queue = &mut self.queues[slot as usize];
+        let entry =
+            Entry { slot: id.slot() as u32, max_seats: work.max_seats(), arrival_r: self.progress.r, total_work };
+        let place = queue.fifo.push_back(entry);
+        queue.seats_waiting += seats;
+        queue.forget_old_claims();
+        self.waiting_work[queue.index as usize] += total_work;
+        if let Some(request) = self.requests.get_mut(id) {
+            request.place = place;
+        }
+        self.progress.seats_requested += seats;
+        self.waiting += 1;
+        self.seats_waiting += seats;
+        self.signal_demand(now);
+        self.update_ready(slot);
+    }
+
+    /// What [`enqueue`](Self::enqueue) and a dispatch do together when nobody else waits: the same result without the
+    /// way through the queue, which is what an uncontended request is spared.
+    fn pass_through(
+        &mut self,
+        now: Instant,
+        id: RequestId,
+        slot: u32,
+        work: WorkEstimate,
+        effects: &mut impl Effects<T>,
+    ) {
+        self.wake_queue(slot);
+        self.demand.set(now, self.seats_in_use + self.seats_waiting + i64::from(work.max_seats()));
+        let queue = &mut self.queues[slot as usize];
+        queue.next_r = queue.next_r.max(self.progress.r);
+        self.robin = i64::from(queue.index);
+        let narrowed = self.narrow(work);
+        self.seats_waiting += i64::from(work.max_seats()) - i64::from(narrowed.max_seats());
+        self.start_from_queue(now, id, slot, narrowed, total_work(work));
+        self.tell_started(id, effects);
+    }
+
+    /// A queue that was not active starts from the present progress (FQ-19).
+    #[inline]
+    fn wake_queue(&mut self, slot: u32) {
+        let queue = &mut self.queues[slot as usize];
+        if !queue.is_active() {
+            queue.next_r = self.progress.r;
+            self.progress.active_queues += 1;
+        }
+    }
+}
+
+/// What a request is charged up front (FQ-6).
+#[inline]
+fn total_work(work: WorkEstimate) -> SeatSeconds {
+    SeatSeconds::of(f64::from(work.initial_seats), SERVICE_TIME_GUESS) + final_work(work)
+}
+
+/// What a request is charged for lingering (FQ-6).
+#[inline]
+pub(super) fn final_work(work: WorkEstimate) -> SeatSeconds {
+    SeatSeconds::of(f64::from(work.final_seats), work.additional_latency)
+}

@@ -1,0 +1,49 @@
+//! What a queue set is told to be (FQ-7, CC-7).
+
+use crate::deal::{Dealer, InvalidDeal};
+
+/// The configuration of a queue set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueSetConfig {
+    /// What happens to requests that find no seat.
+    pub mode: Mode,
+    /// How many seats may be in use at a time. Below zero is the same as zero.
+    pub concurrency_limit: i64,
+}
+
+/// What happens to requests that find no seat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// They run all the same.
+    Exempt,
+    /// They are turned away.
+    Reject,
+    /// They wait in a queue.
+    Queue(Queuing),
+}
+
+/// The queues of a queue set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queuing {
+    /// Deals the queues to the flows: as many queues and as large hands as it was made for.
+    pub dealer: Dealer,
+    /// How many requests may wait in one queue.
+    pub queue_length_limit: i64,
+}
+
+// === impl Mode ===
+
+impl Mode {
+    /// Requests wait in that many queues.
+    pub fn queue(queues: i64, hand_size: i64, queue_length_limit: i64) -> Result<Self, InvalidDeal> {
+        Ok(Self::Queue(Queuing { dealer: Dealer::new(queues, hand_size)?, queue_length_limit }))
+    }
+
+    /// How many queues are wanted.
+    pub fn queues(self) -> usize {
+        match self {
+            Self::Exempt | Self::Reject => 0,
+            Self::Queue(queuing) => queuing.dealer.deck_size(),
+        }
+    }
+}

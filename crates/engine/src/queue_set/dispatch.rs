@@ -1,0 +1,114 @@
+//! Requests are started (FQ-21 to FQ-25).
+
+use super::arrival::final_work;
+use super::requests::Phase;
+use super::{Effects, Mode, QueueSet, RequestId};
+use crate::time::Instant;
+use crate::{SeatSeconds, WorkEstimate};
+
+impl<T> QueueSet<T> {
+    /// Whether that many seats can be taken now (FQ-21). Something too wide for the level runs when nothing else does.
+    #[inline]
+    pub(super) fn accommodates(&self, seats: u32) -> bool {
+        let seats = i64::from(seats);
+        match self.mode {
+            Mode::Exempt => true,
+            _ if seats > self.limit => self.executing == 0,
+            _ => self.seats_in_use + seats <= self.limit,
+        }
+    }
+
+    /// Starts waiting requests while there are seats for the one that is next (FQ-22).
+    #[inline]
+    pub(super) fn dispatch(&mut self, now: Instant, effects: &mut impl Effects<T>) {
+        while self.waiting > 0 && self.seats_in_use < self.limit && self.dispatch_one(now, effects) {}
+    }
+
+    /// Starts the request that is next, if there are seats for it (FQ-23).
+    fn dispatch_one(&mut self, now: Instant, effects: &mut impl Effects<T>) -> bool {
+        let Some(index) = self.ready.first(usize::try_from(self.robin + 1).unwrap_or(0)) else { return false };
+        let slot = self.order[index];
+        let Some(&head) = self.queues[slot as usize].fifo.front() else { return false };
+        if !self.accommodates(head.max_seats) {
+            if self.robin < 0 {
+                self.robin = i64::try_from(self.order.len()).unwrap_or(i64::MAX) - 1;
+            }
+            if let Some((_, request)) = self.requests.in_slot(head.slot) {
+                effects.blocked(&request.payload);
+            }
+            return false;
+        }
+        let seats = i64::from(head.max_seats);
+        let queue = &mut self.queues[slot as usize];
+        queue.fifo.pop_front();
+        queue.seats_waiting -= seats;
+        self.waiting_work[index] -= head.total_work;
+        self.progress.seats_requested -= seats;
+        self.robin = i64::from(queue.index);
+        self.waiting -= 1;
+        let Some((id, request)) = self.requests.in_slot(head.slot) else { return false };
+        let work = request.work;
+        let narrowed = self.narrow(work);
+        self.seats_waiting -= i64::from(narrowed.max_seats());
+        self.start_from_queue(now, id, slot, narrowed, head.total_work);
+        self.queues[slot as usize].forget_old_claims();
+        self.update_ready(slot);
+        self.tell_started(id, effects);
+        true
+    }
+
+    /// A request that would linger on more seats than the level has lingers longer on those it has (FQ-23, step 2).
+    #[inline]
+    #[expect(clippy::cast_precision_loss, reason = "FQ-3 asks for binary64")]
+    pub(super) fn narrow(&self, work: WorkEstimate) -> WorkEstimate {
+        match u32::try_from(self.limit) {
+            Ok(limit) if work.final_seats > limit => WorkEstimate {
+                final_seats: limit,
+                additional_latency: final_work(work).span_per_seat(self.limit as f64),
+                ..work
+            },
+            _ => work,
+        }
+    }
+
+    /// Starts a request of a queue and charges the queue for it (FQ-23, steps 6 and 7).
+    #[inline]
+    pub(super) fn start_from_queue(
+        &mut self,
+        now: Instant,
+        id: RequestId,
+        slot: u32,
+        work: WorkEstimate,
+        charge: SeatSeconds,
+    ) {
+        let seats = i64::from(work.max_seats());
+        if let Some(request) = self.requests.get_mut(id) {
+            request.phase = Phase::Executing;
+            request.started = now;
+            request.work = work;
+        }
+        let queue = &mut self.queues[slot as usize];
+        queue.executing += 1;
+        queue.seats_in_use += seats;
+        self.counters.last_dispatch_r = self.progress.r;
+        self.counters.last_dispatch_s = queue.next_r;
+        queue.next_r += charge;
+        self.progress.seats_requested += seats;
+        self.take_seats(work);
+        self.signal_demand(now);
+    }
+
+    #[inline]
+    pub(super) fn take_seats(&mut self, work: WorkEstimate) {
+        self.executing += 1;
+        self.seats_in_use += i64::from(work.max_seats());
+        self.counters.dispatched += 1;
+    }
+
+    #[inline]
+    pub(super) fn tell_started(&mut self, id: RequestId, effects: &mut impl Effects<T>) {
+        if let Some(request) = self.requests.get_mut(id) {
+            effects.started(id, &mut request.payload);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What a queue set says while it handles an event, and how an arrival and a finish end.
+
+use super::RequestId;
+use crate::time::Instant;
+
+/// Told what an event brings about, while it is being handled. A closure that takes a request and what is kept with
+/// it is told of the starts only.
+pub trait Effects<T> {
+    /// A request starts: one that has been waiting, or the one that has just arrived.
+    fn started(&mut self, id: RequestId, payload: &mut T);
+
+    /// The request that is next needs more seats than are free, and everybody waits for it (FQ-23).
+    fn blocked(&mut self, payload: &T) {
+        let _ = payload;
+    }
+
+    /// The progress meter was wound back (FQ-13); `clean` tells whether nothing went below zero by it.
+    fn epoch_advanced(&mut self, clean: bool) {
+        let _ = clean;
+    }
+}
+
+impl<T, F: FnMut(RequestId, &mut T)> Effects<T> for F {
+    fn started(&mut self, id: RequestId, payload: &mut T) {
+        self(id, payload);
+    }
+}
+
+/// How an arrival ends.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Arrival<T> {
+    /// The request runs.
+    Started {
+        /// The request.
+        id: RequestId,
+        /// The queue that it came through, if there are queues.
+        queue: Option<usize>,
+    },
+    /// The request waits.
+    Waiting {
+        /// The request.
+        id: RequestId,
+        /// The queue that it waits in.
+        queue: usize,
+    },
+    /// The request is turned away.
+    Rejected {
+        /// Why.
+        reason: Rejection,
+        /// The queue that was full, if there are queues.
+        queue: Option<usize>,
+        /// What the caller wanted to keep with the request.
+        payload: T,
+    },
+}
+
+/// Why a request is turned away (OB-2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rejection {
+    /// Its queue is full.
+    QueueFull,
+    /// No seat is free, and there are no queues.
+    ConcurrencyLimit,
+    /// It has waited as long as it may, or nobody waits for it any more.
+    TimeOut,
+}
+
+/// How a finish ends.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Finish<T> {
+    /// The seats are free again.
+    Released(T),
+    /// The request lingers: [`release`](super::QueueSet::release) it then.
+    Lingering {
+        /// When the seats are to be free.
+        until: Instant,
+    },
+}
+
+// === impl Rejection ===
+
+impl Rejection {
+    /// The reason as metrics name it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue-full",
+            Self::ConcurrencyLimit => "concurrency-limit",
+            Self::TimeOut => "time-out",
+        }
+    }
+}

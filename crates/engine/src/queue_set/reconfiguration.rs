@@ -1,0 +1,47 @@
+//! The configuration changes while requests are about (FQ-35, FQ-37).
+
+use super::queue::Queue;
+use super::{Effects, Mode, QueueSet, QueueSetConfig};
+use crate::SeatSeconds;
+use crate::time::Instant;
+
+impl<T> QueueSet<T> {
+    /// Changes the configuration. Nothing that runs is stopped and nothing that waits is turned away; queues that are
+    /// no longer wanted go when they become empty.
+    pub fn configure(&mut self, now: Instant, config: QueueSetConfig, effects: &mut impl Effects<T>) {
+        self.synchronise(now, effects);
+        self.install(config);
+        self.dispatch(now, effects);
+    }
+
+    pub(super) fn install(&mut self, config: QueueSetConfig) {
+        if let Mode::Queue(queuing) = config.mode {
+            self.queue_length_limit = queuing.queue_length_limit;
+        }
+        if self.order.len() < config.mode.queues() {
+            self.add_queues(config.mode.queues());
+        }
+        self.mode = config.mode;
+        self.limit = config.concurrency_limit.max(0);
+    }
+
+    fn add_queues(&mut self, queues: usize) {
+        for index in self.order.len()..queues {
+            // A dealer deals from fewer than 2^32 queues.
+            let queue = Queue::new(index as u32);
+            let slot = match self.free_queues.pop() {
+                Some(slot) => {
+                    self.queues[slot as usize] = queue;
+                    slot
+                }
+                None => {
+                    self.queues.push(queue);
+                    self.queues.len() as u32 - 1
+                }
+            };
+            self.order.push(slot);
+        }
+        self.waiting_work.resize(queues, SeatSeconds::ZERO);
+        self.rebuild_ready();
+    }
+}

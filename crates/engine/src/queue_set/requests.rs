@@ -1,0 +1,163 @@
+//! The requests that a queue set knows: waiting, executing or lingering.
+//!
+//! They stand in slots that are used again, so that nothing is allocated once the set has seen its largest crowd.
+
+use crate::WorkEstimate;
+use crate::time::Instant;
+
+/// Names a request of one queue set. It is never given to another request of that set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RequestId {
+    slot: u32,
+    generation: u32,
+}
+
+/// What a request is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// It waits in its queue.
+    Waiting,
+    /// Its handler runs.
+    Executing,
+    /// Its handler has returned, and it still holds its seats.
+    Lingering,
+}
+
+/// A request and what its caller keeps with it.
+#[derive(Debug)]
+pub(super) struct Request<T> {
+    pub(super) phase: Phase,
+    /// The queue that it came through, or [`NO_QUEUE`].
+    pub(super) queue: u32,
+    /// Its place in that queue while it waits.
+    pub(super) place: u32,
+    pub(super) work: WorkEstimate,
+    pub(super) arrived: Instant,
+    pub(super) started: Instant,
+    pub(super) payload: T,
+}
+
+/// The queue of a request that came through none.
+pub(super) const NO_QUEUE: u32 = u32::MAX;
+
+/// All requests of a queue set.
+#[derive(Debug)]
+pub(super) struct Requests<T> {
+    slots: Vec<Slot<T>>,
+    free: u32,
+}
+
+#[derive(Debug)]
+struct Slot<T> {
+    generation: u32,
+    content: Content<T>,
+}
+
+#[derive(Debug)]
+enum Content<T> {
+    /// The next free slot.
+    Free(u32),
+    Taken(Request<T>),
+}
+
+const NO_SLOT: u32 = u32::MAX;
+
+// === impl RequestId ===
+
+impl RequestId {
+    /// A number below the largest number of requests that the set has held at one time: an index for a table that the
+    /// caller keeps beside it.
+    pub fn slot(self) -> usize {
+        self.slot as usize
+    }
+}
+
+// === impl Requests ===
+
+impl<T> Requests<T> {
+    pub(super) fn new() -> Self {
+        Self { slots: Vec::new(), free: NO_SLOT }
+    }
+
+    /// Takes a request in.
+    #[inline]
+    pub(super) fn insert(&mut self, request: Request<T>) -> RequestId {
+        let slot = self.free;
+        if let Some(taken) = self.slots.get_mut(slot as usize) {
+            if let Content::Free(next) = taken.content {
+                self.free = next;
+            }
+            taken.content = Content::Taken(request);
+            return RequestId { slot, generation: taken.generation };
+        }
+        let slot = u32::try_from(self.slots.len()).unwrap_or(NO_SLOT);
+        assert!(slot < NO_SLOT, "a queue set holds less than 2^32 requests");
+        self.slots.push(Slot { generation: 0, content: Content::Taken(request) });
+        RequestId { slot, generation: 0 }
+    }
+
+    /// The request, unless it is gone.
+    #[inline]
+    pub(super) fn get(&self, id: RequestId) -> Option<&Request<T>> {
+        match self.slots.get(id.slot()) {
+            Some(Slot { generation, content: Content::Taken(request) }) if *generation == id.generation => {
+                Some(request)
+            }
+            _ => None,
+        }
+    }
+
+    /// The request, unless it is gone, to be changed.
+    #[inline]
+    pub(super) fn get_mut(&mut self, id: RequestId) -> Option<&mut Request<T>> {
+        match self.slots.get_mut(id.slot()) {
+            Some(Slot { generation, content: Content::Taken(request) }) if *generation == id.generation => {
+                Some(request)
+            }
+            _ => None,
+        }
+    }
+
+    /// The request in a slot, and its name.
+    #[inline]
+    pub(super) fn in_slot(&mut self, slot: u32) -> Option<(RequestId, &mut Request<T>)> {
+        match self.slots.get_mut(slot as usize) {
+            Some(Slot { generation, content: Content::Taken(request) }) => {
+                Some((RequestId { slot, generation: *generation }, request))
+            }
+            _ => None,
+        }
+    }
+
+    /// The request in a slot, and its name, to look at.
+    pub(super) fn get_slot(&self, slot: u32) -> Option<(RequestId, &Request<T>)> {
+        match self.slots.get(slot as usize) {
+            Some(Slot { generation, content: Content::Taken(request) }) => {
+                Some((RequestId { slot, generation: *generation }, request))
+            }
+            _ => None,
+        }
+    }
+
+    /// Lets the request go.
+    #[inline]
+    pub(super) fn remove(&mut self, id: RequestId) -> Option<Request<T>> {
+        self.get(id)?;
+        let slot = &mut self.slots[id.slot()];
+        slot.generation = slot.generation.wrapping_add(1);
+        let content = std::mem::replace(&mut slot.content, Content::Free(self.free));
+        self.free = id.slot;
+        match content {
+            Content::Taken(request) => Some(request),
+            Content::Free(_) => None,
+        }
+    }
+
+    /// All requests, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (RequestId, &Request<T>)> {
+        self.slots.iter().zip(0..).filter_map(|(slot, index)| match &slot.content {
+            Content::Taken(request) => Some((RequestId { slot: index, generation: slot.generation }, request)),
+            Content::Free(_) => None,
+        })
+    }
+}

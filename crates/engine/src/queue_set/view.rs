@@ -1,0 +1,181 @@
+//! Queries: the state of a queue set, for metrics, dumps and dashboards. They change nothing, the progress included.
+
+use super::queue::Queue;
+use super::requests::{NO_QUEUE, Request};
+use super::{Mode, Phase, QueueSet, RequestId};
+use crate::time::Instant;
+use crate::{SeatSeconds, WorkEstimate};
+
+/// What has happened since the queue set was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Requests that were started.
+    pub dispatched: u64,
+    /// Requests that were turned away, those that gave up waiting included.
+    pub rejected: u64,
+    /// Requests that gave up waiting.
+    pub cancelled: u64,
+    /// The progress at the last start (FQ-26).
+    pub last_dispatch_r: SeatSeconds,
+    /// The reading of the queue that was last started from, before it was charged (FQ-26).
+    pub last_dispatch_s: SeatSeconds,
+}
+
+/// One queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueView {
+    /// The progress at which its oldest request would start.
+    pub next_r: SeatSeconds,
+    /// How many requests wait in it.
+    pub waiting: usize,
+    /// How many of its requests are executing.
+    pub executing: usize,
+    /// The seats of its executing and lingering requests.
+    pub seats_in_use: i64,
+    /// The seats that its waiting requests take at first.
+    pub initial_seats_waiting: i64,
+    /// The most seats that its waiting requests take.
+    pub max_seats_waiting: i64,
+    /// The work that waits in it.
+    pub work_waiting: SeatSeconds,
+}
+
+/// One request.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestView<'a, T> {
+    /// The request.
+    pub id: RequestId,
+    /// What it is doing.
+    pub phase: Phase,
+    /// The number of its queue, if it came through one that is still there.
+    pub queue: Option<usize>,
+    /// How many seats it takes, and for how long it lingers.
+    pub work: WorkEstimate,
+    /// When it arrived.
+    pub arrived: Instant,
+    /// When it started, if it has.
+    pub started: Option<Instant>,
+    /// What the caller keeps with it.
+    pub payload: &'a T,
+}
+
+// === impl QueueSet ===
+
+impl<T> QueueSet<T> {
+    /// What happens to requests that find no seat.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// How many seats may be in use at a time.
+    pub fn concurrency_limit(&self) -> i64 {
+        self.limit
+    }
+
+    /// How many requests may wait in one queue; kept from before while there are no queues.
+    pub fn queue_length_limit(&self) -> i64 {
+        self.queue_length_limit
+    }
+
+    /// How many requests wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// How many requests are executing; lingering ones are not.
+    pub fn executing(&self) -> usize {
+        self.executing
+    }
+
+    /// The seats of executing and lingering requests.
+    pub fn seats_in_use(&self) -> i64 {
+        self.seats_in_use
+    }
+
+    /// The seats that waiting requests ask for, with the surplus of FQ-24.
+    pub fn seats_waiting(&self) -> i64 {
+        self.seats_waiting
+    }
+
+    /// Whether nothing waits and nothing executes (FQ-34).
+    pub fn is_idle(&self) -> bool {
+        self.waiting == 0 && self.executing == 0
+    }
+
+    /// The progress as of the last event.
+    pub fn r(&self) -> SeatSeconds {
+        self.progress.r
+    }
+
+    /// The number of the queue that was last dispatched from, or -1 (FQ-36).
+    pub fn robin(&self) -> i64 {
+        self.robin
+    }
+
+    /// How many requests have been given a queue, those turned away afterwards included.
+    pub fn placed(&self) -> u64 {
+        self.placement.placed()
+    }
+
+    /// What has happened so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The queues, by number.
+    pub fn queues(&self) -> impl ExactSizeIterator<Item = QueueView> {
+        self.order.iter().zip(&self.waiting_work).map(|(&slot, &work_waiting)| {
+            let queue = &self.queues[slot as usize];
+            QueueView {
+                next_r: queue.next_r,
+                waiting: queue.fifo.len(),
+                executing: queue.executing as usize,
+                seats_in_use: queue.seats_in_use,
+                initial_seats_waiting: self.initial_seats_waiting(queue),
+                max_seats_waiting: queue.seats_waiting,
+                work_waiting,
+            }
+        })
+    }
+
+    /// The requests that wait in the queue of that number, oldest first.
+    pub fn waiting_in(&self, queue: usize) -> impl Iterator<Item = RequestView<'_, T>> {
+        let fifo = self.order.get(queue).map(|&slot| &self.queues[slot as usize].fifo);
+        fifo.into_iter()
+            .flat_map(|fifo| fifo.iter())
+            .filter_map(|entry| self.requests.get_slot(entry.slot).map(|(id, request)| self.view(id, request)))
+    }
+
+    /// All requests, in no order.
+    pub fn requests(&self) -> impl Iterator<Item = RequestView<'_, T>> {
+        self.requests.iter().map(|(id, request)| self.view(id, request))
+    }
+
+    /// One request, unless it is gone.
+    pub fn request(&self, id: RequestId) -> Option<RequestView<'_, T>> {
+        self.requests.get(id).map(|request| self.view(id, request))
+    }
+
+    /// What the caller keeps with a request, unless it is gone, to be changed.
+    pub fn payload_mut(&mut self, id: RequestId) -> Option<&mut T> {
+        self.requests.get_mut(id).map(|request| &mut request.payload)
+    }
+
+    fn initial_seats_waiting(&self, queue: &Queue) -> i64 {
+        let requests = queue.fifo.iter().filter_map(|entry| self.requests.get_slot(entry.slot));
+        requests.map(|(_, request)| i64::from(request.work.initial_seats)).sum()
+    }
+
+    fn view<'a>(&'a self, id: RequestId, request: &'a Request<T>) -> RequestView<'a, T> {
+        let queue = (request.queue != NO_QUEUE).then(|| self.queues[request.queue as usize].index as usize);
+        RequestView {
+            id,
+            phase: request.phase,
+            queue: queue.filter(|&index| index < self.order.len()),
+            work: request.work,
+            arrived: request.arrived,
+            started: (request.phase != Phase::Waiting).then_some(request.started),
+            payload: &request.payload,
+        }
+    }
+}
