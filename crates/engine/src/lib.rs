@@ -2,8 +2,10 @@
 
 mod attributes;
 mod seat_seconds;
+mod seats;
 mod work_estimate;
 
+pub mod limits;
 pub mod time;
 
 pub use attributes::{Attributes, RequestInfo, User};
