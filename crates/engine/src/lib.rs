@@ -5,6 +5,7 @@ mod seat_seconds;
 mod seats;
 mod work_estimate;
 
+pub mod borrowing;
 pub mod limits;
 pub mod time;
 
