@@ -7,6 +7,7 @@ mod work_estimate;
 
 pub mod borrowing;
 pub mod limits;
+pub mod retry_after;
 pub mod time;
 
 pub use attributes::{Attributes, RequestInfo, User};
