@@ -2,8 +2,12 @@
 
 mod attributes;
 mod seat_seconds;
+mod seats;
 mod work_estimate;
 
+pub mod borrowing;
+pub mod limits;
+pub mod retry_after;
 pub mod time;
 
 pub use attributes::{Attributes, RequestInfo, User};

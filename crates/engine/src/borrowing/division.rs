@@ -1,0 +1,48 @@
+//! Dividing seats among levels: the question, the answer, and the trait of those who decide.
+
+use super::DemandStatistics;
+use crate::limits::LevelLimits;
+
+/// Divides the server's seats among the levels, given what they have asked for.
+///
+/// [`FaithfulDivision`](super::FaithfulDivision) decides as Kubernetes does. Another one may be put in its place; all it
+/// has to promise is one answer for each level, in the same order.
+pub trait DivideSeats {
+    /// Divides seats among levels, which come in ascending byte order of their names (CV-8).
+    ///
+    /// What `adjustment` held before is replaced, in the memory that it already has.
+    fn divide(&mut self, levels: &[LevelDemand], adjustment: &mut Adjustment);
+}
+
+/// A level when limits are adjusted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LevelDemand {
+    /// Whether the level limits nothing.
+    pub is_exempt: bool,
+    /// What its configuration gives it.
+    pub limits: LevelLimits,
+    /// What it asked for lately, up to this moment.
+    pub statistics: DemandStatistics,
+    /// The limit that it has until now.
+    pub current: i64,
+}
+
+/// How the seats were divided.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Adjustment {
+    /// The part of its target that a level got, if nothing held it back; 0 if the seats were not divided in this way.
+    pub fair_fraction: f64,
+    /// One for each level, in the same order.
+    pub levels: Vec<AdjustedLevel>,
+}
+
+/// What a level got.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct AdjustedLevel {
+    /// The seats that it may use from now on: `CurrentCL`.
+    pub current: i64,
+    /// The least that it was to get, given its demand: `MinCurrentCL`.
+    pub min_current: i64,
+    /// What it would like to have. An exempt level has no target.
+    pub target: Option<f64>,
+}
