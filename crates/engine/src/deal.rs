@@ -12,6 +12,8 @@ const HANDS_MAX: u128 = 1 << 60;
 
 /// Deals hands of a fixed size from a deck of a fixed size.
 ///
+/// Dividing is most of the work, and always by the same numbers: their reciprocals are computed once.
+///
 /// ```
 /// use evenkeel_engine::deal::Dealer;
 ///
@@ -19,10 +21,24 @@ const HANDS_MAX: u128 = 1 << 60;
 /// assert_eq!(dealer.deal(u64::MAX).cards(), [127, 1, 7, 56, 91, 6]);
 /// # Ok::<(), evenkeel_engine::deal::InvalidDeal>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Dealer {
-    deck_size: u32,
-    hand_size: u8,
+    size: DealSize,
+    divisors: [Divisor; HAND_SIZE_MAX],
+}
+
+/// Sizes of deck and hand that go together (SS-1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DealSize {
+    deck: u32,
+    hand: u8,
+}
+
+/// A number that is divided by again and again.
+#[derive(Debug, Clone, Copy)]
+struct Divisor {
+    number: u64,
+    reciprocal: u64,
 }
 
 /// The queues that were dealt to a flow, in the order of dealing.
@@ -43,10 +59,10 @@ pub struct InvalidDeal {
     hand_size: i64,
 }
 
-// === impl Dealer ===
+// === impl DealSize ===
 
-impl Dealer {
-    /// A dealer for that many queues and cards in a hand.
+impl DealSize {
+    /// Hands of that many cards from that many queues.
     pub fn new(deck_size: i64, hand_size: i64) -> Result<Self, InvalidDeal> {
         let invalid = InvalidDeal { deck_size, hand_size };
         let deck = u32::try_from(deck_size).ok().filter(|deck| (1..=DECK_SIZE_MAX).contains(deck)).ok_or(invalid)?;
@@ -57,36 +73,72 @@ impl Dealer {
         }
         // 16 cards need at least 16 queues, and 16^16 is more than the limit.
         debug_assert!(usize::from(hand) <= HAND_SIZE_MAX);
-        Ok(Self { deck_size: deck, hand_size: hand })
+        Ok(Self { deck, hand })
     }
 
     /// How many queues there are.
-    pub fn deck_size(self) -> usize {
-        self.deck_size as usize
+    pub fn deck(self) -> usize {
+        self.deck as usize
     }
 
     /// How many cards are in a hand.
-    pub fn hand_size(self) -> usize {
-        usize::from(self.hand_size)
+    pub fn hand(self) -> usize {
+        usize::from(self.hand)
+    }
+}
+
+// === impl Dealer ===
+
+impl Dealer {
+    /// A dealer for that many queues and cards in a hand.
+    pub fn new(deck_size: i64, hand_size: i64) -> Result<Self, InvalidDeal> {
+        DealSize::new(deck_size, hand_size).map(Self::from)
     }
 
     /// The hand of the flow with that hash (SS-2, SS-3).
     #[inline]
-    pub fn deal(self, hash: u64) -> Hand {
+    #[expect(clippy::cast_possible_truncation, reason = "a remainder is below the deck's size, which is 32 bits")]
+    pub fn deal(&self, hash: u64) -> Hand {
         let mut digits = [0; HAND_SIZE_MAX];
         let mut cards = [0; HAND_SIZE_MAX];
         let mut rest = hash;
-        for dealt in 0..self.hand_size() {
-            let left = u64::from(self.deck_size) - dealt as u64;
-            // Below the deck's size, which is 32 bits.
-            let digit = (rest % left) as u32;
-            rest /= left;
+        for (dealt, divisor) in self.divisors[..self.size.hand()].iter().enumerate() {
+            let (quotient, remainder) = divisor.divide(rest);
+            rest = quotient;
+            let digit = remainder as u32;
             // The digit counts only the cards that are left: step over those dealt before, last one first.
             let card = digits[..dealt].iter().rev().fold(digit, |card, &earlier| card + u32::from(card >= earlier));
             digits[dealt] = digit;
             cards[dealt] = card;
         }
-        Hand { cards, size: self.hand_size }
+        Hand { cards, size: self.size.hand }
+    }
+}
+
+impl From<DealSize> for Dealer {
+    fn from(size: DealSize) -> Self {
+        let divisors =
+            std::array::from_fn(|dealt| Divisor::new(u64::from(size.deck).saturating_sub(dealt as u64).max(1)));
+        Self { size, divisors }
+    }
+}
+
+// === impl Divisor ===
+
+impl Divisor {
+    fn new(number: u64) -> Self {
+        // 2^64 divided by the number, cut off; for 1 that would be one too large for 64 bits.
+        let reciprocal = u64::try_from((1_u128 << 64) / u128::from(number)).unwrap_or(u64::MAX);
+        Self { number, reciprocal }
+    }
+
+    /// Quotient and remainder. The product with the reciprocal, cut off, is the quotient or one less.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the upper half of a product of 64-bit numbers is 64 bits")]
+    fn divide(self, dividend: u64) -> (u64, u64) {
+        let quotient = ((u128::from(dividend) * u128::from(self.reciprocal)) >> 64) as u64;
+        let remainder = dividend - quotient * self.number;
+        if remainder >= self.number { (quotient + 1, remainder - self.number) } else { (quotient, remainder) }
     }
 }
 
@@ -102,6 +154,7 @@ impl Hand {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::collections::HashSet;
 
     #[test]
@@ -127,6 +180,16 @@ mod tests {
         assert!(Dealer::new(1 << 26, 1).is_ok() && Dealer::new((1 << 26) + 1, 1).is_err());
         for (deck, hand) in [(0, 0), (0, 1), (1, 0), (-1, -1), (4, 5), (16, 16), (i64::MAX, i64::MAX)] {
             assert!(Dealer::new(deck, hand).is_err(), "hand {hand} of {deck}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn reciprocals_divide_as_division_does(dividend: u64, number in 1_u64..=1 << 26) {
+            for dividend in [dividend, dividend / number * number, (dividend / number * number).wrapping_sub(1), u64::MAX] {
+                prop_assert_eq!(Divisor::new(number).divide(dividend), (dividend / number, dividend % number));
+            }
+            prop_assert_eq!(Divisor::new(1).divide(dividend), (dividend, 0));
         }
     }
 

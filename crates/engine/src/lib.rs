@@ -6,7 +6,9 @@ mod seats;
 mod work_estimate;
 
 pub mod borrowing;
+pub mod deal;
 pub mod limits;
+pub mod queue_set;
 pub mod retry_after;
 pub mod time;
 

@@ -33,10 +33,11 @@ impl SeatSeconds {
     }
 
     /// Seats held for a span of time (FQ-2). A negative span gives an amount that takes away.
+    #[inline]
     #[expect(clippy::cast_precision_loss, reason = "FQ-2 asks for binary64")]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "FQ-2: to i64, and then wrap")]
+    #[expect(clippy::cast_sign_loss, reason = "FQ-2: to i64, and then wrap")]
     pub fn of(seats: f64, span: Nanos) -> Self {
-        Self(((seats * span as f64) / NANOS_PER_UNIT).round() as i64 as u64)
+        Self(round((seats * span as f64) / NANOS_PER_UNIT) as u64)
     }
 
     /// How long that many seats have to be held for this amount (FQ-3).
@@ -51,6 +52,16 @@ impl SeatSeconds {
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / UNITS_PER_SEAT_SECOND as f64
     }
+}
+
+/// Rounds half away from zero, as `f64::round` does, which is a call into the mathematical library on processors
+/// without an instruction for it. The fraction that is compared is exact: where a number has one, it is small enough.
+#[inline]
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "see above")]
+fn round(number: f64) -> i64 {
+    let whole = number as i64;
+    let fraction = number - whole as f64;
+    whole.saturating_add(i64::from(fraction >= 0.5)).saturating_sub(i64::from(fraction <= -0.5))
 }
 
 impl Add for SeatSeconds {
@@ -111,6 +122,19 @@ mod tests {
             (1.0 / 3.0, 1_000_000_000, 33_333_333),
         ] {
             assert_eq!(SeatSeconds::of(seats, span).units(), units, "{seats} seats for {span} ns");
+        }
+    }
+
+    #[test]
+    #[expect(clippy::cast_possible_truncation, reason = "what the standard library makes of it is the measure")]
+    fn rounding_is_that_of_the_standard_library() {
+        let near_halves = (-2000..2000).flat_map(|n| {
+            let half = f64::from(n) / 2.0;
+            [half, half.next_up(), half.next_down()]
+        });
+        let powers = (0..1024).map(|exponent| 1.5 * 2_f64.powi(exponent)).flat_map(|power| [power, -power]);
+        for number in near_halves.chain(powers).chain([f64::NAN, f64::INFINITY, f64::MIN, f64::MAX]) {
+            assert_eq!(round(number), number.round() as i64, "{number}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::fifo::Entry;
 use super::requests::{NO_QUEUE, Phase, Request};
-use super::{Arrival, Effects, Mode, QueueSet, Queuing, Rejection, RequestId, SERVICE_TIME_GUESS};
+use super::{Arrival, Effects, QueueSet, Rejection, RequestId, SERVICE_TIME_GUESS};
 use crate::time::Instant;
 use crate::{SeatSeconds, WorkEstimate};
 
@@ -18,9 +18,9 @@ impl<T> QueueSet<T> {
         effects: &mut impl Effects<T>,
     ) -> Arrival<T> {
         self.synchronise(now, effects);
-        match self.mode {
-            Mode::Queue(queuing) => self.arrive_at_queue(now, queuing, hash, work, payload, effects),
-            Mode::Exempt | Mode::Reject => self.arrive_without_queues(now, work, payload, effects),
+        match self.placement.choose(hash, &self.waiting_work) {
+            Some(queue) => self.arrive_at_queue(now, queue, work, payload, effects),
+            None => self.arrive_without_queues(now, work, payload, effects),
         }
     }
 
@@ -47,13 +47,11 @@ impl<T> QueueSet<T> {
     fn arrive_at_queue(
         &mut self,
         now: Instant,
-        queuing: Queuing,
-        hash: u64,
+        index: usize,
         work: WorkEstimate,
         payload: T,
         effects: &mut impl Effects<T>,
     ) -> Arrival<T> {
-        let index = self.placement.choose(queuing.dealer, hash, &self.waiting_work);
         let slot = self.order[index];
         let queue_length = i64::try_from(self.queues[slot as usize].fifo.len()).unwrap_or(i64::MAX);
         // The length counts only while no seat is free (FQ-18, KW-12).
@@ -87,7 +85,7 @@ impl<T> QueueSet<T> {
         let total_work = total_work(work);
         let queue = &mut self.queues[slot as usize];
         let entry =
-            Entry { slot: id.slot() as u32, max_seats: work.max_seats(), arrival_r: self.progress.r, total_work };
+            Entry { slot: id.slot_number(), max_seats: work.max_seats(), arrival_r: self.progress.r, total_work };
         let place = queue.fifo.push_back(entry);
         queue.seats_waiting += seats;
         queue.forget_old_claims();
@@ -134,14 +132,21 @@ impl<T> QueueSet<T> {
     }
 }
 
+/// The guess of FQ-5 for one seat, in units of [`SeatSeconds`].
+const SERVICE_TIME_GUESS_UNITS: u64 = SERVICE_TIME_GUESS.unsigned_abs() / 10;
+
 /// What a request is charged up front (FQ-6).
 #[inline]
 fn total_work(work: WorkEstimate) -> SeatSeconds {
-    SeatSeconds::of(f64::from(work.initial_seats), SERVICE_TIME_GUESS) + final_work(work)
+    // The same as the product of FQ-2, since the guess is a whole number of units.
+    SeatSeconds::from_units(u64::from(work.initial_seats) * SERVICE_TIME_GUESS_UNITS) + final_work(work)
 }
 
 /// What a request is charged for lingering (FQ-6).
 #[inline]
 pub(super) fn final_work(work: WorkEstimate) -> SeatSeconds {
+    if work.final_seats == 0 {
+        return SeatSeconds::ZERO;
+    }
     SeatSeconds::of(f64::from(work.final_seats), work.additional_latency)
 }

@@ -1,6 +1,6 @@
 //! What a queue set is told to be (FQ-7, CC-7).
 
-use crate::deal::{Dealer, InvalidDeal};
+use crate::deal::{DealSize, InvalidDeal};
 
 /// The configuration of a queue set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +25,8 @@ pub enum Mode {
 /// The queues of a queue set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queuing {
-    /// Deals the queues to the flows: as many queues and as large hands as it was made for.
-    pub dealer: Dealer,
+    /// How many queues there are, and how many of them are dealt to each flow.
+    pub deal: DealSize,
     /// How many requests may wait in one queue.
     pub queue_length_limit: i64,
 }
@@ -36,14 +36,14 @@ pub struct Queuing {
 impl Mode {
     /// Requests wait in that many queues.
     pub fn queue(queues: i64, hand_size: i64, queue_length_limit: i64) -> Result<Self, InvalidDeal> {
-        Ok(Self::Queue(Queuing { dealer: Dealer::new(queues, hand_size)?, queue_length_limit }))
+        Ok(Self::Queue(Queuing { deal: DealSize::new(queues, hand_size)?, queue_length_limit }))
     }
 
     /// How many queues are wanted.
     pub fn queues(self) -> usize {
         match self {
             Self::Exempt | Self::Reject => 0,
-            Self::Queue(queuing) => queuing.dealer.deck_size(),
+            Self::Queue(queuing) => queuing.deal.deck(),
         }
     }
 }

@@ -26,6 +26,14 @@ impl<T, F: FnMut(RequestId, &mut T)> Effects<T> for F {
     }
 }
 
+/// Takes no notice of anything.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoEffects;
+
+impl<T> Effects<T> for NoEffects {
+    fn started(&mut self, _id: RequestId, _payload: &mut T) {}
+}
+
 /// How an arrival ends.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Arrival<T> {

@@ -50,8 +50,8 @@ impl Fifo {
 
     /// Adds the youngest request and tells its place.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "places wrap; 2^32 requests do not fit into memory")]
     pub(super) fn push_back(&mut self, entry: Entry) -> u32 {
-        // A queue of 2^32 requests does not fit into memory, so that places do not run into each other.
         let place = self.first_place.wrapping_add(self.entries.len() as u32);
         self.entries.push_back(entry);
         self.length += 1;
@@ -104,8 +104,8 @@ impl Fifo {
 
     fn close_gaps(&mut self, mut moved: impl FnMut(u32, u32)) {
         self.entries.retain(|entry| entry.slot != GAP);
-        for (index, entry) in self.entries.iter().enumerate() {
-            moved(entry.slot, self.first_place.wrapping_add(index as u32));
+        for (entry, index) in self.entries.iter().zip(0..) {
+            moved(entry.slot, self.first_place.wrapping_add(index));
         }
     }
 }
@@ -154,15 +154,20 @@ mod tests {
                     Step::Remove(index) if !model.is_empty() => {
                         let slot = model.remove(index % model.len());
                         let place = places[&slot];
-                        let removed = fifo.remove(place, |slot, place| drop(places.insert(slot, place)));
+                        let removed = fifo.remove(place, |slot, place| {
+                            places.insert(slot, place);
+                        });
                         prop_assert_eq!(removed.unwrap().slot, slot);
+                        prop_assert!(fifo.entries.len() <= (2 * model.len()).max(ENTRIES_MIN));
                     }
-                    Step::Remove(_) => prop_assert!(fifo.remove(7, |_, _| {}).is_none()),
+                    Step::Remove(_) => {
+                        let removed = fifo.remove(7, |_, _| {});
+                        prop_assert!(removed.is_none());
+                    }
                 }
                 prop_assert_eq!(fifo.iter().map(|entry| entry.slot).collect::<Vec<_>>(), model.clone());
                 prop_assert_eq!(fifo.front().map(|entry| entry.slot), model.first().copied());
                 prop_assert_eq!((fifo.len(), fifo.is_empty()), (model.len(), model.is_empty()));
-                prop_assert!(fifo.entries.len() <= (2 * model.len()).max(ENTRIES_MIN));
             }
         }
     }

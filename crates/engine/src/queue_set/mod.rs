@@ -48,7 +48,7 @@ mod requests;
 mod view;
 
 pub use config::{Mode, QueueSetConfig, Queuing};
-pub use effects::{Arrival, Effects, Finish, Rejection};
+pub use effects::{Arrival, Effects, Finish, NoEffects, Rejection};
 pub use requests::{Phase, RequestId};
 pub use view::{Counters, QueueView, RequestView};
 

@@ -1,11 +1,12 @@
 //! Choosing a queue: of the queues dealt to a flow, the one with the least work waiting (FQ-15, FQ-16).
 
 use crate::SeatSeconds;
-use crate::deal::Dealer;
+use crate::deal::{DealSize, Dealer};
 
 /// Chooses queues for arriving requests.
 #[derive(Debug, Clone)]
 pub(super) struct Placement {
+    dealer: Option<Dealer>,
     /// How many requests have been placed, those turned away afterwards included.
     placed: u64,
 }
@@ -14,7 +15,12 @@ pub(super) struct Placement {
 
 impl Placement {
     pub(super) fn new() -> Self {
-        Self { placed: 0 }
+        Self { dealer: None, placed: 0 }
+    }
+
+    /// From now on flows are dealt queues in this way; `None` if there are no queues.
+    pub(super) fn deal(&mut self, size: Option<DealSize>) {
+        self.dealer = size.map(Dealer::from);
     }
 
     /// How many requests have been placed.
@@ -22,16 +28,16 @@ impl Placement {
         self.placed
     }
 
-    /// The queue for a request of the flow with that hash, given the work that waits in each queue.
+    /// The queue for a request of the flow with that hash, given the work that waits in each queue; `None` if there
+    /// are no queues.
     ///
     /// Where in the hand to look first moves on with every request, so that a flow is spread over queues that are
     /// equally full.
     #[inline]
-    pub(super) fn choose(&mut self, dealer: Dealer, hash: u64, waiting_work: &[SeatSeconds]) -> usize {
-        let hand = dealer.deal(hash);
+    pub(super) fn choose(&mut self, hash: u64, waiting_work: &[SeatSeconds]) -> Option<usize> {
+        let hand = self.dealer.as_ref()?.deal(hash);
         let cards = hand.cards();
-        // A hand has few cards: the remainder fits.
-        let offset = (self.placed % cards.len() as u64) as usize;
+        let offset = usize::try_from(self.placed % cards.len() as u64).unwrap_or(0);
         self.placed = self.placed.wrapping_add(1);
         let (before, after) = cards.split_at(offset);
         let (mut best, mut least) = (cards[offset] as usize, SeatSeconds::MAX);
@@ -41,6 +47,6 @@ impl Placement {
                 (best, least) = (card as usize, work);
             }
         }
-        best
+        Some(best)
     }
 }

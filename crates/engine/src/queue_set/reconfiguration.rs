@@ -15,19 +15,27 @@ impl<T> QueueSet<T> {
     }
 
     pub(super) fn install(&mut self, config: QueueSetConfig) {
-        if let Mode::Queue(queuing) = config.mode {
+        let queuing = match config.mode {
+            Mode::Queue(queuing) => Some(queuing),
+            Mode::Exempt | Mode::Reject => None,
+        };
+        if let Some(queuing) = queuing {
             self.queue_length_limit = queuing.queue_length_limit;
         }
         if self.order.len() < config.mode.queues() {
             self.add_queues(config.mode.queues());
         }
-        self.mode = config.mode;
+        // Making a dealer costs some divisions, and every level is configured anew every ten seconds.
+        if self.mode != config.mode {
+            self.placement.deal(queuing.map(|queuing| queuing.deal));
+            self.mode = config.mode;
+        }
         self.limit = config.concurrency_limit.max(0);
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "a dealer deals from at most 2^26 queues")]
     fn add_queues(&mut self, queues: usize) {
         for index in self.order.len()..queues {
-            // A dealer deals from fewer than 2^32 queues.
             let queue = Queue::new(index as u32);
             let slot = match self.free_queues.pop() {
                 Some(slot) => {

@@ -70,6 +70,10 @@ impl RequestId {
     pub fn slot(self) -> usize {
         self.slot as usize
     }
+
+    pub(super) fn slot_number(self) -> u32 {
+        self.slot
+    }
 }
 
 // === impl Requests ===

@@ -1,5 +1,6 @@
 //! Queries: the state of a queue set, for metrics, dumps and dashboards. They change nothing, the progress included.
 
+use super::fifo::Fifo;
 use super::queue::Queue;
 use super::requests::{NO_QUEUE, Request};
 use super::{Mode, Phase, QueueSet, RequestId};
@@ -142,7 +143,7 @@ impl<T> QueueSet<T> {
     pub fn waiting_in(&self, queue: usize) -> impl Iterator<Item = RequestView<'_, T>> {
         let fifo = self.order.get(queue).map(|&slot| &self.queues[slot as usize].fifo);
         fifo.into_iter()
-            .flat_map(|fifo| fifo.iter())
+            .flat_map(Fifo::iter)
             .filter_map(|entry| self.requests.get_slot(entry.slot).map(|(id, request)| self.view(id, request)))
     }
 

@@ -12,24 +12,24 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Trace {
-    pub config: Config,
-    pub events: Vec<Event>,
-    pub totals: Option<Totals>,
+pub(crate) struct Trace {
+    pub(crate) config: Config,
+    pub(crate) events: Vec<Event>,
+    pub(crate) totals: Option<Totals>,
 }
 
 #[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "camelCase")]
-pub struct Config {
+pub(crate) struct Config {
     queues: i64,
     hand_size: i64,
     queue_length_limit: i64,
     concurrency_limit: i64,
 }
 
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Debug, PartialEq)]
 #[serde(rename_all = "camelCase")]
-pub struct Totals {
+pub(crate) struct Totals {
     rejected: u64,
     cancelled: u64,
     enqueue_attempts: u64,
@@ -37,7 +37,7 @@ pub struct Totals {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Event {
+pub(crate) struct Event {
     t: String,
     #[serde(flatten)]
     op: Op,
@@ -50,8 +50,8 @@ pub struct Event {
     error: bool,
     /// The reference panicked here, or went on with a corrupted list of queues.
     #[serde(default)]
-    pub panic: bool,
-    pub defect: Option<String>,
+    pub(crate) panic: bool,
+    pub(crate) defect: Option<String>,
     st: Option<State>,
 }
 
@@ -113,7 +113,7 @@ struct Consequences {
 }
 
 /// A queue set that a trace is replayed on.
-pub struct Replay {
+pub(crate) struct Replay {
     set: QueueSet<u64>,
     ids: HashMap<u64, RequestId>,
     /// What the trace has told of each queue that is not empty.
@@ -121,7 +121,7 @@ pub struct Replay {
 }
 
 /// The traces of a folder, in the order of their names.
-pub fn traces(folder: &Path) -> Vec<(PathBuf, Trace)> {
+pub(crate) fn traces(folder: &Path) -> Vec<(PathBuf, Trace)> {
     let mut files: Vec<_> =
         fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
     files.sort();
@@ -145,13 +145,13 @@ impl Config {
 }
 
 impl Replay {
-    pub fn new(config: Config) -> Self {
+    pub(crate) fn new(config: Config) -> Self {
         let set = QueueSet::new(config.queue_set().expect("a valid configuration"), Instant::from_nanos(0));
         Self { set, ids: HashMap::new(), recorded_queues: BTreeMap::new() }
     }
 
     /// Replays an event, and tells every difference from what is recorded.
-    pub fn step(&mut self, event: &Event) -> Result<(), String> {
+    pub(crate) fn step(&mut self, event: &Event) -> Result<(), String> {
         let actual = self.apply(event);
         let expected = Consequences {
             queue: event.queue,
@@ -190,14 +190,14 @@ impl Replay {
         if differences.is_empty() { Ok(()) } else { Err(differences) }
     }
 
-    pub fn check_totals(&self, totals: &Totals) {
+    pub(crate) fn check_totals(&self, totals: &Totals) {
         let counters = self.set.counters();
         let found =
             Totals { rejected: counters.rejected, cancelled: counters.cancelled, enqueue_attempts: self.set.placed() };
-        assert_eq!(format!("{totals:?}"), format!("{found:?}"));
+        assert_eq!(*totals, found);
     }
 
-    pub fn set(&self) -> &QueueSet<u64> {
+    pub(crate) fn set(&self) -> &QueueSet<u64> {
         &self.set
     }
 
