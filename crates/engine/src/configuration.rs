@@ -1,0 +1,120 @@
+//! What governs requests: the compiled schemas and what they lead to. It never changes; a new one takes its place.
+
+use std::sync::Arc;
+
+use evenkeel_api::v1::{FlowDistinguisherMethod, FlowSchema};
+
+use crate::classify::{Classifier, SchemaIndex, distinguisher};
+use crate::flow_hash::FlowHasher;
+use crate::{Attributes, RequestInfo};
+
+/// A compiled configuration, which answers which schema and which level a request belongs to.
+///
+/// It is made by a [`Controller`](crate::controller::Controller), shared by all who classify, and swapped as a whole
+/// when the objects change (CC-17).
+#[derive(Debug)]
+pub struct Configuration {
+    classifier: Classifier,
+    schemas: Vec<Schema>,
+    catch_all: usize,
+}
+
+/// A flow schema in use.
+#[derive(Debug)]
+pub struct Schema {
+    /// The object's name.
+    pub name: Box<str>,
+    /// The object's identity; empty for a built-in one.
+    pub uid: Box<str>,
+    /// The level that it leads to.
+    pub level: Arc<LevelInfo>,
+    distinguisher: Option<FlowDistinguisherMethod>,
+    hasher: FlowHasher,
+}
+
+/// A priority level, as far as a request needs to know it before it gets there.
+#[derive(Debug, PartialEq, Eq)]
+pub struct LevelInfo {
+    /// Where the level is.
+    pub id: LevelId,
+    /// The object's name.
+    pub name: Box<str>,
+    /// The object's identity; empty for a built-in one.
+    pub uid: Box<str>,
+    /// Whether its requests are told apart by flow: they are if they wait in more than one queue (FM-14).
+    pub has_flows: bool,
+    /// The most seats that the estimate of a request may give it (WE-4); `None` if the level has never had queues.
+    pub seat_cap: Option<u32>,
+}
+
+/// Names a level for as long as it exists. Names are used again, so that they stay small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LevelId(pub(crate) u32);
+
+/// Where a request belongs.
+#[derive(Debug, Clone, Copy)]
+pub struct Classification<'a> {
+    /// The flow schema that matched.
+    pub schema: &'a Schema,
+    /// What tells its flow from the others of the schema.
+    pub distinguisher: &'a str,
+    /// The hash of its flow, which says what queues it may wait in.
+    pub flow_hash: u64,
+}
+
+// === impl Configuration ===
+
+impl Configuration {
+    /// Compiles schemas, in the order in which they are tried, each with the level that it leads to.
+    ///
+    /// `catch_all` is the place of the schema for requests that match none (FM-4).
+    pub(crate) fn compile(ordered: &[(&FlowSchema, Arc<LevelInfo>)], catch_all: usize) -> Self {
+        let schemas = ordered.iter().map(|(schema, level)| Schema {
+            name: schema.name().into(),
+            uid: schema.metadata.uid.as_str().into(),
+            level: Arc::clone(level),
+            distinguisher: schema.spec.distinguisher_method.clone(),
+            hasher: FlowHasher::new(schema.name()),
+        });
+        Self {
+            classifier: Classifier::compile(ordered.iter().map(|(schema, _)| *schema)),
+            schemas: schemas.collect(),
+            catch_all,
+        }
+    }
+
+    /// Where a request belongs (section 2 of the specification). Every request belongs somewhere.
+    #[inline]
+    pub fn classify<'a>(&'a self, attributes: Attributes<'a>) -> Classification<'a> {
+        let index = self.classifier.classify(attributes).map_or(self.catch_all, SchemaIndex::get);
+        let schema = &self.schemas[index];
+        if !schema.level.has_flows {
+            return Classification { schema, distinguisher: "", flow_hash: 0 };
+        }
+        let distinguisher = distinguisher(schema.distinguisher.as_ref(), attributes);
+        Classification { schema, distinguisher, flow_hash: schema.hasher.hash(distinguisher) }
+    }
+
+    /// The schemas, in the order in which they are tried.
+    pub fn schemas(&self) -> &[Schema] {
+        &self.schemas
+    }
+}
+
+// === impl LevelId ===
+
+impl LevelId {
+    /// A number below the largest number of levels that there have been at one time: an index for a table of levels.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+// === impl RequestInfo ===
+
+impl RequestInfo<'_> {
+    /// Whether the request only reads (HF-19).
+    pub fn is_read_only(&self) -> bool {
+        matches!(&*self.verb, "get" | "list" | "watch")
+    }
+}

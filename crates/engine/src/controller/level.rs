@@ -1,0 +1,126 @@
+//! A level as the controller knows it: its object, its limits, and what it has asked for.
+
+use std::sync::Arc;
+
+use evenkeel_api::v1::PriorityLevelConfiguration;
+
+use crate::borrowing::{AdjustedLevel, DemandStatistics, LevelDemand};
+use crate::configuration::{LevelId, LevelInfo};
+use crate::limits::LevelLimits;
+use crate::queue_set::{Mode, QueueSetConfig};
+use crate::work::level_cap;
+
+/// A level in play: configured, built in, or on its way out.
+#[derive(Debug)]
+pub struct ControlledLevel {
+    pub(super) id: LevelId,
+    pub(super) object: Arc<PriorityLevelConfiguration>,
+    pub(super) mode: Mode,
+    pub(super) quiescing: bool,
+    /// Whether it has a queue set yet.
+    pub(super) is_running: bool,
+    pub(super) limits: LevelLimits,
+    pub(super) statistics: DemandStatistics,
+    pub(super) adjusted: AdjustedLevel,
+    pub(super) seat_cap: Option<u32>,
+}
+
+// === impl ControlledLevel ===
+
+impl ControlledLevel {
+    pub(super) fn new(id: LevelId, object: Arc<PriorityLevelConfiguration>, mode: Mode) -> Self {
+        Self {
+            id,
+            object,
+            mode,
+            quiescing: false,
+            is_running: false,
+            limits: LevelLimits::default(),
+            statistics: DemandStatistics::default(),
+            adjusted: AdjustedLevel::default(),
+            seat_cap: None,
+        }
+    }
+
+    /// Where the level is.
+    pub fn id(&self) -> LevelId {
+        self.id
+    }
+
+    /// The object that the level follows.
+    pub fn object(&self) -> &PriorityLevelConfiguration {
+        &self.object
+    }
+
+    /// What happens to requests that find no seat.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Whether its object is gone, and it stays only until its last request has ended (CC-15).
+    pub fn is_quiescing(&self) -> bool {
+        self.quiescing
+    }
+
+    /// The seats that its configuration gives it.
+    pub fn limits(&self) -> LevelLimits {
+        self.limits
+    }
+
+    /// What it has asked for lately, as of the last adjustment.
+    pub fn statistics(&self) -> DemandStatistics {
+        self.statistics
+    }
+
+    /// The seats that it may use now: `CurrentCL`.
+    pub fn current_limit(&self) -> i64 {
+        self.adjusted.current
+    }
+
+    /// What it was to get at the last adjustment: the target, or the least for an exempt level (OB-3).
+    #[expect(clippy::cast_precision_loss, reason = "a metric is a binary64")]
+    pub fn target(&self) -> f64 {
+        self.adjusted.target.unwrap_or(self.adjusted.min_current as f64)
+    }
+
+    /// The most seats that the estimate of one request may give it (WE-4).
+    pub fn seat_cap(&self) -> Option<u32> {
+        self.seat_cap
+    }
+
+    /// Takes over the limits that a digest has found (CC-16).
+    pub(super) fn set_limits(&mut self, limits: LevelLimits) {
+        self.limits = limits;
+        if !self.is_running {
+            self.adjusted.current = limits.provisional();
+        }
+        let queuing = self.object.spec.limited.as_ref().and_then(|limited| limited.limit_response.queuing.as_ref());
+        // A level that no longer queues keeps the cap that it had (WE-4).
+        if let (Mode::Queue(_), Some(queuing)) = (self.mode, queuing) {
+            self.seat_cap = Some(level_cap(limits.nominal, queuing.hand_size));
+        }
+    }
+
+    pub(super) fn demand(&self) -> LevelDemand {
+        LevelDemand {
+            is_exempt: self.mode == Mode::Exempt,
+            limits: self.limits,
+            statistics: self.statistics,
+            current: self.adjusted.current,
+        }
+    }
+
+    pub(super) fn queue_set_config(&self) -> QueueSetConfig {
+        QueueSetConfig { mode: self.mode, concurrency_limit: self.adjusted.current }
+    }
+
+    pub(super) fn info(&self) -> LevelInfo {
+        LevelInfo {
+            id: self.id,
+            name: self.object.name().into(),
+            uid: self.object.metadata.uid.as_str().into(),
+            has_flows: self.mode.queues() > 1,
+            seat_cap: self.seat_cap,
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The controller: turns objects into levels and a compiled configuration, and divides the seats among the levels
+//! (section 7.2 of the specification, and 6.3).
+//!
+//! It is the control plane: it runs when objects change and every ten seconds, and never on the way of a request. The
+//! queue sets themselves are kept by somebody else, behind the trait [`Levels`]: a plain table in an
+//! [`Engine`](crate::Engine), or a table of locks in a server of many threads. So one implementation serves both.
+//!
+//! [`apply`](Controller::apply) takes a new set of objects, [`adjust`](Controller::adjust) divides the seats anew, and
+//! [`reapply`](Controller::reapply) removes levels that have run out of requests.
+
+mod dangling;
+mod level;
+mod levels;
+mod usable;
+
+pub use dangling::{DANGLING, Dangling};
+pub use level::ControlledLevel;
+pub use levels::Levels;
+pub use usable::Unusable;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use evenkeel_api::bootstrap::{self, CATCH_ALL, EXEMPT};
+use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
+
+use crate::borrowing::{Adjustment, DivideSeats, FaithfulDivision};
+use crate::classify::match_order;
+use crate::configuration::{Configuration, LevelId, LevelInfo};
+use crate::limits::{LevelLimits, ShareSum, nominal_sum};
+use crate::time::{Instant, Nanos, SECOND};
+
+/// How long after an adjustment the next one is due (CL-11).
+pub const ADJUSTMENT_PERIOD: Nanos = 10 * SECOND;
+
+/// The names of the objects that there always are.
+const MANDATORY: [&str; 2] = [EXEMPT, CATCH_ALL];
+
+/// The objects that a controller is to follow.
+#[derive(Debug, Clone, Default)]
+pub struct Objects {
+    /// All priority levels.
+    pub priority_levels: Vec<Arc<PriorityLevelConfiguration>>,
+    /// All flow schemas.
+    pub flow_schemas: Vec<Arc<FlowSchema>>,
+}
+
+/// Turns objects into levels and configurations.
+#[derive(Debug)]
+pub struct Controller<D = FaithfulDivision> {
+    server_limit: i64,
+    objects: Objects,
+    /// In ascending byte order of names, which is the order of all sums (CV-8).
+    levels: BTreeMap<String, ControlledLevel>,
+    free_ids: Vec<u32>,
+    ids: u32,
+    division: D,
+    adjustment: Adjustment,
+}
+
+/// What came of a set of objects.
+#[derive(Debug)]
+pub struct Applied {
+    /// What governs requests from now on.
+    pub configuration: Configuration,
+    /// For every schema that was given, whether its level exists.
+    pub dangling: Vec<Dangling>,
+    /// The levels that were given and could not be used, by name.
+    pub unusable: Vec<(String, Unusable)>,
+}
+
+// === impl Objects ===
+
+impl Objects {
+    /// The objects that every server starts with.
+    pub fn bootstrap() -> Self {
+        let objects = bootstrap::all();
+        Self {
+            priority_levels: objects.priority_levels.iter().cloned().map(Arc::new).collect(),
+            flow_schemas: objects.flow_schemas.iter().cloned().map(Arc::new).collect(),
+        }
+    }
+}
+
+// === impl Controller ===
+
+impl Controller {
+    /// A controller that divides seats as Kubernetes does. It starts from nothing but the mandatory objects (CC-1).
+    ///
+    /// `server_limit` is how many seats the server has in all.
+    pub fn new(server_limit: i64, levels: &mut impl Levels, now: Instant) -> (Self, Applied) {
+        Self::with_division(FaithfulDivision::default(), server_limit, levels, now)
+    }
+}
+
+impl<D: DivideSeats> Controller<D> {
+    /// A controller that divides seats in another way.
+    pub fn with_division(division: D, server_limit: i64, levels: &mut impl Levels, now: Instant) -> (Self, Applied) {
+        let mut controller = Self {
+            server_limit: server_limit.max(0),
+            objects: Objects::default(),
+            levels: BTreeMap::new(),
+            free_ids: Vec::new(),
+            ids: 0,
+            division,
+            adjustment: Adjustment::default(),
+        };
+        let applied = controller.reapply(levels, now);
+        (controller, applied)
+    }
+
+    /// Follows these objects from now on.
+    pub fn apply(&mut self, objects: Objects, levels: &mut impl Levels, now: Instant) -> Applied {
+        self.objects = objects;
+        self.reapply(levels, now)
+    }
+
+    /// Digests the objects once more, which removes levels that are on their way out and idle (CC-15).
+    pub fn reapply(&mut self, levels: &mut impl Levels, now: Instant) -> Applied {
+        let unusable = self.adopt_levels();
+        let dangling = self.find_dangling();
+        self.retire_levels(levels);
+        self.add_mandatory_levels();
+        self.set_limits();
+        self.adjust(levels, now);
+        Applied { configuration: self.compile(), dangling, unusable }
+    }
+
+    /// Divides the seats among the levels by what they have asked for since the last time (CL-11 to CL-18).
+    pub fn adjust(&mut self, levels: &mut impl Levels, now: Instant) {
+        for level in self.levels.values_mut().filter(|level| level.is_running) {
+            level.statistics.update(&levels.end_demand_period(level.id, now));
+        }
+        let demands: Vec<_> = self.levels.values().map(ControlledLevel::demand).collect();
+        self.division.divide(&demands, &mut self.adjustment);
+        for (level, adjusted) in self.levels.values_mut().zip(&self.adjustment.levels) {
+            level.adjusted = *adjusted;
+            if level.is_running {
+                levels.configure(level.id, level.queue_set_config(), now);
+            } else {
+                levels.create(level.id, level.queue_set_config(), now);
+                level.is_running = true;
+            }
+        }
+    }
+
+    /// How many seats the server has in all.
+    pub fn server_limit(&self) -> i64 {
+        self.server_limit
+    }
+
+    /// The seats that all levels together have of their own: `NominalCLSum` (CL-6).
+    pub fn nominal_sum(&self) -> i64 {
+        nominal_sum(self.levels.values().map(|level| &level.limits))
+    }
+
+    /// The part of its target that a level got at the last adjustment, if nothing held it back (CL-15).
+    pub fn fair_fraction(&self) -> f64 {
+        self.adjustment.fair_fraction
+    }
+
+    /// The levels in play, by name, in ascending byte order.
+    pub fn levels(&self) -> impl Iterator<Item = (&str, &ControlledLevel)> {
+        self.levels.iter().map(|(name, level)| (name.as_str(), level))
+    }
+
+    /// The level of that name.
+    pub fn level(&self, name: &str) -> Option<&ControlledLevel> {
+        self.levels.get(name)
+    }
+
+    /// Levels follow their objects (CC-6). All others are quiescing until it turns out what becomes of them.
+    fn adopt_levels(&mut self) -> Vec<(String, Unusable)> {
+        let mut unusable = Vec::new();
+        self.levels.values_mut().for_each(|level| level.quiescing = true);
+        for object in self.objects.priority_levels.clone() {
+            match usable::mode(&object) {
+                Ok(mode) => self.adopt(object, mode),
+                Err(reason) => unusable.push((object.name().to_owned(), reason)),
+            }
+        }
+        unusable
+    }
+
+    fn adopt(&mut self, object: Arc<PriorityLevelConfiguration>, mode: crate::queue_set::Mode) {
+        if let Some(level) = self.levels.get_mut(object.name()) {
+            level.object = object;
+            level.mode = mode;
+            level.quiescing = false;
+        } else {
+            let id = self.free_ids.pop().unwrap_or_else(|| {
+                self.ids += 1;
+                self.ids - 1
+            });
+            let name = object.name().to_owned();
+            self.levels.insert(name, ControlledLevel::new(LevelId(id), object, mode));
+        }
+    }
+
+    /// Whether the level that a schema names was accepted just now (CC-9). Levels that are only kept do not count.
+    fn is_usable(&self, schema: &FlowSchema) -> bool {
+        self.levels.get(&schema.spec.priority_level_configuration.name).is_some_and(|level| !level.quiescing)
+    }
+
+    fn find_dangling(&self) -> Vec<Dangling> {
+        let dangling = |schema: &Arc<FlowSchema>| Dangling {
+            schema: schema.name().to_owned(),
+            level: schema.spec.priority_level_configuration.name.clone(),
+            is_dangling: !self.is_usable(schema),
+        };
+        self.objects.flow_schemas.iter().map(dangling).collect()
+    }
+
+    /// Levels without an object go when they are idle (CC-15).
+    fn retire_levels(&mut self, levels: &mut impl Levels) {
+        let free_ids = &mut self.free_ids;
+        self.levels.retain(|name, level| {
+            let stays = !level.quiescing || MANDATORY.contains(&name.as_str()) || !levels.is_idle(level.id);
+            if !stays {
+                levels.remove(level.id);
+                free_ids.push(level.id.0);
+            }
+            stays
+        });
+    }
+}
