@@ -1,0 +1,163 @@
+//! Sets of clauses, and the search for the first clause that is in all of some sets.
+//!
+//! A *clause* is one resource rule or non-resource rule of a flow schema together with the subjects of its rule. Clauses
+//! are numbered in match order, so the first clause that a request fits belongs to the flow schema that it goes to.
+//!
+//! A set is a bitmap of which only the words that are not zero are kept. Sixty-four words make a block, and one word for
+//! each block says which of its words are kept: one `and` over these rules out up to 4,096 clauses at once.
+
+/// Bits in a word, and words in a block.
+const WIDTH: usize = 64;
+
+/// A set of clauses, in ascending order.
+#[derive(Debug, Default)]
+pub(super) struct ClauseSet {
+    blocks: Vec<Block>,
+    words: Vec<u64>,
+}
+
+/// The words of a set that lie in one block.
+#[derive(Debug)]
+struct Block {
+    number: usize,
+    /// Bit `i` is set if word `i` of the block is not zero.
+    occupied: u64,
+    /// Where the words of this block start.
+    words_from: usize,
+}
+
+/// The set of no clause.
+pub(super) static EMPTY: ClauseSet = ClauseSet { blocks: Vec::new(), words: Vec::new() };
+
+/// The first clause that is in at least one set of each of the unions.
+///
+/// The first union leads: blocks in which it has no clause cost nothing, so it should be the narrowest.
+pub(super) fn first_in_all<const N: usize>(unions: [&[&ClauseSet]; N]) -> Option<usize> {
+    let mut from = 0;
+    while let Some(block) = unions.first()?.iter().filter_map(|set| set.next_block(from)).min() {
+        let mut occupied = unions.iter().fold(u64::MAX, |all, union| all & occupied_in(union, block));
+        while occupied != 0 {
+            let word = occupied.trailing_zeros();
+            let bits = unions.iter().fold(u64::MAX, |all, union| all & word_in(union, block, word));
+            if bits != 0 {
+                let (word, bit) = (word as usize, bits.trailing_zeros() as usize);
+                return Some((block * WIDTH + word) * WIDTH + bit);
+            }
+            occupied &= occupied - 1;
+        }
+        from = block + 1;
+    }
+    None
+}
+
+fn occupied_in(union: &[&ClauseSet], block: usize) -> u64 {
+    union.iter().fold(0, |any, set| any | set.block(block).map_or(0, |block| block.occupied))
+}
+
+fn word_in(union: &[&ClauseSet], block: usize, word: u32) -> u64 {
+    union.iter().fold(0, |any, set| any | set.word(block, word))
+}
+
+// === impl ClauseSet ===
+
+impl ClauseSet {
+    /// Adds a clause, which must not precede the last one.
+    pub(super) fn push(&mut self, clause: usize) {
+        let (word, bit) = (clause / WIDTH, clause % WIDTH);
+        let (number, word) = (word / WIDTH, word % WIDTH);
+        if self.blocks.last().is_none_or(|block| block.number != number) {
+            self.blocks.push(Block { number, occupied: 0, words_from: self.words.len() });
+        }
+        let (Some(block), mask) = (self.blocks.last_mut(), 1 << word) else { return };
+        if block.occupied & mask == 0 {
+            block.occupied |= mask;
+            self.words.push(0);
+        }
+        if let Some(last) = self.words.last_mut() {
+            *last |= 1 << bit;
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// The first block from that one on in which there are clauses.
+    fn next_block(&self, from: usize) -> Option<usize> {
+        let first = self.blocks.first()?.number;
+        if first >= from {
+            return Some(first);
+        }
+        let index = self.blocks.partition_point(|block| block.number < from);
+        self.blocks.get(index).map(|block| block.number)
+    }
+
+    fn block(&self, number: usize) -> Option<&Block> {
+        // Holds for sets that leave out no block, and so for all while there is only one block.
+        if let Some(block) = self.blocks.get(number).filter(|block| block.number == number) {
+            return Some(block);
+        }
+        let index = self.blocks.binary_search_by_key(&number, |block| block.number).ok()?;
+        self.blocks.get(index)
+    }
+
+    fn word(&self, block: usize, word: u32) -> u64 {
+        let Some(block) = self.block(block) else { return 0 };
+        let mask = 1 << word;
+        if block.occupied & mask == 0 {
+            return 0;
+        }
+        let before = (block.occupied & (mask - 1)).count_ones() as usize;
+        self.words.get(block.words_from + before).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn set(clauses: &[usize]) -> ClauseSet {
+        let mut set = ClauseSet::default();
+        for clause in clauses {
+            set.push(*clause);
+        }
+        set
+    }
+
+    #[test]
+    fn the_first_clause_that_all_unions_have() {
+        let (a, b, c) = (set(&[1, 70, 5000, 9000]), set(&[70, 9000]), set(&[2, 9000, 9001]));
+        assert_eq!(first_in_all([&[&a]]), Some(1));
+        assert_eq!(first_in_all([&[&a], &[&b]]), Some(70));
+        assert_eq!(first_in_all([&[&a], &[&b], &[&c]]), Some(9000));
+        assert_eq!(first_in_all([&[&a], &[&b, &c]]), Some(70));
+        assert_eq!(first_in_all([&[&b], &[&EMPTY]]), None);
+        assert_eq!(first_in_all([&[], &[&b]]), None);
+    }
+
+    #[test]
+    fn a_clause_may_be_added_twice() {
+        assert_eq!(set(&[3, 3, 200, 200]).words, [8, 1 << 8]);
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_sets_of_the_standard_library(
+            unions in prop::collection::vec(
+                prop::collection::vec(prop::collection::btree_set(0_usize..20_000, 0..400), 1..4), 3
+            ),
+        ) {
+            let built: Vec<Vec<ClauseSet>> = unions.iter().map(|union| {
+                union.iter().map(|set| self::set(&set.iter().copied().collect::<Vec<_>>())).collect()
+            }).collect();
+            let refs: Vec<Vec<&ClauseSet>> = built.iter().map(|union| union.iter().collect()).collect();
+            let plain: Vec<BTreeSet<usize>> = unions.iter().map(|union| union.iter().flatten().copied().collect()).collect();
+            let expected = plain[0].iter().copied().find(|clause| plain.iter().all(|set| set.contains(clause)));
+            prop_assert_eq!(first_in_all([&refs[0], &refs[1], &refs[2]]), expected);
+        }
+    }
+}
