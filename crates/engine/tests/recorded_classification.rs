@@ -111,17 +111,25 @@ fn ordered(row: &Row) -> Vec<&FlowSchema> {
     ordered
 }
 
-/// CC-8, except for hands that cannot be dealt, which these rows do not have.
+/// CC-8
 fn is_usable(level: &PriorityLevelConfiguration) -> bool {
     let spec = &level.spec;
     let is_exempt = spec.enablement == PriorityLevelEnablement::Exempt;
     let limits_fit = spec.limited.as_ref().is_none_or(|limited| {
-        (limited.limit_response.response == LimitResponseType::Reject) == limited.limit_response.queuing.is_none()
+        let queuing = limited.limit_response.queuing.as_ref();
+        (limited.limit_response.response == LimitResponseType::Reject) == queuing.is_none()
+            && queuing.is_none_or(|queuing| queuing.queues <= 0 || can_be_dealt(queuing.queues, queuing.hand_size))
     });
     spec.limited.is_some() == (spec.enablement == PriorityLevelEnablement::Limited)
         && spec.exempt.is_some() == is_exempt
         && is_exempt == (level.name() == EXEMPT)
         && limits_fit
+}
+
+/// SS-1
+fn can_be_dealt(queues: i32, hand_size: i32) -> bool {
+    let entropy_bits = (f64::from(queues).log2() * f64::from(hand_size)).ceil();
+    hand_size > 0 && hand_size <= queues && queues <= 1 << 26 && entropy_bits <= 60.0
 }
 
 /// Whether a level has more than one queue to choose from (FM-14).

@@ -29,16 +29,27 @@ struct Block {
 /// The set of no clause.
 pub(super) static EMPTY: ClauseSet = ClauseSet { blocks: Vec::new(), words: Vec::new() };
 
-/// The first clause that is in at least one set of each of the unions.
+/// Where to look in a set: at the words that one block has, or at one of its words.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place {
+    Block(usize),
+    Word(usize, u32),
+}
+
+/// The first clause that is in one of the sets and that `narrow` lets through.
 ///
-/// The first union leads: blocks in which it has no clause cost nothing, so it should be the narrowest.
-pub(super) fn first_in_all<const N: usize>(unions: [&[&ClauseSet]; N]) -> Option<usize> {
+/// `narrow` is given a place and the bits there that are still possible, and takes away those that are not. It is asked
+/// about whole blocks first. Blocks and words in which the sets have no clause cost nothing.
+#[inline]
+pub(super) fn first_of(sets: &[&ClauseSet], narrow: impl Fn(Place, u64) -> u64) -> Option<usize> {
     let mut from = 0;
-    while let Some(block) = unions.first()?.iter().filter_map(|set| set.next_block(from)).min() {
-        let mut occupied = unions.iter().fold(u64::MAX, |all, union| all & occupied_in(union, block));
+    while let Some(block) = sets.iter().filter_map(|set| set.next_block(from)).min() {
+        let place = Place::Block(block);
+        let mut occupied = narrow(place, union_at(sets, place));
         while occupied != 0 {
             let word = occupied.trailing_zeros();
-            let bits = unions.iter().fold(u64::MAX, |all, union| all & word_in(union, block, word));
+            let place = Place::Word(block, word);
+            let bits = narrow(place, union_at(sets, place));
             if bits != 0 {
                 let (word, bit) = (word as usize, bits.trailing_zeros() as usize);
                 return Some((block * WIDTH + word) * WIDTH + bit);
@@ -50,12 +61,10 @@ pub(super) fn first_in_all<const N: usize>(unions: [&[&ClauseSet]; N]) -> Option
     None
 }
 
-fn occupied_in(union: &[&ClauseSet], block: usize) -> u64 {
-    union.iter().fold(0, |any, set| any | set.block(block).map_or(0, |block| block.occupied))
-}
-
-fn word_in(union: &[&ClauseSet], block: usize, word: u32) -> u64 {
-    union.iter().fold(0, |any, set| any | set.word(block, word))
+/// The bits that at least one of the sets has at a place.
+#[inline]
+pub(super) fn union_at(sets: &[&ClauseSet], place: Place) -> u64 {
+    sets.iter().fold(0, |any, set| any | set.at(place))
 }
 
 // === impl ClauseSet ===
@@ -83,6 +92,7 @@ impl ClauseSet {
     }
 
     /// The first block from that one on in which there are clauses.
+    #[inline]
     fn next_block(&self, from: usize) -> Option<usize> {
         let first = self.blocks.first()?.number;
         if first >= from {
@@ -92,6 +102,7 @@ impl ClauseSet {
         self.blocks.get(index).map(|block| block.number)
     }
 
+    #[inline]
     fn block(&self, number: usize) -> Option<&Block> {
         // Holds for sets that leave out no block, and so for all while there is only one block.
         if let Some(block) = self.blocks.get(number).filter(|block| block.number == number) {
@@ -101,6 +112,16 @@ impl ClauseSet {
         self.blocks.get(index)
     }
 
+    /// The bits of the set at a place.
+    #[inline]
+    pub(super) fn at(&self, place: Place) -> u64 {
+        match place {
+            Place::Block(block) => self.block(block).map_or(0, |block| block.occupied),
+            Place::Word(block, word) => self.word(block, word),
+        }
+    }
+
+    #[inline]
     fn word(&self, block: usize, word: u32) -> u64 {
         let Some(block) = self.block(block) else { return 0 };
         let mask = 1 << word;
@@ -128,15 +149,20 @@ mod tests {
         set
     }
 
+    /// The first clause that is in at least one set of each union.
+    fn first_in_all(unions: &[Vec<&ClauseSet>]) -> Option<usize> {
+        first_of(&unions[0], |place, bits| unions.iter().fold(bits, |bits, union| bits & union_at(union, place)))
+    }
+
     #[test]
     fn the_first_clause_that_all_unions_have() {
         let (a, b, c) = (set(&[1, 70, 5000, 9000]), set(&[70, 9000]), set(&[2, 9000, 9001]));
-        assert_eq!(first_in_all([&[&a]]), Some(1));
-        assert_eq!(first_in_all([&[&a], &[&b]]), Some(70));
-        assert_eq!(first_in_all([&[&a], &[&b], &[&c]]), Some(9000));
-        assert_eq!(first_in_all([&[&a], &[&b, &c]]), Some(70));
-        assert_eq!(first_in_all([&[&b], &[&EMPTY]]), None);
-        assert_eq!(first_in_all([&[], &[&b]]), None);
+        assert_eq!(first_in_all(&[vec![&a]]), Some(1));
+        assert_eq!(first_in_all(&[vec![&a], vec![&b]]), Some(70));
+        assert_eq!(first_in_all(&[vec![&a], vec![&b], vec![&c]]), Some(9000));
+        assert_eq!(first_in_all(&[vec![&a], vec![&b, &c]]), Some(70));
+        assert_eq!(first_in_all(&[vec![&b], vec![&EMPTY]]), None);
+        assert_eq!(first_in_all(&[vec![], vec![&b]]), None);
     }
 
     #[test]
@@ -157,7 +183,7 @@ mod tests {
             let refs: Vec<Vec<&ClauseSet>> = built.iter().map(|union| union.iter().collect()).collect();
             let plain: Vec<BTreeSet<usize>> = unions.iter().map(|union| union.iter().flatten().copied().collect()).collect();
             let expected = plain[0].iter().copied().find(|clause| plain.iter().all(|set| set.contains(clause)));
-            prop_assert_eq!(first_in_all([&refs[0], &refs[1], &refs[2]]), expected);
+            prop_assert_eq!(first_in_all(&refs), expected);
         }
     }
 }

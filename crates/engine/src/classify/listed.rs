@@ -1,6 +1,7 @@
 //! Which clauses list a text (FM-10).
 
 use super::clause_set::{ClauseSet, EMPTY};
+use super::factor::Factor;
 use super::names::Names;
 
 /// The one entry of a list that lists every text.
@@ -57,7 +58,21 @@ impl Listed {
 
     /// The clauses that list that text in one way or the other.
     #[inline]
-    pub(super) fn of(&self, text: &str) -> [&ClauseSet; 2] {
-        [&self.every, self.by_name(text).unwrap_or(&EMPTY)]
+    pub(super) fn factor<'a>(&'a self, text: &'a str) -> Factor<'a, impl FnOnce() -> &'a ClauseSet> {
+        Factor::new(&self.every, move || self.by_name(text).unwrap_or(&EMPTY))
+    }
+
+    /// The same, except that for the empty text it is the given clauses, and no others.
+    #[inline]
+    pub(super) fn factor_unless_empty<'a>(
+        &'a self,
+        text: &'a str,
+        if_empty: &'a ClauseSet,
+    ) -> Factor<'a, impl FnOnce() -> &'a ClauseSet> {
+        let every = if text.is_empty() { if_empty } else { &self.every };
+        Factor::new(every, move || match text {
+            "" => &EMPTY,
+            _ => self.by_name(text).unwrap_or(&EMPTY),
+        })
     }
 }

@@ -30,6 +30,7 @@
 
 mod clause_set;
 mod distinguisher;
+mod factor;
 mod listed;
 mod names;
 mod path_index;

@@ -3,7 +3,7 @@
 use evenkeel_api::v1::{NonResourcePolicyRule, Subject};
 
 use super::SchemaIndex;
-use super::clause_set::first_in_all;
+use super::clause_set::{first_of, union_at};
 use super::listed::Listed;
 use super::paths::Paths;
 use super::subjects::Subjects;
@@ -34,10 +34,10 @@ impl PathIndex {
     /// The first schema that has a rule for that request.
     pub(super) fn first(&self, user: &User, request: &RequestInfo<'_>) -> Option<SchemaIndex> {
         let mut first: Option<usize> = None;
+        let verbs = self.verbs.factor(&request.verb);
         self.subjects.of(user, |subjects| {
-            let verbs = self.verbs.of(&request.verb);
             self.paths.covering(&request.path, |paths| {
-                let found = first_in_all([subjects, paths, &verbs]);
+                let found = first_of(subjects, |place, bits| verbs.narrow(place, bits & union_at(paths, place)));
                 first = first.into_iter().chain(found).min();
             });
         });

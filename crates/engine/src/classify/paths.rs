@@ -2,7 +2,7 @@
 
 use super::clause_set::ClauseSet;
 use super::listed::set_at;
-use super::segments::{ROOT, Segments};
+use super::segments::{ROOT, Segments, cut};
 use super::some_sets::SomeSets;
 
 /// The entry that covers every path, wherever it stands in a list.
@@ -49,7 +49,7 @@ impl Paths {
         sets.push(Some(&self.every));
         let (mut node, mut rest) = (ROOT, path);
         loop {
-            let (segment, below) = rest.split_once('/').map_or((rest, None), |(segment, below)| (segment, Some(below)));
+            let (segment, below) = cut(rest);
             let Some(child) = self.segments.child(node, segment) else { break };
             match below {
                 Some(below) => {

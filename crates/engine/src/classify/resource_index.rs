@@ -3,7 +3,7 @@
 use evenkeel_api::v1::{ResourcePolicyRule, Subject};
 
 use super::SchemaIndex;
-use super::clause_set::{ClauseSet, EMPTY, first_in_all};
+use super::clause_set::{ClauseSet, first_of};
 use super::listed::Listed;
 use super::resources::Resources;
 use super::subjects::Subjects;
@@ -42,18 +42,17 @@ impl ResourceIndex {
     /// The first schema that has a rule for that request.
     pub(super) fn first(&self, user: &User, request: &RequestInfo<'_>) -> Option<SchemaIndex> {
         let mut first: Option<usize> = None;
+        let namespaces = self.namespaces.factor_unless_empty(&request.namespace, &self.cluster_scope);
+        let resources = self.resources.factor(&request.resource, &request.subresource);
+        let verbs = self.verbs.factor(&request.verb);
+        let api_groups = self.api_groups.factor(&request.api_group);
         self.subjects.of(user, |subjects| {
-            let namespaces = match &*request.namespace {
-                "" => [&self.cluster_scope, &EMPTY],
-                namespace => self.namespaces.of(namespace),
-            };
-            let found = first_in_all([
-                subjects,
-                &namespaces,
-                &self.resources.of(&request.resource, &request.subresource),
-                &self.verbs.of(&request.verb),
-                &self.api_groups.of(&request.api_group),
-            ]);
+            let found = first_of(subjects, |place, bits| {
+                let bits = namespaces.narrow(place, bits);
+                let bits = resources.narrow(place, bits);
+                let bits = verbs.narrow(place, bits);
+                api_groups.narrow(place, bits)
+            });
             first = first.into_iter().chain(found).min();
         });
         self.schemas.get(first?).copied()

@@ -1,6 +1,7 @@
 //! Which clauses list a resource, with its subresource if there is one (FM-11).
 
 use super::clause_set::{ClauseSet, EMPTY};
+use super::factor::Factor;
 use super::listed::{lists_every, set_at};
 use super::segments::{ROOT, Segments};
 
@@ -31,8 +32,12 @@ impl Resources {
 
     /// The clauses that list `resource`, or `resource/subresource` if the subresource is not empty.
     #[inline]
-    pub(super) fn of(&self, resource: &str, subresource: &str) -> [&ClauseSet; 2] {
-        [&self.every, self.by_name(resource, subresource).unwrap_or(&EMPTY)]
+    pub(super) fn factor<'a>(
+        &'a self,
+        resource: &'a str,
+        subresource: &'a str,
+    ) -> Factor<'a, impl FnOnce() -> &'a ClauseSet> {
+        Factor::new(&self.every, move || self.by_name(resource, subresource).unwrap_or(&EMPTY))
     }
 
     #[inline]

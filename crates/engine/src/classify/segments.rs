@@ -12,6 +12,16 @@ pub(super) struct Segments(Names);
 
 pub(super) const ROOT: usize = 0;
 
+/// The first segment of a text, and what follows the `/` after it.
+#[inline]
+pub(super) fn cut(text: &str) -> (&str, Option<&str>) {
+    // Segments are so short that a plain loop beats a search that is made for long texts.
+    match text.bytes().position(|byte| byte == b'/') {
+        Some(end) => (text.get(..end).unwrap_or(text), text.get(end + 1..)),
+        None => (text, None),
+    }
+}
+
 // === impl Segments ===
 
 impl Segments {
@@ -29,6 +39,11 @@ impl Segments {
     /// The node of all segments of a text, one below the other, below a node.
     #[inline]
     pub(super) fn descend(&self, node: usize, text: &str) -> Option<usize> {
-        text.split('/').try_fold(node, |node, segment| self.child(node, segment))
+        let (segment, rest) = cut(text);
+        let node = self.child(node, segment)?;
+        match rest {
+            None => Some(node),
+            Some(rest) => rest.split('/').try_fold(node, |node, segment| self.child(node, segment)),
+        }
     }
 }

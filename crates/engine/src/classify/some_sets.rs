@@ -35,7 +35,7 @@ impl<'a, F: FnMut(&[&'a ClauseSet])> SomeSets<'a, F> {
     }
 
     #[inline]
-    pub(super) fn finish(mut self) {
+    pub(super) fn finish(&mut self) {
         if self.length > 0 {
             self.hand_on();
         }

@@ -62,7 +62,8 @@ impl Subjects {
         sets.push(self.users.by_name(&user.name));
         if let Some(account) = user.name.strip_prefix(SERVICE_ACCOUNT) {
             // Nobody checks that a namespace in a subject has no `:`, so it may end at any of them.
-            for (end, _) in account.match_indices(':').take(self.namespace_colons_max.saturating_add(1)) {
+            let colons = account.bytes().enumerate().filter(|(_, byte)| *byte == b':');
+            for (end, _) in colons.take(self.namespace_colons_max.saturating_add(1)) {
                 sets.push(account.get(..end).and_then(|namespace| self.namespaces.by_name(namespace)));
             }
         }
