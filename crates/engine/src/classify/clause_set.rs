@@ -12,12 +12,14 @@ const WIDTH: usize = 64;
 /// A set of clauses, in ascending order.
 #[derive(Debug, Default)]
 pub(super) struct ClauseSet {
-    blocks: Vec<Block>,
+    /// Most sets lie in one block.
+    first: Block,
+    further: Vec<Block>,
     words: Vec<u64>,
 }
 
 /// The words of a set that lie in one block.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Block {
     number: usize,
     /// Bit `i` is set if word `i` of the block is not zero.
@@ -27,7 +29,8 @@ struct Block {
 }
 
 /// The set of no clause.
-pub(super) static EMPTY: ClauseSet = ClauseSet { blocks: Vec::new(), words: Vec::new() };
+pub(super) static EMPTY: ClauseSet =
+    ClauseSet { first: Block { number: 0, occupied: 0, words_from: 0 }, further: Vec::new(), words: Vec::new() };
 
 /// Where to look in a set: at the words that one block has, or at one of its words.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +48,11 @@ pub(super) fn first_of(sets: &[&ClauseSet], narrow: impl Fn(Place, u64) -> u64) 
     let mut from = 0;
     while let Some(block) = sets.iter().filter_map(|set| set.next_block(from)).min() {
         let place = Place::Block(block);
-        let mut occupied = narrow(place, union_at(sets, place));
+        let mut occupied = union_at(sets, place);
+        // With one word to look at, looking at the block first is of no use.
+        if !occupied.is_power_of_two() {
+            occupied = narrow(place, occupied);
+        }
         while occupied != 0 {
             let word = occupied.trailing_zeros();
             let place = Place::Word(block, word);
@@ -74,10 +81,14 @@ impl ClauseSet {
     pub(super) fn push(&mut self, clause: usize) {
         let (word, bit) = (clause / WIDTH, clause % WIDTH);
         let (number, word) = (word / WIDTH, word % WIDTH);
-        if self.blocks.last().is_none_or(|block| block.number != number) {
-            self.blocks.push(Block { number, occupied: 0, words_from: self.words.len() });
+        if self.is_empty() {
+            self.first.number = number;
         }
-        let (Some(block), mask) = (self.blocks.last_mut(), 1 << word) else { return };
+        if self.further.last().unwrap_or(&self.first).number != number {
+            self.further.push(Block { number, occupied: 0, words_from: self.words.len() });
+        }
+        let block = self.further.last_mut().unwrap_or(&mut self.first);
+        let mask = 1 << word;
         if block.occupied & mask == 0 {
             block.occupied |= mask;
             self.words.push(0);
@@ -88,28 +99,26 @@ impl ClauseSet {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
+        self.words.is_empty()
     }
 
     /// The first block from that one on in which there are clauses.
     #[inline]
     fn next_block(&self, from: usize) -> Option<usize> {
-        let first = self.blocks.first()?.number;
-        if first >= from {
-            return Some(first);
+        if self.first.number >= from {
+            return Some(self.first.number).filter(|_| !self.is_empty());
         }
-        let index = self.blocks.partition_point(|block| block.number < from);
-        self.blocks.get(index).map(|block| block.number)
+        let index = self.further.partition_point(|block| block.number < from);
+        self.further.get(index).map(|block| block.number)
     }
 
     #[inline]
     fn block(&self, number: usize) -> Option<&Block> {
-        // Holds for sets that leave out no block, and so for all while there is only one block.
-        if let Some(block) = self.blocks.get(number).filter(|block| block.number == number) {
-            return Some(block);
+        if self.first.number == number {
+            return Some(&self.first);
         }
-        let index = self.blocks.binary_search_by_key(&number, |block| block.number).ok()?;
-        self.blocks.get(index)
+        let index = self.further.binary_search_by_key(&number, |block| block.number).ok()?;
+        self.further.get(index)
     }
 
     /// The bits of the set at a place.

@@ -15,21 +15,22 @@ pub(super) fn text_hash(scope: usize, text: &str) -> u64 {
         hash = mix(hash, chunk);
         bytes = rest;
     }
-    match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-        // Two chunks that overlap cover every length from 8 to 16, and so on below.
-        (Some(first), Some(last)) => fold(hash ^ u64::from_le_bytes(*first), MULTIPLIER ^ u64::from_le_bytes(*last)),
-        _ => match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-            (Some(first), Some(last)) => {
-                fold(hash ^ u64::from(u32::from_le_bytes(*first)), MULTIPLIER ^ u64::from(u32::from_le_bytes(*last)))
-            }
-            _ => match *bytes {
-                [] => hash,
-                [a] => fold(hash ^ u64::from(a), MULTIPLIER),
-                [a, b] => fold(hash ^ u64::from(a), MULTIPLIER ^ u64::from(b)),
-                [a, b, c, ..] => fold(hash ^ u64::from(a), MULTIPLIER ^ u64::from(b) ^ u64::from(c) << 8),
-            },
-        },
+    // Two chunks that overlap cover every length from 8 to 16, and so on below.
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        let hash = fold(hash ^ u64::from_le_bytes(*first), MULTIPLIER ^ u64::from_le_bytes(*last));
+        // One more round, because the lower bits alone pick the place in a table.
+        return fold(hash, MULTIPLIER);
     }
+    let rest = match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        (Some([a, b, c, d]), Some([e, f, g, h])) => u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]),
+        _ => match *bytes {
+            [] => 0,
+            [a] => u64::from(a),
+            [a, b] => u64::from_le_bytes([a, b, 0, 0, 0, 0, 0, 0]),
+            [a, b, c, ..] => u64::from_le_bytes([a, b, c, 0, 0, 0, 0, 0]),
+        },
+    };
+    fold(hash ^ rest, MULTIPLIER)
 }
 
 #[inline]
