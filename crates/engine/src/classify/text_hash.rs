@@ -22,7 +22,7 @@ pub(super) fn text_hash(scope: usize, text: &str) -> u64 {
         return fold(hash, MULTIPLIER);
     }
     let rest = match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        (Some([a, b, c, d]), Some([e, f, g, h])) => u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]),
+        (Some(first), Some(last)) => u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32,
         _ => match *bytes {
             [] => 0,
             [a] => u64::from(a),
