@@ -83,7 +83,7 @@ fn fm_1_order() {
     };
     let mut schemas = [named("b", 5), named("Z", 5), named("a", 6), named("é", 5), named("c", -1), named("ab", 6)];
     schemas.sort_by(match_order);
-    assert_eq!(schemas.each_ref().map(|schema| schema.name()), ["c", "Z", "b", "é", "a", "ab"]);
+    assert_eq!(schemas.each_ref().map(FlowSchema::name), ["c", "Z", "b", "é", "a", "ab"]);
     let request = resource("get", "", "pods", "x");
     let first = Classifier::compile(&schemas).classify(Attributes { user: &someone(), request: &request });
     assert_eq!(first.map(usize::from), Some(0));

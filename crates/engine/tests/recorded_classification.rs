@@ -17,13 +17,13 @@ struct Row {
     priority_levels: Vec<PriorityLevelConfiguration>,
     flow_schemas: Vec<FlowSchema>,
     match_order: Vec<String>,
-    requests: Vec<Request>,
+    requests: Vec<Asked>,
     results: Vec<Outcome>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Request {
+struct Asked {
     user: String,
     groups: Vec<String>,
     is_resource_request: bool,
@@ -83,7 +83,8 @@ fn flow_schemas_and_flows() {
 
 fn outcome(row: &Row, ordered: &[&FlowSchema], index: Option<usize>, attributes: Attributes<'_>) -> Outcome {
     let is_catch_all = |schema: &&&FlowSchema| schema.name() == CATCH_ALL;
-    let schema = index.map_or_else(|| *ordered.iter().find(is_catch_all).unwrap(), |index| ordered[index]);
+    let schema =
+        index.map_or_else(|| *ordered.iter().find(is_catch_all).expect("there always is one"), |index| ordered[index]);
     let level = &schema.spec.priority_level_configuration.name;
     let distinguisher = distinguisher(schema.spec.distinguisher_method.as_ref(), attributes);
     Outcome {
@@ -98,15 +99,15 @@ fn outcome(row: &Row, ordered: &[&FlowSchema], index: Option<usize>, attributes:
 /// The usable schemas in match order, with the built-in ones where these are missing (CC-9 to CC-12).
 fn ordered(row: &Row) -> Vec<&FlowSchema> {
     let levels: Vec<_> =
-        row.priority_levels.iter().filter(|level| is_usable(level)).map(|level| level.name()).collect();
+        row.priority_levels.iter().filter(|level| is_usable(level)).map(PriorityLevelConfiguration::name).collect();
     let is_usable = |schema: &&FlowSchema| levels.contains(&&*schema.spec.priority_level_configuration.name);
     let mut ordered: Vec<_> = row.flow_schemas.iter().filter(is_usable).collect();
     ordered.sort_by(|a, b| match_order(a, b));
     if !ordered.iter().any(|schema| schema.name() == EXEMPT) {
-        ordered.insert(0, bootstrap::mandatory_flow_schema(EXEMPT).unwrap());
+        ordered.insert(0, bootstrap::mandatory_flow_schema(EXEMPT).expect("it is built in"));
     }
     if !ordered.iter().any(|schema| schema.name() == CATCH_ALL) {
-        ordered.push(bootstrap::mandatory_flow_schema(CATCH_ALL).unwrap());
+        ordered.push(bootstrap::mandatory_flow_schema(CATCH_ALL).expect("it is built in"));
     }
     ordered
 }
@@ -140,9 +141,9 @@ fn has_queues(row: &Row, level: &str) -> bool {
     queuing.is_some_and(|queuing| queuing.queues > 1)
 }
 
-// === impl Request ===
+// === impl Asked ===
 
-impl Request {
+impl Asked {
     fn info(&self) -> RequestInfo<'_> {
         RequestInfo {
             is_resource_request: self.is_resource_request,
