@@ -4,7 +4,9 @@ mod attributes;
 mod seat_seconds;
 mod work_estimate;
 
+pub mod digest;
 pub mod time;
+pub mod work;
 
 pub use attributes::{Attributes, RequestInfo, User};
 pub use seat_seconds::SeatSeconds;

@@ -7,9 +7,11 @@
 #![allow(clippy::expect_used, reason = "a fault in the recorded data is a fault of the test")]
 
 mod expectation;
+mod rows;
 mod transcript;
 
 pub use expectation::{Mismatch, compare, compare_subset};
+pub use rows::rows;
 pub use transcript::{Body, Request, Response, Step, Transcript, transcripts};
 
 use std::path::{Path, PathBuf};
