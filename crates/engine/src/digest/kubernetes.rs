@@ -104,8 +104,7 @@ impl Kubernetes {
     fn digest_path<'a>(&self, method: &str, path: &'a str, query: Query<'a>) -> Result<Digested<'a>, DigestError> {
         let mut request =
             RequestInfo { path: Cow::Borrowed(path), verb: verb::of_path(method), ..RequestInfo::default() };
-        let not_about_resource =
-            |request| Ok(Digested { request, parts: "", verb_source: VerbSource::Method });
+        let not_about_resource = |request| Ok(Digested { request, parts: "", verb_source: VerbSource::Method });
 
         let mut segments = Segments::of(path);
         if segments.count() < 3 || !is_among(&self.prefixes, segments.first()) {
@@ -182,11 +181,8 @@ fn digest_collection<'a>(request: &mut RequestInfo<'a>, query: Query<'a>) {
                 None => query.first("watch").is_some_and(|value| is_true(&value)),
             };
             request.verb = if is_watch { "watch" } else { "list" }.into();
-            if let Some(name) = options.and_then(|options| options.exact_field("metadata.name")) {
-                if is_path_segment(&name) {
-                    request.name = name;
-                }
-            }
+            let name = options.and_then(|options| options.exact_field("metadata.name"));
+            request.name = name.filter(|name| is_path_segment(name)).unwrap_or_default();
         }
         "delete" => request.verb = "deletecollection".into(),
         _ => {}

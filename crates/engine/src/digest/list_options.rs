@@ -44,33 +44,35 @@ pub struct NotAnInteger;
 impl<'a> ListOptions<'a> {
     /// Reads the options of a query in one pass.
     pub fn decode(query: Query<'a>) -> Result<Self, NotAnInteger> {
-        let mut options = Self::default();
-        let (mut watch, mut limit, mut timeout_seconds) = (None, None, None);
+        let (mut watch, mut limit, mut timeout_seconds, mut send_initial_events) = (None, None, None, None);
         let (mut version, mut version_match, mut token, mut labels, mut fields) = (None, None, None, None, None);
         for (name, value) in query.pairs() {
-            match &*name {
-                "watch" => drop(watch.get_or_insert_with(|| is_true(&value))),
-                "sendInitialEvents" => drop(options.send_initial_events.get_or_insert_with(|| is_true(&value))),
-                "limit" => drop(limit.get_or_insert_with(|| integer(&value))),
-                "timeoutSeconds" => drop(timeout_seconds.get_or_insert_with(|| integer(&value))),
-                "resourceVersion" => set_first(&mut version, value),
-                "resourceVersionMatch" => set_first(&mut version_match, value),
-                "continue" => set_first(&mut token, value),
-                "labelSelector" => set_first(&mut labels, value),
-                "fieldSelector" => set_first(&mut fields, value),
-                _ => {}
-            }
+            let first = match &*name {
+                "watch" => &mut watch,
+                "limit" => &mut limit,
+                "timeoutSeconds" => &mut timeout_seconds,
+                "sendInitialEvents" => &mut send_initial_events,
+                "resourceVersion" => &mut version,
+                "resourceVersionMatch" => &mut version_match,
+                "continue" => &mut token,
+                "labelSelector" => &mut labels,
+                "fieldSelector" => &mut fields,
+                _ => continue,
+            };
+            first.get_or_insert(value);
         }
-        options.limit = limit.unwrap_or(Ok(0))?;
         // No decision depends on how long the client waits, but a value that is no number counts (DG-18).
-        timeout_seconds.unwrap_or(Ok(0))?;
-        options.watch = watch.unwrap_or_default();
-        options.resource_version = version.unwrap_or_default();
-        options.resource_version_match = version_match.unwrap_or_default();
-        options.continue_token = token.unwrap_or_default();
-        options.label_selector = labels.unwrap_or_default();
-        options.field_selector = fields.unwrap_or_default();
-        Ok(options)
+        integer(timeout_seconds.as_deref())?;
+        Ok(Self {
+            watch: watch.is_some_and(|value| is_true(&value)),
+            limit: integer(limit.as_deref())?,
+            send_initial_events: send_initial_events.map(|value| is_true(&value)),
+            resource_version: version.unwrap_or_default(),
+            resource_version_match: version_match.unwrap_or_default(),
+            continue_token: token.unwrap_or_default(),
+            label_selector: labels.unwrap_or_default(),
+            field_selector: fields.unwrap_or_default(),
+        })
     }
 
     /// The value that the field selector asks of a field, unless one of the selectors is malformed (DG-18, DG-20).
@@ -80,7 +82,9 @@ impl<'a> ListOptions<'a> {
         }
         match &self.field_selector {
             Cow::Borrowed(text) => FieldSelector::parse(text).ok()?.exact_value(key),
-            Cow::Owned(text) => FieldSelector::parse(text).ok()?.exact_value(key).map(|value| value.into_owned().into()),
+            Cow::Owned(text) => {
+                FieldSelector::parse(text).ok()?.exact_value(key).map(|value| value.into_owned().into())
+            }
         }
     }
 }
@@ -90,12 +94,9 @@ pub(super) fn is_true(value: &str) -> bool {
     value != "0" && !value.eq_ignore_ascii_case("false")
 }
 
-fn integer(value: &str) -> Result<i64, NotAnInteger> {
-    value.parse().map_err(|_| NotAnInteger)
-}
-
-fn set_first<T>(slot: &mut Option<T>, value: T) {
-    slot.get_or_insert(value);
+/// A number of a query; 0 if it is not given.
+fn integer(value: Option<&str>) -> Result<i64, NotAnInteger> {
+    value.map_or(Ok(0), |value| value.parse().map_err(|_| NotAnInteger))
 }
 
 #[cfg(test)]

@@ -12,7 +12,11 @@ const PART_OF_LEVEL_MAX: f64 = 0.15;
 /// assert_eq!(level_cap(5, 6), 1);
 /// ```
 #[expect(clippy::cast_precision_loss, reason = "WE-4 asks for binary64")]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "WE-4 asks for 32 bits, and for 1 at least")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "WE-4 asks for 32 bits, and for 1 at least"
+)]
 pub fn level_cap(nominal_seats: i64, hand_size: i32) -> u32 {
     let part = (nominal_seats as f64 * PART_OF_LEVEL_MAX).ceil();
     // A hand of no queues is refused with the configuration; here it is no bound.
@@ -58,7 +62,9 @@ mod tests {
 
     #[test]
     fn we_5_effective_maximum() {
-        for (level_cap, limit, max) in [(None, 10, 10), (Some(0), 10, 10), (Some(3), 10, 3), (Some(10), 10, 10), (Some(11), 10, 10)] {
+        for (level_cap, limit, max) in
+            [(None, 10, 10), (Some(0), 10, 10), (Some(3), 10, 3), (Some(10), 10, 10), (Some(11), 10, 10)]
+        {
             assert_eq!(effective(level_cap, limit), max);
         }
     }

@@ -49,11 +49,7 @@ pub enum ListCosting {
 impl EstimatorConfig {
     /// The parameters that the reference has when lists are not costed by size.
     pub fn by_count() -> Self {
-        Self {
-            list_costing: ListCosting::ByCount { objects_per_seat: 100.0 },
-            list_seats_max: 10,
-            ..Self::default()
-        }
+        Self { list_costing: ListCosting::ByCount { objects_per_seat: 100.0 }, list_seats_max: 10, ..Self::default() }
     }
 }
 

@@ -23,7 +23,14 @@ fn fresh(count: i64, average_bytes: i64) -> Statistics {
     Statistics::Fresh { count, average_bytes }
 }
 
-fn estimate(estimator: &Estimator, target: &str, verb: &str, known: &Fixed, cap: u32, consistent: bool) -> WorkEstimate {
+fn estimate(
+    estimator: &Estimator,
+    target: &str,
+    verb: &str,
+    known: &Fixed,
+    cap: u32,
+    consistent: bool,
+) -> WorkEstimate {
     let mut request = Kubernetes::default().digest("GET", target).unwrap();
     request.verb = verb.to_owned().into();
     let circumstances = Circumstances {
@@ -110,7 +117,11 @@ fn numbers_that_cannot_be_do_no_harm() {
         let known = Fixed(fresh(count, size), 0);
         for query in ["", "?labelSelector=a", "?limit=-1", "?limit=9223372036854775807"] {
             let target = format!("/api/v1/pods{query}");
-            assert_eq!(estimate(&usual, &target, "list", &known, 0, false).initial_seats, seats, "{count} {size} {query}");
+            assert_eq!(
+                estimate(&usual, &target, "list", &known, 0, false).initial_seats,
+                seats,
+                "{count} {size} {query}"
+            );
             assert!(estimate(&counts, &target, "list", &known, 0, false).initial_seats <= 10);
         }
     }

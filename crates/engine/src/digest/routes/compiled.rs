@@ -28,18 +28,13 @@ impl Compiled {
         // A route whose template is not understood would be accused of more than it did.
         if errors.is_empty() {
             let faults = faults_of_values(&pieces, &route.fixed);
-            errors.extend(faults.into_iter().map(|fault| RouteError::Route { template: route.template.clone(), fault }));
+            errors
+                .extend(faults.into_iter().map(|fault| RouteError::Route { template: route.template.clone(), fault }));
         }
         if !errors.is_empty() {
             return Err(errors);
         }
-        Ok(Self {
-            template: route.template,
-            pieces,
-            methods: route.methods,
-            verb: route.verb,
-            fixed: route.fixed,
-        })
+        Ok(Self { template: route.template, pieces, methods: route.methods, verb: route.verb, fixed: route.fixed })
     }
 
     pub(super) fn is_for(&self, method: &str) -> bool {

@@ -54,9 +54,7 @@ pub enum TemplateFault {
     #[error("a placeholder is a whole segment in braces")]
     Brace,
     /// A placeholder of another name.
-    #[error(
-        "no such placeholder, use one of api_group, api_version, namespace, resource, subresource, name, _ and *"
-    )]
+    #[error("no such placeholder, use one of api_group, api_version, namespace, resource, subresource, name, _ and *")]
     UnknownPlaceholder,
     /// The rest of the path is followed by something.
     #[error("the rest of the path can only be the last segment")]

@@ -126,10 +126,9 @@ impl RouteTable {
         let index = self.routes.len();
         let leaf = self.tree.leaf(&route.pieces);
         let rivals = leaf.iter().filter_map(|&rival| self.routes.get(rival)).filter(|rival| rival.rivals(&route));
-        errors.extend(rivals.map(|rival| RouteError::Ambiguous {
-            first: rival.template.clone(),
-            second: route.template.clone(),
-        }));
+        errors.extend(
+            rivals.map(|rival| RouteError::Ambiguous { first: rival.template.clone(), second: route.template.clone() }),
+        );
         leaf.push(index);
         self.routes.push(route);
     }

@@ -33,7 +33,11 @@ impl Tree {
     /// What `choose` takes of the most specific leaf that it takes anything of.
     ///
     /// A node is visited at most once, and only if the segments so far have led to it.
-    pub(super) fn find<'r, R>(&'r self, segments: Segments<'_>, choose: &impl Fn(&'r [usize]) -> Option<R>) -> Option<R> {
+    pub(super) fn find<'r, R>(
+        &'r self,
+        segments: Segments<'_>,
+        choose: &impl Fn(&'r [usize]) -> Option<R>,
+    ) -> Option<R> {
         let Some(segment) = segments.first() else { return choose(&self.here) };
         let mut after = segments;
         after.take();
