@@ -3,6 +3,9 @@
 //! [`Kubernetes`] knows the paths of the Kubernetes API; a [`RouteTable`](routes::RouteTable) is told the paths of any
 //! other service. Both make the same [`RequestInfo`], so that everything after them is the same.
 //!
+//! A target is a path and perhaps a query, not decoded. Whoever receives `http://host/path` in a request line takes scheme
+//! and host away first. Escaped bytes that are no UTF-8 are digested as U+FFFD.
+//!
 //! ```
 //! use evenkeel_engine::digest::{Kubernetes, routes::{Route, RouteTable}};
 //!
