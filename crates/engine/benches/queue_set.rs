@@ -72,7 +72,7 @@ fn waiting(bencher: Bencher, (queues, hand_size, crowd): (i64, i64, usize)) {
             set.arrive(now, flows.next_hash(), WorkEstimate::ONE_SEAT, (), &mut NoEffects);
             turn = (turn + 1) % running.len();
             let finished = running[turn];
-            set.finish(now + 500, finished, &mut |id: RequestId, _: &mut ()| running[turn] = id);
+            set.finish(now + 500, finished, &mut |id: RequestId, (): &mut ()| running[turn] = id);
         }
     });
 }

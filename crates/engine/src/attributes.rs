@@ -55,3 +55,26 @@ impl User {
         Self { name: name.into(), groups: groups.into_iter().map(Into::into).collect() }
     }
 }
+
+// === impl RequestInfo ===
+
+impl RequestInfo<'_> {
+    /// The same with texts of its own, for what outlives the request.
+    pub fn into_owned(self) -> RequestInfo<'static> {
+        fn own(text: Cow<'_, str>) -> Cow<'static, str> {
+            Cow::Owned(text.into_owned())
+        }
+        RequestInfo {
+            is_resource_request: self.is_resource_request,
+            path: own(self.path),
+            verb: own(self.verb),
+            api_prefix: own(self.api_prefix),
+            api_group: own(self.api_group),
+            api_version: own(self.api_version),
+            namespace: own(self.namespace),
+            resource: own(self.resource),
+            subresource: own(self.subresource),
+            name: own(self.name),
+        }
+    }
+}

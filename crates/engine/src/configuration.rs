@@ -47,9 +47,12 @@ pub struct LevelInfo {
     pub seat_cap: Option<u32>,
 }
 
-/// Names a level for as long as it exists. Names are used again, so that they stay small.
+/// Names a level, and never another one. Its index is used again when the level is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LevelId(pub(crate) u32);
+pub struct LevelId {
+    index: u32,
+    generation: u32,
+}
 
 /// Where a request belongs.
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +109,17 @@ impl Configuration {
 impl LevelId {
     /// A number below the largest number of levels that there have been at one time: an index for a table of levels.
     pub fn index(self) -> usize {
-        self.0 as usize
+        self.index as usize
+    }
+
+    /// The first level that has that index.
+    pub(crate) fn first(index: u32) -> Self {
+        Self { index, generation: 0 }
+    }
+
+    /// The level that has the index after this one.
+    pub(crate) fn next(self) -> Self {
+        Self { generation: self.generation.wrapping_add(1), ..self }
     }
 }
 

@@ -134,7 +134,6 @@ impl Divisor {
 
     /// Quotient and remainder. The product with the reciprocal, cut off, is the quotient or one less.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the upper half of a product of 64-bit numbers is 64 bits")]
     fn divide(self, dividend: u64) -> (u64, u64) {
         let quotient = ((u128::from(dividend) * u128::from(self.reciprocal)) >> 64) as u64;
         let remainder = dividend - quotient * self.number;

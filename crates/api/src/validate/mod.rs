@@ -31,6 +31,7 @@ mod status;
 mod value;
 
 pub use error::{FieldError, FieldErrors, Reason};
+pub use names::{label_value, qualified_name};
 pub use rules::ValidSpec;
 pub use value::Value;
 

@@ -68,8 +68,8 @@ pub(super) fn namespace(text: &str) -> impl Iterator<Item = &'static str> {
     ])
 }
 
-/// The key of a label: a name, perhaps with a DNS subdomain and a slash before it.
-pub(super) fn qualified_name(text: &str) -> impl Iterator<Item = &'static str> {
+/// The key of a label: a name, perhaps with a DNS subdomain and a slash before it. Gives one message for each fault.
+pub fn qualified_name(text: &str) -> impl Iterator<Item = &'static str> {
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),
@@ -87,8 +87,8 @@ pub(super) fn qualified_name(text: &str) -> impl Iterator<Item = &'static str> {
     ])
 }
 
-/// The value of a label.
-pub(super) fn label_value(text: &str) -> impl Iterator<Item = &'static str> {
+/// The value of a label. Gives one message for each fault.
+pub fn label_value(text: &str) -> impl Iterator<Item = &'static str> {
     faults([
         (text.len() > LABEL_BYTES_MAX, "must be no more than 63 bytes"),
         (!text.is_empty() && !is_name(text), LABEL_VALUE_TEXT),

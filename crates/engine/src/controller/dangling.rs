@@ -42,9 +42,7 @@ impl Dangling {
             status: status.to_owned(),
             last_transition_time: Some(now),
             reason: reason.to_owned(),
-            message: format!(
-                "This FlowSchema references the PriorityLevelConfiguration object named {level:?} {end}"
-            ),
+            message: format!("This FlowSchema references the PriorityLevelConfiguration object named {level:?} {end}"),
         }
     }
 

@@ -28,6 +28,7 @@ use crate::borrowing::{Adjustment, DivideSeats, FaithfulDivision};
 use crate::classify::match_order;
 use crate::configuration::{Configuration, LevelId, LevelInfo};
 use crate::limits::{LevelLimits, ShareSum, nominal_sum};
+use crate::queue_set::Mode;
 use crate::time::{Instant, Nanos, SECOND};
 
 /// How long after an adjustment the next one is due (CL-11).
@@ -52,8 +53,8 @@ pub struct Controller<D = FaithfulDivision> {
     objects: Objects,
     /// In ascending byte order of names, which is the order of all sums (CV-8).
     levels: BTreeMap<String, ControlledLevel>,
-    free_ids: Vec<u32>,
-    ids: u32,
+    free_ids: Vec<LevelId>,
+    indexes: u32,
     division: D,
     adjustment: Adjustment,
 }
@@ -101,7 +102,7 @@ impl<D: DivideSeats> Controller<D> {
             objects: Objects::default(),
             levels: BTreeMap::new(),
             free_ids: Vec::new(),
-            ids: 0,
+            indexes: 0,
             division,
             adjustment: Adjustment::default(),
         };
@@ -119,11 +120,13 @@ impl<D: DivideSeats> Controller<D> {
     pub fn reapply(&mut self, levels: &mut impl Levels, now: Instant) -> Applied {
         let unusable = self.adopt_levels();
         let dangling = self.find_dangling();
+        let is_usable = |schema: &&Arc<FlowSchema>| self.is_usable(schema);
+        let usable: Vec<_> = self.objects.flow_schemas.iter().filter(is_usable).cloned().collect();
         self.retire_levels(levels);
         self.add_mandatory_levels();
         self.set_limits();
         self.adjust(levels, now);
-        Applied { configuration: self.compile(), dangling, unusable }
+        Applied { configuration: self.compile(&usable), dangling, unusable }
     }
 
     /// Divides the seats among the levels by what they have asked for since the last time (CL-11 to CL-18).
@@ -169,6 +172,11 @@ impl<D: DivideSeats> Controller<D> {
         self.levels.get(name)
     }
 
+    /// Whether the level is on its way out (CC-15).
+    pub fn is_quiescing(&self, id: LevelId) -> bool {
+        self.levels.values().any(|level| level.id == id && level.quiescing)
+    }
+
     /// Levels follow their objects (CC-6). All others are quiescing until it turns out what becomes of them.
     fn adopt_levels(&mut self) -> Vec<(String, Unusable)> {
         let mut unusable = Vec::new();
@@ -182,18 +190,18 @@ impl<D: DivideSeats> Controller<D> {
         unusable
     }
 
-    fn adopt(&mut self, object: Arc<PriorityLevelConfiguration>, mode: crate::queue_set::Mode) {
+    fn adopt(&mut self, object: Arc<PriorityLevelConfiguration>, mode: Mode) {
         if let Some(level) = self.levels.get_mut(object.name()) {
             level.object = object;
             level.mode = mode;
             level.quiescing = false;
         } else {
             let id = self.free_ids.pop().unwrap_or_else(|| {
-                self.ids += 1;
-                self.ids - 1
+                self.indexes += 1;
+                LevelId::first(self.indexes - 1)
             });
             let name = object.name().to_owned();
-            self.levels.insert(name, ControlledLevel::new(LevelId(id), object, mode));
+            self.levels.insert(name, ControlledLevel::new(id, object, mode));
         }
     }
 
@@ -218,9 +226,47 @@ impl<D: DivideSeats> Controller<D> {
             let stays = !level.quiescing || MANDATORY.contains(&name.as_str()) || !levels.is_idle(level.id);
             if !stays {
                 levels.remove(level.id);
-                free_ids.push(level.id.0);
+                free_ids.push(level.id.next());
             }
             stays
         });
+    }
+
+    /// The mandatory levels are there whatever happens: as they last were (CC-13), or as they are built in (CC-14).
+    fn add_mandatory_levels(&mut self) {
+        for object in &bootstrap::mandatory().priority_levels {
+            match (self.levels.get_mut(object.name()), usable::mode(object)) {
+                (Some(level), _) => level.quiescing = false,
+                (None, Ok(mode)) => self.adopt(Arc::new(object.clone()), mode),
+                (None, Err(reason)) => unreachable!("a built-in level cannot be used: {reason}"),
+            }
+        }
+    }
+
+    /// Each level gets its share of the server's seats (CC-16).
+    fn set_limits(&mut self) {
+        let shares = ShareSum::of(self.levels.values().map(|level| &level.object.spec));
+        for level in self.levels.values_mut() {
+            level.set_limits(LevelLimits::new(&level.object.spec, self.server_limit, shares));
+        }
+    }
+
+    /// Compiles the schemas that can be used, and the mandatory ones if they are missing (CC-11, CC-12).
+    fn compile(&self, usable: &[Arc<FlowSchema>]) -> Configuration {
+        let infos: BTreeMap<&str, Arc<LevelInfo>> =
+            self.levels.iter().map(|(name, level)| (name.as_str(), Arc::new(level.info()))).collect();
+        let mut schemas: Vec<&FlowSchema> = usable.iter().map(|schema| &**schema).collect();
+        schemas.sort_by(|one, other| match_order(one, other));
+        for (name, is_first) in [(EXEMPT, true), (CATCH_ALL, false)] {
+            if schemas.iter().all(|schema| schema.name() != name)
+                && let Some(built_in) = bootstrap::mandatory_flow_schema(name)
+            {
+                schemas.insert(if is_first { 0 } else { schemas.len() }, built_in);
+            }
+        }
+        let level = |schema: &FlowSchema| infos.get(schema.spec.priority_level_configuration.name.as_str()).cloned();
+        let ordered: Vec<_> = schemas.into_iter().filter_map(|schema| Some((schema, level(schema)?))).collect();
+        let catch_all = ordered.iter().position(|(schema, _)| schema.name() == CATCH_ALL);
+        Configuration::compile(&ordered, catch_all.unwrap_or_default())
     }
 }

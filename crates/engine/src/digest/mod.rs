@@ -1,0 +1,66 @@
+//! From an HTTP method and a URL to what is asked for (DG-1 to DG-20).
+//!
+//! [`Kubernetes`] knows the paths of the Kubernetes API; a [`RouteTable`](routes::RouteTable) is told the paths of any
+//! other service. Both make the same [`RequestInfo`], so that everything after them is the same.
+//!
+//! A target is a path and perhaps a query, not decoded. Whoever receives `http://host/path` in a request line takes scheme
+//! and host away first. Escaped bytes that are no UTF-8 are digested as U+FFFD.
+//!
+//! ```
+//! use evenkeel_engine::digest::{Kubernetes, routes::{Route, RouteTable}};
+//!
+//! let pods = Kubernetes::default().digest("GET", "/api/v1/namespaces/shop/pods").unwrap();
+//!
+//! let table = RouteTable::new([Route::new("/v2/tenants/{namespace}/{resource}")]).unwrap();
+//! let orders = table.digest("GET", "/v2/tenants/shop/orders").unwrap();
+//!
+//! assert_eq!((&*pods.verb, &*pods.namespace), (&*orders.verb, &*orders.namespace));
+//! ```
+
+mod field_selector;
+mod kubernetes;
+mod label_selector;
+mod list_options;
+mod percent;
+mod query;
+mod segments;
+#[cfg(test)]
+mod tests;
+mod verb;
+
+pub mod routes;
+
+pub use field_selector::{FieldOperator, FieldSelector, FieldSelectorError, FieldTerm};
+pub use kubernetes::{FullRequestInfo, Kubernetes};
+pub use label_selector::{LabelSelector, LabelSelectorError, RequirementError};
+pub use list_options::{ListOptions, NotAnInteger};
+pub use query::Query;
+
+use crate::RequestInfo;
+
+/// Why a request cannot be digested.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DigestError {
+    /// The path has a percent sign that two hexadecimal digits do not follow. The answer is 400.
+    #[error("the path has an invalid escape at byte {position}")]
+    Escape {
+        /// Where in the path.
+        position: usize,
+    },
+    /// The path ends after `watch` or `proxy`. The answer is 500 (DG-16).
+    #[error("unable to determine kind and namespace from url: nothing follows {verb:?}")]
+    NoResource {
+        /// The verb.
+        verb: &'static str,
+        /// What was known by then, for the log.
+        known: Box<RequestInfo<'static>>,
+    },
+}
+
+// === impl DigestError ===
+
+impl From<percent::BadEscape> for DigestError {
+    fn from(escape: percent::BadEscape) -> Self {
+        Self::Escape { position: escape.position }
+    }
+}

@@ -1,0 +1,97 @@
+//! Ordinary requests are digested and estimated without allocating.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use evenkeel_engine::digest::routes::{Attribute, Route, RouteTable};
+use evenkeel_engine::digest::{Kubernetes, Query};
+use evenkeel_engine::time::{Instant, SECOND};
+use evenkeel_engine::work::{Circumstances, Estimator, ObjectCounts, WatchCounts};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+#[expect(unsafe_code, reason = "an allocator cannot be written without")]
+// SAFETY: everything is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // The last allocations of a thread come when its counter is already gone.
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(work: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.get();
+    work();
+    ALLOCATIONS.get() - before
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
+}
+
+#[test]
+fn ordinary_requests_allocate_nothing() {
+    let kubernetes = Kubernetes::default();
+    let estimator = Estimator::default();
+    let mut objects = ObjectCounts::default();
+    let mut watches = WatchCounts::default();
+    for key in ["pods", "deployments.apps"] {
+        objects.set(key, 5000, 2000, Instant::from_nanos(0));
+    }
+    let informer = "/apis/apps/v1/deployments?watch=1";
+    let registration = watches.register(&kubernetes.digest("GET", informer).unwrap(), Query::of_target(informer));
+    let circumstances = Circumstances {
+        now: Instant::from_nanos(SECOND),
+        level_cap: Some(20),
+        objects: &objects,
+        watches: &watches,
+        consistent_reads_from_cache: true,
+    };
+    for (method, target) in [
+        ("GET", "/healthz"),
+        ("OPTIONS", "/a/b/c"),
+        ("GET", "/api/v1/namespaces/shop/pods/web-1"),
+        ("GET", "/api/v1/pods?limit=500&resourceVersion=0"),
+        ("GET", "/apis/apps/v1/deployments?watch=true&resourceVersion=12&allowWatchBookmarks=true&timeoutSeconds=300"),
+        ("GET", "/api/v1/pods?labelSelector=app=web,!canary&fieldSelector=metadata.name=web-1,spec.nodeName!=n1"),
+        ("POST", "/api/v1/namespaces/shop/pods"),
+        ("PUT", "/apis/apps/v1/namespaces/shop/deployments/web/status"),
+        ("PATCH", "/apis/apps/v1/namespaces/shop/deployments/web?fieldManager=kubectl"),
+        ("DELETE", "/api/v1/namespaces/shop/pods?labelSelector=app=web"),
+        ("GET", "/api/v1/watch/namespaces/shop/pods/web-1"),
+    ] {
+        let count = allocations(|| {
+            let request = kubernetes.digest(method, target).unwrap();
+            std::hint::black_box(estimator.estimate(Some(&request), Query::of_target(target), &circumstances));
+        });
+        assert_eq!(count, 0, "{method} {target}");
+    }
+    watches.forget(registration.unwrap());
+}
+
+#[test]
+fn route_tables_allocate_nothing_for_requests() {
+    let table = RouteTable::new([
+        Route::new("/v2/tenants/{namespace}/{resource}"),
+        Route::new("/v2/tenants/{namespace}/{resource}/{name}"),
+        Route::new("/v2/tenants/{_}/orders/{name...}").fix(Attribute::Resource, "orders").method("GET").verb("read"),
+    ])
+    .unwrap();
+    for target in ["/v2/tenants/a/orders", "/v2/tenants/a/orders/1/2", "/v2/tenants/a/carts/1?x=%20", "/other"] {
+        let count = allocations(|| drop(std::hint::black_box(table.digest("GET", target))));
+        assert_eq!(count, 0, "{target}");
+    }
+}
