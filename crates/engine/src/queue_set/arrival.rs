@@ -1,5 +1,6 @@
 //! A request arrives (FQ-14 to FQ-19).
 
+use super::dispatch::narrow;
 use super::fifo::Entry;
 use super::requests::{NO_QUEUE, Phase, Request};
 use super::{Arrival, Effects, QueueSet, Rejection, RequestId, SERVICE_TIME_GUESS};
@@ -35,12 +36,9 @@ impl<T> QueueSet<T> {
             self.counters.rejected += 1;
             return Arrival::Rejected { reason: Rejection::ConcurrencyLimit, queue: None, payload };
         }
-        let request =
-            Request { phase: Phase::Executing, queue: NO_QUEUE, place: 0, work, arrived: now, started: now, payload };
-        let id = self.requests.insert(request);
+        let id = self.insert_started(now, NO_QUEUE, work, payload, effects);
         self.take_seats(work);
         self.signal_demand(now);
-        self.tell_started(id, effects);
         Arrival::Started { id, queue: None }
     }
 
@@ -63,14 +61,11 @@ impl<T> QueueSet<T> {
             }
             return Arrival::Rejected { reason: Rejection::QueueFull, queue: Some(index), payload };
         }
-        let request =
-            Request { phase: Phase::Waiting, queue: slot, place: 0, work, arrived: now, started: now, payload };
-        let id = self.requests.insert(request);
         if self.waiting == 0 && self.seats_in_use < self.limit && self.accommodates(work.max_seats()) {
-            self.pass_through(now, id, slot, work, effects);
+            let id = self.pass_through(now, slot, work, payload, effects);
             return Arrival::Started { id, queue: Some(index) };
         }
-        self.enqueue(now, id, slot, work);
+        let id = self.enqueue(now, slot, work, payload);
         self.dispatch(now, effects);
         match self.requests.get(id).map(|request| request.phase) {
             Some(Phase::Waiting) | None => Arrival::Waiting { id, queue: index },
@@ -79,25 +74,35 @@ impl<T> QueueSet<T> {
     }
 
     /// Puts a request into a queue (FQ-19).
-    fn enqueue(&mut self, now: Instant, id: RequestId, slot: u32, work: WorkEstimate) {
+    fn enqueue(&mut self, now: Instant, slot: u32, work: WorkEstimate, payload: T) -> RequestId {
         self.wake_queue(slot);
-        let seats = i64::from(work.max_seats());
-        let total_work = total_work(work);
+        let (seats, total_work) = (i64::from(work.max_seats()), total_work(work));
         let queue = &mut self.queues[slot as usize];
-        let entry =
-            Entry { slot: id.slot_number(), max_seats: work.max_seats(), arrival_r: self.progress.r, total_work };
-        let place = queue.fifo.push_back(entry);
+        let place = queue.fifo.next_place();
+        let id = self.requests.insert(Request {
+            phase: Phase::Waiting,
+            queue: slot,
+            place,
+            work,
+            arrived: now,
+            started: now,
+            payload,
+        });
+        let arrival_r = self.progress.r;
+        let is_head = queue.fifo.is_empty();
+        queue.fifo.push_back(Entry { slot: id.slot_number(), max_seats: work.max_seats(), arrival_r, total_work });
         queue.seats_waiting += seats;
-        queue.forget_old_claims();
         self.waiting_work[queue.index as usize] += total_work;
-        if let Some(request) = self.requests.get_mut(id) {
-            request.place = place;
-        }
         self.progress.seats_requested += seats;
         self.waiting += 1;
         self.seats_waiting += seats;
         self.signal_demand(now);
-        self.update_ready(slot);
+        // Behind others it changes neither the head of the queue nor what the queue may claim.
+        if is_head {
+            self.queues[slot as usize].forget_old_claims();
+            self.update_ready(slot);
+        }
+        id
     }
 
     /// What [`enqueue`](Self::enqueue) and a dispatch do together when nobody else waits: the same result without the
@@ -105,20 +110,43 @@ impl<T> QueueSet<T> {
     fn pass_through(
         &mut self,
         now: Instant,
-        id: RequestId,
         slot: u32,
         work: WorkEstimate,
+        payload: T,
         effects: &mut impl Effects<T>,
-    ) {
+    ) -> RequestId {
         self.wake_queue(slot);
         self.demand.set(now, self.seats_in_use + self.seats_waiting + i64::from(work.max_seats()));
         let queue = &mut self.queues[slot as usize];
         queue.next_r = queue.next_r.max(self.progress.r);
         self.robin = i64::from(queue.index);
-        let narrowed = self.narrow(work);
+        let narrowed = narrow(work, self.limit);
         self.seats_waiting += i64::from(work.max_seats()) - i64::from(narrowed.max_seats());
-        self.start_from_queue(now, id, slot, narrowed, total_work(work));
-        self.tell_started(id, effects);
+        let id = self.insert_started(now, slot, narrowed, payload, effects);
+        self.charge_for_start(now, slot, narrowed, total_work(work));
+        id
+    }
+
+    /// Takes in a request that runs at once.
+    #[inline]
+    fn insert_started(
+        &mut self,
+        now: Instant,
+        queue: u32,
+        work: WorkEstimate,
+        mut payload: T,
+        effects: &mut impl Effects<T>,
+    ) -> RequestId {
+        effects.started(self.requests.next_id(), &mut payload);
+        self.requests.insert(Request {
+            phase: Phase::Executing,
+            queue,
+            place: 0,
+            work,
+            arrived: now,
+            started: now,
+            payload,
+        })
     }
 
     /// A queue that was not active starts from the present progress (FQ-19).

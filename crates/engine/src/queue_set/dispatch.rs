@@ -2,7 +2,7 @@
 
 use super::arrival::final_work;
 use super::requests::Phase;
-use super::{Effects, Mode, QueueSet, RequestId};
+use super::{Effects, Mode, QueueSet};
 use crate::time::Instant;
 use crate::{SeatSeconds, WorkEstimate};
 
@@ -29,15 +29,20 @@ impl<T> QueueSet<T> {
         let Some(index) = self.ready.first(usize::try_from(self.robin + 1).unwrap_or(0)) else { return false };
         let slot = self.order[index];
         let Some(&head) = self.queues[slot as usize].fifo.front() else { return false };
-        if !self.accommodates(head.max_seats) {
+        let fits = self.accommodates(head.max_seats);
+        let Some((id, request)) = self.requests.in_slot(head.slot) else { return false };
+        if !fits {
+            effects.blocked(&request.payload);
             if self.robin < 0 {
                 self.robin = i64::try_from(self.order.len()).unwrap_or(i64::MAX) - 1;
             }
-            if let Some((_, request)) = self.requests.in_slot(head.slot) {
-                effects.blocked(&request.payload);
-            }
             return false;
         }
+        let work = narrow(request.work, self.limit);
+        request.phase = Phase::Executing;
+        request.started = now;
+        request.work = work;
+        effects.started(id, &mut request.payload);
         let seats = i64::from(head.max_seats);
         let queue = &mut self.queues[slot as usize];
         queue.fifo.pop_front();
@@ -46,47 +51,17 @@ impl<T> QueueSet<T> {
         self.progress.seats_requested -= seats;
         self.robin = i64::from(queue.index);
         self.waiting -= 1;
-        let Some((id, request)) = self.requests.in_slot(head.slot) else { return false };
-        let work = request.work;
-        let narrowed = self.narrow(work);
-        self.seats_waiting -= i64::from(narrowed.max_seats());
-        self.start_from_queue(now, id, slot, narrowed, head.total_work);
+        self.seats_waiting -= i64::from(work.max_seats());
+        self.charge_for_start(now, slot, work, head.total_work);
         self.queues[slot as usize].forget_old_claims();
         self.update_ready(slot);
-        self.tell_started(id, effects);
         true
     }
 
-    /// A request that would linger on more seats than the level has lingers longer on those it has (FQ-23, step 2).
+    /// Takes the seats of a request that starts, and charges its queue (FQ-23, steps 6 and 7).
     #[inline]
-    #[expect(clippy::cast_precision_loss, reason = "FQ-3 asks for binary64")]
-    pub(super) fn narrow(&self, work: WorkEstimate) -> WorkEstimate {
-        match u32::try_from(self.limit) {
-            Ok(limit) if work.final_seats > limit => WorkEstimate {
-                final_seats: limit,
-                additional_latency: final_work(work).span_per_seat(self.limit as f64),
-                ..work
-            },
-            _ => work,
-        }
-    }
-
-    /// Starts a request of a queue and charges the queue for it (FQ-23, steps 6 and 7).
-    #[inline]
-    pub(super) fn start_from_queue(
-        &mut self,
-        now: Instant,
-        id: RequestId,
-        slot: u32,
-        work: WorkEstimate,
-        charge: SeatSeconds,
-    ) {
+    pub(super) fn charge_for_start(&mut self, now: Instant, slot: u32, work: WorkEstimate, charge: SeatSeconds) {
         let seats = i64::from(work.max_seats());
-        if let Some(request) = self.requests.get_mut(id) {
-            request.phase = Phase::Executing;
-            request.started = now;
-            request.work = work;
-        }
         let queue = &mut self.queues[slot as usize];
         queue.executing += 1;
         queue.seats_in_use += seats;
@@ -104,11 +79,17 @@ impl<T> QueueSet<T> {
         self.seats_in_use += i64::from(work.max_seats());
         self.counters.dispatched += 1;
     }
+}
 
-    #[inline]
-    pub(super) fn tell_started(&mut self, id: RequestId, effects: &mut impl Effects<T>) {
-        if let Some(request) = self.requests.get_mut(id) {
-            effects.started(id, &mut request.payload);
+/// A request that would linger on more seats than the level has lingers longer on those it has (FQ-23, step 2).
+#[inline]
+#[expect(clippy::cast_precision_loss, reason = "FQ-3 asks for binary64")]
+pub(super) fn narrow(work: WorkEstimate, limit: i64) -> WorkEstimate {
+    match u32::try_from(limit) {
+        Ok(final_seats) if work.final_seats > final_seats => {
+            let additional_latency = final_work(work).span_per_seat(limit as f64);
+            WorkEstimate { final_seats, additional_latency, ..work }
         }
+        _ => work,
     }
 }

@@ -48,14 +48,18 @@ impl Fifo {
         self.entries.front()
     }
 
-    /// Adds the youngest request and tells its place.
+    /// The place that the next request gets.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "places wrap; 2^32 requests do not fit into memory")]
-    pub(super) fn push_back(&mut self, entry: Entry) -> u32 {
-        let place = self.first_place.wrapping_add(self.entries.len() as u32);
+    pub(super) fn next_place(&self) -> u32 {
+        self.first_place.wrapping_add(self.entries.len() as u32)
+    }
+
+    /// Adds the youngest request, which gets the [next place](Self::next_place).
+    #[inline]
+    pub(super) fn push_back(&mut self, entry: Entry) {
         self.entries.push_back(entry);
         self.length += 1;
-        place
     }
 
     /// Takes the oldest request out.
@@ -144,7 +148,8 @@ mod tests {
                         let entry = Entry {
                             slot, max_seats: 1, arrival_r: SeatSeconds::ZERO, total_work: SeatSeconds::ZERO,
                         };
-                        places.insert(slot, fifo.push_back(entry));
+                        places.insert(slot, fifo.next_place());
+                        fifo.push_back(entry);
                         model.push(slot);
                     }
                     Step::Pop => {

@@ -14,6 +14,9 @@ pub(super) struct Progress {
     pub(super) seats_requested: i64,
     /// Queues with a waiting or an executing request.
     pub(super) active_queues: usize,
+    /// The rate for these seats and active queues: in a level that is full neither changes for long, and a division
+    /// is what costs most here.
+    last_rate: (i64, usize, f64),
 }
 
 /// By how much the meter is wound back.
@@ -25,14 +28,18 @@ const R_HIGH: SeatSeconds = SeatSeconds::from_units(u64::MAX / 2 + u64::MAX / 4)
 
 impl Progress {
     pub(super) fn new(now: Instant) -> Self {
-        Self { r: SeatSeconds::ZERO, last_time: now, seats_requested: 0, active_queues: 0 }
+        Self { r: SeatSeconds::ZERO, last_time: now, seats_requested: 0, active_queues: 0, last_rate: (0, 1, 0.0) }
     }
 
     /// Seats per active queue (FQ-11).
     #[inline]
     #[expect(clippy::cast_precision_loss, reason = "FQ-11 asks for binary64")]
-    fn rate(&self, limit: i64) -> f64 {
-        self.seats_requested.min(limit) as f64 / self.active_queues as f64
+    fn rate(&mut self, limit: i64) -> f64 {
+        let (seats, queues) = (self.seats_requested.min(limit), self.active_queues);
+        if (self.last_rate.0, self.last_rate.1) != (seats, queues) {
+            self.last_rate = (seats, queues, seats as f64 / queues as f64);
+        }
+        self.last_rate.2
     }
 }
 
@@ -45,7 +52,8 @@ impl<T> QueueSet<T> {
         let elapsed = now - self.progress.last_time;
         self.progress.last_time = now;
         if elapsed != 0 && self.progress.active_queues > 0 {
-            self.progress.r += SeatSeconds::of(self.progress.rate(self.limit), elapsed);
+            let rate = self.progress.rate(self.limit);
+            self.progress.r += SeatSeconds::of(rate, elapsed);
             if self.progress.r >= R_HIGH {
                 self.advance_epoch(effects);
             }

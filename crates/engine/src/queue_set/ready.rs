@@ -41,13 +41,13 @@ impl Ready {
     #[inline]
     pub(super) fn set(&mut self, queue: usize, finish: Option<SeatSeconds>) {
         let mut node = self.leaves + queue;
-        self.nodes[node] = finish.map_or(NEVER, SeatSeconds::units);
+        let mut smaller = finish.map_or(NEVER, SeatSeconds::units);
+        self.nodes[node] = smaller;
+        // All the way up: stopping at the first node that stays the same would save steps, but which one that is can
+        // not be predicted, and a wrong prediction costs more than the steps.
         while node > 1 {
-            let smaller = self.nodes[node].min(self.nodes[node ^ 1]);
+            smaller = smaller.min(self.nodes[node ^ 1]);
             node /= 2;
-            if self.nodes[node] == smaller {
-                return;
-            }
             self.nodes[node] = smaller;
         }
     }
@@ -59,10 +59,28 @@ impl Ready {
         if smallest == NEVER {
             return None;
         }
-        self.first_from(start, smallest).or_else(|| self.first_from(0, smallest))
+        let (leftmost, is_only) = self.leftmost(1, smallest);
+        if is_only || leftmost >= start {
+            return Some(leftmost);
+        }
+        self.first_from(start, smallest).or(Some(leftmost))
+    }
+
+    /// The leftmost queue below a node whose finish is `smallest`, the smallest there is, and whether it is the only
+    /// one. It is if the finish was never found on both sides.
+    #[inline]
+    fn leftmost(&self, mut node: usize, smallest: u64) -> (usize, bool) {
+        let mut is_only = true;
+        while node < self.leaves {
+            let (left, right) = (self.nodes[2 * node], self.nodes[2 * node + 1]);
+            is_only &= left != right;
+            node = 2 * node + usize::from(left != smallest);
+        }
+        (node - self.leaves, is_only)
     }
 
     /// The first queue from `start` on whose finish is `smallest`, the smallest there is.
+    #[cold]
     fn first_from(&self, start: usize, smallest: u64) -> Option<usize> {
         if start >= self.leaves {
             return None;
@@ -70,22 +88,15 @@ impl Ready {
         let mut node = self.leaves + start;
         while self.nodes[node] != smallest {
             // Up until there is something to the right, and then there.
-            while node & 1 == 1 {
+            while node % 2 == 1 {
                 node /= 2;
-                if node <= 1 {
-                    return None;
-                }
             }
-            if node == 1 {
+            if node == 0 {
                 return None;
             }
             node += 1;
         }
-        while node < self.leaves {
-            node *= 2;
-            node += usize::from(self.nodes[node] != smallest);
-        }
-        Some(node - self.leaves)
+        Some(self.leftmost(node, smallest).0)
     }
 }
 
@@ -110,7 +121,7 @@ mod tests {
     proptest! {
         #[test]
         fn fq_23_the_tree_chooses_what_a_scan_chooses(
-            queues in 1_usize..70,
+            queues in 1_usize..600,
             changes in proptest::collection::vec((any::<usize>(), proptest::option::of(0_u64..6), any::<usize>()), 1..200),
         ) {
             let mut ready = Ready::new(queues);

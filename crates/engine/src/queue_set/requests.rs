@@ -83,21 +83,33 @@ impl<T> Requests<T> {
         Self { slots: Vec::new(), free: NO_SLOT }
     }
 
-    /// Takes a request in.
+    /// The name that the next request gets.
+    #[inline]
+    pub(super) fn next_id(&mut self) -> RequestId {
+        if self.free == NO_SLOT {
+            self.add_slot();
+        }
+        RequestId { slot: self.free, generation: self.slots[self.free as usize].generation }
+    }
+
+    /// Takes a request in, which gets the [next name](Self::next_id).
     #[inline]
     pub(super) fn insert(&mut self, request: Request<T>) -> RequestId {
-        let slot = self.free;
-        if let Some(taken) = self.slots.get_mut(slot as usize) {
-            if let Content::Free(next) = taken.content {
-                self.free = next;
-            }
-            taken.content = Content::Taken(request);
-            return RequestId { slot, generation: taken.generation };
+        let id = self.next_id();
+        let taken = &mut self.slots[id.slot()];
+        if let Content::Free(next) = taken.content {
+            self.free = next;
         }
+        taken.content = Content::Taken(request);
+        id
+    }
+
+    #[cold]
+    fn add_slot(&mut self) {
         let slot = u32::try_from(self.slots.len()).unwrap_or(NO_SLOT);
         assert!(slot < NO_SLOT, "a queue set holds less than 2^32 requests");
-        self.slots.push(Slot { generation: 0, content: Content::Taken(request) });
-        RequestId { slot, generation: 0 }
+        self.slots.push(Slot { generation: 0, content: Content::Free(NO_SLOT) });
+        self.free = slot;
     }
 
     /// The request, unless it is gone.
@@ -146,14 +158,18 @@ impl<T> Requests<T> {
     /// Lets the request go.
     #[inline]
     pub(super) fn remove(&mut self, id: RequestId) -> Option<Request<T>> {
-        self.get(id)?;
-        let slot = &mut self.slots[id.slot()];
-        slot.generation = slot.generation.wrapping_add(1);
-        let content = std::mem::replace(&mut slot.content, Content::Free(self.free));
-        self.free = id.slot;
-        match content {
-            Content::Taken(request) => Some(request),
-            Content::Free(_) => None,
+        let slot = self.slots.get_mut(id.slot()).filter(|slot| slot.generation == id.generation)?;
+        match std::mem::replace(&mut slot.content, Content::Free(self.free)) {
+            Content::Taken(request) => {
+                slot.generation = slot.generation.wrapping_add(1);
+                self.free = id.slot;
+                Some(request)
+            }
+            // Only a slot that was never used is free under a generation that was given out.
+            Content::Free(next) => {
+                slot.content = Content::Free(next);
+                None
+            }
         }
     }
 
