@@ -5,9 +5,8 @@ mod level_table;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenkeel_api::v1::PriorityLevelConfiguration;
+use evenkeel_api::v1::{PriorityLevelConfiguration, PriorityLevelEnablement};
 use evenkeel_engine::controller::{ControlledLevel, Controller, Objects};
-use evenkeel_engine::queue_set::Mode;
 use evenkeel_engine::time::Instant;
 use evenkeel_recorded::{Golden, SideBySide, golden_rows};
 use level_table::LevelTable;
@@ -149,12 +148,13 @@ impl Replay {
 
 impl State {
     fn of(level: &ControlledLevel) -> Self {
+        let is_exempt = level.object().spec.enablement == PriorityLevelEnablement::Exempt;
         Self {
             high_watermark: level.statistics().high_watermark,
             avg: level.statistics().average,
             std_dev: level.statistics().deviation,
             smoothed: level.statistics().smoothed,
-            target: (level.mode() != Mode::Exempt).then_some(level.target()),
+            target: (!is_exempt).then_some(level.target()),
             nominal: level.limits().nominal,
             min: level.limits().min,
             max: level.limits().max,
