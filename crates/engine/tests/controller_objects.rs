@@ -20,7 +20,7 @@ fn built_in_level(name: &str) -> PriorityLevelConfiguration {
 }
 
 fn with_uid(mut schema: FlowSchema, uid: &str) -> FlowSchema {
-    schema.metadata.uid = uid.to_owned();
+    schema.metadata.uid = uid.into();
     schema
 }
 
@@ -261,8 +261,8 @@ fn cc_18_nothing_is_written_if_the_status_says_so_already() {
     let changes: [fn(&mut Condition); 3] =
         [|told| told.status = "Unknown".into(), |told| told.reason = "Why".into(), |told| told.message.push('.')];
     for change in changes {
-        let mut changed = object.clone();
-        change(&mut changed.status.conditions[1]);
-        assert!(!found.is_told_by(&changed), "{:?}", changed.status);
+        let mut other = object.clone();
+        change(&mut other.status.conditions[1]);
+        assert!(!found.is_told_by(&other), "{:?}", other.status);
     }
 }

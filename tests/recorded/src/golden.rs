@@ -153,13 +153,12 @@ impl Golden {
     /// What a file is of, by its path below the folder of engine decisions.
     fn of(path: &Path) -> Option<Self> {
         let file = path.file_name()?.to_str()?;
-        let is_rows = file.ends_with(".jsonl") || file.ends_with(".jsonl.gz");
-        let is_json = file.ends_with(".json") || file.ends_with(".json.gz");
+        let extension = Path::new(file.strip_suffix(".gz").unwrap_or(file)).extension()?;
         let mut folders = path.parent()?.iter().rev().filter_map(|name| name.to_str());
         let of_form = |name: &str, form| Self::longest(name, |kind| kind.form() == form);
-        if is_rows {
+        if extension == "jsonl" {
             of_form(file, Form::Rows).or_else(|| folders.find_map(|name| of_form(name, Form::Rows)))
-        } else if is_json {
+        } else if extension == "json" {
             folders.find_map(|name| of_form(name, Form::Traces)).or_else(|| of_form(file, Form::Document))
         } else {
             None
