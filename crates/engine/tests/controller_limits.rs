@@ -149,7 +149,7 @@ impl Load {
 
     fn any(&mut self, phase: Phase) -> Option<u32> {
         let those: Vec<_> = self.phases.iter().filter(|(_, is)| **is == phase).map(|(number, _)| *number).collect();
-        let choice = usize::try_from(self.random(those.len().max(1) as u64)).unwrap();
+        let choice = usize::try_from(self.random(those.len().max(1) as u64)).expect("a small number");
         those.get(choice).copied()
     }
 
@@ -209,7 +209,7 @@ impl Load {
 
     fn arrive(&mut self) {
         let ids: Vec<_> = self.server.engine.levels().map(|view| view.control.id()).collect();
-        let choice = usize::try_from(self.random(ids.len() as u64)).unwrap();
+        let choice = usize::try_from(self.random(ids.len() as u64)).expect("a small number");
         let work = if self.random(3) == 0 { LINGERING } else { WorkEstimate::seats(1 + self.arrived % 3) };
         self.arrived += 1;
         match self.server.arrive(ids[choice], self.arrived, work) {
