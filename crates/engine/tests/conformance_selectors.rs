@@ -40,7 +40,7 @@ fn recorded_faults_of_selectors_have_the_same_texts() {
         }
     }
     println!("{compared} selectors compared, {faults} of them malformed");
-    assert!(faults > 20, "only {faults} recorded faults were found");
+    assert!(faults > 0 && faults < compared, "nothing was compared of one sort");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn recorded_label_selectors_select_the_same_objects() {
         }
     }
     println!("{compared} lists compared");
-    assert!(compared > 20, "only {compared} recorded lists were found");
+    assert!(compared > 0, "nothing was compared");
 }
 
 fn name(item: &Value) -> Option<&str> {

@@ -1,11 +1,11 @@
 //! Replays every recorded allocation problem (CL-20, CL-21).
 
 use evenkeel_engine::borrowing::{Allocator, Class};
-use evenkeel_recorded::{golden, rows};
+use evenkeel_recorded::{Golden, SideBySide, golden_rows};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Row {
     required_sum: f64,
     classes: Vec<RecordedClass>,
@@ -15,70 +15,46 @@ struct Row {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RecordedClass {
     target: f64,
     lower: f64,
     upper: f64,
 }
 
-/// What came out: the allocations and the proportion, or nothing where there is no solution.
-type Outcome = Option<(Vec<f64>, f64)>;
-
 /// The relative difference that the README of the data allows: among equal bounds the reference has no order.
 const TOLERANCE: f64 = 1e-9;
 
 #[test]
 fn allocations_are_those_of_kubernetes() {
-    let Some(folder) = golden() else { return };
-    let file = folder.join("engine/allocate.jsonl");
-    let recorded: Vec<Row> = rows(&file);
+    let Some(recorded) = golden_rows::<Row>(Golden::Allocate) else { return };
     let mut allocator = Allocator::default();
-    let mut identical = 0;
-    for (row, recorded) in recorded.iter().enumerate() {
-        let expected = recorded.outcome();
-        let actual = recorded.solve(&mut allocator);
-        assert!(
-            agree(expected.as_ref(), actual.as_ref()),
-            "{}, row {}:\n  recorded {expected:?}\n  actual   {actual:?}",
-            file.display(),
-            row + 1
-        );
-        identical += usize::from(expected == actual);
-    }
-    assert_eq!(recorded.len(), 1500);
-    assert!(identical >= 1468, "only {identical} rows are the same to the last bit");
-}
-
-fn agree(expected: Option<&(Vec<f64>, f64)>, actual: Option<&(Vec<f64>, f64)>) -> bool {
-    match (expected, actual) {
-        (Some((expected, expected_proportion)), Some((actual, actual_proportion))) => {
-            expected.len() == actual.len()
-                && expected.iter().zip(actual).all(|(expected, actual)| is_close(*expected, *actual))
-                && is_close(*expected_proportion, *actual_proportion)
+    for (file, rows) in &recorded {
+        for (row, recorded) in rows.iter().enumerate() {
+            recorded.compare(&mut allocator).assert(format_args!("{}, row {}", file.display(), row + 1));
         }
-        (expected, actual) => expected.is_none() && actual.is_none(),
     }
-}
-
-fn is_close(expected: f64, actual: f64) -> bool {
-    (expected - actual).abs() <= TOLERANCE * expected.abs()
 }
 
 // === impl Row ===
 
 impl Row {
-    fn outcome(&self) -> Outcome {
-        let solved = self.allocs.clone().filter(|_| !self.error);
-        solved.map(|allocations| (allocations, self.fair_prop))
-    }
-
-    fn solve(&self, allocator: &mut Allocator) -> Outcome {
-        let classes: Vec<_> = self
-            .classes
-            .iter()
-            .map(|class| Class { lower: class.lower, upper: class.upper, target: class.target })
-            .collect();
-        let solved = allocator.allocate(self.required_sum, &classes).ok()?;
-        Some((solved.allocations.to_vec(), solved.proportion))
+    fn compare(&self, allocator: &mut Allocator) -> SideBySide {
+        let class = |class: &RecordedClass| Class { lower: class.lower, upper: class.upper, target: class.target };
+        let classes: Vec<_> = self.classes.iter().map(class).collect();
+        let solved = allocator.allocate(self.required_sum, &classes);
+        let mut comparison = SideBySide::default();
+        comparison.same("error", &self.error, &solved.is_err());
+        // The proportion of a problem without a solution means nothing.
+        if let (false, Some(expected), Ok(solved)) = (self.error, &self.allocs, solved) {
+            comparison.close("proportion", self.fair_prop, solved.proportion, TOLERANCE);
+            comparison.same("classes", &expected.len(), &solved.allocations.len());
+            for (index, (expected, actual)) in expected.iter().zip(solved.allocations).enumerate() {
+                comparison.close(format_args!("class {index}"), *expected, *actual, TOLERANCE);
+            }
+        } else {
+            comparison.same("has allocations", &!self.error, &self.allocs.is_some());
+        }
+        comparison
     }
 }

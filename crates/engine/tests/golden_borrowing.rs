@@ -1,14 +1,15 @@
 //! Replays every recorded course of demand, and compares statistics and limits after each period (CL-8 to CL-17).
 
-mod digested;
+mod level_table;
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::sync::Arc;
 
-use digested::{Level, Levels};
-use evenkeel_api::v1::PriorityLevelConfiguration;
+use evenkeel_api::v1::{PriorityLevelConfiguration, PriorityLevelEnablement};
+use evenkeel_engine::controller::{ControlledLevel, Controller, Objects};
 use evenkeel_engine::time::Instant;
-use evenkeel_recorded::{golden, rows};
+use evenkeel_recorded::{Golden, SideBySide, golden_rows};
+use level_table::LevelTable;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -69,91 +70,108 @@ struct State {
 const TOLERANCE: f64 = 1e-9;
 const TOLERANCE_AFTER_CANCELLING: f64 = 1e-6;
 
+/// What a course of demand is replayed on.
+struct Replay {
+    controller: Controller,
+    table: LevelTable,
+}
+
 #[test]
 fn limits_follow_demand_as_in_kubernetes() {
-    let Some(folder) = golden() else { return };
-    let file = folder.join("engine/borrowing.jsonl.gz");
-    let recorded: Vec<Row> = rows(&file);
-    let (mut periods, mut states) = (0, 0);
-    for (row, recorded) in recorded.iter().enumerate() {
-        let place =
-            |step: &dyn fmt::Display| format!("{}, row {} ({}), {step}", file.display(), row + 1, recorded.name);
-        let mut levels = Levels::new(recorded.server_concurrency_limit);
-        levels.digest(Instant::default(), &recorded.priority_levels);
-        assert_states(&recorded.initial, &levels, &place(&"start"));
-        for (step, period) in recorded.periods.iter().enumerate() {
-            period.replay(&mut levels);
-            let place = place(&format_args!("period {step}"));
-            assert_states(&period.result, &levels, &place);
-            let (expected, actual) = (period.fair_frac, levels.adjustment.fair_fraction);
-            assert!(
-                is_close(expected, actual, TOLERANCE_AFTER_CANCELLING),
-                "{place}, fair fraction:\n  recorded {expected}\n  actual   {actual}"
-            );
-            periods += 1;
-            states += period.result.len();
+    let Some(recorded) = golden_rows::<Row>(Golden::Borrowing) else { return };
+    let mut periods = 0;
+    for (file, rows) in &recorded {
+        for (row, recorded) in rows.iter().enumerate() {
+            let place = format!("{}, row {} ({})", file.display(), row + 1, recorded.name);
+            let mut replay = Replay::new(recorded);
+            replay.compare(&recorded.initial).assert(format_args!("{place}, start"));
+            for (number, period) in recorded.periods.iter().enumerate() {
+                replay.period(period);
+                let mut comparison = replay.compare(&period.result);
+                let fair_fraction = replay.controller.fair_fraction();
+                comparison.close("fair fraction", period.fair_frac, fair_fraction, TOLERANCE_AFTER_CANCELLING);
+                comparison.assert(format_args!("{place}, period {number}"));
+                periods += 1;
+            }
         }
     }
-    assert_eq!((recorded.len(), periods, states), (60, 613, 3614));
-}
-
-fn assert_states(expected: &BTreeMap<String, State>, levels: &Levels, place: &str) {
-    let actual: BTreeMap<_, _> = levels.by_name.iter().map(|(name, level)| (name.clone(), State::of(level))).collect();
-    assert!(expected.keys().eq(actual.keys()), "{place}:\n  recorded {expected:?}\n  actual   {actual:?}");
-    for (name, expected) in expected {
-        let actual = actual[name];
-        assert!(expected.agrees_with(&actual), "{place}, {name}:\n  recorded {expected:?}\n  actual   {actual:?}");
-    }
-}
-
-fn is_close(expected: f64, actual: f64, tolerance: f64) -> bool {
-    (expected - actual).abs() <= tolerance * expected.abs()
-}
-
-// === impl Period ===
-
-impl Period {
-    fn replay(&self, levels: &mut Levels) {
-        for demand in &self.demand {
-            levels.by_name.get_mut(&demand.level).expect("a level").demand.set(instant(&demand.t), demand.seats);
-        }
-        match self.op {
-            Operation::Adjust => levels.adjust(instant(&self.end)),
-            Operation::Reconfigure => levels.digest(instant(&self.end), &self.priority_levels),
-        }
-    }
+    assert!(periods > 0, "nothing was compared");
 }
 
 fn instant(nanos: &str) -> Instant {
     Instant::from_nanos(nanos.parse().expect("a number"))
 }
 
-// === impl State ===
+// === impl Replay ===
 
-impl State {
-    fn of(level: &Level) -> Self {
-        Self {
-            high_watermark: level.statistics.high_watermark,
-            avg: level.statistics.average,
-            std_dev: level.statistics.deviation,
-            smoothed: level.statistics.smoothed,
-            target: level.target,
-            nominal: level.limits.nominal,
-            min: level.limits.min,
-            max: level.limits.max,
-            current: level.current.expect("a digest"),
+impl Replay {
+    fn new(row: &Row) -> Self {
+        let mut table = LevelTable::default();
+        let (controller, _) = Controller::new(row.server_concurrency_limit, &mut table, Instant::default());
+        let mut replay = Self { controller, table };
+        replay.configure(&row.priority_levels, Instant::default());
+        replay
+    }
+
+    fn configure(&mut self, levels: &[PriorityLevelConfiguration], now: Instant) {
+        let priority_levels = levels.iter().cloned().map(Arc::new).collect();
+        self.controller.apply(Objects { priority_levels, ..Objects::default() }, &mut self.table, now);
+    }
+
+    fn period(&mut self, period: &Period) {
+        for demand in &period.demand {
+            let level = self.controller.level(&demand.level).expect("a level");
+            self.table.demand(level.id(), instant(&demand.t), demand.seats);
+        }
+        match period.op {
+            Operation::Adjust => self.controller.adjust(&mut self.table, instant(&period.end)),
+            Operation::Reconfigure => self.configure(&period.priority_levels, instant(&period.end)),
         }
     }
 
-    fn agrees_with(&self, actual: &Self) -> bool {
-        let whole = |state: &Self| (state.high_watermark, state.nominal, state.min, state.max, state.current);
-        whole(self) == whole(actual)
-            && is_close(self.avg, actual.avg, TOLERANCE)
-            && is_close(self.std_dev, actual.std_dev, TOLERANCE_AFTER_CANCELLING)
-            && is_close(self.smoothed, actual.smoothed, TOLERANCE_AFTER_CANCELLING)
-            && match (self.target, actual.target) {
-                (Some(expected), Some(actual)) => is_close(expected, actual, TOLERANCE_AFTER_CANCELLING),
-                (expected, actual) => expected.is_none() && actual.is_none(),
+    fn compare(&self, expected: &BTreeMap<String, State>) -> SideBySide {
+        let mut comparison = SideBySide::default();
+        let names: Vec<_> = self.controller.levels().map(|(name, _)| name).collect();
+        comparison.same("levels", &expected.keys().map(String::as_str).collect::<Vec<_>>(), &names);
+        for (name, expected) in expected {
+            if let Some(level) = self.controller.level(name) {
+                expected.compare(name, &State::of(level), &mut comparison);
+                let told = self.table.concurrency_limit(level.id());
+                comparison.same(format_args!("{name} was told"), &expected.current, &told);
             }
+        }
+        comparison
+    }
+}
+
+// === impl State ===
+
+impl State {
+    fn of(level: &ControlledLevel) -> Self {
+        let is_exempt = level.object().spec.enablement == PriorityLevelEnablement::Exempt;
+        Self {
+            high_watermark: level.statistics().high_watermark,
+            avg: level.statistics().average,
+            std_dev: level.statistics().deviation,
+            smoothed: level.statistics().smoothed,
+            target: (!is_exempt).then_some(level.target()),
+            nominal: level.limits().nominal,
+            min: level.limits().min,
+            max: level.limits().max,
+            current: level.current_limit(),
+        }
+    }
+
+    fn compare(&self, level: &str, actual: &Self, comparison: &mut SideBySide) {
+        let name = |what: &str| format!("{level} {what}");
+        comparison.same(name("high watermark"), &self.high_watermark, &actual.high_watermark);
+        comparison.close(name("average"), self.avg, actual.avg, TOLERANCE);
+        comparison.close(name("deviation"), self.std_dev, actual.std_dev, TOLERANCE_AFTER_CANCELLING);
+        comparison.close(name("smoothed"), self.smoothed, actual.smoothed, TOLERANCE_AFTER_CANCELLING);
+        comparison.close_or_absent(name("target"), self.target, actual.target, TOLERANCE_AFTER_CANCELLING);
+        comparison.same(name("nominal"), &self.nominal, &actual.nominal);
+        comparison.same(name("min"), &self.min, &actual.min);
+        comparison.same(name("max"), &self.max, &actual.max);
+        comparison.same(name("current"), &self.current, &actual.current);
     }
 }

@@ -3,9 +3,9 @@
 use evenkeel_engine::digest::{Kubernetes, Query};
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::work::{Circumstances, Estimator, EstimatorConfig, ListCosting, ObjectCounts, WatchCounts};
-use evenkeel_engine::work::{WatchInterest, WatchRegistration};
+use evenkeel_engine::work::{ObjectStatistics, Statistics, WatchInterest, WatchRegistration, level_cap};
 use evenkeel_engine::{RequestInfo, WorkEstimate};
-use evenkeel_recorded::{golden, rows};
+use evenkeel_recorded::{Golden, SideBySide, golden_documents, golden_rows};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -94,66 +94,70 @@ const NOW: Instant = Instant::from_nanos(1_000_000_000_000_000);
 
 #[test]
 fn every_recorded_estimate_is_made_in_the_same_way() {
-    let Some(folder) = golden() else { return };
-    let file = folder.join("engine/estimate.jsonl");
-    let kubernetes = Kubernetes::default();
-    let estimator = Estimator::default();
+    let Some(recorded) = golden_rows::<Row>(Golden::Estimate) else { return };
+    let (kubernetes, estimator) = (Kubernetes::default(), Estimator::default());
     let mut mismatches = Vec::new();
-    let rows: Vec<Row> = rows(&file);
-    for (index, row) in rows.iter().enumerate() {
+    for (file, rows) in &recorded {
+        for (index, row) in rows.iter().enumerate() {
+            let comparison = row.compare(&kubernetes, &estimator);
+            if !comparison.agrees() {
+                let place = format!("{}, row {}: {} {}", file.display(), index + 1, row.method, row.url);
+                mismatches.push(format!("{place}\n{comparison}"));
+            }
+        }
+    }
+    assert!(mismatches.is_empty(), "{} rows differ:\n{}", mismatches.len(), mismatches.join("\n"));
+}
+
+impl Row {
+    fn compare(&self, kubernetes: &Kubernetes, estimator: &Estimator) -> SideBySide {
         let mut objects = ObjectCounts::default();
-        for stat in &row.stats {
+        for stat in &self.stats {
             let then = NOW + -stat.age_ns;
             objects.set(&stat.resource, stat.object_count, stat.estimated_average_object_size_bytes, then);
         }
         let mut watches = WatchCounts::default();
         let mut registrations: Vec<WatchRegistration> = Vec::new();
-        for watch in &row.watches {
-            let request = kubernetes.digest("GET", &watch.url).unwrap();
+        for watch in &self.watches {
+            let request = kubernetes.digest("GET", &watch.url).expect("a watch");
             let query = Query::of_target(&watch.url);
             registrations.extend((0..watch.count).filter_map(|_| watches.register(&request, query)));
         }
-
-        let recorded = row.request_info.as_ref().map(RequestInfo::from);
-        let digested = kubernetes.digest(&row.method, &row.url).unwrap();
+        let recorded = self.request_info.as_ref().map(RequestInfo::from);
         let circumstances = Circumstances {
             now: NOW,
-            level_cap: (row.max_seats != 0).then_some(row.max_seats),
+            level_cap: (self.max_seats != 0).then_some(self.max_seats),
             objects: &objects,
             watches: &watches,
-            consistent_reads_from_cache: row.consistent_read_from_cache,
+            consistent_reads_from_cache: self.consistent_read_from_cache,
         };
-        let estimate = estimator.estimate(recorded.as_ref(), Query::of_target(&row.url), &circumstances);
-        let watch_count = recorded.as_ref().map_or(0, |request| watches.interested(request));
-        let actual = (watch_count, Outcome::from(estimate), recorded.as_ref().unwrap_or(&digested) == &digested);
-        if (actual.0, &actual.1, actual.2) != (row.watch_count, &row.result, true) {
-            mismatches.push(format!(
-                "{}:{}: {} {}\n  recorded watches={} {:?} same request=true\n  actual   watches={} {:?} same request={}",
-                file.display(),
-                index + 1,
-                row.method,
-                row.url,
-                row.watch_count,
-                row.result,
-                actual.0,
-                actual.1,
-                actual.2,
-            ));
+        let estimate = estimator.estimate(recorded.as_ref(), Query::of_target(&self.url), &circumstances);
+
+        let mut comparison = SideBySide::default();
+        let interested = recorded.as_ref().map_or(0, |request| watches.interested(request));
+        comparison.same("watches of the object", &self.watch_count, &interested);
+        comparison.same("estimate", &self.result, &Outcome::from(estimate));
+        if let Some(recorded) = recorded {
+            comparison.same("request", &Ok(recorded), &kubernetes.digest(&self.method, &self.url));
         }
         for registration in registrations {
             watches.forget(registration);
         }
-        assert!(watches.is_empty(), "all watches of row {} are forgotten", index + 1);
+        comparison.same("no watch is left when all have ended", &true, &watches.is_empty());
+        comparison
     }
-    assert!(mismatches.is_empty(), "{} of {} rows:\n{}", mismatches.len(), rows.len(), mismatches.join("\n"));
-    println!("{} rows compared", rows.len());
 }
 
 #[test]
 fn the_recorded_parameters_are_our_defaults() {
-    let Some(folder) = golden() else { return };
-    let recorded: Value =
-        serde_json::from_str(&std::fs::read_to_string(folder.join("engine/estimate_config.json")).unwrap()).unwrap();
+    let Some(recorded) = golden_documents::<Value>(Golden::EstimateConfig) else { return };
+    for (file, recorded) in &recorded {
+        compare_parameters(recorded).assert(file.display());
+    }
+}
+
+fn compare_parameters(recorded: &Value) -> SideBySide {
+    let mut comparison = SideBySide::default();
     let config = EstimatorConfig::default();
     let ListCosting::BySize { bytes_per_seat, cache_bytes_max, object_bytes_assumed } = config.list_costing else {
         panic!("lists are not costed by size")
@@ -173,13 +177,22 @@ fn the_recorded_parameters_are_our_defaults() {
         ("/mutating/enabled", json!(config.mutating_costs_by_watches)),
         ("/mutating/eventAdditionalDurationNs", json!(config.event_duration)),
     ] {
-        assert_eq!(recorded.pointer(pointer), Some(&value), "{pointer}");
+        comparison.same(pointer, &recorded.pointer(pointer), &Some(&value));
     }
     for (pointer, value) in [
         ("/list/bytesPerSeat", bytes_per_seat),
         ("/list/objectsPerSeat", objects_per_seat),
         ("/mutating/watchesPerSeat", config.watches_per_seat),
     ] {
-        assert_eq!(recorded.pointer(pointer).and_then(Value::as_f64), Some(value), "{pointer}");
+        comparison.same(pointer, &recorded.pointer(pointer).and_then(Value::as_f64), &Some(value));
     }
+    let part_of_level = recorded["priorityLevelMaxSeatsPercent"].as_f64().expect("a part of the level");
+    comparison.close("/priorityLevelMaxSeatsPercent", part_of_level * 1e6, level_cap(1_000_000, 1).into(), 1e-6);
+    let stale_after = recorded["staleAfterNs"].as_i64().expect("a time");
+    let mut objects = ObjectCounts::default();
+    objects.set("pods", 1, 1, NOW);
+    let is_stale = |age| objects.statistics("pods", "", NOW + age) == Statistics::Stale;
+    let around = (is_stale(stale_after), is_stale(stale_after + 1));
+    comparison.same("stale at /staleAfterNs and right after", &(false, true), &around);
+    comparison
 }

@@ -2,7 +2,7 @@
 
 use evenkeel_engine::RequestInfo;
 use evenkeel_engine::digest::{DigestError, FullRequestInfo, Kubernetes};
-use evenkeel_recorded::{golden, rows};
+use evenkeel_recorded::{Golden, SideBySide, golden_rows};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -14,7 +14,7 @@ struct Row {
     info: Info,
 }
 
-#[derive(Debug, Deserialize, PartialEq)]
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Info {
     is_resource_request: bool,
@@ -60,34 +60,53 @@ impl From<FullRequestInfo<'_>> for Info {
 
 #[test]
 fn every_recorded_request_is_digested_in_the_same_way() {
-    let Some(folder) = golden() else { return };
-    let file = folder.join("engine/request_info.jsonl");
+    let Some(recorded) = golden_rows::<Row>(Golden::RequestInfo) else { return };
     let kubernetes = Kubernetes::default();
     let mut mismatches = Vec::new();
-    let rows: Vec<Row> = rows(&file);
-    for (index, row) in rows.iter().enumerate() {
-        let full = kubernetes.digest_fully(&row.method, &row.url);
-        let plain = kubernetes.digest(&row.method, &row.url);
-        assert_eq!(plain, full.clone().map(|full| full.request), "both ways to digest agree on {}", row.url);
-        let (error, info) = match full {
-            Ok(full) => (false, Info::from(full)),
-            Err(DigestError::NoResource { known, .. }) => (true, known_by_then(*known)),
-            Err(DigestError::Escape { position }) => panic!("{}: escape at {position}", row.url),
-        };
-        if (error, &info) != (row.error, &row.info) {
-            mismatches.push(format!(
-                "{}:{}: {} {}\n  recorded error={} {:?}\n  actual   error={error} {info:?}",
-                file.display(),
-                index + 1,
-                row.method,
-                row.url,
-                row.error,
-                row.info,
-            ));
+    for (file, rows) in &recorded {
+        for (index, row) in rows.iter().enumerate() {
+            let place = format!("{}, row {}: {} {}", file.display(), index + 1, row.method, row.url);
+            let full = kubernetes.digest_fully(&row.method, &row.url);
+            let plain = kubernetes.digest(&row.method, &row.url);
+            assert_eq!(plain, full.clone().map(|full| full.request), "{place}: both ways to digest agree");
+            let (error, info) = match full {
+                Ok(full) => (false, Info::from(full)),
+                Err(DigestError::NoResource { known, .. }) => (true, known_by_then(*known)),
+                Err(DigestError::Escape { position }) => panic!("{place}: escape at {position}"),
+            };
+            let comparison = row.compare(error, &info);
+            if !comparison.agrees() {
+                mismatches.push(format!("{place}\n{comparison}"));
+            }
         }
     }
-    assert!(mismatches.is_empty(), "{} of {} rows:\n{}", mismatches.len(), rows.len(), mismatches.join("\n"));
-    println!("{} rows compared", rows.len());
+    assert!(mismatches.is_empty(), "{} rows differ:\n{}", mismatches.len(), mismatches.join("\n"));
+}
+
+impl Row {
+    fn compare(&self, error: bool, actual: &Info) -> SideBySide {
+        let expected = &self.info;
+        let mut comparison = SideBySide::default();
+        comparison.same("error", &self.error, &error);
+        comparison.same("is resource request", &expected.is_resource_request, &actual.is_resource_request);
+        for (name, expected, actual) in [
+            ("path", &expected.path, &actual.path),
+            ("verb", &expected.verb, &actual.verb),
+            ("api prefix", &expected.api_prefix, &actual.api_prefix),
+            ("api group", &expected.api_group, &actual.api_group),
+            ("api version", &expected.api_version, &actual.api_version),
+            ("namespace", &expected.namespace, &actual.namespace),
+            ("resource", &expected.resource, &actual.resource),
+            ("subresource", &expected.subresource, &actual.subresource),
+            ("name", &expected.name, &actual.name),
+            ("field selector", &expected.field_selector, &actual.field_selector),
+            ("label selector", &expected.label_selector, &actual.label_selector),
+        ] {
+            comparison.same(name, expected, actual);
+        }
+        comparison.same("parts", &expected.parts, &actual.parts);
+        comparison
+    }
 }
 
 fn known_by_then(request: RequestInfo<'static>) -> Info {

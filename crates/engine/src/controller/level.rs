@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evenkeel_api::v1::PriorityLevelConfiguration;
+use evenkeel_api::v1::{PriorityLevelConfiguration, PriorityLevelEnablement};
 
 use crate::borrowing::{AdjustedLevel, DemandStatistics, LevelDemand};
 use crate::configuration::{LevelId, LevelInfo};
@@ -96,14 +96,15 @@ impl ControlledLevel {
         }
         let queuing = self.object.spec.limited.as_ref().and_then(|limited| limited.limit_response.queuing.as_ref());
         // A level that no longer queues keeps the cap that it had (WE-4).
-        if let (Mode::Queue(_), Some(queuing)) = (self.mode, queuing) {
+        if let Some(queuing) = queuing {
             self.seat_cap = Some(level_cap(limits.nominal, queuing.hand_size));
         }
     }
 
     pub(super) fn demand(&self) -> LevelDemand {
         LevelDemand {
-            is_exempt: self.mode == Mode::Exempt,
+            // By the type: a limited level with a negative number of queues turns nobody away, but has its limits.
+            is_exempt: self.object.spec.enablement == PriorityLevelEnablement::Exempt,
             limits: self.limits,
             statistics: self.statistics,
             current: self.adjusted.current,

@@ -1,13 +1,12 @@
 //! Recorded traces of a queue set: their form, and how one is replayed.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 
 use evenkeel_engine::WorkEstimate;
-use evenkeel_engine::queue_set::{Arrival, Finish, Mode, QueueSet, QueueSetConfig, RequestId};
+use evenkeel_engine::queue_set::{Arrival, Finish, Mode, QueueSet, QueueSetConfig, QueueView, RequestId};
 use evenkeel_engine::time::Instant;
+use evenkeel_recorded::SideBySide;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -27,7 +26,7 @@ pub(crate) struct Config {
     concurrency_limit: i64,
 }
 
-#[derive(Deserialize, Debug, PartialEq)]
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Totals {
     rejected: u64,
@@ -50,12 +49,12 @@ pub(crate) struct Event {
     error: bool,
     /// The reference panicked here, or went on with a corrupted list of queues.
     #[serde(default)]
-    pub(crate) panic: bool,
-    pub(crate) defect: Option<String>,
+    panic: bool,
+    defect: Option<String>,
     st: Option<State>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Debug)]
 #[serde(tag = "op", rename_all = "camelCase")]
 enum Op {
     #[serde(rename_all = "camelCase")]
@@ -103,13 +102,15 @@ struct State {
 type QueueState = (Option<u64>, usize, usize, i64);
 
 /// What an event brought about, in the words of the traces.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Default)]
 struct Consequences {
     queue: Option<usize>,
     rejected: Option<String>,
     dispatched: Vec<u64>,
     release_at: Option<i64>,
     error: bool,
+    /// Why the event could not happen at all; nothing that is recorded has this.
+    impossible: Option<String>,
 }
 
 /// A queue set that a trace is replayed on.
@@ -120,18 +121,7 @@ pub(crate) struct Replay {
     recorded_queues: BTreeMap<usize, QueueState>,
 }
 
-/// The traces of a folder, in the order of their names.
-pub(crate) fn traces(folder: &Path) -> Vec<(PathBuf, Trace)> {
-    let mut files: Vec<_> =
-        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
-    files.sort();
-    let read = |file: PathBuf| {
-        let text = fs::read(&file).expect("a readable file");
-        let trace = serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        (file, trace)
-    };
-    files.into_iter().map(read).collect()
-}
+// === impl Config ===
 
 impl Config {
     fn queue_set(self) -> Option<QueueSetConfig> {
@@ -144,57 +134,88 @@ impl Config {
     }
 }
 
+// === impl Event ===
+
+impl Event {
+    /// Whether the recorded server went wrong here.
+    pub(crate) fn is_defect(&self) -> bool {
+        self.panic || self.defect.is_some()
+    }
+
+    fn consequences(&self) -> Consequences {
+        Consequences {
+            queue: self.queue,
+            rejected: self.rejected.clone(),
+            dispatched: self.dispatched.clone(),
+            release_at: self.release_at.as_ref().map(|at| at.parse().expect("a time")),
+            error: self.error,
+            impossible: None,
+        }
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} at {}", self.op, self.t)
+    }
+}
+
+// === impl Consequences ===
+
+impl Consequences {
+    fn compare(&self, actual: &Self, comparison: &mut SideBySide) {
+        comparison.same("impossible", &self.impossible, &actual.impossible);
+        comparison.same("queue", &self.queue, &actual.queue);
+        comparison.same("rejected", &self.rejected, &actual.rejected);
+        comparison.same("dispatched", &self.dispatched, &actual.dispatched);
+        comparison.same("release at", &self.release_at, &actual.release_at);
+        comparison.same("error", &self.error, &actual.error);
+    }
+}
+
+// === impl Replay ===
+
 impl Replay {
     pub(crate) fn new(config: Config) -> Self {
         let set = QueueSet::new(config.queue_set().expect("a valid configuration"), Instant::from_nanos(0));
         Self { set, ids: HashMap::new(), recorded_queues: BTreeMap::new() }
     }
 
-    /// Replays an event, and tells every difference from what is recorded.
-    pub(crate) fn step(&mut self, event: &Event) -> Result<(), String> {
+    /// Replays an event, and compares what it brought about with what is recorded.
+    pub(crate) fn step(&mut self, event: &Event) -> SideBySide {
         let actual = self.apply(event);
-        let expected = Consequences {
-            queue: event.queue,
-            rejected: event.rejected.clone(),
-            dispatched: event.dispatched.clone(),
-            release_at: event.release_at.as_ref().map(|at| at.parse().expect("a time")),
-            error: event.error,
-        };
-        let mut differences = String::new();
-        let mut compare = |what: &str, expected: String, actual: String| {
-            if expected != actual {
-                writeln!(differences, "  {what}\n    recorded {expected}\n    actual   {actual}").expect("memory");
-            }
-        };
-        compare("consequences", format!("{expected:?}"), format!("{actual:?}"));
+        let mut comparison = SideBySide::default();
+        event.consequences().compare(&actual, &mut comparison);
         if let Some(state) = &event.st {
-            let recorded = format!(
-                "R {} rr {} nq {} w {} x {} s {} sw {}",
-                state.r, state.rr, state.nq, state.w, state.x, state.s, state.sw
-            );
-            let set = &self.set;
-            let found = format!(
-                "R {} rr {} nq {} w {} x {} s {} sw {}",
-                set.r().units(),
-                set.robin(),
-                set.queues().len(),
-                set.waiting(),
-                set.executing(),
-                set.seats_in_use(),
-                set.seats_waiting()
-            );
-            compare("state", recorded, found);
             self.note_queues(state);
-            compare("queues", format!("{:?}", self.recorded_queues), format!("{:?}", self.queues()));
+            self.compare_state(state, &mut comparison);
         }
-        if differences.is_empty() { Ok(()) } else { Err(differences) }
+        comparison
     }
 
-    pub(crate) fn check_totals(&self, totals: &Totals) {
+    pub(crate) fn compare_totals(&self, totals: &Totals) -> SideBySide {
         let counters = self.set.counters();
-        let found =
-            Totals { rejected: counters.rejected, cancelled: counters.cancelled, enqueue_attempts: self.set.placed() };
-        assert_eq!(*totals, found);
+        let mut comparison = SideBySide::default();
+        comparison.same("rejected", &totals.rejected, &counters.rejected);
+        comparison.same("cancelled", &totals.cancelled, &counters.cancelled);
+        comparison.same("enqueue attempts", &totals.enqueue_attempts, &self.set.placed());
+        comparison
+    }
+
+    fn compare_state(&self, state: &State, comparison: &mut SideBySide) {
+        let set = &self.set;
+        comparison.same("R", &*state.r, &*set.r().units().to_string());
+        comparison.same("round robin", &state.rr, &set.robin());
+        comparison.same("queues", &state.nq, &set.queues().len());
+        comparison.same("waiting", &state.w, &set.waiting());
+        comparison.same("executing", &state.x, &set.executing());
+        comparison.same("seats in use", &state.s, &set.seats_in_use());
+        comparison.same("seats waiting", &state.sw, &set.seats_waiting());
+        let actual = self.queues();
+        for index in self.recorded_queues.keys().chain(actual.keys()).collect::<BTreeSet<_>>() {
+            let name = format_args!("queue {index}: next R, waiting, executing, seats");
+            comparison.same(name, &self.recorded_queues.get(index), &actual.get(index));
+        }
     }
 
     pub(crate) fn set(&self) -> &QueueSet<u64> {
@@ -230,14 +251,18 @@ impl Replay {
                     }
                 }
             }
-            Op::Finish { id } => match self.set.finish(now, self.ids[id], &mut note) {
+            Op::Finish { id } => match self.ids.get(id).and_then(|known| self.set.finish(now, *known, &mut note)) {
                 Some(Finish::Lingering { until }) => actual.release_at = Some(until.as_nanos()),
                 Some(Finish::Released(payload)) => assert_eq!(payload, *id),
-                None => panic!("request {id} is not executing"),
+                None => actual.impossible = Some(format!("request {id} is not executing")),
             },
-            Op::Release { id } => assert_eq!(self.set.release(now, self.ids[id], &mut note), Some(*id)),
+            Op::Release { id } => {
+                let released = self.ids.get(id).and_then(|known| self.set.release(now, *known, &mut note));
+                actual.impossible = (released != Some(*id)).then(|| format!("request {id} is not lingering"));
+            }
             Op::Cancel { id } => {
-                assert_eq!(self.set.cancel(now, self.ids[id], &mut note), Some(*id));
+                let cancelled = self.ids.get(id).and_then(|known| self.set.cancel(now, *known, &mut note));
+                actual.impossible = (cancelled != Some(*id)).then(|| format!("request {id} is not waiting"));
                 actual.rejected = Some("time-out".to_owned());
             }
             Op::Configure { queues, hand_size, queue_length_limit, concurrency_limit } => {
@@ -272,7 +297,7 @@ impl Replay {
     }
 
     fn queues(&self) -> BTreeMap<usize, QueueState> {
-        let state = |queue: evenkeel_engine::queue_set::QueueView| {
+        let state = |queue: QueueView| {
             let active = queue.waiting > 0 || queue.executing > 0;
             (active.then(|| queue.next_r.units()), queue.waiting, queue.executing, queue.seats_in_use)
         };
