@@ -18,6 +18,9 @@ pub enum Unusable {
     /// `type` and the name do not go together.
     #[error("spec.type must be Exempt if and only if the object is named exempt")]
     Name,
+    /// `type` is none that is known.
+    #[error("spec.type must be Exempt or Limited")]
+    Type,
     /// The limit response and `queuing` do not go together.
     #[error("spec.limited.limitResponse.queuing must be there unless spec.limited.limitResponse.type is Reject")]
     Queuing,
@@ -39,7 +42,12 @@ pub(super) fn mode(level: &PriorityLevelConfiguration) -> Result<Mode, Unusable>
     if is_exempt != (level.name() == EXEMPT) {
         return Err(Unusable::Name);
     }
-    let Some(limited) = &spec.limited else { return Ok(Mode::Exempt) };
+    let limited = match &spec.limited {
+        Some(limited) => limited,
+        None if is_exempt => return Ok(Mode::Exempt),
+        // The reference has no word on this; a level that nothing limits must not come from a misspelt type.
+        None => return Err(Unusable::Type),
+    };
     let rejects = limited.limit_response.response == LimitResponseType::Reject;
     match &limited.limit_response.queuing {
         None if rejects => Ok(Mode::Reject),
