@@ -57,6 +57,8 @@ pub struct LevelId {
 /// Where a request belongs.
 #[derive(Debug, Clone, Copy)]
 pub struct Classification<'a> {
+    /// The place of the flow schema among [`Configuration::schemas`].
+    pub index: usize,
     /// The flow schema that matched.
     pub schema: &'a Schema,
     /// What tells its flow from the others of the schema.
@@ -92,10 +94,10 @@ impl Configuration {
         let index = self.classifier.classify(attributes).map_or(self.catch_all, SchemaIndex::get);
         let schema = &self.schemas[index];
         if !schema.level.has_flows {
-            return Classification { schema, distinguisher: "", flow_hash: 0 };
+            return Classification { index, schema, distinguisher: "", flow_hash: 0 };
         }
         let distinguisher = distinguisher(schema.distinguisher.as_ref(), attributes);
-        Classification { schema, distinguisher, flow_hash: schema.hasher.hash(distinguisher) }
+        Classification { index, schema, distinguisher, flow_hash: schema.hasher.hash(distinguisher) }
     }
 
     /// The schemas, in the order in which they are tried.

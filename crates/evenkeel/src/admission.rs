@@ -1,0 +1,77 @@
+//! A request in its level. It ends when this is dropped, whatever it was doing.
+
+use std::sync::Arc;
+
+use evenkeel_engine::Schema;
+use evenkeel_engine::queue_set::{Finish, Phase, Rejection, RequestId};
+
+use crate::level::{Level, Wakers};
+use crate::rejected::Rejected;
+use crate::snapshot::Snapshot;
+
+/// A request that has arrived, and the way to everything that concerns it.
+///
+/// Dropping it ends the request: one that waits leaves its queue, one that runs finishes. So no seat is ever lost,
+/// wherever a future is dropped and whatever panics.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) level: Arc<Level>,
+    pub(crate) schema: usize,
+    pub(crate) id: RequestId,
+}
+
+// === impl Admission ===
+
+impl Admission {
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.snapshot.configuration.schemas()[self.schema]
+    }
+
+    /// Whether the request has been started. If not, whoever is behind the waker is woken when it is.
+    pub(crate) fn is_started_or_wake(&self, waker: &std::task::Waker) -> bool {
+        let mut state = self.level.lock();
+        let is_waiting = state.queue_set.request(self.id).is_some_and(|request| request.phase == Phase::Waiting);
+        if is_waiting && let Some(waiter) = state.queue_set.payload_mut(self.id) {
+            match &mut waiter.waker {
+                Some(known) => known.clone_from(waker),
+                none => *none = Some(waker.clone()),
+            }
+        }
+        !is_waiting
+    }
+
+    /// Turns a waiting request away. `None` if it has been started just now.
+    pub(crate) fn turn_away(&self, reason: Rejection) -> Option<Rejected> {
+        let clock = &self.snapshot.upkeep.clock;
+        let mut wakers = Wakers::default();
+        let mut state = self.level.lock();
+        state.queue_set.cancel(clock.now(), self.id, &mut wakers)?;
+        let retry_after = state.record_drop(clock.unix_second());
+        let is_idle = state.queue_set.is_idle();
+        drop(state);
+        wakers.wake();
+        self.level.note_end(is_idle, &self.snapshot.upkeep);
+        Some(Rejected::new(reason, retry_after, self.schema()))
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        let upkeep = &self.snapshot.upkeep;
+        let mut wakers = Wakers::default();
+        let now = upkeep.clock.now();
+        let mut state = self.level.lock();
+        let finish = state.queue_set.finish(now, self.id, &mut wakers);
+        if finish.is_none() {
+            state.queue_set.cancel(now, self.id, &mut wakers);
+        }
+        let is_idle = state.queue_set.is_idle();
+        drop(state);
+        wakers.wake();
+        if let Some(Finish::Lingering { until }) = finish {
+            upkeep.release_at(until, Arc::clone(&self.level), self.id);
+        }
+        self.level.note_end(is_idle, upkeep);
+    }
+}

@@ -1,0 +1,86 @@
+//! `Admit`: the future of a request that has arrived.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::time::Instant;
+use pin_project_lite::pin_project;
+use tokio::time::Sleep;
+
+use crate::admission::Admission;
+use crate::permit::Permit;
+use crate::rejected::Rejected;
+
+pin_project! {
+    /// Waits until a request may run. Made by [`FlowControl::admit`](crate::FlowControl::admit).
+    ///
+    /// The request has already arrived; dropping this future gives it up.
+    #[must_use = "the request is given up when this future is dropped"]
+    #[derive(Debug)]
+    pub struct Admit {
+        state: State,
+        // Made only when there is something to wait for.
+        #[pin]
+        timer: Option<Sleep>,
+    }
+}
+
+/// Where the request is.
+#[derive(Debug)]
+enum State {
+    Started(Permit),
+    Waiting(Admission, Instant),
+    Rejected(Rejected),
+    Done,
+}
+
+// === impl Admit ===
+
+impl Admit {
+    pub(crate) fn started(permit: Permit) -> Self {
+        Self { state: State::Started(permit), timer: None }
+    }
+
+    pub(crate) fn waiting(admission: Admission, until: Instant) -> Self {
+        Self { state: State::Waiting(admission, until), timer: None }
+    }
+
+    pub(crate) fn rejected(rejected: Rejected) -> Self {
+        Self { state: State::Rejected(rejected), timer: None }
+    }
+}
+
+impl Future for Admit {
+    type Output = Result<Permit, Rejected>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        match std::mem::replace(this.state, State::Done) {
+            State::Started(permit) => Poll::Ready(Ok(permit)),
+            State::Rejected(rejected) => Poll::Ready(Err(rejected)),
+            State::Done => Poll::Pending,
+            State::Waiting(admission, until) => {
+                if admission.is_started_or_wake(context.waker()) {
+                    return Poll::Ready(Ok(Permit::new(admission)));
+                }
+                let clock = &admission.snapshot.upkeep.clock;
+                if this.timer.is_none() {
+                    this.timer.set(clock.timer(until).map(tokio::time::sleep_until));
+                }
+                let is_over = match this.timer.as_pin_mut() {
+                    Some(timer) => timer.poll(context).is_ready(),
+                    None => clock.now() >= until,
+                };
+                if is_over {
+                    // It may have been started between the look above and now: then it runs.
+                    let rejected = admission.turn_away(Rejection::TimeOut);
+                    return Poll::Ready(rejected.map_or_else(|| Ok(Permit::new(admission)), Err));
+                }
+                *this.state = State::Waiting(admission, until);
+                Poll::Pending
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Setting up a flow control.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use evenkeel_api::AnyObject;
+use evenkeel_api::decode::{Manifest, Problems, Strictness};
+use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
+use evenkeel_engine::controller::Objects;
+
+use crate::clock::{Clock, ManualClock};
+use crate::flow_control::{FlowControl, Shared};
+
+/// Sets up a [`FlowControl`]. With nothing said, it follows the bootstrap objects.
+#[derive(Debug, Clone)]
+#[must_use = "call `build` at the end"]
+pub struct Builder {
+    server_concurrency: u32,
+    wait_limit: Duration,
+    clock: Option<ManualClock>,
+    objects: Option<Objects>,
+    has_keeper: bool,
+}
+
+/// Anything that objects can be made of: a manifest, or objects in Rust.
+pub trait IntoObjects {
+    /// What is wrong with them, if anything can be.
+    type Error;
+
+    /// The objects.
+    fn into_objects(self) -> Result<Vec<AnyObject>, Self::Error>;
+}
+
+/// The seats of a server that does not say how many it has (CL-1).
+const SERVER_CONCURRENCY_DEFAULT: u32 = 600;
+/// How long a request waits if nobody says how long it makes sense (HF-7).
+const WAIT_LIMIT_DEFAULT: Duration = Duration::from_secs(15);
+
+// === impl Builder ===
+
+impl Builder {
+    /// How many seats the service has: how many ordinary requests it can work on at a time. The default is 600.
+    pub fn server_concurrency(mut self, seats: u32) -> Self {
+        self.server_concurrency = seats;
+        self
+    }
+
+    /// How long a request waits at most that has no deadline of its own. The default is 15 seconds; nothing waits
+    /// longer than a minute.
+    pub fn wait_limit(mut self, limit: Duration) -> Self {
+        self.wait_limit = limit;
+        self
+    }
+
+    /// The objects to follow instead of the bootstrap objects: the text of a manifest, or objects in Rust. The mandatory
+    /// objects are always there. Called again, it adds to those given before.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use evenkeel_api::v1::PriorityLevelConfiguration;
+    ///
+    /// let level = PriorityLevelConfiguration::builder("tenants").limited(|l| l.shares(40).reject()).build();
+    /// let flow = FlowControl::builder().objects(level)?.build();
+    /// let problems = FlowControl::builder().objects("kind: FlowSchema").unwrap_err();
+    /// assert!(problems.to_string().contains("apiVersion is missing"));
+    /// # Ok::<(), std::convert::Infallible>(())
+    /// ```
+    pub fn objects<O: IntoObjects>(mut self, objects: O) -> Result<Self, O::Error> {
+        let all = self.objects.get_or_insert_default();
+        for object in objects.into_objects()? {
+            match object {
+                AnyObject::FlowSchema(schema) => all.flow_schemas.push(Arc::new(schema)),
+                AnyObject::PriorityLevelConfiguration(level) => all.priority_levels.push(Arc::new(level)),
+            }
+        }
+        Ok(self)
+    }
+
+    /// Lets the service drive the flow control: nothing runs in the background, and
+    /// [`tick`](FlowControl::tick) has to be called from time to time.
+    pub fn drive_by_hand(mut self) -> Self {
+        self.has_keeper = false;
+        self
+    }
+
+    /// Takes the time from a clock that is set by hand. Nothing runs in the background then.
+    pub fn manual_clock(mut self, clock: ManualClock) -> Self {
+        self.clock = Some(clock);
+        self.drive_by_hand()
+    }
+
+    /// The flow control. Inside of a tokio runtime it looks after itself from now on, until its last clone is dropped;
+    /// elsewhere it has to be [driven by hand](Self::drive_by_hand).
+    pub fn build(self) -> FlowControl {
+        let clock = self.clock.map_or_else(|| Clock::Tokio(tokio::time::Instant::now()), Clock::Manual);
+        let objects = self.objects.unwrap_or_else(Objects::bootstrap);
+        let (flow, _report) = FlowControl::new(self.server_concurrency.into(), self.wait_limit, clock, objects);
+        if self.has_keeper
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(keep(Arc::downgrade(flow.shared())));
+        }
+        flow
+    }
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            server_concurrency: SERVER_CONCURRENCY_DEFAULT,
+            wait_limit: WAIT_LIMIT_DEFAULT,
+            clock: None,
+            objects: None,
+            has_keeper: true,
+        }
+    }
+}
+
+/// Does what is due, until nobody uses the flow control any more.
+async fn keep(shared: Weak<Shared>) {
+    loop {
+        let Some(strong) = shared.upgrade() else { return };
+        let (pause, upkeep) = (strong.tick(), Arc::clone(strong.upkeep()));
+        drop(strong);
+        let _ = tokio::time::timeout(pause, upkeep.news.notified()).await;
+    }
+}
+
+// === impl IntoObjects ===
+
+impl IntoObjects for &str {
+    type Error = Problems;
+
+    /// The text of a manifest, which is read strictly.
+    fn into_objects(self) -> Result<Vec<AnyObject>, Problems> {
+        let manifest = Manifest::read("manifest", self.as_bytes(), Strictness::Strict)?;
+        manifest.into_objects().map_err(|never| match never {})
+    }
+}
+
+impl IntoObjects for Manifest {
+    type Error = std::convert::Infallible;
+
+    fn into_objects(self) -> Result<Vec<AnyObject>, Self::Error> {
+        Ok(self.entries.into_iter().map(|entry| entry.object).collect())
+    }
+}
+
+impl IntoObjects for Vec<AnyObject> {
+    type Error = std::convert::Infallible;
+
+    fn into_objects(self) -> Result<Vec<AnyObject>, Self::Error> {
+        Ok(self)
+    }
+}
+
+impl IntoObjects for FlowSchema {
+    type Error = std::convert::Infallible;
+
+    fn into_objects(self) -> Result<Vec<AnyObject>, Self::Error> {
+        Ok(vec![self.into()])
+    }
+}
+
+impl IntoObjects for PriorityLevelConfiguration {
+    type Error = std::convert::Infallible;
+
+    fn into_objects(self) -> Result<Vec<AnyObject>, Self::Error> {
+        Ok(vec![self.into()])
+    }
+}

@@ -1,0 +1,86 @@
+//! Where the library reads the time that the engine is told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use evenkeel_engine::time::{Instant, Nanos, SECOND};
+
+/// A clock: that of the machine, or one that is set by hand.
+#[derive(Debug, Clone)]
+pub(crate) enum Clock {
+    /// Time since the library was set up. It stands still when a test pauses tokio's time.
+    Tokio(tokio::time::Instant),
+    /// Whatever somebody has set it to.
+    Manual(ManualClock),
+}
+
+/// A clock that is set by hand, for services with a time of their own and for tests.
+///
+/// ```
+/// use std::time::Duration;
+/// use evenkeel::ManualClock;
+///
+/// let clock = ManualClock::new();
+/// clock.advance(Duration::from_secs(10));
+/// assert_eq!(clock.elapsed(), Duration::from_secs(10));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct ManualClock(Arc<AtomicI64>);
+
+// === impl Clock ===
+
+impl Clock {
+    pub(crate) fn now(&self) -> Instant {
+        Instant::from_nanos(match self {
+            Self::Tokio(start) => nanos(start.elapsed()),
+            Self::Manual(clock) => clock.0.load(Ordering::Acquire),
+        })
+    }
+
+    /// The same moment as tokio's timers know it; `None` for a clock that no timer follows.
+    pub(crate) fn timer(&self, at: Instant) -> Option<tokio::time::Instant> {
+        match self {
+            Self::Tokio(start) => {
+                let nanos = u64::try_from(at.as_nanos()).unwrap_or(0);
+                Some(*start + Duration::from_nanos(nanos))
+            }
+            Self::Manual(_) => None,
+        }
+    }
+
+    /// The second of the wall clock, which the suggestion to rejected clients goes by (HF-13).
+    pub(crate) fn unix_second(&self) -> i64 {
+        match self {
+            Self::Tokio(_) => {
+                let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                i64::try_from(since_1970.as_secs()).unwrap_or(i64::MAX)
+            }
+            Self::Manual(clock) => clock.0.load(Ordering::Acquire).div_euclid(SECOND),
+        }
+    }
+}
+
+// === impl ManualClock ===
+
+impl ManualClock {
+    /// A clock that starts at zero.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets time pass.
+    pub fn advance(&self, time: Duration) {
+        self.0.fetch_add(nanos(time), Ordering::AcqRel);
+    }
+
+    /// How much time has passed.
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_nanos(u64::try_from(self.0.load(Ordering::Acquire)).unwrap_or(0))
+    }
+}
+
+/// A span of time as the engine counts it; one of more than three centuries stops there.
+pub(crate) fn nanos(time: Duration) -> Nanos {
+    Nanos::try_from(time.as_nanos()).unwrap_or(Nanos::MAX)
+}

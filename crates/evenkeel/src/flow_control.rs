@@ -1,0 +1,252 @@
+//! `FlowControl`: decides for a whole service which requests run, wait or are turned away.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use evenkeel_engine::Attributes;
+use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Applied, Controller, Dangling, Objects, Unusable};
+use evenkeel_engine::queue_set::Arrival;
+use evenkeel_engine::time::Instant;
+
+use crate::admission::Admission;
+use crate::admit::Admit;
+use crate::builder::Builder;
+use crate::clock::{Clock, nanos};
+use crate::level::{Waiter, Wakers};
+use crate::permit::Permit;
+use crate::rejected::Rejected;
+use crate::request::{EstimateWork, Request};
+use crate::snapshot::{LevelChanges, Snapshot};
+use crate::upkeep::{Due, Upkeep};
+
+/// Decides which requests of a service run, wait or are turned away. Clones share everything.
+///
+/// ```
+/// use evenkeel::FlowControl;
+/// use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let flow = FlowControl::builder().server_concurrency(100).build();
+/// let user = User::new("alice", ["system:authenticated"]);
+/// let request = RequestInfo { verb: "get".into(), path: "/orders".into(), ..RequestInfo::default() };
+///
+/// let permit = flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT).await.unwrap();
+/// assert_eq!(permit.priority_level(), "global-default");
+/// drop(permit); // The request has ended, and its seat is free again.
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct FlowControl {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    snapshot: ArcSwap<Snapshot>,
+    control: Mutex<Control>,
+    upkeep: Arc<Upkeep>,
+    wait_limit: Duration,
+}
+
+/// The control plane.
+#[derive(Debug)]
+struct Control {
+    controller: Controller,
+    adjusted_at: Instant,
+}
+
+/// What came of a set of objects.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Report {
+    /// For every flow schema that was given, whether its level exists.
+    pub dangling: Vec<Dangling>,
+    /// The levels that were given and could not be used, by name.
+    pub unusable: Vec<(String, Unusable)>,
+}
+
+// === impl FlowControl ===
+
+impl FlowControl {
+    /// Sets up the flow control of a service.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn new(server_concurrency: i64, wait_limit: Duration, clock: Clock, objects: Objects) -> (Self, Report) {
+        let now = clock.now();
+        let upkeep = Arc::new(Upkeep::new(clock));
+        let mut changes = LevelChanges::default();
+        let (controller, applied) = Controller::new(server_concurrency, &mut changes, now);
+        let snapshot =
+            Snapshot { configuration: applied.configuration, levels: changes.table, upkeep: Arc::clone(&upkeep) };
+        let flow = Self {
+            shared: Arc::new(Shared {
+                snapshot: ArcSwap::from_pointee(snapshot),
+                control: Mutex::new(Control { controller, adjusted_at: now }),
+                upkeep,
+                wait_limit,
+            }),
+        };
+        let report = flow.apply(objects);
+        (flow, report)
+    }
+
+    /// Follows these objects from now on. Requests that run go on, and requests that wait keep their places.
+    pub fn apply(&self, objects: Objects) -> Report {
+        self.shared.change(|controller, changes, now| Some(controller.apply(objects, changes, now))).unwrap_or_default()
+    }
+
+    /// A request arrives; the future waits until it may run.
+    ///
+    /// The request is classified and given a place at once. Dropping the future gives the place up.
+    pub fn admit(&self, attributes: Attributes<'_>, work: impl EstimateWork) -> Admit {
+        self.admit_request(Request::new(attributes).work(work))
+    }
+
+    /// The same for a request about which there is more to say.
+    pub fn admit_request<W: EstimateWork>(&self, mut request: Request<'_, W>) -> Admit {
+        loop {
+            // A level that is gone by the time its lock is taken was in a configuration that is gone too.
+            if let Some(admit) = self.try_admit(&mut request) {
+                return admit;
+            }
+        }
+    }
+
+    /// Does what is due: frees the seats of requests that have lingered, divides the seats among the levels every ten
+    /// seconds, and removes levels that have run out of requests. Returns how long it takes until something is due
+    /// again.
+    ///
+    /// A flow control that was built inside of a tokio runtime calls this by itself.
+    pub fn tick(&self) -> Duration {
+        self.shared.tick()
+    }
+
+    /// Divides the seats among the levels now, whenever it was done last.
+    pub fn adjust(&self) {
+        self.shared.adjust();
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// `None` if the level was removed between looking it up and taking its lock.
+    #[inline]
+    fn try_admit<W: EstimateWork>(&self, request: &mut Request<'_, W>) -> Option<Admit> {
+        let snapshot = self.shared.snapshot.load_full();
+        let class = snapshot.configuration.classify(request.attributes);
+        let work = request.work.estimate(request.attributes, &class.schema.level);
+        let level = Arc::clone(snapshot.levels.get(class.schema.level.id)?);
+        let (schema, clock) = (class.index, &snapshot.upkeep.clock);
+        let mut wakers = Wakers::default();
+        let mut state = level.lock();
+        if state.is_removed {
+            return None;
+        }
+        let now = clock.now();
+        let (id, is_started) = match state.queue_set.arrive(now, class.flow_hash, work, Waiter::default(), &mut wakers)
+        {
+            Arrival::Started { id, .. } => (id, true),
+            Arrival::Waiting { id, .. } => (id, false),
+            Arrival::Rejected { reason, .. } => {
+                let retry_after = state.record_drop(clock.unix_second());
+                return Some(Admit::rejected(Rejected::new(reason, retry_after, class.schema)));
+            }
+        };
+        drop(state);
+        wakers.wake();
+        let admission = Admission { snapshot, level, schema, id };
+        Some(if is_started {
+            Admit::started(Permit::new(admission))
+        } else {
+            Admit::waiting(admission, now + nanos(request.patience.wait_limit(self.shared.wait_limit)))
+        })
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the controller change the levels, and puts a new snapshot in place if there is a new configuration.
+    fn change(
+        &self,
+        change: impl FnOnce(&mut Controller, &mut LevelChanges, Instant) -> Option<Applied>,
+    ) -> Option<Report> {
+        let mut control = self.control();
+        let now = self.upkeep.clock.now();
+        let table = self.snapshot.load().levels.clone();
+        let mut changes = LevelChanges { table, wakers: Wakers::default() };
+        let applied = change(&mut control.controller, &mut changes, now);
+        let report = applied.map(|Applied { configuration, dangling, unusable }| {
+            for (_, level) in control.controller.levels() {
+                if let Some(found) = changes.table.get(level.id()) {
+                    found.set_quiescing(level.is_quiescing());
+                }
+            }
+            let upkeep = Arc::clone(&self.upkeep);
+            self.snapshot.store(Arc::new(Snapshot { configuration, levels: changes.table, upkeep }));
+            Report { dangling, unusable }
+        });
+        drop(control);
+        changes.wakers.wake();
+        report
+    }
+
+    fn adjust(&self) {
+        self.change(|controller, changes, now| {
+            controller.adjust(changes, now);
+            None
+        });
+    }
+
+    pub(crate) fn tick(&self) -> Duration {
+        let next_release = self.release_lingering();
+        if self.upkeep.take_idle_note() {
+            self.remove_idle_levels();
+        }
+        let now = self.upkeep.clock.now();
+        // Changes of the objects adjust too, but do not put off the next time (CL-11).
+        let mut next_adjustment = self.control().adjusted_at + ADJUSTMENT_PERIOD;
+        if now >= next_adjustment {
+            self.adjust();
+            self.control().adjusted_at = now;
+            next_adjustment = now + ADJUSTMENT_PERIOD;
+        }
+        let next = next_release.map_or(next_adjustment, |release| release.min(next_adjustment));
+        Duration::from_nanos(u64::try_from(next - now).unwrap_or(0))
+    }
+
+    /// Frees the seats of requests that have lingered, and tells when the next one has.
+    fn release_lingering(&self) -> Option<Instant> {
+        loop {
+            let now = self.upkeep.clock.now();
+            match self.upkeep.next_due(now) {
+                Ok(Due { level, id, .. }) => {
+                    let mut wakers = Wakers::default();
+                    level.lock().queue_set.release(now, id, &mut wakers);
+                    wakers.wake();
+                }
+                Err(next) => return next,
+            }
+        }
+    }
+
+    /// Removes levels that have no object any more and no requests either (CC-15).
+    fn remove_idle_levels(&self) {
+        self.change(|controller, changes, now| {
+            let is_quiescing = controller.levels().any(|(_, level)| level.is_quiescing());
+            is_quiescing.then(|| controller.reapply(changes, now))
+        });
+    }
+
+    pub(crate) fn upkeep(&self) -> &Arc<Upkeep> {
+        &self.upkeep
+    }
+}

@@ -1,0 +1,24 @@
+//! Priority and fairness for any Rust service.
+
+mod admission;
+mod admit;
+mod builder;
+mod clock;
+mod flow_control;
+mod level;
+mod permit;
+mod rejected;
+mod request;
+mod snapshot;
+mod upkeep;
+
+pub use admit::Admit;
+pub use builder::{Builder, IntoObjects};
+pub use clock::ManualClock;
+pub use flow_control::{FlowControl, Report};
+pub use permit::Permit;
+pub use rejected::Rejected;
+pub use request::{Details, EstimateWork, Patience, Request};
+
+pub use evenkeel_api as api;
+pub use evenkeel_engine as engine;

@@ -1,0 +1,47 @@
+//! `Permit`: a request that has been let in. It ends when the permit is dropped.
+
+use std::fmt;
+
+use crate::admission::Admission;
+
+/// The right to run, and the seats that go with it.
+///
+/// Dropping it finishes the request: its seats go to whoever is next, at once or after the request has lingered. A
+/// handler that panics drops it too.
+#[must_use = "the request is finished when the permit is dropped"]
+pub struct Permit(Admission);
+
+// === impl Permit ===
+
+impl Permit {
+    pub(crate) fn new(admission: Admission) -> Self {
+        Self(admission)
+    }
+
+    /// The name of the flow schema that the request belongs to.
+    pub fn flow_schema(&self) -> &str {
+        &self.0.schema().name
+    }
+
+    /// The identity of that flow schema; empty for a built-in one.
+    pub fn flow_schema_uid(&self) -> &str {
+        &self.0.schema().uid
+    }
+
+    /// The name of the priority level that the request is in.
+    pub fn priority_level(&self) -> &str {
+        &self.0.schema().level.name
+    }
+
+    /// The identity of that priority level; empty for a built-in one.
+    pub fn priority_level_uid(&self) -> &str {
+        &self.0.schema().level.uid
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (schema, level) = (self.flow_schema(), self.priority_level());
+        f.debug_struct("Permit").field("flow_schema", &schema).field("priority_level", &level).finish()
+    }
+}
