@@ -66,7 +66,11 @@ impl<T> QueueSet<T> {
         let request =
             Request { phase: Phase::Waiting, queue: slot, place: 0, work, arrived: now, started: now, payload };
         let id = self.requests.insert(request);
-        if self.waiting == 0 && self.seats_in_use < self.limit && self.accommodates(work.max_seats()) {
+        if self.waiting == 0
+            && self.seats_in_use < self.limit
+            && self.accommodates(work.max_seats())
+            && self.would_finish(slot, work)
+        {
             self.pass_through(now, id, slot, work, effects);
             return Arrival::Started { id, queue: Some(index) };
         }
@@ -119,6 +123,15 @@ impl<T> QueueSet<T> {
         self.seats_waiting += i64::from(work.max_seats()) - i64::from(narrowed.max_seats());
         self.start_from_queue(now, id, slot, narrowed, total_work(work));
         self.tell_started(id, effects);
+    }
+
+    /// Whether a dispatch would choose the request if it were the only one to wait in that queue: what would finish at
+    /// the very end of the meter is never chosen (FQ-23).
+    #[inline]
+    fn would_finish(&self, slot: u32, work: WorkEstimate) -> bool {
+        let queue = &self.queues[slot as usize];
+        let next_r = if queue.is_active() { queue.next_r.max(self.progress.r) } else { self.progress.r };
+        next_r + total_work(work) != SeatSeconds::MAX
     }
 
     /// A queue that was not active starts from the present progress (FQ-19).
