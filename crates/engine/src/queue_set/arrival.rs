@@ -90,7 +90,12 @@ impl<T> QueueSet<T> {
         let queue = &mut self.queues[slot as usize];
         let entry =
             Entry { slot: id.slot_number(), max_seats: work.max_seats(), arrival_r: self.progress.r, total_work };
-        let place = queue.fifo.push_back(entry);
+        let requests = &mut self.requests;
+        let place = queue.fifo.push_back(entry, |slot, place| {
+            if let Some((_, request)) = requests.in_slot(slot) {
+                request.place = place;
+            }
+        });
         queue.seats_waiting += seats;
         queue.forget_old_claims();
         self.waiting_work[queue.index as usize] += total_work;

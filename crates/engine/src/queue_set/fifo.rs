@@ -48,10 +48,14 @@ impl Fifo {
         self.entries.front()
     }
 
-    /// Adds the youngest request and tells its place.
+    /// Adds the youngest request and tells its place. `moved` is told of requests that get another place by this.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "places wrap; 2^32 requests do not fit into memory")]
-    pub(super) fn push_back(&mut self, entry: Entry) -> u32 {
+    pub(super) fn push_back(&mut self, entry: Entry, moved: impl FnMut(u32, u32)) -> u32 {
+        // Before the ring grows, gaps are used up, if they are enough to pay for moving all requests.
+        if self.entries.len() == self.entries.capacity() && self.entries.len() > self.len() + self.len() / 4 {
+            self.close_gaps(moved);
+        }
         let place = self.first_place.wrapping_add(self.entries.len() as u32);
         self.entries.push_back(entry);
         self.length += 1;
@@ -102,6 +106,7 @@ impl Fifo {
         }
     }
 
+    #[cold]
     fn close_gaps(&mut self, mut moved: impl FnMut(u32, u32)) {
         self.entries.retain(|entry| entry.slot != GAP);
         for (entry, index) in self.entries.iter().zip(0..) {
@@ -144,7 +149,10 @@ mod tests {
                         let entry = Entry {
                             slot, max_seats: 1, arrival_r: SeatSeconds::ZERO, total_work: SeatSeconds::ZERO,
                         };
-                        places.insert(slot, fifo.push_back(entry));
+                        let place = fifo.push_back(entry, |slot, place| {
+                            places.insert(slot, place);
+                        });
+                        places.insert(slot, place);
                         model.push(slot);
                     }
                     Step::Pop => {
