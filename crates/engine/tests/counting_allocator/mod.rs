@@ -1,5 +1,7 @@
 //! An allocator that counts what the thread that asks has allocated.
 
+#![allow(dead_code, reason = "some tests count allocations only")]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 

@@ -104,15 +104,16 @@ impl Driven {
         })
     }
 
-    /// The first request that is in a phase.
+    /// One of the requests that are in a phase.
     pub(crate) fn pick(&self, phase: Phase, pick: usize) -> Option<usize> {
         let candidates = || (0..self.ledger.len()).filter(|&number| self.ledger[number].1 == Some(phase));
         candidates().nth(pick.checked_rem(candidates().count())?)
     }
 
-    /// Lets it happen so long after the last event.
+    /// Lets it happen so long after the last event. What changes nothing takes no time.
     pub(crate) fn apply(&mut self, after: Nanos, action: Action) -> (Outcome, Told) {
-        self.now = self.now + after;
+        let before = self.now;
+        self.now = before + after;
         let now = self.now;
         let mut told = Told::default();
         let outcome = match action {
@@ -129,6 +130,9 @@ impl Driven {
                     End::Cancel => ended(self.set.cancel(now, id, &mut told)),
                 };
                 self.note_end(end, number, &outcome, payload);
+                if outcome == Outcome::Nothing {
+                    self.now = before;
+                }
                 outcome
             }
             Action::Configure(config) => {

@@ -14,6 +14,8 @@ use super::{End, Event, Script, Step};
 pub(crate) enum Weather {
     /// Time goes on, and no request is absurd.
     Calm,
+    /// Wide requests run for years, which winds the progress meter back (FQ-13).
+    Ages,
     /// Time also goes backwards and in leaps of centuries; requests ask for all the seats in the world.
     Wild,
 }
@@ -22,7 +24,7 @@ const YEAR: Nanos = 365 * 24 * 3600 * SECOND;
 
 /// Random queue sets, each with up to that many events.
 pub(crate) fn scripts(weather: Weather, steps_max: usize) -> impl Strategy<Value = Script> {
-    (configs(), vec(steps(weather), 1..=steps_max)).prop_map(|(config, steps)| Script { config, steps })
+    (configs(weather), vec(steps(weather), 1..=steps_max)).prop_map(|(config, steps)| Script { config, steps })
 }
 
 fn steps(weather: Weather) -> impl Strategy<Value = Step> {
@@ -35,10 +37,12 @@ fn spans(weather: Weather) -> BoxedStrategy<Nanos> {
         40 => 0..30_i64,
         200 => 0..20 * MILLISECOND,
         20 => 0..10 * SECOND,
-        2 => 0..10 * YEAR,
+        2 => 0..3 * YEAR,
     ];
     match weather {
         Weather::Calm => calm.boxed(),
+        // More than this, times the most seats, and the meter would go all the way round in one step.
+        Weather::Ages => prop_oneof![2 => calm, 1 => 0..3 * YEAR].boxed(),
         Weather::Wild => prop_oneof![
             60 => calm,
             2 => -5 * MILLISECOND..0,
@@ -56,7 +60,7 @@ fn events(weather: Weather) -> impl Strategy<Value = Event> {
         7 => any::<usize>().prop_map(Event::Cancel),
         4 => (select(vec![End::Finish, End::Release, End::Cancel]), any::<usize>())
             .prop_map(|(end, pick)| Event::Stale(end, pick)),
-        4 => configs().prop_map(Event::Configure),
+        4 => configs(weather).prop_map(Event::Configure),
     ]
 }
 
@@ -75,6 +79,7 @@ fn works(weather: Weather) -> BoxedStrategy<WorkEstimate> {
     ];
     match weather {
         Weather::Calm => calm.boxed(),
+        Weather::Ages => prop_oneof![1 => calm, 3 => (50..400_u32).prop_map(WorkEstimate::seats)].boxed(),
         Weather::Wild => prop_oneof![
             40 => calm,
             1 => (0..9_u32, 0..9_u32, -20..20_i64).prop_map(work),
@@ -88,15 +93,22 @@ fn work((initial_seats, final_seats, additional_latency): (u32, u32, Nanos)) -> 
     WorkEstimate { initial_seats, final_seats, additional_latency }
 }
 
-fn configs() -> impl Strategy<Value = QueueSetConfig> {
-    let limits = prop_oneof![1 => -1..2_i64, 6 => 1..6_i64, 3 => 4..40_i64, 1 => Just(1_000_000)];
-    (modes(), limits).prop_map(|(mode, concurrency_limit)| QueueSetConfig { mode, concurrency_limit })
+fn configs(weather: Weather) -> BoxedStrategy<QueueSetConfig> {
+    let config = |(mode, concurrency_limit)| QueueSetConfig { mode, concurrency_limit };
+    let limits = prop_oneof![1 => -1..2_i64, 6 => 1..6_i64, 3 => 4..40_i64];
+    match weather {
+        Weather::Calm => (modes(13), limits).prop_map(config).boxed(),
+        Weather::Ages => (modes(4), 300..400_i64).prop_map(config).boxed(),
+        Weather::Wild => {
+            (modes(13), prop_oneof![20 => limits, 1 => Just(1_000_000), 1 => Just(i64::MAX)]).prop_map(config).boxed()
+        }
+    }
 }
 
-fn modes() -> impl Strategy<Value = Mode> {
+fn modes(queues: i64) -> impl Strategy<Value = Mode> {
     let lengths = prop_oneof![1 => -1..1_i64, 4 => 1..8_i64, 2 => Just(1000)];
-    let queues = (1..13_i64, 1..5_i64, lengths).prop_map(|(queues, hand, length)| {
+    let queues = (1..queues, 1..5_i64, lengths).prop_map(|(queues, hand, length)| {
         Mode::queue(queues, hand.min(queues), length).expect("a small hand from a small deck")
     });
-    prop_oneof![8 => queues, 1 => Just(Mode::Reject), 1 => Just(Mode::Exempt)]
+    prop_oneof![16 => queues, 1 => Just(Mode::Reject), 1 => Just(Mode::Exempt)]
 }
