@@ -16,8 +16,8 @@ const QUEUES: i64 = 64;
 
 /// Hashes of flows whose hands have no queue in common.
 fn flows(count: usize, hand_size: i64, seed: u64) -> Vec<u64> {
-    let dealer = Dealer::new(QUEUES, hand_size).unwrap();
-    let mut taken = vec![false; usize::try_from(QUEUES).unwrap()];
+    let dealer = Dealer::new(QUEUES, hand_size).expect("sizes that can be dealt");
+    let mut taken = vec![false; usize::try_from(QUEUES).expect("a small number")];
     let strangers = (1_u64..).map(|number| number.wrapping_mul(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1));
     strangers
         .filter(|&hash| {
@@ -33,7 +33,7 @@ fn flows(count: usize, hand_size: i64, seed: u64) -> Vec<u64> {
 }
 
 fn run(hand_size: i64, seats: i64, clients: Vec<Client>, seed: u64) -> Vec<Served> {
-    let mode = Mode::queue(QUEUES, hand_size, 600).unwrap();
+    let mode = Mode::queue(QUEUES, hand_size, 600).expect("sizes that can be dealt");
     let config = QueueSetConfig { mode, concurrency_limit: seats };
     ClosedLoop::new(config, clients, HORIZON, seed).run(SECOND).clients
 }
@@ -57,6 +57,7 @@ fn jain(shares: &[f64]) -> f64 {
     shares.iter().sum::<f64>().powi(2) / (shares.len() as f64 * squares)
 }
 
+#[expect(clippy::print_stdout, reason = "the figures are to be seen")]
 fn assert_equal_shares(name: &str, hand_size: i64, seats: i64, works: &[WorkEstimate]) {
     for seed in SEEDS {
         let flows = flows(8, hand_size, seed);
@@ -87,6 +88,7 @@ fn fq_23_equal_flows_of_mixed_widths_get_equal_shares() {
 const MARGIN: f64 = 0.01;
 
 /// The fair share is an equal one: every polite flow asks for as many seats as there are in all.
+#[expect(clippy::print_stdout, reason = "the figures are to be seen")]
 fn assert_polite_flows_keep_their_share(hand_size: i64) {
     for seed in SEEDS {
         let flows = flows(8, hand_size, seed);

@@ -161,7 +161,7 @@ impl Watched {
             return;
         }
         let queues: Vec<_> = set.queues().collect();
-        let start = usize::try_from(set.robin() + 1).unwrap();
+        let start = usize::try_from(set.robin() + 1).expect("a small number");
         let heads = (0..queues.len()).map(|step| (start + step) % queues.len()).filter_map(|index| {
             let head = set.waiting_in(index).next()?;
             let work = head.work;

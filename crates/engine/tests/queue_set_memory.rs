@@ -13,7 +13,7 @@ use evenkeel_engine::time::{Instant, MILLISECOND};
 const BYTES_PER_WAITING_REQUEST_MAX: i64 = 200;
 
 fn queue_set(queues: i64, hand_size: i64, concurrency_limit: i64) -> QueueSet<i64> {
-    let mode = Mode::queue(queues, hand_size, 1_000_000).unwrap();
+    let mode = Mode::queue(queues, hand_size, 1_000_000).expect("sizes that can be dealt");
     QueueSet::new(QueueSetConfig { mode, concurrency_limit }, Instant::from_nanos(0))
 }
 
@@ -45,7 +45,7 @@ fn an_uncontended_request_allocates_nothing() {
     let mut set = queue_set(64, 8, 10);
     let mut numbers = 0..;
     let mut one = || {
-        let number = numbers.next().unwrap();
+        let number = numbers.next().expect("numbers do not end");
         let id = arrive(&mut set, number, &mut |_, _| {});
         let now = Instant::from_nanos(number * MILLISECOND / 100);
         assert!(set.finish(now, id, &mut NoEffects).is_some());
@@ -66,7 +66,8 @@ fn requests_allocate_nothing_beside_a_standing_crowd() {
         let mut numbers = 0..;
         let mut round = || {
             while set.waiting() < CROWD {
-                let id = arrive(&mut set, numbers.next().unwrap(), &mut |id, _| running.push_back(id));
+                let id =
+                    arrive(&mut set, numbers.next().expect("numbers do not end"), &mut |id, _| running.push_back(id));
                 crowd.push_back(id);
             }
             let now = Instant::from_nanos(numbers.start * MILLISECOND / 100);

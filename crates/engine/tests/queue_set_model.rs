@@ -51,7 +51,7 @@ fn cases(cases: u32) -> ProptestConfig {
 #[test]
 fn fq_23_a_request_that_would_finish_at_the_end_of_the_meter_is_not_chosen() {
     let work = WorkEstimate { initial_seats: 0, final_seats: 1, additional_latency: -5 };
-    let mode = Mode::queue(2, 2, 0).unwrap();
+    let mode = Mode::queue(2, 2, 0).expect("sizes that can be dealt");
     let steps = vec![Step { after: 0, event: Event::Arrive { hash: 0, work } }];
     let script = Script { config: QueueSetConfig { mode, concurrency_limit: 2 }, steps };
     same_after_every_event(&script).unwrap();

@@ -73,14 +73,16 @@ impl Effects<String> for Told {
 
 /// Plays a trace and holds every row against what is found. Tells how often what was next did not fit.
 fn play(trace: &str, queue_length_limit: i64, concurrency_limit: i64) -> usize {
-    let dealer = Dealer::new(4, 2).unwrap();
-    FLOWS.iter().for_each(|(name, hash, hand)| assert_eq!(dealer.deal(*hash).cards(), hand, "flow {name}"));
-    let mode = Mode::queue(4, 2, queue_length_limit).unwrap();
+    let dealer = Dealer::new(4, 2).expect("sizes that can be dealt");
+    for (name, hash, hand) in FLOWS {
+        assert_eq!(dealer.deal(hash).cards(), hand, "flow {name}");
+    }
+    let mode = Mode::queue(4, 2, queue_length_limit).expect("sizes that can be dealt");
     let mut set = QueueSet::new(QueueSetConfig { mode, concurrency_limit }, Instant::from_nanos(0));
     let (mut names, mut releases, mut blocked) = (HashMap::new(), HashMap::new(), 0);
     for row in trace.trim().lines() {
         let columns: Vec<_> = row.split('|').map(str::trim).collect();
-        let now = Instant::from_nanos(columns[0].parse().unwrap());
+        let now = Instant::from_nanos(columns[0].parse().expect("a number"));
         let event: Vec<_> = columns[1].split(' ').collect();
         let name = event[1].to_owned();
         let mut told = Told::default();
@@ -95,7 +97,7 @@ fn play(trace: &str, queue_length_limit: i64, concurrency_limit: i64) -> usize {
                 chosen = format!("q{queue} ");
                 names.insert(name, id);
             }
-            "finish" => match set.finish(now, names[&name], &mut told).unwrap() {
+            "finish" => match set.finish(now, names[&name], &mut told).expect("it executes") {
                 Finish::Released(payload) => assert_eq!(payload, name),
                 Finish::Lingering { until } => drop(releases.insert(name, until)),
             },
@@ -136,9 +138,9 @@ fn hash_of(flow: &str) -> u64 {
 fn work(seats: &str, latency: &str) -> WorkEstimate {
     let (initial, last) = seats.split_once('/').expect("two numbers");
     WorkEstimate {
-        initial_seats: initial.parse().unwrap(),
-        final_seats: last.parse().unwrap(),
-        additional_latency: latency.parse().unwrap(),
+        initial_seats: initial.parse().expect("a number"),
+        final_seats: last.parse().expect("a number"),
+        additional_latency: latency.parse().expect("a number"),
     }
 }
 
@@ -173,18 +175,17 @@ fn client(hash: u64, threads: usize, calls: usize, exec: Nanos, think: Nanos, wo
 /// Runs two clients to the end of their calls and holds the average seats until the horizon against the expected ones.
 fn averages(
     (queues, queue_length_limit, hand_size, concurrency_limit): (i64, i64, i64, i64),
-    clients: [Client; 2],
+    clients: &[Client; 2],
     horizon: Nanos,
     expected: [f64; 2],
     tolerance: f64,
 ) -> Report {
-    let mode = Mode::queue(queues, hand_size, queue_length_limit).unwrap();
+    let mode = Mode::queue(queues, hand_size, queue_length_limit).expect("sizes that can be dealt");
     let config = QueueSetConfig { mode, concurrency_limit };
     let report = ClosedLoop::new(config, clients.to_vec(), horizon, 1).run(Nanos::MAX / 2);
     for (served, expected) in report.clients.iter().zip(expected) {
         #[expect(clippy::cast_precision_loss, reason = "an average")]
         let average = served.seat_nanos as f64 / horizon as f64;
-        println!("{average} seats, {expected} expected");
         assert!((average - expected).abs() <= expected * tolerance, "{average} seats instead of {expected}");
         assert_eq!(served.rejected, 0);
     }
@@ -195,7 +196,7 @@ fn averages(
 fn fq_5_14_t4_quarter_years_of_500_seats_wind_the_meter_back_8_times() {
     let clients =
         [client(1_001_001_001, 8, 20, Q, Q, (500, 1, 0)), client(2_002_002_002, 7, 30, Q, Q / 2, (500, 1, 0))];
-    let report = averages((9, 8, 1, 2000), clients, 40 * Q, [1000.0, 1000.0], 0.01);
+    let report = averages((9, 8, 1, 2000), &clients, 40 * Q, [1000.0, 1000.0], 0.01);
     assert_eq!(report.epoch_advances, 8);
 }
 
@@ -205,7 +206,7 @@ fn fq_5_14_t4_two_clients_with_different_pauses_share_equally() {
         client(1_001_001_001, 8, 20, SECOND, SECOND, (1, 1, 0)),
         client(2_002_002_002, 7, 30, SECOND, SECOND / 2, (1, 1, 0)),
     ];
-    let report = averages((9, 8, 1, 4), clients, 40 * SECOND, [2.0, 2.0], 0.01);
+    let report = averages((9, 8, 1, 4), &clients, 40 * SECOND, [2.0, 2.0], 0.01);
     assert_eq!(report.epoch_advances, 0);
 }
 
@@ -215,27 +216,27 @@ fn fq_5_14_t4_a_client_that_asks_for_less_gets_what_it_asks_for() {
         client(1_001_001_001, 4, 20, SECOND, SECOND - 1, (1, 1, 0)),
         client(2_002_002_002, 2, 20, SECOND, SECOND - 1, (1, 1, 0)),
     ];
-    let report = averages((9, 6, 1, 3), clients, 20 * SECOND, [2.0, 1.0], 0.01);
+    let report = averages((9, 6, 1, 3), &clients, 20 * SECOND, [2.0, 1.0], 0.01);
     assert_eq!(report.epoch_advances, 0);
 }
 
 #[test]
 fn fq_5_14_t4_hands_of_three_share_equally() {
     let clients = [400_900_100_100, 300_900_200_200].map(|hash| client(hash, 8, 30, SECOND, SECOND - 1, (1, 1, 0)));
-    let report = averages((8, 16, 3, 4), clients, 60 * SECOND, [2.0, 2.0], 0.03);
+    let report = averages((8, 16, 3, 4), &clients, 60 * SECOND, [2.0, 2.0], 0.03);
     assert_eq!(report.epoch_advances, 0);
 }
 
 #[test]
 fn fq_5_14_t4_wide_lingering_takes_all_seats() {
     let clients = [1_001_001_001, 2_002_002_002].map(|hash| client(hash, 1, 25, SECOND, 0, (1, 2, SECOND)));
-    let report = averages((9, 8, 3, 2), clients, 24 * SECOND, [0.25, 0.25], 1e-12);
+    let report = averages((9, 8, 3, 2), &clients, 24 * SECOND, [0.25, 0.25], 1e-12);
     assert_eq!(report.epoch_advances, 0);
 }
 
 #[test]
 fn fq_5_14_t4_one_seat_with_lingering() {
     let clients = [1_001_001_001, 2_002_002_002].map(|hash| client(hash, 1, 25, SECOND, SECOND, (1, 1, SECOND / 2)));
-    let report = averages((9, 8, 3, 1), clients, 24 * SECOND, [1.0 / 3.0, 1.0 / 3.0], 1e-12);
+    let report = averages((9, 8, 3, 1), &clients, 24 * SECOND, [1.0 / 3.0, 1.0 / 3.0], 1e-12);
     assert_eq!(report.epoch_advances, 0);
 }

@@ -91,7 +91,7 @@ impl ClosedLoop {
         let threads: Vec<_> = self.clients.iter().map(|client| (client.threads, client.calls)).collect();
         for (client, (threads, calls)) in (0..).zip(threads) {
             for thread in (0..).take(threads) {
-                let todo = Todo::Call { client: usize::try_from(client).unwrap(), calls_left: calls };
+                let todo = Todo::Call { client: usize::try_from(client).expect("a small number"), calls_left: calls };
                 self.plan(90 * thread + 20 * client, todo);
             }
         }
@@ -132,7 +132,7 @@ impl ClosedLoop {
     }
 
     fn call(&mut self, now: Nanos, client: usize, calls_left: usize) {
-        let pick = usize::try_from(self.random_below(self.clients[client].works.len() as u64)).unwrap();
+        let pick = usize::try_from(self.random_below(self.clients[client].works.len() as u64)).expect("a small number");
         let work = self.clients[client].works[pick];
         let call = Call { client, calls_left, initial_seats: work.initial_seats, started: 0 };
         let hash = self.clients[client].hash;
@@ -167,7 +167,7 @@ impl ClosedLoop {
 
     fn random_in(&mut self, range: Range<Nanos>) -> Nanos {
         let width = u64::try_from(range.end - range.start).expect("a range that is not empty");
-        range.start + i64::try_from(self.random_below(width)).unwrap()
+        range.start + i64::try_from(self.random_below(width)).expect("a small number")
     }
 
     fn random_below(&mut self, limit: u64) -> u64 {

@@ -35,7 +35,7 @@ impl PlainQueueSet {
     /// FQ-23
     fn try_dispatch(&mut self, now: Instant) -> bool {
         let count = self.queues.len();
-        let start = usize::try_from(self.robin + 1).unwrap() % count;
+        let start = usize::try_from(self.robin + 1).expect("a small number") % count;
         let (mut chosen, mut smallest) = (None, u64::MAX);
         for index in (0..count).map(|step| (start + step) % count) {
             let queue = &self.queues[index];
@@ -56,7 +56,7 @@ impl PlainQueueSet {
         }
         self.queues[index].fifo.remove(0);
         self.narrow(head);
-        self.robin = i64::try_from(index).unwrap();
+        self.robin = i64::try_from(index).expect("a small number");
         self.waiting -= 1;
         let (queue, request) = (&mut self.queues[index], &mut self.requests[head]);
         let seats = i64::from(request.work.max_seats());
@@ -78,7 +78,7 @@ impl PlainQueueSet {
     fn narrow(&mut self, number: usize) {
         let request = &mut self.requests[number];
         if i64::from(request.work.final_seats) > self.cl {
-            request.work.final_seats = u32::try_from(self.cl).unwrap();
+            request.work.final_seats = u32::try_from(self.cl).expect("a small number");
             request.work.additional_latency = ((request.final_work as f64 / self.cl as f64) * 10.0).trunc() as i64;
         }
     }
@@ -103,7 +103,7 @@ impl PlainQueueSet {
         self.queues[index].seats_in_use -= seats;
         if !self.queues[index].is_active() && self.queue_count() > self.desired_queues {
             self.queues.remove(index);
-            if self.robin >= i64::try_from(index).unwrap() {
+            if self.robin >= i64::try_from(index).expect("a small number") {
                 self.robin -= 1;
             }
         }

@@ -184,7 +184,7 @@ impl PlainQueueSet {
             Mode::Reject => (0, None),
             Mode::Queue(queuing) => {
                 self.queue_length_limit = queuing.queue_length_limit;
-                (i64::try_from(queuing.deal.deck()).unwrap(), Some(Dealer::from(queuing.deal)))
+                (i64::try_from(queuing.deal.deck()).expect("a small number"), Some(Dealer::from(queuing.deal)))
             }
         };
         // FQ-35
@@ -242,7 +242,7 @@ impl PlainQueueSet {
 
     /// FQ-15 to FQ-19
     fn enqueue(&mut self, now: Instant, number: usize, hand: &[u32]) -> Outcome {
-        let offset = usize::try_from(self.enqueues % hand.len() as u64).unwrap();
+        let offset = usize::try_from(self.enqueues % hand.len() as u64).expect("a small number");
         self.enqueues += 1;
         let (mut index, mut least) = (hand[offset] as usize, u64::MAX);
         for step in 0..hand.len() {
@@ -252,7 +252,7 @@ impl PlainQueueSet {
                 (index, least) = (card, work);
             }
         }
-        let length = i64::try_from(self.queues[index].fifo.len()).unwrap();
+        let length = i64::try_from(self.queues[index].fifo.len()).expect("a small number");
         if self.seats_in_use >= self.cl && length >= self.queue_length_limit {
             self.counters.rejected += 1;
             self.bound(index);
@@ -282,7 +282,7 @@ impl PlainQueueSet {
     }
 
     fn queue_count(&self) -> i64 {
-        i64::try_from(self.queues.len()).unwrap()
+        i64::try_from(self.queues.len()).expect("a small number")
     }
 
     fn index_of_queue(&self, number: usize) -> Option<usize> {

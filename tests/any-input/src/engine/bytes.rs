@@ -70,6 +70,6 @@ impl<'a> Bytes<'a> {
 
     /// What `read` reads, or nothing.
     pub(super) fn perhaps<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        (self.byte() % 4 != 0).then(|| read(self))
+        (!self.byte().is_multiple_of(4)).then(|| read(self))
     }
 }

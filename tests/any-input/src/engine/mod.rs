@@ -162,7 +162,7 @@ impl Run<'_> {
     fn classify(&mut self) {
         let (user, verb, path) = (self.input.text(), self.input.text(), self.input.text());
         let user = User::new(user, [self.input.text()]);
-        let is_resource_request = self.input.byte() % 2 == 0;
+        let is_resource_request = self.input.byte().is_multiple_of(2);
         let request =
             RequestInfo { is_resource_request, verb: verb.into(), path: path.into(), ..RequestInfo::default() };
         let level = self.engine.classify(Attributes { user: &user, request: &request }).schema.level.id;

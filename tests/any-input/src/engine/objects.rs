@@ -16,7 +16,7 @@ const SCHEMAS: [&str; 6] = ["s", "t", "u", "exempt", "catch-all", ""];
 
 /// A few objects, some of which share a name.
 pub(super) fn objects(input: &mut Bytes<'_>) -> Objects {
-    if input.byte() % 8 == 0 {
+    if input.byte().is_multiple_of(8) {
         return Objects::bootstrap();
     }
     let levels = input.byte() % 6;
@@ -29,7 +29,7 @@ pub(super) fn objects(input: &mut Bytes<'_>) -> Objects {
 
 fn level(input: &mut Bytes<'_>) -> PriorityLevelConfiguration {
     let mut level = PriorityLevelConfiguration::default();
-    level.metadata.name = pick(input, &LEVELS).to_owned();
+    pick(input, &LEVELS).clone_into(&mut level.metadata.name);
     level.spec = match input.byte() % 8 {
         // Anything, whether it goes together or not.
         0 => PriorityLevelConfigurationSpec {
