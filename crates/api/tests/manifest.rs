@@ -146,3 +146,35 @@ fn files_that_hold_something_else_are_refused_with_advice() {
     assert!(problems("a: b: c\n")[0].starts_with("f.yaml:1:5: "), "{:?}", problems("a: b: c\n"));
     assert!(read("").entries.is_empty());
 }
+
+#[test]
+fn a_list_is_read_strictly_too() {
+    let list = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchemaList\n";
+    assert_eq!(problems(&format!("{list}itmes: []\n")), ["f.yaml:3:1: itmes: unknown field of a list"]);
+    let item = LEVEL.trim_end().replace('\n', "\n  ");
+    assert_eq!(
+        problems(&format!("{list}items:\n- {item}\n")),
+        ["f.yaml:5:3: a PriorityLevelConfiguration in a list of another kind"]
+    );
+    assert_eq!(
+        problems(&format!("{list}items:\n- {{metadata: {{name: a}}}}\n")),
+        [
+            "f.yaml:4:3: FlowSchema \"a\": items[0].spec.priorityLevelConfiguration.name: Required value: must reference \
+          a priority level"
+        ]
+    );
+}
+
+#[test]
+fn names_of_the_wrong_type_are_told_where_they_stand() {
+    assert_eq!(problems("apiVersion: 1\nkind: FlowSchema\n"), ["f.yaml:1:13: apiVersion: expected a text"]);
+}
+
+#[test]
+fn a_file_with_very_many_problems_is_read_in_time() {
+    let mut text = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\n".to_owned();
+    text += "spec: {priorityLevelConfiguration: {name: l}, rules: [";
+    text += &"{}, ".repeat(30_000);
+    text += "]}\n";
+    assert_eq!(problems(&text).len(), 1000);
+}

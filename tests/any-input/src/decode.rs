@@ -29,6 +29,8 @@ pub fn decode(input: &[u8]) {
 
 fn written_is_read_back<S: HubSpec>(document: &Document, version: Version) {
     let Ok(decoded) = document.decode::<S>(version) else { return };
+    let (warnings, strict_error) = (decoded.dropped.warnings(), decoded.dropped.strict_error());
+    assert_eq!(warnings.is_empty(), strict_error.is_none(), "{warnings:?} {strict_error:?}");
     let written = serde_json::to_vec(&decoded.object.in_version(version)).expect("an object is always written");
     let again = parse_json(&written).expect("what is written is JSON").decode::<S>(version);
     let again = again.expect("what is written is an object");

@@ -1,5 +1,6 @@
 //! What can be wrong with a text or a tree, in the words of the API and in words for people.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use super::{Duplicate, Format, Position};
@@ -111,18 +112,8 @@ impl Dropped {
 
     /// The warnings of `fieldValidation=Warn`, one for each (API-97).
     pub fn warnings(&self) -> Vec<String> {
-        let duplicates = self.duplicates.iter().map(|duplicate| match self.format {
-            Format::Json => format!("duplicate field {:?}", duplicate.path),
-            Format::Yaml => yaml_duplicate(duplicate),
-        });
-        let unknown = self.unknown.iter().map(|unknown| format!("unknown field {:?}", unknown.path));
-        let mut warnings: Vec<String> = Vec::new();
-        // A name that occurs three times is told of once.
-        for warning in duplicates.chain(unknown) {
-            if warnings.last() != Some(&warning) {
-                warnings.push(warning);
-            }
-        }
+        let mut warnings = self.duplicate_warnings();
+        warnings.extend(self.unknown_warnings());
         warnings
     }
 
@@ -131,13 +122,27 @@ impl Dropped {
         if self.is_empty() {
             return None;
         }
-        let mut warnings = self.warnings();
-        if self.format == Format::Yaml && !self.duplicates.is_empty() {
+        let mut errors = self.duplicate_warnings();
+        if self.format == Format::Yaml && !errors.is_empty() {
             // The YAML reader has one message for all the names it met twice.
-            let lines: Vec<String> = warnings.drain(..self.duplicates.len()).collect();
-            warnings.insert(0, format!("yaml: unmarshal errors:\n  {}", lines.join("\n  ")));
+            errors = vec![format!("yaml: unmarshal errors:\n  {}", errors.join("\n  "))];
         }
-        Some(format!("strict decoding error: {}", warnings.join(", ")))
+        errors.extend(self.unknown_warnings());
+        Some(format!("strict decoding error: {}", errors.join(", ")))
+    }
+
+    /// One for each name that occurred twice, however often it did.
+    fn duplicate_warnings(&self) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let texts = self.duplicates.iter().map(|duplicate| match self.format {
+            Format::Json => format!("duplicate field {:?}", duplicate.path),
+            Format::Yaml => yaml_duplicate(duplicate),
+        });
+        texts.filter(|text| seen.insert(text.clone())).collect()
+    }
+
+    fn unknown_warnings(&self) -> impl Iterator<Item = String> {
+        self.unknown.iter().map(|unknown| format!("unknown field {:?}", unknown.path))
     }
 }
 

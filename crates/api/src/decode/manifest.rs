@@ -69,6 +69,9 @@ pub enum Strictness {
     Lenient,
 }
 
+/// How many problems of one object are looked up and told. Whoever has more of them needs no more of them told.
+const PROBLEMS_MAX: usize = 1000;
+
 struct Reader<'a> {
     file: &'a str,
     entries: Vec<Entry>,
@@ -122,6 +125,9 @@ impl Reader<'_> {
     /// Reads a document, or an item of a list whose type may be known.
     fn item(&mut self, node: &Node, path: &Path<'_>, known: Option<(Kind, Version)>) {
         match content(node, known) {
+            Ok(Content::Object(kind, _)) if known.is_some_and(|(wanted, _)| wanted != kind) => {
+                self.problem(node.position_of("kind"), format!("a {kind} in a list of another kind"));
+            }
             Ok(Content::Object(Kind::FlowSchema, version)) => self.object::<FlowSchemaSpec>(node, path, version),
             Ok(Content::Object(Kind::PriorityLevelConfiguration, version)) => {
                 self.object::<PriorityLevelConfigurationSpec>(node, path, version);
@@ -133,6 +139,13 @@ impl Reader<'_> {
     }
 
     fn list(&mut self, node: &Node, known: Option<(Kind, Version)>) {
+        if let Value::Map(members) = &node.value {
+            let is_known = |name: &str| matches!(name, "apiVersion" | "kind" | "metadata" | "items");
+            for member in members.iter().filter(|member| !is_known(&member.key)) {
+                let message = format!("{}: unknown field of a list", member.key);
+                self.dropped.push(Problem::new(self.file, member.key_at, message));
+            }
+        }
         let items = node.get("items");
         match items.map(|items| &items.value) {
             None | Some(Value::Null) => {}
@@ -169,9 +182,13 @@ impl Reader<'_> {
                 // As on creation, what a file says of the status is not taken over (API-54).
                 object.status = Status::default();
                 if let Err(errors) = validate::create(&object, version) {
-                    let found = errors
-                        .iter()
-                        .map(|error| problem(node.position_of(error.field()), &error.field(), &error.message()));
+                    let found = errors.iter().take(PROBLEMS_MAX).map(|error| {
+                        let at = node.position_of(error.field());
+                        match path {
+                            Path::Root => problem(at, &error.field(), &error.message()),
+                            _ => problem(at, &format_args!("{path}.{}", error.field()), &error.message()),
+                        }
+                    });
                     self.problems.extend(found);
                 }
                 self.entries.push(Entry { object: object.into(), version, at: node.at });
@@ -213,6 +230,11 @@ impl Reader<'_> {
 fn content(node: &Node, known: Option<(Kind, Version)>) -> Result<Content, (Position, String)> {
     if !matches!(node.value, Value::Map(_)) {
         return Err((node.at, "expected an object with apiVersion and kind".to_owned()));
+    }
+    for name in ["apiVersion", "kind"] {
+        if let Some(member) = node.get(name).filter(|member| !matches!(member.value, Value::String(_) | Value::Null)) {
+            return Err((member.at, format!("{name}: expected a text")));
+        }
     }
     let text = |name| node.get(name).and_then(Node::as_str).filter(|text| !text.is_empty());
     let (api_version, kind) = match (text("apiVersion"), text("kind"), known) {

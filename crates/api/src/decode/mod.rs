@@ -24,7 +24,6 @@ mod finding;
 mod json;
 mod manifest;
 mod problem;
-
 mod tree;
 mod typed;
 mod yaml;

@@ -10,6 +10,10 @@ use crate::path::Path;
 pub(super) const DEPTH_MAX: usize = 128;
 /// How many values one text may hold, those that YAML repeats by an alias counted each time.
 pub(super) const VALUES_MAX: usize = 1 << 20;
+/// How many bytes of texts YAML may repeat by aliases.
+pub(super) const COPIED_BYTES_MAX: usize = 1 << 24;
+/// How many repeated names are remembered. Each comes with its path, which may be long.
+const DUPLICATES_MAX: usize = 100;
 
 /// A place in a text: both numbers count from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -80,6 +84,7 @@ pub(super) struct MapBuilder {
 #[derive(Default)]
 pub(super) struct Budget {
     values: usize,
+    copied_bytes: usize,
 }
 
 const LINEAR_SEARCH_MAX: usize = 16;
@@ -107,12 +112,18 @@ impl Node {
         Some(text)
     }
 
-    /// How many values the tree holds, this one included.
-    pub(super) fn count(&self) -> usize {
-        1 + match &self.value {
-            Value::List(items) => items.iter().map(Node::count).sum(),
-            Value::Map(members) => members.iter().map(|member| member.value.count()).sum(),
-            _ => 0,
+    /// How many values the tree holds, this one included, and how many bytes their texts have.
+    pub(super) fn size(&self) -> (usize, usize) {
+        let sum = |(values, bytes), (more_values, more_bytes)| (values + more_values, bytes + more_bytes);
+        match &self.value {
+            Value::Null | Value::Bool(_) => (1, 0),
+            Value::Number(literal) => (1, literal.len()),
+            Value::String(text) => (1, text.len()),
+            Value::List(items) => items.iter().map(Node::size).fold((1, 0), sum),
+            Value::Map(members) => {
+                let of_member = |member: &Member| sum((0, member.key.len()), member.value.size());
+                members.iter().map(of_member).fold((1, 0), sum)
+            }
         }
     }
 
@@ -173,8 +184,10 @@ impl MapBuilder {
     /// Adds a member. A name that is there already gets the new value and is noted.
     pub(super) fn insert(&mut self, member: Member, path: &Path<'_>, duplicates: &mut Vec<Duplicate>) {
         if let Some(known) = self.find(&member.key) {
-            let path = path.child(&member.key).to_string();
-            duplicates.push(Duplicate { path, key: member.key.clone(), at: member.key_at });
+            if duplicates.len() < DUPLICATES_MAX {
+                let path = path.child(&member.key).to_string();
+                duplicates.push(Duplicate { path, key: member.key.clone(), at: member.key_at });
+            }
             self.members[known].value = member.value;
         } else {
             self.push(member);
@@ -225,5 +238,16 @@ impl Budget {
             return Err(SyntaxError { at, message: format!("holds more than {VALUES_MAX} values") });
         }
         Ok(())
+    }
+
+    /// Takes a copy of a whole tree into account.
+    pub(super) fn spend_copy(&mut self, node: &Node, depth: usize, at: Position) -> Result<(), SyntaxError> {
+        let (values, bytes) = node.size();
+        self.copied_bytes = self.copied_bytes.saturating_add(bytes);
+        if self.copied_bytes > COPIED_BYTES_MAX {
+            let message = format!("repeats more than {COPIED_BYTES_MAX} bytes by aliases");
+            return Err(SyntaxError { at, message });
+        }
+        self.spend(values, depth, at)
     }
 }

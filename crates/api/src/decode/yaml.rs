@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         let node = Node { value, at };
         if anchor > 0 {
             // A copy of its own: what an alias repeats is counted when it is repeated, and this one as well.
-            self.budget.spend(node.count(), depth, at)?;
+            self.budget.spend_copy(&node, depth, at)?;
             self.anchors.insert(anchor, node.clone());
         }
         Ok(node)
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         let Some(node) = self.anchors.get(&anchor) else {
             return Err(SyntaxError { at, message: "an alias inside the value that it stands for".to_owned() });
         };
-        self.budget.spend(node.count(), depth + node.depth(), at)?;
+        self.budget.spend_copy(node, depth + node.depth(), at)?;
         Ok(Node { at, ..node.clone() })
     }
 
@@ -119,8 +119,14 @@ impl<'a> Reader<'a> {
             let (event, key_at) = self.next()?;
             let (key, is_merge_key) = match event {
                 Event::MappingEnd => return members.finish(),
-                Event::Scalar(text, ScalarStyle::Plain, _, None) => (plain_key(&text), text == "<<"),
-                Event::Scalar(text, ..) => (text.into_owned(), false),
+                Event::Scalar(text, style, anchor, tag) => {
+                    if anchor > 0 {
+                        let value = scalar(&text, style, tag.as_deref(), key_at)?;
+                        self.anchors.insert(anchor, Node { value, at: key_at });
+                    }
+                    let is_plain = style == ScalarStyle::Plain && tag.is_none();
+                    if is_plain { (plain_key(&text), text == "<<") } else { (text.into_owned(), false) }
+                }
                 _ => return Err(SyntaxError { at: key_at, message: "the name of a member must be a text".to_owned() }),
             };
             let value = self.node(&path.child(&key), depth + 1)?;
@@ -235,6 +241,18 @@ mod tests {
             text += &format!("a{level}: &a{level} [{}]\n", previous.trim_end_matches(", "));
         }
         assert!(error(&text).ends_with("holds more than 1048576 values"), "{}", error(&text));
+    }
+
+    #[test]
+    fn a_long_text_that_is_repeated_often_is_refused() {
+        let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), "*a, ".repeat(5000));
+        assert!(error(&text).ends_with("repeats more than 16777216 bytes by aliases"), "{}", error(&text));
+    }
+
+    #[test]
+    fn an_alias_may_stand_for_a_name() {
+        let root = one("&key name: *key\n").root;
+        assert_eq!(root.get("name").unwrap().as_str(), Some("name"));
     }
 
     #[test]

@@ -70,8 +70,17 @@ fn fraction(text: &str) -> Option<String> {
         && !exponent.is_empty()
         && !(whole.is_empty() && decimals.is_empty());
     let value: f64 = well_formed.then(|| text.parse().ok()).flatten()?;
-    // Within this range a double is written without an exponent, so that 5.0 is 5.
-    value.is_finite().then(|| if value.abs() < 1e21 { value.to_string() } else { format!("{value:e}") })
+    value.is_finite().then(|| write_double(value))
+}
+
+/// A double as the JSON of a kube-apiserver has it: without an exponent in the middle range, so that 5.0 is 5.
+fn write_double(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude == 0.0 || (1e-6..1e21).contains(&magnitude) {
+        return value.to_string();
+    }
+    let text = format!("{value:e}");
+    if text.contains("e-") { text } else { text.replace('e', "e+") }
 }
 
 #[cfg(test)]
@@ -100,7 +109,9 @@ mod tests {
             ("1e3", number("1000")),
             (".5", number("0.5")),
             ("5.", number("5")),
-            ("1e30", number("1e30")),
+            ("1e30", number("1e+30")),
+            ("1e-7", number("1e-7")),
+            ("0.0", number("0")),
             ("09", number("9")),
             ("18446744073709551615", number("18446744073709551615")),
             ("--5", string("--5")),
