@@ -1,6 +1,6 @@
 //! `FlowControl`: decides for a whole service which requests run, wait or are turned away.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -18,6 +18,8 @@ use crate::permit::Permit;
 use crate::rejected::Rejected;
 use crate::request::{EstimateWork, Request};
 use crate::snapshot::{LevelChanges, Snapshot};
+use crate::status::LevelStatus;
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::upkeep::{Due, Upkeep};
 
 /// Decides which requests of a service run, wait or are turned away. Clones share everything.
@@ -129,6 +131,11 @@ impl FlowControl {
         self.shared.adjust();
     }
 
+    /// What is going on in every level, in ascending byte order of their names.
+    pub fn status(&self) -> Vec<LevelStatus> {
+        self.shared.status()
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -197,6 +204,13 @@ impl Shared {
         drop(control);
         changes.wakers.wake();
         report
+    }
+
+    fn status(&self) -> Vec<LevelStatus> {
+        let control = self.control();
+        let table = self.snapshot.load();
+        let levels = control.controller.levels();
+        levels.filter_map(|(name, level)| Some(LevelStatus::new(name, level, table.levels.get(level.id())?))).collect()
     }
 
     fn adjust(&self) {

@@ -1,7 +1,5 @@
 //! A priority level behind its lock, and who waits in it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -11,6 +9,7 @@ use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
 
 use crate::request::Details;
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::upkeep::Upkeep;
 
 /// A level. Its lock is held for the length of one decision, tens of nanoseconds.
