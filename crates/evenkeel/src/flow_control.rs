@@ -114,6 +114,8 @@ impl FlowControl {
             if let Some(admit) = self.try_admit(&mut request) {
                 return admit;
             }
+            // Whoever removed it is about to put the next one in place.
+            drop(self.shared.control());
         }
     }
 
@@ -195,6 +197,8 @@ impl Shared {
             for (_, level) in control.controller.levels() {
                 if let Some(found) = changes.table.get(level.id()) {
                     found.set_quiescing(level.is_quiescing());
+                    // Its last request may have ended after the controller looked and before it was marked.
+                    found.note_end(found.lock().queue_set.is_idle(), &self.upkeep);
                 }
             }
             let upkeep = Arc::clone(&self.upkeep);
@@ -227,11 +231,15 @@ impl Shared {
         }
         let now = self.upkeep.clock.now();
         // Changes of the objects adjust too, but do not put off the next time (CL-11).
-        let mut next_adjustment = self.control().adjusted_at + ADJUSTMENT_PERIOD;
-        if now >= next_adjustment {
+        let mut control = self.control();
+        let is_due = now >= control.adjusted_at + ADJUSTMENT_PERIOD;
+        if is_due {
+            control.adjusted_at = now;
+        }
+        let next_adjustment = control.adjusted_at + ADJUSTMENT_PERIOD;
+        drop(control);
+        if is_due {
             self.adjust();
-            self.control().adjusted_at = now;
-            next_adjustment = now + ADJUSTMENT_PERIOD;
         }
         let next = next_release.map_or(next_adjustment, |release| release.min(next_adjustment));
         Duration::from_nanos(u64::try_from(next - now).unwrap_or(0))

@@ -60,14 +60,16 @@ impl Levels for LevelChanges {
         level.map(|level| level.lock().queue_set.demand_mut().read_and_reset(now)).unwrap_or_default()
     }
 
-    fn is_idle(&mut self, id: LevelId) -> bool {
-        self.table.get(id).is_none_or(|level| level.lock().queue_set.is_idle())
-    }
-
-    fn remove(&mut self, id: LevelId) {
-        if let Some(level) = self.table.get(id) {
-            level.lock().is_removed = true;
+    fn remove_if_idle(&mut self, id: LevelId) -> bool {
+        let Some(level) = self.table.get(id) else { return true };
+        // Under one lock: whoever takes it next sees a request or a level that is gone.
+        let mut state = level.lock();
+        state.is_removed = state.queue_set.is_idle();
+        let is_removed = state.is_removed;
+        drop(state);
+        if is_removed {
             self.table.0[id.index()] = None;
         }
+        is_removed
     }
 }
