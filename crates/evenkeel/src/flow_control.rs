@@ -120,8 +120,8 @@ impl FlowControl {
     }
 
     /// Does what is due: frees the seats of requests that have lingered, divides the seats among the levels every ten
-    /// seconds, and removes levels that have run out of requests. Returns how long it takes until something is due
-    /// again.
+    /// seconds, and removes levels that have run out of requests. With a clock that is set by hand, requests that have
+    /// waited too long are turned away too. Returns how long it takes until something is due again, wait limits aside.
     ///
     /// A flow control that was built inside of a tokio runtime calls this by itself.
     pub fn tick(&self) -> Duration {
@@ -151,11 +151,12 @@ impl FlowControl {
         let level = Arc::clone(snapshot.levels.get(class.schema.level.id)?);
         let (schema, clock) = (class.index, &snapshot.upkeep.clock);
         let mut wakers = Wakers::default();
+        let now = clock.now();
         let mut state = level.lock();
         if state.is_removed {
             return None;
         }
-        let now = clock.now();
+        let now = state.at(now);
         let (id, is_started) = match state.queue_set.arrive(now, class.flow_hash, work, Waiter::default(), &mut wakers)
         {
             Arrival::Started { id, .. } => (id, true),
@@ -177,6 +178,13 @@ impl FlowControl {
 }
 
 // === impl Shared ===
+
+impl Drop for Shared {
+    /// The keeper ends at once, and not when it would have had something to do.
+    fn drop(&mut self) {
+        self.upkeep.news.notify_one();
+    }
+}
 
 impl Shared {
     fn control(&self) -> MutexGuard<'_, Control> {
@@ -226,6 +234,9 @@ impl Shared {
 
     pub(crate) fn tick(&self) -> Duration {
         let next_release = self.release_lingering();
+        if self.upkeep.clock.is_manual() {
+            self.wake_waiting();
+        }
         if self.upkeep.take_idle_note() {
             self.remove_idle_levels();
         }
@@ -252,12 +263,25 @@ impl Shared {
             match self.upkeep.next_due(now) {
                 Ok(Due { level, id, .. }) => {
                     let mut wakers = Wakers::default();
-                    level.lock().queue_set.release(now, id, &mut wakers);
+                    let mut state = level.lock();
+                    let now = state.at(now);
+                    let released = state.queue_set.release(now, id, &mut wakers);
+                    drop(state);
+                    drop(released);
                     wakers.wake();
                 }
                 Err(next) => return next,
             }
         }
+    }
+
+    /// No timer follows a clock that is set by hand: everybody who waits looks at it now.
+    fn wake_waiting(&self) {
+        let mut wakers = Wakers::default();
+        for level in self.snapshot.load().levels.iter() {
+            level.lock().take_wakers(&mut wakers);
+        }
+        wakers.wake();
     }
 
     /// Removes levels that have no object any more and no requests either (CC-15).

@@ -1,6 +1,6 @@
 //! A service for tests: levels, tenants, and the check that no seat was lost.
 
-#![allow(dead_code, reason = "every test uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "every test uses a part of it")]
 
 use std::sync::Arc;
 
