@@ -35,14 +35,16 @@ async fn take_seats(flow: &FlowControl, name: &str) -> Vec<Permit> {
 async fn cl_11_new_objects_do_not_put_off_the_adjustment() {
     let flow = FlowControl::builder().server_concurrency(100).build();
     let levels = || objects([lender("idle", 50), rejecting("busy", 45)]);
-    for _ in 0..10 {
+    for _ in 0..5 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
         // They adjust too, but nobody has asked for anything yet.
         flow.apply(levels());
-        tokio::time::sleep(Duration::from_millis(990)).await;
     }
     let before = limit(&flow, "busy");
     let permits = take_seats(&flow, "busy").await;
-    tokio::time::sleep(Duration::from_millis(110)).await;
+    tokio::time::sleep(Duration::from_millis(4_990)).await;
+    assert_eq!(limit(&flow, "busy"), before);
+    tokio::time::sleep(Duration::from_millis(20)).await;
     let borrowed = limit(&flow, "busy");
     assert!(borrowed > before, "{borrowed} after {before}");
     drop(permits);
