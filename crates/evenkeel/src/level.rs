@@ -38,7 +38,7 @@ pub(crate) struct Waiter {
     /// Who is to be woken when the request starts; nobody if it has started at once.
     pub(crate) waker: Option<Waker>,
     /// What dumps show of it.
-    pub(crate) details: Option<Details>,
+    pub(crate) details: Option<Box<Details>>,
 }
 
 /// Collects those to be woken, so that they are woken when the lock has been given back.
@@ -119,8 +119,12 @@ impl Wakers {
     }
 
     /// Wakes everybody. To be called without any lock.
+    #[inline]
     pub(crate) fn wake(self) {
-        self.first.into_iter().chain(self.others).for_each(Waker::wake);
+        if let Some(first) = self.first {
+            first.wake();
+            self.others.into_iter().for_each(Waker::wake);
+        }
     }
 }
 
