@@ -157,8 +157,8 @@ impl FlowControl {
             return None;
         }
         let now = state.at(now);
-        let (id, is_started) = match state.queue_set.arrive(now, class.flow_hash, work, Waiter::default(), &mut wakers)
-        {
+        let waiter = Waiter { waker: None, details: request.details.take().map(Box::new) };
+        let (id, is_started) = match state.queue_set.arrive(now, class.flow_hash, work, waiter, &mut wakers) {
             Arrival::Started { id, .. } => (id, true),
             Arrival::Waiting { id, .. } => (id, false),
             Arrival::Rejected { reason, .. } => {

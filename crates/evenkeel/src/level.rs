@@ -38,6 +38,7 @@ pub(crate) struct Waiter {
     /// Who is to be woken when the request starts; nobody if it has started at once.
     pub(crate) waker: Option<Waker>,
     /// What dumps show of it.
+    #[allow(dead_code, reason = "the dumps are on their way")]
     pub(crate) details: Option<Box<Details>>,
 }
 
