@@ -25,16 +25,18 @@ use tower::{Layer, Service, service_fn};
 use service::{assert_idle, attributes, objects, queuing, user};
 
 /// One line of the table.
-struct Bar {
+struct Measured {
     measure: &'static str,
     figure: String,
     bar: String,
     is_met: bool,
 }
 
+type Measure = fn() -> Measured;
+
 fn main() {
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
-    let measures: [(&str, fn() -> Bar); 5] = [
+    let measures: [(&str, Measure); 5] = [
         ("admitted_per_second", admitted_per_second),
         ("beside_concurrency_limit", beside_concurrency_limit),
         ("allocations", allocations),
@@ -44,7 +46,7 @@ fn main() {
     ];
     println!("| measure | figure | bar | verdict |\n|---|---|---|---|");
     for (_, measure) in measures.iter().filter(|(name, _)| name.contains(&filter)) {
-        let Bar { measure, figure, bar, is_met } = measure();
+        let Measured { measure, figure, bar, is_met } = measure();
         println!("| {measure} | {figure} | {bar} | {} |", if is_met { "met" } else { "NOT MET" });
     }
 }
@@ -78,7 +80,7 @@ pub(crate) fn best_of(rounds: u32, calls: u32, mut round: impl FnMut(u32)) -> Du
     best / calls
 }
 
-fn admitted_per_second() -> Bar {
+fn admitted_per_second() -> Measured {
     let flow = roomy();
     let users = [user("one", "tenants"), user("other", "tenants")];
     let both = best_of(7, 1_000_000, |calls| {
@@ -90,7 +92,7 @@ fn admitted_per_second() -> Bar {
     });
     assert_idle(&flow);
     let per_second = 1e3 / both.as_nanos() as f64;
-    Bar {
+    Measured {
         measure: "admitted requests per second, 2 threads, one level",
         figure: format!("{per_second:.2} million"),
         bar: "at least 3 million".to_owned(),
@@ -98,7 +100,7 @@ fn admitted_per_second() -> Bar {
     }
 }
 
-fn beside_concurrency_limit() -> Bar {
+fn beside_concurrency_limit() -> Measured {
     let (flow, user) = (roomy(), user("one", "tenants"));
     let ours = best_of(9, 300_000, |calls| (0..calls).for_each(|_| admit(&flow, &user)));
     let inner = service_fn(|request: u32| std::future::ready(Ok::<_, Infallible>(request)));
@@ -112,7 +114,7 @@ fn beside_concurrency_limit() -> Bar {
     });
     assert_idle(&flow);
     let ratio = ours.as_nanos() as f64 / theirs.as_nanos() as f64;
-    Bar {
+    Measured {
         measure: "admit and drop, beside a call through tower's ConcurrencyLimit",
         figure: format!("{} ns and {} ns: {ratio:.1} x", ours.as_nanos(), theirs.as_nanos()),
         bar: "at most 3 x".to_owned(),
@@ -120,11 +122,11 @@ fn beside_concurrency_limit() -> Bar {
     }
 }
 
-fn allocations() -> Bar {
+fn allocations() -> Measured {
     let (flow, user) = (roomy(), user("one", "tenants"));
     admit(&flow, &user);
     let ((), allocations, _) = memory::counted(|| (0..1_000).for_each(|_| admit(&flow, &user)));
-    Bar {
+    Measured {
         measure: "allocations of 1,000 uncontended requests",
         figure: allocations.to_string(),
         bar: "none".to_owned(),

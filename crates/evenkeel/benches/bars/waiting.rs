@@ -9,7 +9,7 @@ use evenkeel::{Admit, FlowControl, Permit};
 use evenkeel_engine::{User, WorkEstimate};
 
 use crate::service::{assert_idle, attributes, objects, queuing_up_to, user};
-use crate::{Bar, best_of, memory};
+use crate::{Measured, best_of, memory};
 
 /// A waker as that of a task is: shared, and to be counted.
 struct Task;
@@ -89,14 +89,14 @@ fn in_runtime<T>(run: impl FnOnce() -> T) -> T {
     run()
 }
 
-pub(crate) fn memory() -> Bar {
+pub(crate) fn memory() -> Measured {
     in_runtime(|| {
         let mut crowd = Crowd::new(100);
         crowd.waiting.reserve(MANY as usize);
         let ((), _, bytes) = memory::counted(|| crowd.fill(MANY));
         crowd.end();
         let each = bytes / i64::from(MANY);
-        Bar {
+        Measured {
             measure: "memory of each of 100,000 waiting requests, future and timer included",
             figure: format!("{each} bytes"),
             bar: "at most 1024 bytes".to_owned(),
@@ -117,9 +117,9 @@ fn turns(waiting: u32) -> u128 {
     })
 }
 
-pub(crate) fn dispatch() -> Bar {
+pub(crate) fn dispatch() -> Measured {
     let (few, many) = (turns(FEW), turns(MANY));
-    Bar {
+    Measured {
         measure: "dispatch of one request with 1,000 and with 100,000 waiting",
         figure: format!("{few} ns and {many} ns: {:+.0} %", (many as f64 / few as f64 - 1.0) * 100.0),
         bar: "within 20 %".to_owned(),
