@@ -316,13 +316,11 @@ impl<T, E: EngineEffects<T>> Levels for Told<'_, T, E> {
         level.map(|level| level.queue_set.demand_mut().read_and_reset(now)).unwrap_or_default()
     }
 
-    fn is_idle(&mut self, level: LevelId) -> bool {
-        self.levels.get(level).is_none_or(|level| level.queue_set.is_idle())
-    }
-
-    fn remove(&mut self, level: LevelId) {
-        if let Some(slot) = self.levels.0.get_mut(level.index()) {
+    fn remove_if_idle(&mut self, level: LevelId) -> bool {
+        let is_idle = self.levels.get(level).is_none_or(|level| level.queue_set.is_idle());
+        if is_idle && let Some(slot) = self.levels.0.get_mut(level.index()) {
             *slot = None;
         }
+        is_idle
     }
 }

@@ -30,26 +30,30 @@ impl Admission {
 
     /// Whether the request has been started. If not, whoever is behind the waker is woken when it is.
     pub(crate) fn is_started_or_wake(&self, waker: &std::task::Waker) -> bool {
+        // Cloning and dropping a waker may run anything, code that takes this very lock included.
+        let mut waker = Some(waker.clone());
         let mut state = self.level.lock();
         let is_waiting = state.queue_set.request(self.id).is_some_and(|request| request.phase == Phase::Waiting);
         if is_waiting && let Some(waiter) = state.queue_set.payload_mut(self.id) {
-            match &mut waiter.waker {
-                Some(known) => known.clone_from(waker),
-                none => *none = Some(waker.clone()),
-            }
+            std::mem::swap(&mut waiter.waker, &mut waker);
         }
+        drop(state);
+        drop(waker);
         !is_waiting
     }
 
     /// Turns a waiting request away. `None` if it has been started just now.
     pub(crate) fn turn_away(&self, reason: Rejection) -> Option<Rejected> {
         let clock = &self.snapshot.upkeep.clock;
-        let mut wakers = Wakers::default();
+        let (mut wakers, now) = (Wakers::default(), clock.now());
         let mut state = self.level.lock();
-        state.queue_set.cancel(clock.now(), self.id, &mut wakers)?;
+        let now = state.at(now);
+        let waiter = state.queue_set.cancel(now, self.id, &mut wakers)?;
         let retry_after = state.record_drop(clock.unix_second());
         let is_idle = state.queue_set.is_idle();
         drop(state);
+        // With it goes its waker: see `is_started_or_wake`.
+        drop(waiter);
         wakers.wake();
         self.level.note_end(is_idle, &self.snapshot.upkeep);
         Some(Rejected::new(reason, retry_after, self.schema()))
@@ -62,16 +66,18 @@ impl Drop for Admission {
         let mut wakers = Wakers::default();
         let now = upkeep.clock.now();
         let mut state = self.level.lock();
+        let now = state.at(now);
         let finish = state.queue_set.finish(now, self.id, &mut wakers);
-        if finish.is_none() {
-            state.queue_set.cancel(now, self.id, &mut wakers);
-        }
+        let cancelled = if finish.is_none() { state.queue_set.cancel(now, self.id, &mut wakers) } else { None };
         let is_idle = state.queue_set.is_idle();
         drop(state);
-        wakers.wake();
+        // With it goes its waker: see `is_started_or_wake`.
+        drop(cancelled);
+        // Before anybody is woken: a waker that panics must not cost seats.
         if let Some(Finish::Lingering { until }) = finish {
             upkeep.release_at(until, Arc::clone(&self.level), self.id);
         }
         self.level.note_end(is_idle, upkeep);
+        wakers.wake();
     }
 }

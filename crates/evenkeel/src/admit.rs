@@ -6,25 +6,21 @@ use std::task::{Context, Poll};
 
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::time::Instant;
-use pin_project_lite::pin_project;
 use tokio::time::Sleep;
 
 use crate::admission::Admission;
 use crate::permit::Permit;
 use crate::rejected::Rejected;
 
-pin_project! {
-    /// Waits until a request may run. Made by [`FlowControl::admit`](crate::FlowControl::admit).
-    ///
-    /// The request has already arrived; dropping this future gives it up.
-    #[must_use = "the request is given up when this future is dropped"]
-    #[derive(Debug)]
-    pub struct Admit {
-        state: State,
-        // Made only when there is something to wait for.
-        #[pin]
-        timer: Option<Sleep>,
-    }
+/// Waits until a request may run. Made by [`FlowControl::admit`](crate::FlowControl::admit).
+///
+/// The request has already arrived; dropping this future gives it up.
+#[must_use = "the request is given up when this future is dropped"]
+#[derive(Debug)]
+pub struct Admit {
+    state: State,
+    /// Made only when there is something to wait for, and apart: a request that need not wait does not carry it about.
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 /// Where the request is.
@@ -55,9 +51,9 @@ impl Admit {
 impl Future for Admit {
     type Output = Result<Permit, Rejected>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        match std::mem::replace(this.state, State::Done) {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        match std::mem::replace(&mut this.state, State::Done) {
             State::Started(permit) => Poll::Ready(Ok(permit)),
             State::Rejected(rejected) => Poll::Ready(Err(rejected)),
             State::Done => Poll::Pending,
@@ -67,10 +63,10 @@ impl Future for Admit {
                 }
                 let clock = &admission.snapshot.upkeep.clock;
                 if this.timer.is_none() {
-                    this.timer.set(clock.timer(until).map(tokio::time::sleep_until));
+                    this.timer = clock.timer(until).map(|at| Box::pin(tokio::time::sleep_until(at)));
                 }
-                let is_over = match this.timer.as_pin_mut() {
-                    Some(timer) => timer.poll(context).is_ready(),
+                let is_over = match &mut this.timer {
+                    Some(timer) => timer.as_mut().poll(context).is_ready(),
                     None => clock.now() >= until,
                 };
                 if is_over {
@@ -78,7 +74,7 @@ impl Future for Admit {
                     let rejected = admission.turn_away(Rejection::TimeOut);
                     return Poll::Ready(rejected.map_or_else(|| Ok(Permit::new(admission)), Err));
                 }
-                *this.state = State::Waiting(admission, until);
+                this.state = State::Waiting(admission, until);
                 Poll::Pending
             }
         }

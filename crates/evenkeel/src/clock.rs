@@ -38,6 +38,10 @@ impl Clock {
         })
     }
 
+    pub(crate) fn is_manual(&self) -> bool {
+        matches!(self, Self::Manual(_))
+    }
+
     /// The same moment as tokio's timers know it; `None` for a clock that no timer follows.
     pub(crate) fn timer(&self, at: Instant) -> Option<tokio::time::Instant> {
         match self {

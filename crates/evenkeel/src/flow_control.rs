@@ -1,6 +1,6 @@
 //! `FlowControl`: decides for a whole service which requests run, wait or are turned away.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -18,6 +18,8 @@ use crate::permit::Permit;
 use crate::rejected::Rejected;
 use crate::request::{EstimateWork, Request};
 use crate::snapshot::{LevelChanges, Snapshot};
+use crate::status::LevelStatus;
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::upkeep::{Due, Upkeep};
 
 /// Decides which requests of a service run, wait or are turned away. Clones share everything.
@@ -112,12 +114,14 @@ impl FlowControl {
             if let Some(admit) = self.try_admit(&mut request) {
                 return admit;
             }
+            // Whoever removed it is about to put the next one in place.
+            drop(self.shared.control());
         }
     }
 
     /// Does what is due: frees the seats of requests that have lingered, divides the seats among the levels every ten
-    /// seconds, and removes levels that have run out of requests. Returns how long it takes until something is due
-    /// again.
+    /// seconds, and removes levels that have run out of requests. With a clock that is set by hand, requests that have
+    /// waited too long are turned away too. Returns how long it takes until something is due again, wait limits aside.
     ///
     /// A flow control that was built inside of a tokio runtime calls this by itself.
     pub fn tick(&self) -> Duration {
@@ -127,6 +131,11 @@ impl FlowControl {
     /// Divides the seats among the levels now, whenever it was done last.
     pub fn adjust(&self) {
         self.shared.adjust();
+    }
+
+    /// What is going on in every level, in ascending byte order of their names.
+    pub fn status(&self) -> Vec<LevelStatus> {
+        self.shared.status()
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -142,13 +151,14 @@ impl FlowControl {
         let level = Arc::clone(snapshot.levels.get(class.schema.level.id)?);
         let (schema, clock) = (class.index, &snapshot.upkeep.clock);
         let mut wakers = Wakers::default();
+        let now = clock.now();
         let mut state = level.lock();
         if state.is_removed {
             return None;
         }
-        let now = clock.now();
-        let (id, is_started) = match state.queue_set.arrive(now, class.flow_hash, work, Waiter::default(), &mut wakers)
-        {
+        let now = state.at(now);
+        let waiter = Waiter { waker: None, details: request.details.take().map(Box::new) };
+        let (id, is_started) = match state.queue_set.arrive(now, class.flow_hash, work, waiter, &mut wakers) {
             Arrival::Started { id, .. } => (id, true),
             Arrival::Waiting { id, .. } => (id, false),
             Arrival::Rejected { reason, .. } => {
@@ -169,6 +179,13 @@ impl FlowControl {
 
 // === impl Shared ===
 
+impl Drop for Shared {
+    /// The keeper ends at once, and not when it would have had something to do.
+    fn drop(&mut self) {
+        self.upkeep.news.notify_one();
+    }
+}
+
 impl Shared {
     fn control(&self) -> MutexGuard<'_, Control> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
@@ -188,6 +205,8 @@ impl Shared {
             for (_, level) in control.controller.levels() {
                 if let Some(found) = changes.table.get(level.id()) {
                     found.set_quiescing(level.is_quiescing());
+                    // Its last request may have ended after the controller looked and before it was marked.
+                    found.note_end(found.lock().queue_set.is_idle(), &self.upkeep);
                 }
             }
             let upkeep = Arc::clone(&self.upkeep);
@@ -199,6 +218,13 @@ impl Shared {
         report
     }
 
+    fn status(&self) -> Vec<LevelStatus> {
+        let control = self.control();
+        let table = self.snapshot.load();
+        let levels = control.controller.levels();
+        levels.filter_map(|(name, level)| Some(LevelStatus::new(name, level, table.levels.get(level.id())?))).collect()
+    }
+
     fn adjust(&self) {
         self.change(|controller, changes, now| {
             controller.adjust(changes, now);
@@ -208,16 +234,23 @@ impl Shared {
 
     pub(crate) fn tick(&self) -> Duration {
         let next_release = self.release_lingering();
+        if self.upkeep.clock.is_manual() {
+            self.wake_waiting();
+        }
         if self.upkeep.take_idle_note() {
             self.remove_idle_levels();
         }
         let now = self.upkeep.clock.now();
         // Changes of the objects adjust too, but do not put off the next time (CL-11).
-        let mut next_adjustment = self.control().adjusted_at + ADJUSTMENT_PERIOD;
-        if now >= next_adjustment {
+        let mut control = self.control();
+        let is_due = now >= control.adjusted_at + ADJUSTMENT_PERIOD;
+        if is_due {
+            control.adjusted_at = now;
+        }
+        let next_adjustment = control.adjusted_at + ADJUSTMENT_PERIOD;
+        drop(control);
+        if is_due {
             self.adjust();
-            self.control().adjusted_at = now;
-            next_adjustment = now + ADJUSTMENT_PERIOD;
         }
         let next = next_release.map_or(next_adjustment, |release| release.min(next_adjustment));
         Duration::from_nanos(u64::try_from(next - now).unwrap_or(0))
@@ -230,12 +263,25 @@ impl Shared {
             match self.upkeep.next_due(now) {
                 Ok(Due { level, id, .. }) => {
                     let mut wakers = Wakers::default();
-                    level.lock().queue_set.release(now, id, &mut wakers);
+                    let mut state = level.lock();
+                    let now = state.at(now);
+                    let released = state.queue_set.release(now, id, &mut wakers);
+                    drop(state);
+                    drop(released);
                     wakers.wake();
                 }
                 Err(next) => return next,
             }
         }
+    }
+
+    /// No timer follows a clock that is set by hand: everybody who waits looks at it now.
+    fn wake_waiting(&self) {
+        let mut wakers = Wakers::default();
+        for level in self.snapshot.load().levels.iter() {
+            level.lock().take_wakers(&mut wakers);
+        }
+        wakers.wake();
     }
 
     /// Removes levels that have no object any more and no requests either (CC-15).

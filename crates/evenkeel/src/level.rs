@@ -1,16 +1,15 @@
 //! A priority level behind its lock, and who waits in it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
 use evenkeel_engine::LevelId;
-use evenkeel_engine::queue_set::{Effects, QueueSet, QueueSetConfig, RequestId};
+use evenkeel_engine::queue_set::{Effects, Phase, QueueSet, QueueSetConfig, RequestId};
 use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
 
 use crate::request::Details;
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::upkeep::Upkeep;
 
 /// A level. Its lock is held for the length of one decision, tens of nanoseconds.
@@ -29,6 +28,8 @@ pub(crate) struct LevelState {
     pub(crate) retry_after: RetryAfter,
     /// Whether the level is gone: whoever still comes has to be classified anew.
     pub(crate) is_removed: bool,
+    /// The time of the latest event.
+    latest: Instant,
 }
 
 /// What is kept with a request.
@@ -37,7 +38,8 @@ pub(crate) struct Waiter {
     /// Who is to be woken when the request starts; nobody if it has started at once.
     pub(crate) waker: Option<Waker>,
     /// What dumps show of it.
-    pub(crate) details: Option<Details>,
+    #[allow(dead_code, reason = "the dumps are on their way")]
+    pub(crate) details: Option<Box<Details>>,
 }
 
 /// Collects those to be woken, so that they are woken when the lock has been given back.
@@ -52,9 +54,7 @@ pub(crate) struct Wakers {
 
 impl Level {
     pub(crate) fn new(id: LevelId, config: QueueSetConfig, now: Instant) -> Self {
-        let queue_set = QueueSet::new(config, now);
-        let state = LevelState { queue_set, retry_after: RetryAfter::default(), is_removed: false };
-        Self { id, is_quiescing: AtomicBool::new(false), state: Mutex::new(state) }
+        Self { id, is_quiescing: AtomicBool::new(false), state: Mutex::new(LevelState::new(config, now)) }
     }
 
     /// Takes the lock. A panic while it was held, which would be a bug in the engine, does not make the level useless.
@@ -78,6 +78,28 @@ impl Level {
 // === impl LevelState ===
 
 impl LevelState {
+    fn new(config: QueueSetConfig, now: Instant) -> Self {
+        let queue_set = QueueSet::new(config, now);
+        Self { queue_set, retry_after: RetryAfter::default(), is_removed: false, latest: now }
+    }
+
+    /// The time at which an event happens whose thread has read the clock before it took the lock: threads overtake each
+    /// other on the way, and to the engine time must not go backwards.
+    #[inline]
+    pub(crate) fn at(&mut self, now: Instant) -> Instant {
+        self.latest = self.latest.max(now);
+        self.latest
+    }
+
+    /// Takes the wakers of all who wait. They leave them again when they find that they have to wait on.
+    pub(crate) fn take_wakers(&mut self, wakers: &mut Wakers) {
+        let waiting = self.queue_set.requests().filter(|request| request.phase == Phase::Waiting);
+        let waiting: Vec<_> = waiting.map(|request| request.id).collect();
+        for id in waiting {
+            wakers.extend(self.queue_set.payload_mut(id).and_then(|waiter| waiter.waker.take()));
+        }
+    }
+
     /// Counts a request that was turned away, and tells how long its client is to wait (HF-12).
     pub(crate) fn record_drop(&mut self, unix_second: i64) -> Duration {
         self.retry_after.record_drop(unix_second);
@@ -88,21 +110,49 @@ impl LevelState {
 // === impl Wakers ===
 
 impl Wakers {
+    #[inline]
+    fn extend(&mut self, waker: Option<Waker>) {
+        if self.first.is_none() {
+            self.first = waker;
+        } else {
+            self.others.extend(waker);
+        }
+    }
+
     /// Wakes everybody. To be called without any lock.
+    #[inline]
     pub(crate) fn wake(self) {
-        self.first.into_iter().chain(self.others).for_each(Waker::wake);
+        if let Some(first) = self.first {
+            first.wake();
+            self.others.into_iter().for_each(Waker::wake);
+        }
     }
 }
 
 impl Effects<Waiter> for Wakers {
     #[inline]
     fn started(&mut self, _id: RequestId, waiter: &mut Waiter) {
-        if let Some(waker) = waiter.waker.take() {
-            if self.first.is_none() {
-                self.first = Some(waker);
-            } else {
-                self.others.push(waker);
-            }
-        }
+        self.extend(waiter.waker.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_engine::WorkEstimate;
+    use evenkeel_engine::queue_set::{Arrival, Mode, NoEffects};
+
+    use super::*;
+
+    #[test]
+    fn time_does_not_go_backwards_when_threads_overtake_each_other() {
+        let config = QueueSetConfig { mode: Mode::queue(1, 1, 9).unwrap(), concurrency_limit: 1 };
+        let mut state = LevelState::new(config, Instant::from_nanos(0));
+        let later = state.at(Instant::from_nanos(1_000));
+        let arrival = state.queue_set.arrive(later, 0, WorkEstimate::ONE_SEAT, Waiter::default(), &mut NoEffects);
+        let Arrival::Started { id, .. } = arrival else { panic!("it waits") };
+        let earlier = state.at(Instant::from_nanos(500));
+        state.queue_set.finish(earlier, id, &mut NoEffects);
+        // A meter that ran below zero would have been wound back from its far end.
+        assert_eq!(state.queue_set.r().units(), 0);
     }
 }

@@ -10,6 +10,8 @@ mod permit;
 mod rejected;
 mod request;
 mod snapshot;
+mod status;
+mod sync;
 mod upkeep;
 
 pub use admit::Admit;
@@ -19,6 +21,7 @@ pub use flow_control::{FlowControl, Report};
 pub use permit::Permit;
 pub use rejected::Rejected;
 pub use request::{Details, EstimateWork, Patience, Request};
+pub use status::LevelStatus;
 
 pub use evenkeel_api as api;
 pub use evenkeel_engine as engine;

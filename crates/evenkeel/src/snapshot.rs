@@ -36,6 +36,10 @@ impl LevelTable {
     pub(crate) fn get(&self, id: LevelId) -> Option<&Arc<Level>> {
         self.0.get(id.index())?.as_ref().filter(|level| level.id == id)
     }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Level>> {
+        self.0.iter().flatten()
+    }
 }
 
 // === impl LevelChanges ===
@@ -51,23 +55,29 @@ impl Levels for LevelChanges {
 
     fn configure(&mut self, id: LevelId, config: QueueSetConfig, now: Instant) {
         if let Some(level) = self.table.get(id) {
-            level.lock().queue_set.configure(now, config, &mut self.wakers);
+            let mut state = level.lock();
+            let now = state.at(now);
+            state.queue_set.configure(now, config, &mut self.wakers);
         }
     }
 
     fn end_demand_period(&mut self, id: LevelId, now: Instant) -> DemandPeriod {
-        let level = self.table.get(id);
-        level.map(|level| level.lock().queue_set.demand_mut().read_and_reset(now)).unwrap_or_default()
+        let Some(level) = self.table.get(id) else { return DemandPeriod::default() };
+        let mut state = level.lock();
+        let now = state.at(now);
+        state.queue_set.demand_mut().read_and_reset(now)
     }
 
-    fn is_idle(&mut self, id: LevelId) -> bool {
-        self.table.get(id).is_none_or(|level| level.lock().queue_set.is_idle())
-    }
-
-    fn remove(&mut self, id: LevelId) {
-        if let Some(level) = self.table.get(id) {
-            level.lock().is_removed = true;
+    fn remove_if_idle(&mut self, id: LevelId) -> bool {
+        let Some(level) = self.table.get(id) else { return true };
+        // Under one lock: whoever takes it next sees a request or a level that is gone.
+        let mut state = level.lock();
+        state.is_removed = state.queue_set.is_idle();
+        let is_removed = state.is_removed;
+        drop(state);
+        if is_removed {
             self.table.0[id.index()] = None;
         }
+        is_removed
     }
 }

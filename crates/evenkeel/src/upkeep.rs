@@ -3,8 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use evenkeel_engine::queue_set::RequestId;
 use evenkeel_engine::time::Instant;
@@ -12,6 +11,7 @@ use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::level::Level;
+use crate::sync::{AtomicBool, Mutex, Ordering, PoisonError};
 
 /// The list of what is to be done, shared by all who add to it.
 #[derive(Debug)]

@@ -18,9 +18,7 @@ pub trait Levels {
     /// Ends a period in which the demand for seats was observed, and starts the next.
     fn end_demand_period(&mut self, level: LevelId, now: Instant) -> DemandPeriod;
 
-    /// Whether nothing waits and nothing executes in a level (FQ-34).
-    fn is_idle(&mut self, level: LevelId) -> bool;
-
-    /// A level is gone. Requests may still linger in it; their ends concern nobody else.
-    fn remove(&mut self, level: LevelId);
+    /// Removes a level if nothing waits and nothing executes in it (FQ-34), and tells whether it is gone. No request
+    /// may arrive between the look and the removal. Requests may still linger in it; their ends concern nobody else.
+    fn remove_if_idle(&mut self, level: LevelId) -> bool;
 }

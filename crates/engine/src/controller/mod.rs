@@ -223,9 +223,8 @@ impl<D: DivideSeats> Controller<D> {
     fn retire_levels(&mut self, levels: &mut impl Levels) {
         let free_ids = &mut self.free_ids;
         self.levels.retain(|name, level| {
-            let stays = !level.quiescing || MANDATORY.contains(&name.as_str()) || !levels.is_idle(level.id);
+            let stays = !level.quiescing || MANDATORY.contains(&name.as_str()) || !levels.remove_if_idle(level.id);
             if !stays {
-                levels.remove(level.id);
                 free_ids.push(level.id.next());
             }
             stays

@@ -49,12 +49,8 @@ impl Levels for LevelTable {
         self.get_mut(level).demand.read_and_reset(now)
     }
 
-    fn is_idle(&mut self, level: LevelId) -> bool {
-        self.get_mut(level);
-        true
-    }
-
-    fn remove(&mut self, level: LevelId) {
+    fn remove_if_idle(&mut self, level: LevelId) -> bool {
         assert!(self.0.remove(&level).is_some(), "{level:?} was not there");
+        true
     }
 }

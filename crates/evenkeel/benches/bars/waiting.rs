@@ -1,0 +1,128 @@
+//! A hundred thousand requests that wait: their memory, and how fast they are started.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use evenkeel::{Admit, FlowControl, Permit};
+use evenkeel_engine::{User, WorkEstimate};
+
+use crate::service::{assert_idle, attributes, objects, queuing_up_to, user};
+use crate::{Measured, best_of, memory};
+
+/// A waker as that of a task is: shared, and to be counted.
+struct Task;
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {}
+}
+
+const MANY: u32 = 100_000;
+const FEW: u32 = 1_000;
+
+/// A service with one seat, which is taken, and so many requests behind it.
+struct Crowd {
+    flow: FlowControl,
+    users: Vec<User>,
+    waker: Waker,
+    permit: Option<Permit>,
+    waiting: VecDeque<Pin<Box<Admit>>>,
+}
+
+impl Crowd {
+    fn new(users: u32) -> Self {
+        let flow = FlowControl::builder().server_concurrency(1).drive_by_hand().build();
+        flow.apply(objects([queuing_up_to("tenants", 10_000, 200_000)]));
+        let users = (0..users).map(|n| user(&format!("user-{n}"), "tenants")).collect();
+        let mut crowd =
+            Self { flow, users, waker: Waker::from(Arc::new(Task)), permit: None, waiting: VecDeque::new() };
+        let mut first = crowd.admit(0);
+        crowd.permit = crowd.poll(&mut first);
+        crowd
+    }
+
+    fn admit(&self, n: u32) -> Pin<Box<Admit>> {
+        let user = &self.users[n as usize % self.users.len()];
+        Box::pin(self.flow.admit(attributes(user), WorkEstimate::ONE_SEAT))
+    }
+
+    fn poll(&self, admit: &mut Pin<Box<Admit>>) -> Option<Permit> {
+        match admit.as_mut().poll(&mut Context::from_waker(&self.waker)) {
+            Poll::Ready(result) => Some(result.expect("a seat")),
+            Poll::Pending => None,
+        }
+    }
+
+    fn fill(&mut self, requests: u32) {
+        for n in 0..requests {
+            let mut admit = self.admit(n);
+            assert!(self.poll(&mut admit).is_none());
+            self.waiting.push_back(admit);
+        }
+    }
+
+    /// A permit ends, the next request starts, and one more arrives.
+    fn turn(&mut self, n: u32) {
+        drop(self.permit.take());
+        while self.permit.is_none() {
+            let mut next = self.waiting.pop_front().expect("somebody waits");
+            self.permit = self.poll(&mut next);
+            if self.permit.is_none() {
+                self.waiting.push_back(next);
+            }
+        }
+        let mut admit = self.admit(n);
+        assert!(self.poll(&mut admit).is_none());
+        self.waiting.push_back(admit);
+    }
+
+    fn end(self) {
+        drop((self.waiting, self.permit));
+        assert_idle(&self.flow);
+    }
+}
+
+fn in_runtime<T>(run: impl FnOnce() -> T) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let _inside = runtime.enter();
+    run()
+}
+
+pub(crate) fn memory() -> Measured {
+    in_runtime(|| {
+        let mut crowd = Crowd::new(100);
+        crowd.waiting.reserve(MANY as usize);
+        let ((), _, bytes) = memory::counted(|| crowd.fill(MANY));
+        crowd.end();
+        let each = bytes / i64::from(MANY);
+        Measured {
+            measure: "memory of each of 100,000 waiting requests, future and timer included",
+            figure: format!("{each} bytes"),
+            bar: "at most 1024 bytes".to_owned(),
+            is_met: each <= 1024,
+        }
+    })
+}
+
+/// The time of a turn while so many wait.
+fn turns(waiting: u32) -> u128 {
+    in_runtime(|| {
+        // One user: one queue, so that the requests start in the order in which they are looked at.
+        let mut crowd = Crowd::new(1);
+        crowd.fill(waiting);
+        let turn = best_of(5, 50_000, |turns| (0..turns).for_each(|n| crowd.turn(n)));
+        crowd.end();
+        turn.as_nanos()
+    })
+}
+
+pub(crate) fn dispatch() -> Measured {
+    let (few, many) = (turns(FEW), turns(MANY));
+    Measured {
+        measure: "dispatch of one request with 1,000 and with 100,000 waiting",
+        figure: format!("{few} ns and {many} ns: {:+.0} %", (many as f64 / few as f64 - 1.0) * 100.0),
+        bar: "within 20 %".to_owned(),
+        is_met: many * 100 <= few * 120,
+    }
+}

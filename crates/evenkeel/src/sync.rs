@@ -1,0 +1,7 @@
+//! The locks and flags of the library, named in one place so that a test can put others in theirs.
+//!
+//! `tests/handover.rs` compiles the library with a module of this name that has shuttle's locks, and tries out the
+//! orders in which threads can take them.
+
+pub(crate) use std::sync::atomic::{AtomicBool, Ordering};
+pub(crate) use std::sync::{Mutex, MutexGuard, PoisonError};

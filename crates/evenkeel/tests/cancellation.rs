@@ -1,0 +1,96 @@
+//! A storm of requests that are given up at every possible point: no seat is lost, and nobody is left waiting.
+
+mod service;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Wake, Waker};
+
+use evenkeel::{Admit, FlowControl, Rejected};
+use evenkeel_engine::WorkEstimate;
+
+use service::{assert_idle, attributes, objects, queuing, user};
+
+const TASKS: u64 = 200;
+const REQUESTS_PER_TASK: u64 = 500;
+const SEED: u64 = 0x5eed;
+
+/// A small generator of random numbers (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// Remembers that it was woken.
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Polls once, and gives up just after having been woken, or after some time.
+async fn give_up_when_woken(mut admit: Pin<Box<Admit>>, turns: u64) {
+    let flag = Arc::new(Flag(AtomicBool::new(false)));
+    let waker = Waker::from(Arc::clone(&flag));
+    let _ = admit.as_mut().poll(&mut Context::from_waker(&waker));
+    for _ in 0..turns {
+        if flag.0.load(Ordering::Acquire) {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Polls every time the task has a turn, and gives up after some turns.
+async fn give_up_while_waiting(mut admit: Pin<Box<Admit>>, turns: u64) {
+    for _ in 0..turns {
+        let is_over = std::future::poll_fn(|context| Ok::<_, Rejected>(admit.as_mut().poll(context).is_ready()).into());
+        if is_over.await == Ok(true) {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn storm(flow: FlowControl, task: u64) {
+    let user = user(&format!("user-{task}"), "tenants");
+    let mut random = Random(SEED + task);
+    for _ in 0..REQUESTS_PER_TASK {
+        let seats = if random.below(2) == 0 { 1 } else { 2 };
+        let admit = Box::pin(flow.admit(attributes(&user), WorkEstimate::seats(seats)));
+        match random.below(5) {
+            0 => drop(admit),
+            1 => give_up_when_woken(admit, random.below(50)).await,
+            2 => give_up_while_waiting(admit, random.below(50)).await,
+            3 => drop(admit.await),
+            _ => {
+                let result = admit.await;
+                for _ in 0..random.below(4) {
+                    tokio::task::yield_now().await;
+                }
+                drop(result);
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_thousand_requests_are_given_up_anywhere() {
+    let flow = FlowControl::builder().server_concurrency(4).build();
+    flow.apply(objects([queuing("tenants", 10_000)]));
+    let tasks: Vec<_> = (0..TASKS).map(|task| tokio::spawn(storm(flow.clone(), task))).collect();
+    for task in tasks {
+        task.await.expect("no panic");
+    }
+    assert_idle(&flow);
+}

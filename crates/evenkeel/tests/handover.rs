@@ -1,0 +1,169 @@
+//! The whole library under shuttle, which tries out the orders in which threads can take its locks: no wake-up and no
+//! seat is ever lost.
+//!
+//! The modules are those of the library, compiled a second time with other locks: see `src/sync.rs`.
+
+#![allow(dead_code, unreachable_pub, clippy::pedantic, reason = "the library itself is checked elsewhere")]
+
+#[path = "../src/admission.rs"]
+mod admission;
+#[path = "../src/admit.rs"]
+mod admit;
+#[path = "../src/builder.rs"]
+mod builder;
+#[path = "../src/clock.rs"]
+mod clock;
+#[path = "../src/flow_control.rs"]
+mod flow_control;
+#[path = "../src/level.rs"]
+mod level;
+#[path = "../src/permit.rs"]
+mod permit;
+#[path = "../src/rejected.rs"]
+mod rejected;
+#[path = "../src/request.rs"]
+mod request;
+mod service;
+#[path = "../src/snapshot.rs"]
+mod snapshot;
+#[path = "../src/status.rs"]
+mod status;
+#[path = "../src/upkeep.rs"]
+mod upkeep;
+
+/// Shuttle's locks in the place of those of the standard library.
+mod sync {
+    pub(crate) use std::sync::PoisonError;
+
+    pub(crate) use shuttle::sync::atomic::{AtomicBool, Ordering};
+    pub(crate) use shuttle::sync::{Mutex, MutexGuard};
+}
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use evenkeel_engine::WorkEstimate;
+use evenkeel_engine::queue_set::Rejection;
+use shuttle::future::block_on;
+use shuttle::thread;
+
+use clock::ManualClock;
+use flow_control::FlowControl;
+use permit::Permit;
+use rejected::Rejected;
+use service::{assert_idle, attributes, level_names, objects, queuing, totals, user};
+
+/// How many orders are tried out in each test.
+const ORDERS: usize = 400;
+
+/// A service of one level with one seat.
+fn one_seat() -> (FlowControl, ManualClock) {
+    let clock = ManualClock::new();
+    let nothing = FlowControl::builder().objects(Vec::new()).unwrap_or_else(|never| match never {});
+    let flow = nothing.server_concurrency(1).manual_clock(clock.clone()).build();
+    flow.apply(objects([queuing("tenants", 1000)]));
+    (flow, clock)
+}
+
+fn admit(flow: &FlowControl, name: &str) -> admit::Admit {
+    flow.admit(attributes(&user(name, "tenants")), WorkEstimate::ONE_SEAT)
+}
+
+/// Polls once, with a waker that wakes nobody.
+fn poll_once(admit: std::pin::Pin<&mut admit::Admit>) -> Poll<Result<Permit, Rejected>> {
+    admit.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn a_seat_goes_round_and_everybody_is_woken() {
+    shuttle::check_random(
+        || {
+            let (flow, _clock) = one_seat();
+            let run = |name: &'static str, flow: FlowControl| {
+                thread::spawn(move || drop(block_on(admit(&flow, name)).expect("a permit")))
+            };
+            let threads = ["a", "b", "c"].map(|name| run(name, flow.clone()));
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert_idle(&flow);
+        },
+        ORDERS,
+    );
+}
+
+#[test]
+fn giving_up_while_being_started_passes_the_seat_on() {
+    shuttle::check_random(
+        || {
+            let (flow, _clock) = one_seat();
+            let permit = block_on(admit(&flow, "a")).expect("a permit");
+            let mut gives_up = Box::pin(admit(&flow, "b"));
+            assert!(poll_once(gives_up.as_mut()).is_pending());
+            let waits = admit(&flow, "c");
+            let threads = [
+                thread::spawn(move || drop(permit)),
+                thread::spawn(move || drop(gives_up)),
+                thread::spawn(move || drop(block_on(waits).expect("a permit"))),
+            ];
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert_idle(&flow);
+        },
+        ORDERS,
+    );
+}
+
+#[test]
+fn a_time_out_and_a_start_exclude_each_other() {
+    shuttle::check_random(
+        || {
+            let (flow, clock) = one_seat();
+            let permit = block_on(admit(&flow, "a")).expect("a permit");
+            let waits = admit(&flow, "b");
+            clock.advance(Duration::from_secs(20));
+            let finish = thread::spawn(move || drop(permit));
+            let waited = {
+                let flow = flow.clone();
+                thread::spawn(move || {
+                    let mut waits = pin!(waits);
+                    let Poll::Ready(result) = poll_once(waits.as_mut()) else { panic!("its time is over") };
+                    match &result {
+                        Ok(_) => assert_eq!(totals(&flow), (0, 1)),
+                        Err(rejected) => assert_eq!(rejected.reason, Rejection::TimeOut),
+                    }
+                    assert!(poll_once(waits.as_mut()).is_pending(), "it has ended already");
+                })
+            };
+            finish.join().unwrap();
+            waited.join().unwrap();
+            assert_idle(&flow);
+        },
+        ORDERS,
+    );
+}
+
+#[test]
+fn a_level_is_never_removed_under_a_request_and_never_forgotten() {
+    shuttle::check_random(
+        || {
+            let (flow, _clock) = one_seat();
+            let apply = {
+                let flow = flow.clone();
+                thread::spawn(move || flow.apply(objects([])))
+            };
+            let request = {
+                let flow = flow.clone();
+                thread::spawn(move || {
+                    let permit = block_on(admit(&flow, "a")).expect("a permit");
+                    assert_eq!(totals(&flow), (0, 1), "it runs in a level that is gone: {permit:?}");
+                })
+            };
+            apply.join().unwrap();
+            request.join().unwrap();
+            flow.tick();
+            assert_eq!(level_names(&flow), ["catch-all", "exempt"]);
+            assert_idle(&flow);
+        },
+        ORDERS,
+    );
+}

@@ -1,0 +1,100 @@
+//! What the flow control does by itself: divide the seats every ten seconds, and end when nobody uses it any more.
+
+mod service;
+
+use std::time::Duration;
+
+use evenkeel::{FlowControl, Permit};
+use evenkeel_api::v1::PriorityLevelConfiguration;
+use evenkeel_engine::WorkEstimate;
+use evenkeel_engine::queue_set::Rejection;
+
+use service::{assert_idle, attributes, objects, rejecting, user};
+
+/// A level that lends all it has.
+fn lender(name: &str, shares: i32) -> PriorityLevelConfiguration {
+    PriorityLevelConfiguration::builder(name).limited(|l| l.shares(shares).lendable_percent(100).reject()).build()
+}
+
+fn limit(flow: &FlowControl, name: &str) -> i64 {
+    flow.status().iter().find(|level| level.name == name).expect("the level").current_limit
+}
+
+/// Takes all the seats that a level has.
+async fn take_seats(flow: &FlowControl, name: &str) -> Vec<Permit> {
+    let (user, mut permits) = (user("a", name), Vec::new());
+    loop {
+        match flow.admit(attributes(&user), WorkEstimate::ONE_SEAT).await {
+            Ok(permit) => permits.push(permit),
+            Err(_) => return permits,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn cl_11_new_objects_do_not_put_off_the_adjustment() {
+    let flow = FlowControl::builder().server_concurrency(100).build();
+    let levels = || objects([lender("idle", 50), rejecting("busy", 45)]);
+    for _ in 0..5 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        // They adjust too, but nobody has asked for anything yet.
+        flow.apply(levels());
+    }
+    let before = limit(&flow, "busy");
+    let permits = take_seats(&flow, "busy").await;
+    tokio::time::sleep(Duration::from_millis(4_990)).await;
+    assert_eq!(limit(&flow, "busy"), before);
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let borrowed = limit(&flow, "busy");
+    assert!(borrowed > before, "{borrowed} after {before}");
+    drop(permits);
+    assert_idle(&flow);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cl_11_not_before_ten_seconds_have_passed() {
+    let flow = FlowControl::builder().server_concurrency(100).build();
+    flow.apply(objects([lender("idle", 50), rejecting("busy", 45)]));
+    let before = limit(&flow, "busy");
+    let permits = take_seats(&flow, "busy").await;
+    tokio::time::sleep(Duration::from_millis(9_990)).await;
+    assert_eq!(limit(&flow, "busy"), before);
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let borrowed = limit(&flow, "busy");
+    assert!(borrowed > before, "{borrowed} after {before}");
+    drop(permits);
+    assert_idle(&flow);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_ends_with_the_flow_control() {
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    let flow = FlowControl::builder().build();
+    assert_eq!(tasks(), before + 1);
+    let other = flow.clone();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    drop(flow);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(tasks(), before + 1, "a clone is left");
+    assert_idle(&other);
+    drop(other);
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(tasks(), before, "it ends at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_outlive_the_flow_control() {
+    let flow = FlowControl::builder().server_concurrency(1).build();
+    flow.apply(objects([service::queuing("tenants", 10_000)]));
+    let user = user("a", "tenants");
+    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    let permit = admit().await.expect("a permit");
+    let (next, given_up, last) = (admit(), admit(), admit());
+    drop(flow);
+    drop(given_up);
+    drop(permit);
+    let permit = next.await.expect("a permit");
+    assert_eq!(last.await.expect_err("nobody frees the seat").reason, Rejection::TimeOut);
+    drop(permit);
+}

@@ -1,0 +1,135 @@
+//! Objects that change while requests run and wait: nobody loses a place, and levels go when they are empty.
+
+mod service;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use evenkeel::FlowControl;
+use evenkeel_engine::WorkEstimate;
+use evenkeel_engine::controller::Objects;
+use evenkeel_engine::queue_set::Rejection;
+
+use service::{assert_idle, attributes, level_names, objects, queuing, rejecting, totals, user};
+
+const MANDATORY: [&str; 2] = ["catch-all", "exempt"];
+
+/// The sets of objects that follow each other: levels come, change, go and come back.
+fn course() -> Vec<Objects> {
+    vec![
+        objects([queuing("blue", 40), queuing("green", 40)]),
+        objects([queuing("blue", 10)]),
+        objects([queuing("green", 100)]),
+        objects([rejecting("blue", 40), queuing("green", 1)]),
+        objects([]),
+    ]
+}
+
+/// Requests of a client until somebody says stop, and how many were let in.
+async fn requests(flow: FlowControl, client: usize, stop: Arc<AtomicBool>) -> u64 {
+    let level = ["blue", "green"][client % 2];
+    let (user, mut admitted) = (user(&format!("user-{client}"), level), 0);
+    while !stop.load(Ordering::Acquire) {
+        match flow.admit(attributes(&user), WorkEstimate::ONE_SEAT).await {
+            Ok(permit) => {
+                let (found, schema) = (permit.priority_level(), permit.flow_schema());
+                assert!(found == schema && (found == level || found == "catch-all"), "{level}: {permit:?}");
+                admitted += 1;
+                tokio::task::yield_now().await;
+            }
+            Err(rejected) => {
+                // Levels without queues, among them the one for the rest.
+                assert_eq!(rejected.reason, Rejection::ConcurrencyLimit);
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+    admitted
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn levels_come_and_go_under_load() {
+    let flow = FlowControl::builder().server_concurrency(20).build();
+    let stop = Arc::new(AtomicBool::new(false));
+    let clients = (0..2_000).map(|client| tokio::spawn(requests(flow.clone(), client, Arc::clone(&stop))));
+    let clients: Vec<_> = clients.collect();
+    for _ in 0..40 {
+        for objects in course() {
+            flow.apply(objects);
+            tokio::task::yield_now().await;
+        }
+    }
+    stop.store(true, Ordering::Release);
+    let mut admitted = 0;
+    for client in clients {
+        admitted += client.await.expect("no panic");
+    }
+    assert!(admitted > 0);
+    // The last objects had no levels: the keeper may have removed all of them, or is about to.
+    flow.tick();
+    assert_eq!(level_names(&flow), MANDATORY);
+    assert_idle(&flow);
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_of_a_removed_level_end_in_it_and_the_keeper_removes_it() {
+    let flow = FlowControl::builder().server_concurrency(1).build();
+    flow.apply(objects([queuing("blue", 10_000)]));
+    let user = user("a", "blue");
+    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    let permit = admit().await.expect("a permit");
+    let (next, last) = (admit(), admit());
+    flow.apply(objects([]));
+    assert_eq!(totals(&flow), (2, 1));
+    let other = admit().await.expect("a seat of another level");
+    assert_eq!(other.priority_level(), "catch-all");
+    drop(permit);
+    let next = next.await.expect("a permit");
+    assert_eq!(next.priority_level(), "blue");
+    drop((next, other));
+    let last = last.await.expect("a permit");
+    assert!(level_names(&flow).contains(&"blue".to_owned()));
+    drop(last);
+    // The keeper hears of it, and does not wait for its next time.
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    assert_eq!(level_names(&flow), MANDATORY);
+    assert_idle(&flow);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_level_that_comes_back_keeps_its_requests() {
+    let flow = FlowControl::builder().server_concurrency(1).build();
+    flow.apply(objects([queuing("blue", 10_000)]));
+    let user = user("a", "blue");
+    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    let permit = admit().await.expect("a permit");
+    let next = admit();
+    flow.apply(objects([]));
+    flow.apply(objects([queuing("blue", 10_000)]));
+    let newcomer = admit();
+    assert_eq!(totals(&flow), (2, 1));
+    drop(permit);
+    drop(next.await.expect("a permit"));
+    drop(newcomer.await.expect("a permit"));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(level_names(&flow).contains(&"blue".to_owned()));
+    assert_idle(&flow);
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_seats_start_who_waits() {
+    let flow = FlowControl::builder().server_concurrency(4).build();
+    flow.apply(objects([queuing("blue", 5), queuing("green", 500_000)]));
+    let user = user("a", "blue");
+    let admit = || tokio::spawn(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
+    let tasks: Vec<_> = (0..4).map(|_| admit()).collect();
+    tokio::task::yield_now().await;
+    assert_eq!(totals(&flow), (3, 1));
+    flow.apply(objects([queuing("blue", 500_000), queuing("green", 5)]));
+    assert_eq!(totals(&flow), (0, 4));
+    for task in tasks {
+        drop(task.await.expect("no panic").expect("a permit"));
+    }
+    assert_idle(&flow);
+}

@@ -1,0 +1,160 @@
+//! Requests that wait too long or find no place: why they are turned away, and when to come back.
+
+mod service;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use evenkeel::{FlowControl, ManualClock, Patience, Request};
+use evenkeel_engine::WorkEstimate;
+use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::retry_after::RetryAfter;
+use tokio::time::Instant;
+
+use service::{assert_idle, attributes, objects, queuing, queuing_up_to, rejecting, totals, user};
+
+fn one_seat(level: evenkeel_api::v1::PriorityLevelConfiguration) -> FlowControl {
+    let flow = FlowControl::builder().server_concurrency(1).build();
+    flow.apply(objects([level]));
+    flow
+}
+
+/// So long does a request wait that has that much time left in all.
+fn patience(deadline_in: Duration) -> Patience {
+    Patience { deadline_in: Some(deadline_in), ..Patience::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_waits_as_long_as_it_may() {
+    let flow = one_seat(queuing("tenants", 10_000));
+    let user = user("a", "tenants");
+    let permit = flow.admit(attributes(&user), WorkEstimate::ONE_SEAT).await.expect("a permit");
+    for (deadline_in, seconds) in [(None, 15), (Some(Duration::from_secs(8)), 2)] {
+        let start = Instant::now();
+        let patience = Patience { deadline_in, ..Patience::default() };
+        let rejected =
+            flow.admit_request(Request::new(attributes(&user)).patience(patience)).await.expect_err("no seat");
+        assert_eq!(rejected.reason, Rejection::TimeOut);
+        let waited = start.elapsed();
+        assert!(waited >= Duration::from_secs(seconds) && waited.as_millis() <= u128::from(seconds) * 1_000 + 2);
+        assert_eq!(totals(&flow), (0, 1), "it has left its queue");
+    }
+    drop(permit);
+    assert_idle(&flow);
+}
+
+#[test]
+fn by_hand_a_tick_turns_away_who_has_waited_too_long() {
+    let clock = ManualClock::new();
+    let flow = FlowControl::builder().server_concurrency(1).manual_clock(clock.clone()).build();
+    flow.apply(objects([queuing("tenants", 10_000)]));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let user = user("a", "tenants");
+        let permit = flow.admit(attributes(&user), WorkEstimate::ONE_SEAT).await.expect("a permit");
+        let waits = tokio::spawn(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
+        for seconds in [14, 1] {
+            tokio::task::yield_now().await;
+            assert_eq!(totals(&flow), (1, 1));
+            clock.advance(Duration::from_secs(seconds));
+            flow.tick();
+        }
+        let rejected = waits.await.expect("no panic").expect_err("no seat");
+        assert_eq!(rejected.reason, Rejection::TimeOut);
+        drop(permit);
+    });
+    assert_idle(&flow);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_and_a_level_without_queues_turn_away_at_once() {
+    let reasons = [
+        (queuing_up_to("tenants", 10_000, 2), Rejection::QueueFull, 2),
+        (rejecting("tenants", 10_000), Rejection::ConcurrencyLimit, 0),
+    ];
+    for (level, reason, waiting) in reasons {
+        let flow = one_seat(level);
+        let user = user("a", "tenants");
+        let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+        let permit = admit().await.expect("a permit");
+        let waits: Vec<_> = (0..waiting).map(|_| admit()).collect();
+        let start = Instant::now();
+        let rejected = admit().await.expect_err("no place");
+        assert_eq!((rejected.reason, start.elapsed()), (reason, Duration::ZERO));
+        drop((permit, waits));
+        assert_idle(&flow);
+    }
+}
+
+#[test]
+fn the_time_to_come_back_is_that_of_the_engine() {
+    let clock = ManualClock::new();
+    let flow = FlowControl::builder().server_concurrency(1).manual_clock(clock.clone()).build();
+    flow.apply(objects([rejecting("tenants", 10_000)]));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let user = user("a", "tenants");
+    let admit = || runtime.block_on(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
+    let permit = admit().expect("a permit");
+    let (mut engine, mut most) = (RetryAfter::default(), 0);
+    for second in 0..40 {
+        for _ in 0..if second < 20 { 100 } else { 1 } {
+            let rejected = admit().expect_err("no seat");
+            engine.record_drop(second);
+            assert_eq!(rejected.retry_after, Duration::from_secs(engine.seconds().into()));
+            most = most.max(engine.seconds());
+        }
+        clock.advance(Duration::from_secs(1));
+    }
+    assert!(most > 8, "{most}: it has risen");
+    drop(permit);
+    assert_idle(&flow);
+}
+
+/// Holds the seat for about as long as the others wait: some are let in, some are turned away, none both or neither.
+async fn race(flow: FlowControl, requests: u32, hold: fn(u32) -> Duration) {
+    let counts = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+    let tasks: Vec<_> = (0..requests)
+        .map(|n| {
+            let (flow, counts) = (flow.clone(), Arc::clone(&counts));
+            tokio::spawn(async move {
+                let user = user(&format!("user-{}", n % 7), "tenants");
+                let request = Request::new(attributes(&user)).patience(patience(Duration::from_millis(80)));
+                match flow.admit_request(request).await {
+                    Ok(permit) => {
+                        counts[0].fetch_add(1, Ordering::Relaxed);
+                        tokio::time::sleep(hold(n)).await;
+                        drop(permit);
+                    }
+                    Err(rejected) => {
+                        assert_eq!(rejected.reason, Rejection::TimeOut);
+                        counts[1].fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.expect("no panic");
+    }
+    let [admitted, rejected] = [0, 1].map(|n: usize| counts[n].load(Ordering::Relaxed));
+    assert_eq!(admitted + rejected, requests);
+    assert!(admitted > 0 && rejected > 0, "{admitted} and {rejected}: nothing raced");
+    assert_idle(&flow);
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_outs_race_with_starts_in_paused_time() {
+    // Everything happens in the same milliseconds: the waits end when permits do.
+    race(one_seat(queuing("tenants", 10_000)), 200, |_| Duration::from_millis(20)).await;
+    race(one_seat(queuing("tenants", 10_000)), 200, |n| Duration::from_millis(u64::from(n % 3) * 10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn time_outs_race_with_starts_in_real_time() {
+    let flow = FlowControl::builder().server_concurrency(2).build();
+    flow.apply(objects([queuing("tenants", 10_000)]));
+    for _ in 0..5 {
+        race(flow.clone(), 500, |n| Duration::from_micros(u64::from(n % 5) * 500)).await;
+    }
+}

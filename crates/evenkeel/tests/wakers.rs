@@ -1,0 +1,79 @@
+//! Wakers that take locks of their own when they are cloned or dropped, as some executors' do.
+
+mod service;
+
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use evenkeel::{Admit, FlowControl, ManualClock, Permit};
+use evenkeel_engine::WorkEstimate;
+
+use service::{assert_idle, attributes, objects, queuing, user};
+
+/// A waker that is the last owner of another request, which ends when the waker is dropped.
+struct Owner(#[expect(dead_code, reason = "it ends with the waker")] Mutex<Option<Permit>>);
+
+impl Wake for Owner {
+    fn wake(self: Arc<Self>) {}
+}
+
+fn one_seat() -> (FlowControl, ManualClock) {
+    let clock = ManualClock::new();
+    let flow = FlowControl::builder().server_concurrency(2).manual_clock(clock.clone()).build();
+    flow.apply(objects([queuing("tenants", 1000)]));
+    (flow, clock)
+}
+
+fn admit(flow: &FlowControl) -> std::pin::Pin<Box<Admit>> {
+    Box::pin(flow.admit(attributes(&user("a", "tenants")), WorkEstimate::ONE_SEAT))
+}
+
+fn poll(admit: &mut std::pin::Pin<Box<Admit>>, waker: &Waker) -> Option<Permit> {
+    match admit.as_mut().poll(&mut Context::from_waker(waker)) {
+        Poll::Ready(result) => Some(result.expect("a permit")),
+        Poll::Pending => None,
+    }
+}
+
+/// A request that waits, whose waker owns one of the two permits, and the other permit.
+fn waiting_request(flow: &FlowControl) -> (std::pin::Pin<Box<Admit>>, Permit) {
+    let permits = [(), ()].map(|()| poll(&mut admit(flow), Waker::noop()).expect("a free seat"));
+    let [owned, other] = permits;
+    let waker = Waker::from(Arc::new(Owner(Mutex::new(Some(owned)))));
+    let mut waits = admit(flow);
+    assert!(poll(&mut waits, &waker).is_none());
+    (waits, other)
+}
+
+#[test]
+fn giving_up_drops_the_waker_without_the_lock() {
+    let (flow, _clock) = one_seat();
+    let (waits, other) = waiting_request(&flow);
+    drop(waits);
+    drop(other);
+    assert_idle(&flow);
+}
+
+#[test]
+fn another_waker_replaces_the_first_without_the_lock() {
+    let (flow, _clock) = one_seat();
+    let (mut waits, other) = waiting_request(&flow);
+    // Dropping the first waker frees a seat, and the request starts.
+    assert!(poll(&mut waits, Waker::noop()).is_none());
+    let permit = poll(&mut waits, Waker::noop()).expect("the seat that the waker owned");
+    drop((permit, other));
+    assert_idle(&flow);
+}
+
+#[test]
+fn a_time_out_drops_the_waker_without_the_lock() {
+    let (flow, clock) = one_seat();
+    let (mut waits, other) = waiting_request(&flow);
+    let waker = Waker::from(Arc::new(Owner(Mutex::new(None))));
+    clock.advance(Duration::from_secs(16));
+    let polled = waits.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(matches!(polled, Poll::Ready(_)), "its time is over");
+    drop((polled, other));
+    assert_idle(&flow);
+}
