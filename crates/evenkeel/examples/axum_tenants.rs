@@ -48,7 +48,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("  for i in $(seq 40); do");
     println!("    curl -s -o /dev/null -w '%{{http_code}} ' -H 'X-Tenant: greedy' http://127.0.0.1:8080/report &");
     println!("  done; wait");
-    println!("The first one is answered as soon as ever meanwhile.");
+    println!("Meanwhile the first one waits for the next free seat at most, and is never turned away.");
     axum::serve(listener, app).await?;
     Ok(())
 }
