@@ -1,4 +1,33 @@
 //! Every decision of API Priority and Fairness, and nothing else.
+//!
+//! Which flow schema a request belongs to, how many seats it takes, whether it runs, waits or is turned away, which
+//! waiting request runs next, and how many seats each priority level may use at this moment. The decisions are those of
+//! Kubernetes, event by event; what a real one decided is replayed in the tests.
+//!
+//! The crate does no I/O, reads no clock, spawns nothing and never blocks: times and events are arguments, decisions are
+//! results. So live traffic, simulations and tests run the same code.
+//!
+//! The modules are the steps of a request, from left to right:
+//!
+//! | step | module |
+//! |---|---|
+//! | what is asked: a URL becomes attributes | [`digest`] |
+//! | which schema it belongs to, and what tells its flow from others | [`classify`], [`flow_hash`] |
+//! | how many seats it takes | [`work`] |
+//! | what queues its flow may use | [`deal`] |
+//! | whether it runs, waits or is turned away; when it ends | [`queue_set`] |
+//! | what a client that is turned away is told | [`retry_after`] |
+//!
+//! and of the configuration:
+//!
+//! | step | module |
+//! |---|---|
+//! | objects become levels and a compiled configuration | [`controller`], [`Configuration`] |
+//! | each level's share of the seats | [`limits`] |
+//! | lending and borrowing by what was asked for | [`borrowing`] |
+//!
+//! [`Engine`] has them all in one. A server of many threads keeps each level's [`queue_set`] behind a lock of its own and
+//! uses the [`controller`] directly; the crate `evenkeel` does that.
 
 mod attributes;
 mod configuration;

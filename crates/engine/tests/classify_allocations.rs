@@ -1,38 +1,11 @@
 //! Classification, distinguisher and hash allocate nothing.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+mod counting_allocator;
 
+use counting_allocator::allocations;
 use evenkeel_api::bootstrap;
 use evenkeel_engine::classify::{Classifier, distinguisher, match_order};
 use evenkeel_engine::{Attributes, FlowHasher, RequestInfo, User};
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-#[expect(
-    unsafe_code,
-    reason = "an allocator that counts cannot be written without; every call goes on to the system's"
-)]
-// SAFETY: everything is handed on as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: as promised to this function.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as promised to this function.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[test]
 fn nothing_is_allocated() {
@@ -70,20 +43,20 @@ fn nothing_is_allocated() {
         },
     ];
 
-    let before = ALLOCATIONS.get();
     let mut matched = 0;
-    for user in &users {
-        for request in &requests {
-            let attributes = Attributes { user, request };
-            if let Some(index) = classifier.classify(attributes) {
-                let text = distinguisher(schemas[index.get()].spec.distinguisher_method.as_ref(), attributes);
-                std::hint::black_box(hashers[index.get()].hash(text));
-                matched += 1;
+    let count = allocations(|| {
+        for user in &users {
+            for request in &requests {
+                let attributes = Attributes { user, request };
+                if let Some(index) = classifier.classify(attributes) {
+                    let text = distinguisher(schemas[index.get()].spec.distinguisher_method.as_ref(), attributes);
+                    std::hint::black_box(hashers[index.get()].hash(text));
+                    matched += 1;
+                }
             }
         }
-    }
-    assert_eq!(ALLOCATIONS.get() - before, 0);
+    });
+    assert_eq!(count, 0);
     assert_eq!(matched, 16, "all but those of the last user");
-    drop(vec![0; 10]);
-    assert!(ALLOCATIONS.get() > before, "the allocator counts");
+    assert_eq!(allocations(|| drop(std::hint::black_box(vec![0; 10]))), 1, "the allocator counts");
 }

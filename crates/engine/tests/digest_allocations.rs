@@ -1,41 +1,12 @@
 //! Ordinary requests are digested and estimated without allocating.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+mod counting_allocator;
 
+use counting_allocator::allocations;
 use evenkeel_engine::digest::routes::{Attribute, Route, RouteTable};
 use evenkeel_engine::digest::{Kubernetes, Query};
 use evenkeel_engine::time::{Instant, SECOND};
 use evenkeel_engine::work::{Circumstances, Estimator, ObjectCounts, WatchCounts};
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-#[expect(unsafe_code, reason = "an allocator cannot be written without")]
-// SAFETY: everything is left to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // The last allocations of a thread come when its counter is already gone.
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn allocations(work: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.get();
-    work();
-    ALLOCATIONS.get() - before
-}
 
 #[test]
 fn the_counter_counts() {

@@ -5,9 +5,11 @@
 //! with a bounded number of mutations of those.
 
 mod decode;
+mod engine;
 mod mutate;
 
 pub use decode::decode;
+pub use engine::engine;
 pub use mutate::Mutator;
 
 use std::fs;

@@ -1,8 +1,7 @@
 //! A request arrives (FQ-14 to FQ-19).
 
 use super::dispatch::narrow;
-use super::fifo::Entry;
-use super::requests::{NO_QUEUE, Phase, Request};
+use super::requests::{NO_QUEUE, Request, Stage};
 use super::{Arrival, Effects, QueueSet, Rejection, RequestId, SERVICE_TIME_GUESS};
 use crate::time::Instant;
 use crate::{SeatSeconds, WorkEstimate};
@@ -51,24 +50,27 @@ impl<T> QueueSet<T> {
         effects: &mut impl Effects<T>,
     ) -> Arrival<T> {
         let slot = self.order[index];
-        let queue_length = i64::try_from(self.queues[slot as usize].fifo.len()).unwrap_or(i64::MAX);
+        let queue_length = i64::try_from(self.queues[slot as usize].line.len()).unwrap_or(i64::MAX);
         // The length counts only while no seat is free (FQ-18, KW-12).
         if self.seats_in_use >= self.limit && queue_length >= self.queue_length_limit {
             self.counters.rejected += 1;
-            self.queues[slot as usize].forget_old_claims();
-            if queue_length > 0 {
+            if self.queues[slot as usize].forget_old_claims() {
                 self.update_ready(slot);
             }
             return Arrival::Rejected { reason: Rejection::QueueFull, queue: Some(index), payload };
         }
-        if self.waiting == 0 && self.seats_in_use < self.limit && self.accommodates(work.max_seats()) {
+        if self.waiting == 0
+            && self.seats_in_use < self.limit
+            && self.accommodates(work.max_seats())
+            && self.would_finish(slot, work)
+        {
             let id = self.pass_through(now, slot, work, payload, effects);
             return Arrival::Started { id, queue: Some(index) };
         }
         let id = self.enqueue(now, slot, work, payload);
         self.dispatch(now, effects);
-        match self.requests.get(id).map(|request| request.phase) {
-            Some(Phase::Waiting) | None => Arrival::Waiting { id, queue: index },
+        match self.requests.get(id).map(|request| request.stage) {
+            Some(Stage::Waiting(_)) | None => Arrival::Waiting { id, queue: index },
             Some(_) => Arrival::Started { id, queue: Some(index) },
         }
     }
@@ -78,28 +80,19 @@ impl<T> QueueSet<T> {
         self.wake_queue(slot);
         let (seats, total_work) = (i64::from(work.max_seats()), total_work(work));
         let queue = &mut self.queues[slot as usize];
-        let place = queue.fifo.next_place();
-        let id = self.requests.insert(Request {
-            phase: Phase::Waiting,
-            queue: slot,
-            place,
-            work,
-            arrived: now,
-            started: now,
-            payload,
-        });
-        let arrival_r = self.progress.r;
-        let is_head = queue.fifo.is_empty();
-        queue.fifo.push_back(Entry { slot: id.slot_number(), max_seats: work.max_seats(), arrival_r, total_work });
+        let is_head = queue.line.is_empty();
+        let place = queue.line.next_place(self.progress.r, total_work);
+        let id =
+            self.requests.insert(Request { stage: Stage::Waiting(place), queue: slot, work, arrived: now, payload });
+        queue.line.push_back(&mut self.requests, id.slot_number());
         queue.seats_waiting += seats;
         self.waiting_work[queue.index as usize] += total_work;
         self.progress.seats_requested += seats;
         self.waiting += 1;
         self.seats_waiting += seats;
         self.signal_demand(now);
-        // Behind others it changes neither the head of the queue nor what the queue may claim.
-        if is_head {
-            self.queues[slot as usize].forget_old_claims();
+        // Behind others it hardly ever changes when the queue would be served.
+        if self.queues[slot as usize].forget_old_claims() || is_head {
             self.update_ready(slot);
         }
         id
@@ -138,15 +131,16 @@ impl<T> QueueSet<T> {
         effects: &mut impl Effects<T>,
     ) -> RequestId {
         effects.started(self.requests.next_id(), &mut payload);
-        self.requests.insert(Request {
-            phase: Phase::Executing,
-            queue,
-            place: 0,
-            work,
-            arrived: now,
-            started: now,
-            payload,
-        })
+        self.requests.insert(Request { stage: Stage::Executing { started: now }, queue, work, arrived: now, payload })
+    }
+
+    /// Whether a dispatch would choose the request if it were the only one to wait in that queue: what would finish at
+    /// the very end of the meter is never chosen (FQ-23).
+    #[inline]
+    fn would_finish(&self, slot: u32, work: WorkEstimate) -> bool {
+        let queue = &self.queues[slot as usize];
+        let next_r = if queue.is_active() { queue.next_r.max(self.progress.r) } else { self.progress.r };
+        next_r + total_work(work) != SeatSeconds::MAX
     }
 
     /// A queue that was not active starts from the present progress (FQ-19).

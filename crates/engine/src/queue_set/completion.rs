@@ -1,7 +1,7 @@
 //! A request ends: it finishes, stops lingering, or gives up waiting (FQ-28 to FQ-36).
 
 use super::queue::DETACHED;
-use super::requests::{NO_QUEUE, Phase};
+use super::requests::{NO_QUEUE, Stage};
 use super::{Effects, Finish, QueueSet, RequestId, SERVICE_TIME_GUESS};
 use crate::SeatSeconds;
 use crate::time::Instant;
@@ -9,8 +9,9 @@ use crate::time::Instant;
 impl<T> QueueSet<T> {
     /// The handler of an executing request has returned (FQ-30, FQ-31). `None` if the request is not executing.
     pub fn finish(&mut self, now: Instant, id: RequestId, effects: &mut impl Effects<T>) -> Option<Finish<T>> {
-        let request = self.requests.get(id).filter(|request| request.phase == Phase::Executing)?;
-        let (slot, work, executed) = (request.queue, request.work, now - request.started);
+        let request = self.requests.get(id)?;
+        let Stage::Executing { started } = request.stage else { return None };
+        let (slot, work, executed) = (request.queue, request.work, now - started);
         self.synchronise(now, effects);
         self.executing -= 1;
         let lingers = work.additional_latency > 0;
@@ -24,13 +25,13 @@ impl<T> QueueSet<T> {
             queue.forget_old_claims();
             if !queue.is_active() {
                 self.progress.active_queues -= 1;
-            } else if !queue.fifo.is_empty() {
+            } else if !queue.line.is_empty() {
                 self.update_ready(slot);
             }
         }
         let end = if lingers {
             if let Some(request) = self.requests.get_mut(id) {
-                request.phase = Phase::Lingering;
+                request.stage = Stage::Lingering { started };
             }
             Some(Finish::Lingering { until: now + work.additional_latency })
         } else {
@@ -42,7 +43,7 @@ impl<T> QueueSet<T> {
 
     /// A lingering request gives its seats back (FQ-32). `None` if the request is not lingering.
     pub fn release(&mut self, now: Instant, id: RequestId, effects: &mut impl Effects<T>) -> Option<T> {
-        let request = self.requests.get(id).filter(|request| request.phase == Phase::Lingering)?;
+        let request = self.requests.get(id).filter(|request| matches!(request.stage, Stage::Lingering { .. }))?;
         let slot = request.queue;
         self.synchronise(now, effects);
         if slot != NO_QUEUE {
@@ -55,19 +56,15 @@ impl<T> QueueSet<T> {
 
     /// A waiting request gives up (FQ-28). `None` if the request is not waiting: it has been started meanwhile, say.
     pub fn cancel(&mut self, now: Instant, id: RequestId, effects: &mut impl Effects<T>) -> Option<T> {
-        let request = self.requests.get(id).filter(|request| request.phase == Phase::Waiting)?;
-        let (slot, place) = (request.queue, request.place);
+        self.requests.get(id).filter(|request| matches!(request.stage, Stage::Waiting(_)))?;
         self.synchronise(now, effects);
+        let request = self.requests.remove(id)?;
+        let Stage::Waiting(place) = request.stage else { return None };
+        let (slot, seats) = (request.queue, i64::from(request.work.max_seats()));
         let queue = &mut self.queues[slot as usize];
-        let requests = &mut self.requests;
-        let entry = queue.fifo.remove(place, |slot, place| {
-            if let Some((_, request)) = requests.in_slot(slot) {
-                request.place = place;
-            }
-        })?;
-        let seats = i64::from(entry.max_seats);
+        queue.line.remove(&mut self.requests, place);
         queue.seats_waiting -= seats;
-        self.waiting_work[queue.index as usize] -= entry.total_work;
+        self.waiting_work[queue.index as usize] -= place.total_work;
         self.progress.seats_requested -= seats;
         self.waiting -= 1;
         self.seats_waiting -= seats;
@@ -79,7 +76,7 @@ impl<T> QueueSet<T> {
         }
         self.update_ready(slot);
         self.signal_demand(now);
-        self.requests.remove(id).map(|request| request.payload)
+        Some(request.payload)
     }
 
     /// Gives back the seats of a request and lets it go (FQ-33).

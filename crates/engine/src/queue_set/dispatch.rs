@@ -1,7 +1,7 @@
 //! Requests are started (FQ-21 to FQ-25).
 
 use super::arrival::final_work;
-use super::requests::Phase;
+use super::requests::Stage;
 use super::{Effects, Mode, QueueSet};
 use crate::time::Instant;
 use crate::{SeatSeconds, WorkEstimate};
@@ -28,9 +28,9 @@ impl<T> QueueSet<T> {
     fn dispatch_one(&mut self, now: Instant, effects: &mut impl Effects<T>) -> bool {
         let Some(index) = self.ready.first(usize::try_from(self.robin + 1).unwrap_or(0)) else { return false };
         let slot = self.order[index];
-        let Some(&head) = self.queues[slot as usize].fifo.front() else { return false };
+        let Some(&head) = self.queues[slot as usize].line.front() else { return false };
         let fits = self.accommodates(head.max_seats);
-        let Some((id, request)) = self.requests.in_slot(head.slot) else { return false };
+        let Some((id, request)) = self.requests.in_slot_mut(head.slot) else { return false };
         if !fits {
             effects.blocked(&request.payload);
             if self.robin < 0 {
@@ -38,14 +38,14 @@ impl<T> QueueSet<T> {
             }
             return false;
         }
+        let Stage::Waiting(place) = request.stage else { return false };
         let work = narrow(request.work, self.limit);
-        request.phase = Phase::Executing;
-        request.started = now;
+        request.stage = Stage::Executing { started: now };
         request.work = work;
         effects.started(id, &mut request.payload);
         let seats = i64::from(head.max_seats);
         let queue = &mut self.queues[slot as usize];
-        queue.fifo.pop_front();
+        queue.line.remove(&mut self.requests, place);
         queue.seats_waiting -= seats;
         self.waiting_work[index] -= head.total_work;
         self.progress.seats_requested -= seats;

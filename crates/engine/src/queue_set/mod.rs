@@ -38,7 +38,7 @@ mod completion;
 mod config;
 mod dispatch;
 mod effects;
-mod fifo;
+mod line;
 mod placement;
 mod progress;
 mod queue;

@@ -73,7 +73,7 @@ impl<T> QueueSet<T> {
             let queue = &mut self.queues[slot as usize];
             if queue.is_active() {
                 wind_back(&mut queue.next_r);
-                queue.fifo.iter_mut().for_each(|entry| wind_back(&mut entry.arrival_r));
+                queue.line.wind_back(&mut self.requests, &mut wind_back);
             } else {
                 queue.next_r = SeatSeconds::ZERO;
             }

@@ -1,6 +1,6 @@
 //! One queue: its waiting requests, and what it has been charged (FQ-8).
 
-use super::fifo::Fifo;
+use super::line::Line;
 use crate::SeatSeconds;
 
 /// A queue of a queue set.
@@ -18,7 +18,7 @@ pub(super) struct Queue {
     pub(super) seats_waiting: i64,
     /// The progress at which its oldest request would start if all queues were served at once.
     pub(super) next_r: SeatSeconds,
-    pub(super) fifo: Fifo,
+    pub(super) line: Line,
 }
 
 /// The number of a queue that is no longer among the queues but still has lingering requests.
@@ -35,29 +35,31 @@ impl Queue {
             seats_in_use: 0,
             seats_waiting: 0,
             next_r: SeatSeconds::ZERO,
-            fifo: Fifo::default(),
+            line: Line::new(),
         }
     }
 
     /// Whether the queue takes part in the progress: requests that only linger do not count (FQ-8).
     #[inline]
     pub(super) fn is_active(&self) -> bool {
-        self.executing > 0 || !self.fifo.is_empty()
+        self.executing > 0 || !self.line.is_empty()
     }
 
     /// When the oldest request would finish (FQ-23).
     #[inline]
     pub(super) fn finish(&self) -> Option<SeatSeconds> {
-        self.fifo.front().map(|head| self.next_r + head.total_work)
+        self.line.front().map(|head| self.next_r + head.total_work)
     }
 
-    /// A queue has no claim on progress from before its oldest request arrived (FQ-20).
+    /// A queue has no claim on progress from before its oldest request arrived (FQ-20). Tells whether it had one.
     #[inline]
-    pub(super) fn forget_old_claims(&mut self) {
-        if let Some(head) = self.fifo.front()
+    pub(super) fn forget_old_claims(&mut self) -> bool {
+        if let Some(head) = self.line.front()
             && self.next_r < head.arrival_r
         {
             self.next_r = head.arrival_r;
+            return true;
         }
+        false
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! They stand in slots that are used again, so that nothing is allocated once the set has seen its largest crowd.
 
-use crate::WorkEstimate;
 use crate::time::Instant;
+use crate::{SeatSeconds, WorkEstimate};
 
 /// Names a request of one queue set. It is never given to another request of that set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,19 +26,39 @@ pub enum Phase {
 /// A request and what its caller keeps with it.
 #[derive(Debug)]
 pub(super) struct Request<T> {
-    pub(super) phase: Phase,
+    pub(super) stage: Stage,
     /// The queue that it came through, or [`NO_QUEUE`].
     pub(super) queue: u32,
-    /// Its place in that queue while it waits.
-    pub(super) place: u32,
     pub(super) work: WorkEstimate,
     pub(super) arrived: Instant,
-    pub(super) started: Instant,
     pub(super) payload: T,
+}
+
+/// What a request is doing, and what is known of it only then.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Stage {
+    Waiting(Place),
+    Executing { started: Instant },
+    Lingering { started: Instant },
+}
+
+/// The place of a request in its queue.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// The slot of the request before it, or [`NO_SLOT`].
+    pub(super) previous: u32,
+    /// The slot of the request after it, or [`NO_SLOT`].
+    pub(super) next: u32,
+    /// The progress when it arrived.
+    pub(super) arrival_r: SeatSeconds,
+    /// What it is charged up front.
+    pub(super) total_work: SeatSeconds,
 }
 
 /// The queue of a request that came through none.
 pub(super) const NO_QUEUE: u32 = u32::MAX;
+/// No slot.
+pub(super) const NO_SLOT: u32 = u32::MAX;
 
 /// All requests of a queue set.
 #[derive(Debug)]
@@ -60,8 +80,6 @@ enum Content<T> {
     Taken(Request<T>),
 }
 
-const NO_SLOT: u32 = u32::MAX;
-
 // === impl RequestId ===
 
 impl RequestId {
@@ -73,6 +91,18 @@ impl RequestId {
 
     pub(super) fn slot_number(self) -> u32 {
         self.slot
+    }
+}
+
+// === impl Stage ===
+
+impl Stage {
+    pub(super) fn phase(self) -> Phase {
+        match self {
+            Self::Waiting(_) => Phase::Waiting,
+            Self::Executing { .. } => Phase::Executing,
+            Self::Lingering { .. } => Phase::Lingering,
+        }
     }
 }
 
@@ -135,8 +165,18 @@ impl<T> Requests<T> {
     }
 
     /// The request in a slot, and its name.
+    pub(super) fn in_slot(&self, slot: u32) -> Option<(RequestId, &Request<T>)> {
+        match self.slots.get(slot as usize) {
+            Some(Slot { generation, content: Content::Taken(request) }) => {
+                Some((RequestId { slot, generation: *generation }, request))
+            }
+            _ => None,
+        }
+    }
+
+    /// The request in a slot, and its name, to be changed.
     #[inline]
-    pub(super) fn in_slot(&mut self, slot: u32) -> Option<(RequestId, &mut Request<T>)> {
+    pub(super) fn in_slot_mut(&mut self, slot: u32) -> Option<(RequestId, &mut Request<T>)> {
         match self.slots.get_mut(slot as usize) {
             Some(Slot { generation, content: Content::Taken(request) }) => {
                 Some((RequestId { slot, generation: *generation }, request))
@@ -145,12 +185,11 @@ impl<T> Requests<T> {
         }
     }
 
-    /// The request in a slot, and its name, to look at.
-    pub(super) fn get_slot(&self, slot: u32) -> Option<(RequestId, &Request<T>)> {
-        match self.slots.get(slot as usize) {
-            Some(Slot { generation, content: Content::Taken(request) }) => {
-                Some((RequestId { slot, generation: *generation }, request))
-            }
+    /// The place of the waiting request in a slot, to be changed.
+    #[inline]
+    pub(super) fn place_mut(&mut self, slot: u32) -> Option<&mut Place> {
+        match self.in_slot_mut(slot)?.1 {
+            Request { stage: Stage::Waiting(place), .. } => Some(place),
             _ => None,
         }
     }

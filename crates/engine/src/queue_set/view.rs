@@ -1,8 +1,7 @@
 //! Queries: the state of a queue set, for metrics, dumps and dashboards. They change nothing, the progress included.
 
-use super::fifo::Fifo;
 use super::queue::Queue;
-use super::requests::{NO_QUEUE, Request};
+use super::requests::{NO_QUEUE, Request, Stage};
 use super::{Mode, Phase, QueueSet, RequestId};
 use crate::time::Instant;
 use crate::{SeatSeconds, WorkEstimate};
@@ -129,7 +128,7 @@ impl<T> QueueSet<T> {
             let queue = &self.queues[slot as usize];
             QueueView {
                 next_r: queue.next_r,
-                waiting: queue.fifo.len(),
+                waiting: queue.line.len(),
                 executing: queue.executing as usize,
                 seats_in_use: queue.seats_in_use,
                 initial_seats_waiting: self.initial_seats_waiting(queue),
@@ -141,10 +140,10 @@ impl<T> QueueSet<T> {
 
     /// The requests that wait in the queue of that number, oldest first.
     pub fn waiting_in(&self, queue: usize) -> impl Iterator<Item = RequestView<'_, T>> {
-        let fifo = self.order.get(queue).map(|&slot| &self.queues[slot as usize].fifo);
-        fifo.into_iter()
-            .flat_map(Fifo::iter)
-            .filter_map(|entry| self.requests.get_slot(entry.slot).map(|(id, request)| self.view(id, request)))
+        let line = self.order.get(queue).map(|&slot| &self.queues[slot as usize].line);
+        line.into_iter()
+            .flat_map(|line| line.slots(&self.requests))
+            .filter_map(|slot| self.requests.in_slot(slot).map(|(id, request)| self.view(id, request)))
     }
 
     /// All requests, in no order.
@@ -163,7 +162,7 @@ impl<T> QueueSet<T> {
     }
 
     fn initial_seats_waiting(&self, queue: &Queue) -> i64 {
-        let requests = queue.fifo.iter().filter_map(|entry| self.requests.get_slot(entry.slot));
+        let requests = queue.line.slots(&self.requests).filter_map(|slot| self.requests.in_slot(slot));
         requests.map(|(_, request)| i64::from(request.work.initial_seats)).sum()
     }
 
@@ -171,11 +170,14 @@ impl<T> QueueSet<T> {
         let queue = (request.queue != NO_QUEUE).then(|| self.queues[request.queue as usize].index as usize);
         RequestView {
             id,
-            phase: request.phase,
+            phase: request.stage.phase(),
             queue: queue.filter(|&index| index < self.order.len()),
             work: request.work,
             arrived: request.arrived,
-            started: (request.phase != Phase::Waiting).then_some(request.started),
+            started: match request.stage {
+                Stage::Waiting(_) => None,
+                Stage::Executing { started } | Stage::Lingering { started } => Some(started),
+            },
             payload: &request.payload,
         }
     }

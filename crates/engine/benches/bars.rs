@@ -1,0 +1,117 @@
+//! The bars of the engine: what one request costs in a queue set, and what it costs to classify it.
+
+mod requests;
+
+use std::hint::black_box;
+
+use evenkeel_bars::{Bar, Bars, nanos_per_operation};
+use evenkeel_engine::queue_set::{Arrival, Mode, NoEffects, QueueSet, QueueSetConfig, RequestId};
+use evenkeel_engine::time::Instant;
+use evenkeel_engine::{Attributes, WorkEstimate};
+use requests::{MORE, Request, SHAPES, Shape, aimed_at, classifier, realistic};
+
+/// How many requests one round makes: enough that reading the clock does not count.
+const ROUND: u32 = 10_000;
+
+fn main() {
+    let mut bars = Bars::default();
+    queue_set_bars(&mut bars);
+    classify_bars(&mut bars);
+    bars.print("The engine");
+}
+
+fn queue_set_bars(bars: &mut Bars) {
+    let uncontended = uncontended(64, 8);
+    bars.add("admit and finish, uncontended, 64 queues, hand 8", uncontended, "ns", Bar::AtMost(150.0, "ns"));
+    let many_queues = self::uncontended(4096, 5);
+    bars.add("the same with 4,096 queues", many_queues, "ns", Bar::TimesAtMost(1.5, uncontended));
+    bars.add("the same with 1,000 requests waiting", waiting(64, 8, 1000), "ns", Bar::None);
+    let crowd = waiting(64, 8, 100_000);
+    bars.add("the same with 100,000 requests waiting", crowd, "ns", Bar::TimesAtMost(2.0, uncontended));
+    bars.add("the same, 4,096 queues and 100,000 waiting", waiting(4096, 5, 100_000), "ns", Bar::None);
+}
+
+fn classify_bars(bars: &mut Bars) {
+    let bootstrap = classify(Shape::None, &realistic());
+    bars.add("classify with the bootstrap objects", bootstrap, "ns", Bar::AtMost(150.0, "ns"));
+    for shape in SHAPES.into_iter().filter(|shape| !matches!(shape, Shape::None)) {
+        let mix = classify(shape, &realistic());
+        let measure = format!("the same with 1,000 more by {shape:?}");
+        bars.add(measure, mix, "ns", Bar::TimesAtMost(3.0, bootstrap));
+        let aimed: Vec<_> = (0..MORE).map(|number| aimed_at(shape, number * 7 % MORE)).collect();
+        let measure = format!("requests for each of the 1,000 by {shape:?}");
+        bars.add(measure, classify(shape, &aimed), "ns", Bar::TimesAtMost(3.0, bootstrap));
+    }
+}
+
+/// One request at a time, each of another flow.
+fn uncontended(queues: i64, hand_size: i64) -> f64 {
+    let mut set = queue_set(queues, hand_size);
+    let mut flows = Flows { state: 1 };
+    let mut now = Instant::from_nanos(0);
+    nanos_per_operation(ROUND, || {
+        for _ in 0..ROUND {
+            now = now + 1000;
+            let arrival = set.arrive(now, flows.next_hash(), WorkEstimate::ONE_SEAT, (), &mut NoEffects);
+            let Arrival::Started { id, .. } = arrival else { panic!("the set has room") };
+            set.finish(now + 500, id, &mut NoEffects);
+        }
+    })
+}
+
+/// As many requests wait as the argument says: each that finishes starts another, and one more arrives.
+fn waiting(queues: i64, hand_size: i64, crowd: usize) -> f64 {
+    let mut set = queue_set(queues, hand_size);
+    let mut flows = Flows { state: 1 };
+    let mut now = Instant::from_nanos(0);
+    let mut running: Vec<RequestId> = Vec::new();
+    while set.waiting() < crowd {
+        let arrival = set.arrive(now, flows.next_hash(), WorkEstimate::ONE_SEAT, (), &mut NoEffects);
+        if let Arrival::Started { id, .. } = arrival {
+            running.push(id);
+        }
+    }
+    let mut turn = 0;
+    nanos_per_operation(ROUND, || {
+        for _ in 0..ROUND {
+            now = now + 1000;
+            set.arrive(now, flows.next_hash(), WorkEstimate::ONE_SEAT, (), &mut NoEffects);
+            turn = (turn + 1) % running.len();
+            let finished = running[turn];
+            set.finish(now + 500, finished, &mut |id: RequestId, (): &mut ()| running[turn] = id);
+        }
+    })
+}
+
+fn classify(shape: Shape, requests: &[Request]) -> f64 {
+    let classifier = classifier(shape);
+    let repeats = ROUND.div_ceil(u32::try_from(requests.len()).expect("a short list"));
+    let operations = repeats * u32::try_from(requests.len()).expect("a short list");
+    nanos_per_operation(operations, || {
+        for _ in 0..repeats {
+            for (user, request) in black_box(requests) {
+                black_box(classifier.classify(Attributes { user, request }));
+            }
+        }
+    })
+}
+
+fn queue_set(queues: i64, hand_size: i64) -> QueueSet<()> {
+    let mode = Mode::queue(queues, hand_size, i64::MAX).expect("a valid deal");
+    QueueSet::new(QueueSetConfig { mode, concurrency_limit: 100 }, Instant::from_nanos(0))
+}
+
+/// Hashes of many flows, spread as SHA-256 spreads them.
+struct Flows {
+    state: u64,
+}
+
+impl Flows {
+    fn next_hash(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}

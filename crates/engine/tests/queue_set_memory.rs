@@ -1,0 +1,111 @@
+//! What a queue set takes of memory: nothing for a request in the steady state, and little for one that waits.
+
+mod counting_allocator;
+
+use std::collections::VecDeque;
+
+use counting_allocator::{allocations, bytes};
+use evenkeel_engine::WorkEstimate;
+use evenkeel_engine::queue_set::{Arrival, Mode, NoEffects, QueueSet, QueueSetConfig, RequestId};
+use evenkeel_engine::time::{Instant, MILLISECOND};
+
+/// What a request that waits may cost, all told.
+const BYTES_PER_WAITING_REQUEST_MAX: i64 = 200;
+
+fn queue_set(queues: i64, hand_size: i64, concurrency_limit: i64) -> QueueSet<i64> {
+    let mode = Mode::queue(queues, hand_size, 1_000_000).expect("sizes that can be dealt");
+    QueueSet::new(QueueSetConfig { mode, concurrency_limit }, Instant::from_nanos(0))
+}
+
+/// Flows in an order that looks random and is always the same.
+fn hash_of(number: i64) -> u64 {
+    number.unsigned_abs().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7
+}
+
+fn arrive(set: &mut QueueSet<i64>, number: i64, effects: &mut impl FnMut(RequestId, &mut i64)) -> RequestId {
+    let now = Instant::from_nanos(number * MILLISECOND / 100);
+    match set.arrive(now, hash_of(number), WorkEstimate::ONE_SEAT, number, effects) {
+        Arrival::Started { id, .. } | Arrival::Waiting { id, .. } => id,
+        Arrival::Rejected { .. } => panic!("request {number} was turned away"),
+    }
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
+    let before = bytes();
+    let text = std::hint::black_box(vec![0_u8; 1000]);
+    assert_eq!(bytes() - before, 1000);
+    drop(text);
+    assert_eq!(bytes(), before);
+}
+
+#[test]
+fn an_uncontended_request_allocates_nothing() {
+    let mut set = queue_set(64, 8, 10);
+    let mut numbers = 0..;
+    let mut one = || {
+        let number = numbers.next().expect("numbers do not end");
+        let id = arrive(&mut set, number, &mut |_, _| {});
+        let now = Instant::from_nanos(number * MILLISECOND / 100);
+        assert!(set.finish(now, id, &mut NoEffects).is_some());
+    };
+    one();
+    assert_eq!(allocations(|| (0..10_000).for_each(|_| one())), 0);
+}
+
+const CROWD: usize = 5_000;
+
+/// One finishes and another starts, one gives up, and others arrive in their place, over and over.
+#[test]
+fn requests_allocate_nothing_beside_a_standing_crowd() {
+    for (queues, hand_size) in [(1, 1), (64, 8), (512, 6)] {
+        let mut set = queue_set(queues, hand_size, 10);
+        let mut running = VecDeque::with_capacity(100);
+        let mut crowd: VecDeque<RequestId> = VecDeque::with_capacity(2 * CROWD);
+        let mut numbers = 0..;
+        let mut round = || {
+            while set.waiting() < CROWD {
+                let id =
+                    arrive(&mut set, numbers.next().expect("numbers do not end"), &mut |id, _| running.push_back(id));
+                crowd.push_back(id);
+            }
+            let now = Instant::from_nanos(numbers.start * MILLISECOND / 100);
+            let done = running.pop_front().expect("some run");
+            assert!(set.finish(now, done, &mut |id, _: &mut i64| running.push_back(id)).is_some());
+            // Somebody who came a while ago; perhaps it is not waiting any more.
+            let tired = crowd.swap_remove_back(crowd.len() / 2).expect("some wait");
+            set.cancel(now, tired, &mut NoEffects);
+            crowd.truncate(2 * CROWD - 100);
+            if crowd.len() > CROWD {
+                crowd.pop_front();
+            }
+        };
+        (0..40_000).for_each(|_| round());
+        assert_eq!(allocations(|| (0..20_000).for_each(|_| round())), 0, "{queues} queues");
+        let cancelled = set.counters().cancelled;
+        assert!(cancelled > 30_000, "{cancelled} gave up");
+    }
+}
+
+#[test]
+fn a_request_that_waits_takes_little_memory() {
+    let mut faults = Vec::new();
+    for crowd in [10_000, 50_000, 65_537, 70_000, 100_000, 131_073, 140_000, 262_145] {
+        for (queues, hand_size) in [(1, 1), (64, 8), (512, 6)] {
+            let before = bytes();
+            let mut set = queue_set(queues, hand_size, 0);
+            for number in 0..crowd {
+                arrive(&mut set, number, &mut |_, _| {});
+            }
+            let taken = bytes() - before;
+            assert_eq!(i64::try_from(set.waiting()), Ok(crowd));
+            let each = taken / crowd;
+            println!("{crowd} waiting in {queues} queues: {each} bytes each");
+            if each > BYTES_PER_WAITING_REQUEST_MAX {
+                faults.push((crowd, queues, each));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults:?}");
+}
