@@ -14,7 +14,8 @@ use http::request::Parts;
 /// use evenkeel::engine::digest::{Kubernetes, routes::{Route, RouteTable}};
 ///
 /// let (parts, ()) = http::Request::get("/shops/17/orders").body(()).unwrap().into_parts();
-/// let request = Kubernetes::default().digest(&parts).unwrap();
+/// let kubernetes = Kubernetes::default();
+/// let request = Digest::digest(&kubernetes, &parts).unwrap();
 /// assert!(!request.is_resource_request);
 ///
 /// let table = RouteTable::new([Route::new("/shops/{namespace}/{resource}")]).unwrap();

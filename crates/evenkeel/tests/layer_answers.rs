@@ -1,5 +1,7 @@
 //! What the layer adds to answers, and what it answers itself: headers and bodies, to the byte.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod layer;
 
 use evenkeel::RejectionForm;

@@ -1,6 +1,8 @@
 //! How long a request keeps its seat: until the body of its answer has ended, failed or been dropped; watches and
 //! upgrades until their headers are there.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod layer;
 
 use std::pin::pin;

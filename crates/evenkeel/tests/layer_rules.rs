@@ -1,5 +1,7 @@
 //! What a layer can be told: who is calling, what is asked, and how much work it is.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod layer;
 
 use std::sync::{Arc, Mutex};
@@ -17,8 +19,10 @@ fn parts(request: http::request::Builder) -> Parts {
     request.body(()).unwrap().into_parts().0
 }
 
+type Seen = Arc<Mutex<Vec<String>>>;
+
 /// A layer's work that writes down what it sees.
-fn spy() -> (Arc<Mutex<Vec<String>>>, impl Fn(Attributes<'_>, &LevelInfo) -> WorkEstimate) {
+fn spy() -> (Seen, impl Fn(Attributes<'_>, &LevelInfo) -> WorkEstimate) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let notes = Arc::clone(&seen);
     let work = move |attributes: Attributes<'_>, level: &LevelInfo| {
@@ -83,10 +87,14 @@ async fn the_layer_goes_by_what_it_is_told() {
 #[tokio::test(start_paused = true)]
 async fn a_digest_may_be_a_function() {
     fn digest(parts: &Parts) -> Result<RequestInfo<'_>, DigestError> {
-        Ok(RequestInfo { path: parts.uri.path().into(), verb: "get".into(), ..RequestInfo::default() })
+        match parts.uri.path() {
+            "/bad" => Err(DigestError::Escape { position: 3 }),
+            path => Ok(RequestInfo { path: path.into(), verb: "get".into(), ..RequestInfo::default() }),
+        }
     }
     let layer = flow().layer(Anonymous).digest(digest);
     assert_eq!(ask(&layer, &Mock::empty(), get("/orders")).status(), StatusCode::OK);
+    assert_eq!(ask(&layer, &Mock::empty(), get("/bad")).status(), StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test(start_paused = true)]

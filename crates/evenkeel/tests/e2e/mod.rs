@@ -1,5 +1,7 @@
 //! An axum server and its tenants, over real sockets of the loopback interface.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -44,7 +46,7 @@ pub(crate) fn app() -> Router {
     let turns = Arc::new(AtomicU64::new(0));
     let work = async move || {
         let turn = turns.fetch_add(1, Ordering::Relaxed);
-        tokio::time::sleep(SERVICE_TIME - Duration::from_millis(5) + Duration::from_millis(turn * 7 % 11)).await;
+        tokio::time::sleep(Duration::from_millis(15 + turn * 7 % 11)).await;
         "done"
     };
     Router::new().route("/work", get(work))

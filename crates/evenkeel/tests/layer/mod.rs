@@ -1,6 +1,7 @@
 //! What the tests of the layer share: a flow control with one seat, a service that does as it is told, and a body that
 //! goes on until it is told otherwise.
 #![allow(dead_code, reason = "every test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -59,9 +60,11 @@ spec:
 /// A service whose answers are whatever the test makes of the request.
 #[derive(Clone)]
 pub(crate) struct Mock {
-    answer: Arc<dyn Fn(&Request<()>) -> Reply + Send + Sync>,
+    answer: Arc<Answering>,
     pub(crate) control: Arc<Control>,
 }
+
+type Answering = dyn Fn(&Request<()>) -> Reply + Send + Sync;
 
 /// What a test sees and decides of a mock.
 #[derive(Default)]
@@ -113,11 +116,7 @@ where
     let mut service = layer.layer(mock.clone());
     let mut context = Context::from_waker(Waker::noop());
     assert!(service.poll_ready(&mut context).is_ready(), "the layer is always ready");
-    Answer(tokio_test(service.call(request)))
-}
-
-fn tokio_test<F: Future + Send + 'static>(future: F) -> Pin<Box<dyn Future<Output = F::Output> + Send>> {
-    Box::pin(future)
+    Answer(Box::pin(service.call(request)))
 }
 
 /// A request on its way.
@@ -270,6 +269,6 @@ impl Body for TestBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.hint.clone()
+        self.hint
     }
 }
