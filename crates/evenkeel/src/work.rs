@@ -17,7 +17,8 @@ pub trait HttpWork {
     /// How much work the request is, given its query and the level that it belongs to.
     fn estimate_http(&self, attributes: Attributes<'_>, query: Query<'_>, level: &LevelInfo) -> WorkEstimate;
 
-    /// What has to be remembered of a watch while it runs, if anything has. It has not been let in yet.
+    /// What has to be remembered of a watch while it runs, if anything has: see [`KubernetesWork`]. It has not been let
+    /// in yet.
     fn watch(&self, _request: &RequestInfo<'_>, _query: Query<'_>) -> Option<Watch> {
         None
     }

@@ -6,8 +6,8 @@ mod layer;
 
 use std::sync::{Arc, Mutex};
 
-use evenkeel::Identify;
 use evenkeel::identify::{Anonymous, FromExtension, TrustedHeaders, anonymous, authenticated};
+use evenkeel::{FlowControl, Identify, KubernetesWork};
 use evenkeel_engine::digest::DigestError;
 use evenkeel_engine::digest::routes::{Route, RouteTable};
 use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate};
@@ -103,4 +103,22 @@ async fn clones_and_routes_share_the_seats() {
     let mut first = send(&layer, &Mock::stuck(), get("/orders"));
     assert!(first.poll().is_none());
     assert_eq!(ask(&layer.clone(), &Mock::empty(), get("/orders")).status(), StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_takes_the_seats_that_it_costs() {
+    let work = KubernetesWork::default();
+    work.set_objects("pods", 399, 10_000);
+    // A seventh of the seats are those of the level: 43.
+    let flow = FlowControl::builder().server_concurrency(300).objects(layer::ONE_SEAT).unwrap().build();
+    let layer = flow.layer(Anonymous).work(work);
+    let stuck = Mock::stuck();
+    let mut list = send(&layer, &stuck, get("/api/v1/pods"));
+    assert!(list.poll().is_none());
+    let mut others: Vec<_> = (0..3).map(|_| send(&layer, &stuck, get("/api/v1/pods/one"))).collect();
+    assert!(others.iter_mut().all(|answer| answer.poll().is_none()));
+    assert_eq!(stuck.calls(), 4);
+    assert_eq!(ask(&layer, &stuck, get("/api/v1/pods/one")).status(), StatusCode::TOO_MANY_REQUESTS);
+    drop(list);
+    assert_eq!(ask(&layer, &Mock::empty(), get("/api/v1/pods/one")).status(), StatusCode::OK);
 }
