@@ -81,8 +81,7 @@ impl FlowControl {
         let upkeep = Arc::new(Upkeep::new(clock));
         let mut changes = LevelChanges::default();
         let (controller, applied) = Controller::new(server_concurrency, &mut changes, now);
-        let snapshot =
-            Snapshot { configuration: applied.configuration, levels: changes.table, upkeep: Arc::clone(&upkeep) };
+        let snapshot = Snapshot::new(applied.configuration, changes.table, Arc::clone(&upkeep));
         let flow = Self {
             shared: Arc::new(Shared {
                 snapshot: ArcSwap::from_pointee(snapshot),
@@ -210,7 +209,7 @@ impl Shared {
                 }
             }
             let upkeep = Arc::clone(&self.upkeep);
-            self.snapshot.store(Arc::new(Snapshot { configuration, levels: changes.table, upkeep }));
+            self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, upkeep)));
             Report { dangling, unusable }
         });
         drop(control);

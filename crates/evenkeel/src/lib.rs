@@ -2,26 +2,47 @@
 
 mod admission;
 mod admit;
+mod body;
 mod builder;
 mod clock;
+mod digest;
 mod flow_control;
+mod future;
+mod layer;
 mod level;
+mod occupancy;
 mod permit;
 mod rejected;
 mod request;
+mod response;
+mod rules;
+mod service;
 mod snapshot;
 mod status;
 mod sync;
+mod uid_headers;
 mod upkeep;
+mod work;
+
+pub mod identify;
 
 pub use admit::Admit;
+pub use body::FlowBody;
 pub use builder::{Builder, IntoObjects};
 pub use clock::ManualClock;
+pub use digest::Digest;
 pub use flow_control::{FlowControl, Report};
+pub use future::FlowFuture;
+pub use identify::Identify;
+pub use layer::FlowLayer;
+pub use occupancy::Occupancy;
 pub use permit::Permit;
 pub use rejected::Rejected;
 pub use request::{Details, EstimateWork, Patience, Request};
+pub use response::RejectionForm;
+pub use service::FlowService;
 pub use status::LevelStatus;
+pub use work::{HttpWork, KubernetesWork, Watch};
 
 pub use evenkeel_api as api;
 pub use evenkeel_engine as engine;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::admission::Admission;
+use crate::uid_headers::UidHeaders;
 
 /// The right to run, and the seats that go with it.
 ///
@@ -16,6 +17,11 @@ pub struct Permit(Admission);
 impl Permit {
     pub(crate) fn new(admission: Admission) -> Self {
         Self(admission)
+    }
+
+    /// The headers that go with every answer to the request.
+    pub(crate) fn uid_headers(&self) -> &UidHeaders {
+        self.0.snapshot.uid_headers(self.0.schema)
     }
 
     /// The name of the flow schema that the request belongs to.

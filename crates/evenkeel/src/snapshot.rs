@@ -9,6 +9,7 @@ use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Configuration, LevelId};
 
 use crate::level::{Level, Wakers};
+use crate::uid_headers::UidHeaders;
 use crate::upkeep::Upkeep;
 
 /// A configuration and the levels that it leads to. It never changes.
@@ -16,6 +17,8 @@ use crate::upkeep::Upkeep;
 pub(crate) struct Snapshot {
     pub(crate) configuration: Configuration,
     pub(crate) levels: LevelTable,
+    /// One for each flow schema of the configuration.
+    uid_headers: Vec<UidHeaders>,
     pub(crate) upkeep: Arc<Upkeep>,
 }
 
@@ -28,6 +31,19 @@ pub(crate) struct LevelTable(Vec<Option<Arc<Level>>>);
 pub(crate) struct LevelChanges {
     pub(crate) table: LevelTable,
     pub(crate) wakers: Wakers,
+}
+
+// === impl Snapshot ===
+
+impl Snapshot {
+    pub(crate) fn new(configuration: Configuration, levels: LevelTable, upkeep: Arc<Upkeep>) -> Self {
+        Self { uid_headers: UidHeaders::of_all(&configuration), configuration, levels, upkeep }
+    }
+
+    /// The headers of answers to requests of that flow schema.
+    pub(crate) fn uid_headers(&self, schema: usize) -> &UidHeaders {
+        &self.uid_headers[schema]
+    }
 }
 
 // === impl LevelTable ===

@@ -1,0 +1,178 @@
+//! `FlowLayer`: puts a flow control around a `tower` service.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenkeel_engine::digest::{DigestError, Kubernetes};
+use evenkeel_engine::{RequestInfo, WorkEstimate};
+use http::request::Parts;
+use tower_layer::Layer;
+
+use crate::digest::Digest;
+use crate::flow_control::FlowControl;
+use crate::identify::Identify;
+use crate::occupancy::Occupancy;
+use crate::response::RejectionForm;
+use crate::rules::Rules;
+use crate::service::FlowService;
+use crate::work::HttpWork;
+
+/// Puts a [`FlowControl`] around a service. Made by [`FlowControl::layer`].
+///
+/// With nothing said but who is calling, paths are understood as those of the Kubernetes API and all others as what they
+/// are, every request is one seat, and long-running requests are those of Kubernetes.
+///
+/// A service that is no Kubernetes but has paths below `/api/` or `/apis/` should say what they mean with
+/// [`digest`](Self::digest): otherwise a client can make a request look like a watch, whose seats are given back early,
+/// or like one that is not limited at all.
+///
+/// ```
+/// use std::time::Duration;
+/// use evenkeel::FlowControl;
+/// use evenkeel::engine::WorkEstimate;
+/// use evenkeel::engine::digest::routes::{Route, RouteTable};
+/// use evenkeel::identify::TrustedHeaders;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let routes = RouteTable::new([Route::new("/shops/{namespace}/{resource}")]).unwrap();
+/// let layer = FlowControl::builder()
+///     .build()
+///     .layer(TrustedHeaders::default())
+///     .digest(routes)
+///     .work(WorkEstimate::seats(2))
+///     .deadline(|_| Some(Duration::from_secs(8)));
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "a layer does nothing until a service is put into it"]
+pub struct FlowLayer<I, D = Kubernetes, W = WorkEstimate> {
+    rules: Rules<I, D, W>,
+}
+
+// === impl FlowControl ===
+
+impl FlowControl {
+    /// A layer for `tower` services that lets requests in as this flow control decides. The argument says who is
+    /// calling.
+    ///
+    /// ```
+    /// use axum::{Router, routing::get};
+    /// use evenkeel::FlowControl;
+    /// use evenkeel::identify::TrustedHeaders;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let flow = FlowControl::builder().server_concurrency(600).build();
+    /// let app: Router = Router::new()
+    ///     .route("/orders", get(async || "none"))
+    ///     .layer(flow.layer(TrustedHeaders::default()));
+    /// # }
+    /// ```
+    pub fn layer<I: Identify>(&self, identify: I) -> FlowLayer<I> {
+        FlowLayer {
+            rules: Rules {
+                flow: self.clone(),
+                identify: Arc::new(identify),
+                digest: Arc::default(),
+                work: Arc::default(),
+                occupancy: Arc::new(|_, request| Occupancy::kubernetes(request)),
+                deadline: Arc::new(|_| None),
+                rejection_form: RejectionForm::default(),
+            },
+        }
+    }
+}
+
+// === impl FlowLayer ===
+
+impl<I, D, W> FlowLayer<I, D, W> {
+    /// What is asked: the Kubernetes API with other prefixes, or a table of routes.
+    pub fn digest<E: Digest>(self, digest: E) -> FlowLayer<I, E, W> {
+        let Rules { flow, identify, work, occupancy, deadline, rejection_form, .. } = self.rules;
+        let digest = Arc::new(digest);
+        FlowLayer { rules: Rules { flow, identify, digest, work, occupancy, deadline, rejection_form } }
+    }
+
+    /// What is asked, as a closure knows it.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use evenkeel::engine::RequestInfo;
+    /// use evenkeel::identify::Anonymous;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let layer = FlowControl::builder().build().layer(Anonymous).digest_with(|parts| {
+    ///     let shop = parts.headers.get("x-shop").and_then(|shop| shop.to_str().ok()).unwrap_or_default();
+    ///     Ok(RequestInfo { namespace: shop.into(), path: parts.uri.path().into(), ..RequestInfo::default() })
+    /// });
+    /// # }
+    /// ```
+    pub fn digest_with<F>(self, digest: F) -> FlowLayer<I, F, W>
+    where
+        F: for<'a> Fn(&'a Parts) -> Result<RequestInfo<'a>, DigestError>,
+    {
+        self.digest(digest)
+    }
+
+    /// How much work a request is: the same for all, what a closure says, or [`KubernetesWork`](crate::KubernetesWork).
+    pub fn work<V: HttpWork>(self, work: V) -> FlowLayer<I, D, V> {
+        let Rules { flow, identify, digest, occupancy, deadline, rejection_form, .. } = self.rules;
+        let work = Arc::new(work);
+        FlowLayer { rules: Rules { flow, identify, digest, work, occupancy, deadline, rejection_form } }
+    }
+
+    /// Which requests run for long, and for how long they take their seats. The default is
+    /// [`Occupancy::kubernetes`].
+    ///
+    /// Whoever can choose what this looks at can go past the limits: look at what the service alone decides.
+    ///
+    /// ```
+    /// use evenkeel::{FlowControl, Occupancy};
+    /// use evenkeel::identify::Anonymous;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let layer = FlowControl::builder().build().layer(Anonymous).long_running(|parts, _| match parts.uri.path() {
+    ///     "/healthz" => Occupancy::None,
+    ///     "/events" => Occupancy::ToTheHeaders,
+    ///     _ => Occupancy::ToTheEnd,
+    /// });
+    /// # }
+    /// ```
+    pub fn long_running(
+        mut self,
+        occupancy: impl Fn(&Parts, &RequestInfo<'_>) -> Occupancy + Send + Sync + 'static,
+    ) -> Self {
+        self.rules.occupancy = Arc::new(occupancy);
+        self
+    }
+
+    /// How long a request has until nobody wants its answer any more. It waits for a quarter of that at most (HF-6).
+    /// Nothing is stopped when the time is over.
+    pub fn deadline(mut self, deadline: impl Fn(&Parts) -> Option<Duration> + Send + Sync + 'static) -> Self {
+        self.rules.deadline = Arc::new(deadline);
+        self
+    }
+
+    /// How a request is told that there are too many.
+    pub fn rejection_form(mut self, form: RejectionForm) -> Self {
+        self.rules.rejection_form = form;
+        self
+    }
+}
+
+impl<S, I, D, W> Layer<S> for FlowLayer<I, D, W> {
+    type Service = FlowService<S, I, D, W>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        FlowService::new(inner, self.rules.clone())
+    }
+}
+
+impl<I, D, W> Clone for FlowLayer<I, D, W> {
+    fn clone(&self) -> Self {
+        Self { rules: self.rules.clone() }
+    }
+}

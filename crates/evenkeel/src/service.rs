@@ -1,0 +1,79 @@
+//! `FlowService`: a service whose requests are let in by a flow control.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use evenkeel_engine::WorkEstimate;
+use evenkeel_engine::digest::Kubernetes;
+use http::{Request, Response};
+use http_body::Body;
+use tower_service::Service;
+
+use crate::body::FlowBody;
+use crate::digest::Digest;
+use crate::future::FlowFuture;
+use crate::identify::Identify;
+use crate::rules::{Rules, Verdict};
+use crate::work::HttpWork;
+
+/// A service whose requests are let in by a flow control. Made by [`FlowLayer`](crate::FlowLayer).
+///
+/// It is always ready: a request has to arrive before it is known where it belongs and whether it has to wait. A clone of
+/// the service inside is asked whether it is ready when the request has been let in, and not before, so that requests
+/// that wait keep nothing of it.
+#[derive(Debug)]
+pub struct FlowService<S, I, D = Kubernetes, W = WorkEstimate> {
+    inner: S,
+    rules: Arc<Rules<I, D, W>>,
+}
+
+// === impl FlowService ===
+
+impl<S, I, D, W> FlowService<S, I, D, W> {
+    pub(crate) fn new(inner: S, rules: Rules<I, D, W>) -> Self {
+        Self { inner, rules: Arc::new(rules) }
+    }
+
+    /// The service inside.
+    pub fn get_ref(&self) -> &S {
+        &self.inner
+    }
+}
+
+impl<S, I, D, W, A, B> Service<Request<A>> for FlowService<S, I, D, W>
+where
+    S: Service<Request<A>, Response = Response<B>> + Clone,
+    B: Body<Data = Bytes>,
+    I: Identify,
+    D: Digest,
+    W: HttpWork,
+{
+    type Response = Response<FlowBody<B>>;
+    type Error = S::Error;
+    type Future = FlowFuture<S, A, B>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<A>) -> Self::Future {
+        let (parts, body) = request.into_parts();
+        let verdict = self.rules.judge(&parts);
+        let request = Request::from_parts(parts, body);
+        match verdict {
+            Verdict::Arrived { admit, occupancy, watch } => {
+                let form = self.rules.rejection_form;
+                FlowFuture::arrived(self.inner.clone(), request, admit, occupancy, watch, form)
+            }
+            Verdict::Unlimited => FlowFuture::unlimited(self.inner.clone(), request),
+            Verdict::Refused(response) => FlowFuture::refused(response),
+        }
+    }
+}
+
+impl<S: Clone, I, D, W> Clone for FlowService<S, I, D, W> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), rules: Arc::clone(&self.rules) }
+    }
+}

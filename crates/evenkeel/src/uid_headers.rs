@@ -1,0 +1,41 @@
+//! The two headers that tell which objects a request was judged by (HF-15).
+
+use evenkeel_engine::{Configuration, Schema};
+use http::HeaderMap;
+use http::header::{HeaderName, HeaderValue};
+
+/// The values of the two headers, made once for each flow schema: cloning them allocates nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct UidHeaders {
+    flow_schema: HeaderValue,
+    priority_level: HeaderValue,
+}
+
+/// The header with the identity of the flow schema.
+pub(crate) const FLOW_SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
+/// The header with the identity of the priority level.
+pub(crate) const PRIORITY_LEVEL_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
+
+// === impl UidHeaders ===
+
+impl UidHeaders {
+    pub(crate) fn new(flow_schema_uid: &str, priority_level_uid: &str) -> Self {
+        Self { flow_schema: value(flow_schema_uid), priority_level: value(priority_level_uid) }
+    }
+
+    /// Those of every flow schema of a configuration.
+    pub(crate) fn of_all(configuration: &Configuration) -> Vec<Self> {
+        let of = |schema: &Schema| Self::new(&schema.uid, &schema.level.uid);
+        configuration.schemas().iter().map(of).collect()
+    }
+
+    pub(crate) fn set(&self, headers: &mut HeaderMap) {
+        headers.insert(FLOW_SCHEMA_UID, self.flow_schema.clone());
+        headers.insert(PRIORITY_LEVEL_UID, self.priority_level.clone());
+    }
+}
+
+/// An identity that no header can carry is left out: nothing but a mistake in an object leads to one.
+fn value(uid: &str) -> HeaderValue {
+    HeaderValue::from_str(uid).unwrap_or_else(|_| HeaderValue::from_static(""))
+}

@@ -1,0 +1,33 @@
+//! How much work HTTP requests are.
+
+mod kubernetes;
+mod watch;
+
+use evenkeel_engine::digest::Query;
+use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
+
+use crate::request::EstimateWork;
+
+pub use kubernetes::KubernetesWork;
+pub use watch::Watch;
+
+/// Says how much work an HTTP request is. Everything that can [`EstimateWork`] can do this too, without a look at the
+/// query.
+pub trait HttpWork {
+    /// How much work the request is, given its query and the level that it belongs to.
+    fn estimate_http(&self, attributes: Attributes<'_>, query: Query<'_>, level: &LevelInfo) -> WorkEstimate;
+
+    /// What has to be remembered of a watch while it runs, if anything has: see [`KubernetesWork`]. It has not been let
+    /// in yet.
+    fn watch(&self, _request: &RequestInfo<'_>, _query: Query<'_>) -> Option<Watch> {
+        None
+    }
+}
+
+// === impl HttpWork ===
+
+impl<W: EstimateWork> HttpWork for W {
+    fn estimate_http(&self, attributes: Attributes<'_>, _query: Query<'_>, level: &LevelInfo) -> WorkEstimate {
+        self.estimate(attributes, level)
+    }
+}

@@ -1,0 +1,168 @@
+//! How long a request keeps its seat: until the body of its answer has ended, failed or been dropped; watches and
+//! upgrades until their headers are there.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod layer;
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use evenkeel::identify::Anonymous;
+use evenkeel::{FlowBody, KubernetesWork, Occupancy};
+use evenkeel_engine::digest::Kubernetes;
+use http::{HeaderMap, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use layer::{Frames, Mock, Reply, TestBody, ask, flow, get};
+
+type FrameResult = Option<Result<Frame<Bytes>, &'static str>>;
+
+/// Polls a body once.
+fn frame(body: &mut FlowBody<TestBody>) -> Poll<FrameResult> {
+    pin!(body).as_mut().poll_frame(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Whether the one seat is free.
+fn is_free<W: evenkeel::HttpWork + Send + Sync + 'static>(
+    layer: &evenkeel::FlowLayer<Anonymous, Kubernetes, W>,
+) -> bool {
+    ask(layer, &Mock::empty(), get("/other")).status() == StatusCode::OK
+}
+
+fn data(frames: &Frames, text: &'static str) {
+    frames.send(Ok(Frame::data(Bytes::from_static(text.as_bytes())))).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_body_keeps_the_seat_until_it_ends() {
+    let layer = layer::layer();
+    let (mock, frames) = Mock::streaming();
+    let mut body = ask(&layer, &mock, get("/orders")).into_body();
+    assert!(frame(&mut body).is_pending());
+    assert!(!is_free(&layer));
+    data(&frames, "some");
+    assert!(matches!(frame(&mut body), Poll::Ready(Some(Ok(_)))));
+    assert!(!is_free(&layer));
+    drop(frames);
+    assert!(matches!(frame(&mut body), Poll::Ready(None)));
+    assert!(is_free(&layer), "the body is still there, but it has ended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_frame_frees_the_seat() {
+    let layer = layer::layer();
+    let (mock, frames) = Mock::streaming();
+    let mut body = ask(&layer, &mock, get("/orders")).into_body();
+    data(&frames, "all");
+    drop(frames);
+    assert!(!body.is_end_stream());
+    assert!(!is_free(&layer));
+    assert!(matches!(frame(&mut body), Poll::Ready(Some(Ok(_)))));
+    assert!(body.is_end_stream());
+    assert!(is_free(&layer), "nobody has to ask for a frame after the last one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_fails_or_is_dropped_frees_the_seat() {
+    let layer = layer::layer();
+    let (mock, frames) = Mock::streaming();
+    let mut body = ask(&layer, &mock, get("/orders")).into_body();
+    frames.send(Err("lost")).unwrap();
+    assert!(matches!(frame(&mut body), Poll::Ready(Some(Err("lost")))));
+    assert!(is_free(&layer));
+
+    let (mock, _frames) = Mock::streaming();
+    let body = ask(&layer, &mock, get("/orders")).into_body();
+    assert!(!is_free(&layer));
+    drop(body);
+    assert!(is_free(&layer));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_has_ended_already_keeps_nothing() {
+    let layer = layer::layer();
+    let _response = ask(&layer, &Mock::empty(), get("/orders"));
+    assert!(is_free(&layer));
+}
+
+#[tokio::test(start_paused = true)]
+async fn size_hints_and_trailers_pass_through() {
+    let layer = layer::layer();
+    let hints = Mock::new(|_| {
+        let (frames, body) = TestBody::streamed();
+        let mut trailers = HeaderMap::new();
+        trailers.insert("x-sum", "7".parse().unwrap());
+        frames.send(Ok(Frame::trailers(trailers))).unwrap();
+        Reply::Now(Response::new(body.hint(SizeHint::with_exact(17))))
+    });
+    let mut body = ask(&layer, &hints, get("/orders")).into_body();
+    assert_eq!(body.size_hint().exact(), Some(17));
+    let Poll::Ready(Some(Ok(frame))) = frame(&mut body) else { panic!("there are trailers") };
+    assert_eq!(frame.into_trailers().unwrap()["x-sum"], "7");
+    assert!(is_free(&layer));
+}
+
+#[tokio::test(start_paused = true)]
+async fn hf_10_a_watch_frees_its_seat_at_the_headers() {
+    let layer = layer::layer();
+    let (mock, frames) = Mock::streaming();
+    let response = ask(&layer, &mock, get("/api/v1/pods?watch=1"));
+    assert_eq!(response.headers()["x-kubernetes-pf-flowschema-uid"], "schema-1");
+    assert!(is_free(&layer));
+    data(&frames, "event");
+    assert!(matches!(frame(&mut response.into_body()), Poll::Ready(Some(Ok(_)))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_frees_its_seat_at_the_headers_if_told_so() {
+    let layer = layer::layer().long_running(|parts, _| match parts.uri.path() {
+        "/events" => Occupancy::ToTheHeaders,
+        _ => Occupancy::ToTheEnd,
+    });
+    let (mock, _frames) = Mock::streaming();
+    let _response = ask(&layer, &mock, get("/events"));
+    assert!(is_free(&layer));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upgrade_frees_its_seat() {
+    let layer = layer::layer();
+    let upgrade = Mock::new(|_| {
+        let (frames, body) = TestBody::streamed();
+        std::mem::forget(frames);
+        Reply::Now(Response::builder().status(101).body(body).unwrap())
+    });
+    let response = ask(&layer, &upgrade, get("/socket"));
+    assert_eq!(response.headers()["x-kubernetes-pf-prioritylevel-uid"], "level-1");
+    assert!(is_free(&layer));
+}
+
+#[tokio::test(start_paused = true)]
+async fn hf_11_a_watch_is_counted_until_its_body_ends() {
+    let work = KubernetesWork::default();
+    let layer = flow().layer(Anonymous).work(work.clone());
+    let create = Kubernetes::default().digest("POST", "/api/v1/namespaces/a/pods").unwrap();
+    assert_eq!(work.interested(&create), 0);
+
+    let (mock, frames) = Mock::streaming();
+    let mut body = ask(&layer, &mock, get("/api/v1/pods?watch=1")).into_body();
+    assert_eq!(work.interested(&create), 1);
+    assert!(is_free(&layer));
+    assert_eq!(work.interested(&create), 1);
+    drop(frames);
+    assert!(matches!(frame(&mut body), Poll::Ready(None)));
+    assert_eq!(work.interested(&create), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hf_11_a_rejected_watch_is_never_counted() {
+    let work = KubernetesWork::default();
+    let layer = flow().layer(Anonymous).work(work.clone());
+    let create = Kubernetes::default().digest("POST", "/api/v1/namespaces/a/pods").unwrap();
+    let mut first = layer::send(&layer, &Mock::stuck(), get("/orders"));
+    assert!(first.poll().is_none());
+    let response = ask(&layer, &Mock::empty(), get("/api/v1/pods?watch=1"));
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(work.interested(&create), 0);
+}
