@@ -28,6 +28,8 @@ mod service;
 mod snapshot;
 #[path = "../src/status.rs"]
 mod status;
+#[path = "../src/uid_headers.rs"]
+mod uid_headers;
 #[path = "../src/upkeep.rs"]
 mod upkeep;
 
