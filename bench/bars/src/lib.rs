@@ -11,6 +11,8 @@ use std::time::Instant;
 #[derive(Debug, Default)]
 pub struct Bars {
     rows: Vec<[String; 4]>,
+    /// What the name of a measure has to contain.
+    filter: Option<String>,
 }
 
 /// What a figure is held against.
@@ -45,6 +47,20 @@ pub fn nanos_per_operation(operations: u32, mut round: impl FnMut()) -> f64 {
 // === impl Bars ===
 
 impl Bars {
+    /// A table of the measures whose names contain the first argument that is no flag; of all, if there is none.
+    pub fn filtered(arguments: impl IntoIterator<Item = String>) -> Self {
+        let filter = arguments.into_iter().find(|argument| !argument.starts_with('-'));
+        Self { filter, ..Self::default() }
+    }
+
+    /// Measures and adds the figure, in the unit given, unless the filter leaves it out.
+    pub fn measure(&mut self, measure: &str, unit: &str, figure_and_bar: impl FnOnce() -> (f64, Bar)) {
+        if self.filter.as_ref().is_none_or(|filter| measure.contains(filter)) {
+            let (figure, bar) = figure_and_bar();
+            self.add(measure, figure, unit, bar);
+        }
+    }
+
     /// Adds a figure, in the unit given.
     pub fn add(&mut self, measure: impl Into<String>, figure: f64, unit: &str, bar: Bar) {
         let (bar, verdict) = match bar {
@@ -59,8 +75,11 @@ impl Bars {
         self.rows.push([measure.into(), format!("{figure:.1} {unit}"), bar, verdict.to_owned()]);
     }
 
-    /// Prints the table.
+    /// Prints the table, if there is anything in it.
     pub fn print(&self, title: &str) {
+        if self.rows.is_empty() {
+            return;
+        }
         let widths: Vec<usize> = (0..4)
             .map(|column| {
                 let cells = self.rows.iter().map(|row| row[column].len());
@@ -76,5 +95,30 @@ impl Bars {
         for row in &self.rows {
             println!("{}", line(row.each_ref().map(String::as_str)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_filter_leaves_out_is_not_measured() {
+        let measured = |arguments: &[&str]| {
+            let mut bars = Bars::filtered(arguments.iter().map(|&argument| argument.to_owned()));
+            let mut measured = Vec::new();
+            for name in ["one queue", "two queues", "classify"] {
+                bars.measure(name, "ns", || {
+                    measured.push(name);
+                    (1.0, Bar::None)
+                });
+            }
+            assert_eq!(bars.rows.len(), measured.len());
+            measured
+        };
+        assert_eq!(measured(&["--bench"]), ["one queue", "two queues", "classify"]);
+        assert_eq!(measured(&["--bench", "queue"]), ["one queue", "two queues"]);
+        assert_eq!(measured(&["class", "--bench", "queue"]), ["classify"]);
+        assert!(measured(&["deal"]).is_empty());
     }
 }

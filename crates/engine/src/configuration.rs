@@ -47,7 +47,7 @@ pub struct LevelInfo {
     pub seat_cap: Option<u32>,
 }
 
-/// Names a level, and never another one. Its index is used again when the level is gone.
+/// Names a level, and never another one. Its index is used again when the level is gone, up to 2^32 times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LevelId {
     index: u32,
@@ -119,9 +119,9 @@ impl LevelId {
         Self { index, generation: 0 }
     }
 
-    /// The level that has the index after this one.
-    pub(crate) fn next(self) -> Self {
-        Self { generation: self.generation.wrapping_add(1), ..self }
+    /// The level that has the index after this one; `None` if no name is left.
+    pub(crate) fn next(self) -> Option<Self> {
+        Some(Self { generation: self.generation.checked_add(1)?, ..self })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::borrowing::DemandPeriod;
+use crate::borrowing::{DemandPeriod, DivideSeats, FaithfulDivision};
 use crate::configuration::{Configuration, LevelId};
 use crate::controller::{Applied, ControlledLevel, Controller, Dangling, Levels, Objects, Unusable};
 use crate::queue_set::{Arrival, Effects, Finish, QueueSet, QueueSetConfig, RequestId};
@@ -10,7 +10,8 @@ use crate::retry_after::RetryAfter;
 use crate::time::Instant;
 use crate::{Attributes, Classification, WorkEstimate};
 
-/// All decisions about the requests of one server. `T` is what the caller keeps with each request.
+/// All decisions about the requests of one server. `T` is what the caller keeps with each request, and `D` divides the
+/// seats among the levels.
 ///
 /// # How it is called
 ///
@@ -43,8 +44,8 @@ use crate::{Attributes, Classification, WorkEstimate};
 /// assert!(engine.finish(now, Ticket { level, id }, &mut started).is_some());
 /// ```
 #[derive(Debug)]
-pub struct Engine<T> {
-    controller: Controller,
+pub struct Engine<T, D = FaithfulDivision> {
+    controller: Controller<D>,
     configuration: Arc<Configuration>,
     levels: Table<T>,
     wants_reapply: bool,
@@ -126,11 +127,19 @@ struct Nothing;
 // === impl Engine ===
 
 impl<T> Engine<T> {
-    /// An engine for a server with that many seats. It starts with the mandatory objects (CC-1).
+    /// An engine for a server with that many seats, which divides them as Kubernetes does. It starts with the mandatory
+    /// objects (CC-1).
     pub fn new(server_limit: i64, now: Instant) -> Self {
+        Self::with_division(FaithfulDivision::default(), server_limit, now)
+    }
+}
+
+impl<T, D: DivideSeats> Engine<T, D> {
+    /// An engine that divides the seats in another way.
+    pub fn with_division(division: D, server_limit: i64, now: Instant) -> Self {
         let mut levels = Table(Vec::new());
-        let (controller, applied) =
-            Controller::new(server_limit, &mut Told { levels: &mut levels, effects: &mut Nothing }, now);
+        let mut told = Told { levels: &mut levels, effects: &mut Nothing };
+        let (controller, applied) = Controller::with_division(division, server_limit, &mut told, now);
         Self { controller, configuration: Arc::new(applied.configuration), levels, wants_reapply: false }
     }
 
@@ -226,7 +235,7 @@ impl<T> Engine<T> {
     }
 
     /// The control plane, to look at.
-    pub fn controller(&self) -> &Controller {
+    pub fn controller(&self) -> &Controller<D> {
         &self.controller
     }
 

@@ -51,6 +51,30 @@ fn cc_15_a_busy_level_without_an_object_serves_its_requests_and_then_goes() {
 }
 
 #[test]
+fn cc_15_only_what_is_on_its_way_out_asks_for_a_digest_when_it_becomes_idle() {
+    let names = ["a", "b", "c", "d"];
+    let levels = names.map(|name| rejecting(name, 100));
+    let mut server = BusyEngine::new(100);
+    server.apply(objects(&levels, &[]));
+    for (number, name) in (1..).zip(names) {
+        assert_eq!(server.arrive(server.id(name), number, ONE_SEAT), Came::Started);
+    }
+    server.apply(objects(&levels[..1], &[]));
+    assert_eq!(names.map(|name| server.control(name).is_quiescing()), [false, true, true, true]);
+    server.finish(1);
+    assert!(!server.engine.wants_reapply(), "`a` stays");
+    server.apply(objects(&levels[..2], &[]));
+    assert_eq!(names.map(|name| server.control(name).is_quiescing()), [false, false, true, true]);
+    server.finish(2);
+    assert!(!server.engine.wants_reapply(), "`b` has come back");
+    server.finish(3);
+    assert!(server.engine.wants_reapply());
+    server.reapply();
+    assert_eq!(server.names(), ["a", "b", "catch-all", "d", "exempt"]);
+    assert!(server.control("d").is_quiescing() && !server.engine.wants_reapply());
+}
+
+#[test]
 fn cc_15_an_idle_level_without_an_object_goes_at_once() {
     let mut server = BusyEngine::new(1);
     server.apply(with_batch());

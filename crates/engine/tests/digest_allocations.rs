@@ -4,7 +4,7 @@ mod counting_allocator;
 
 use counting_allocator::allocations;
 use evenkeel_engine::digest::routes::{Attribute, Route, RouteTable};
-use evenkeel_engine::digest::{Kubernetes, Query};
+use evenkeel_engine::digest::{FieldSelector, Kubernetes, LabelSelector, Query};
 use evenkeel_engine::time::{Instant, SECOND};
 use evenkeel_engine::work::{Circumstances, Estimator, ObjectCounts, WatchCounts};
 
@@ -51,6 +51,24 @@ fn ordinary_requests_allocate_nothing() {
         assert_eq!(count, 0, "{method} {target}");
     }
     watches.forget(registration.unwrap());
+}
+
+/// What a malformed selector costs must not grow with its faults: anybody may send one.
+#[test]
+fn malformed_selectors_are_not_put_into_words_to_be_ignored() {
+    let kubernetes = Kubernetes::default();
+    for (selector, message_allocations) in [("a,".repeat(32_768), 2), ("a=b=c,".repeat(10_000), 0)] {
+        let target = format!("/api/v1/pods?fieldSelector={selector}");
+        let count = allocations(|| drop(std::hint::black_box(kubernetes.digest("GET", &target))));
+        assert_eq!(count, 0, "to digest");
+        let count = allocations(|| drop(std::hint::black_box(FieldSelector::parse(&selector))));
+        assert_eq!(count, message_allocations, "to make the one error that is told");
+    }
+    let values: Vec<_> = (0..10_000).map(|number| format!("-{number}")).collect();
+    let selector = format!("a in ({})", values.join(","));
+    let mut is_valid = true;
+    let count = allocations(|| is_valid = LabelSelector::is_valid(&selector));
+    assert!(!is_valid && count < 20, "{count} allocations: no more than a list of values takes to grow");
 }
 
 #[test]

@@ -90,6 +90,7 @@ proptest! {
     #[test]
     fn selectors_never_panic_and_agree_with_their_check(text in "[a-b=,()!<> in\\\\\\x00-]{0,16}") {
         prop_assert_eq!(LabelSelector::parse(&text).is_ok(), LabelSelector::is_valid(&text));
+        prop_assert_eq!(FieldSelector::parse(&text).ok(), FieldSelector::well_formed(&text));
         if let Ok(selector) = FieldSelector::parse(&text) {
             for term in selector.terms() {
                 prop_assert!(!term.key.contains('='));

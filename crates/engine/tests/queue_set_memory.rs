@@ -11,6 +11,8 @@ use evenkeel_engine::time::{Instant, MILLISECOND};
 
 /// What a request that waits may cost, all told.
 const BYTES_PER_WAITING_REQUEST_MAX: i64 = 200;
+/// What a queue may cost: about what `Mode::queue` says. A number that is a power of two is cheapest, the next dearest.
+const BYTES_PER_QUEUE: std::ops::RangeInclusive<i64> = 100..=130;
 
 fn queue_set(queues: i64, hand_size: i64, concurrency_limit: i64) -> QueueSet<i64> {
     let mode = Mode::queue(queues, hand_size, 1_000_000).expect("sizes that can be dealt");
@@ -108,4 +110,34 @@ fn a_request_that_waits_takes_little_memory() {
         }
     }
     assert!(faults.is_empty(), "{faults:?}");
+}
+
+#[test]
+fn a_queue_takes_what_its_documentation_says() {
+    for queues in [64, 1000, 65_536, 65_537, 100_000, 1_000_000] {
+        let before = bytes();
+        let set = queue_set(queues, 1, 0);
+        let each = (bytes() - before) / queues;
+        println!("{queues} queues: {each} bytes each");
+        assert!(BYTES_PER_QUEUE.contains(&each), "{queues} queues: {each} bytes each");
+        drop(set);
+    }
+}
+
+#[test]
+fn queues_that_go_take_no_memory() {
+    let mut set = queue_set(512, 6, 500);
+    let running: Vec<_> = (0..500).map(|number| arrive(&mut set, number, &mut |_, _| {})).collect();
+    let now = Instant::from_nanos(10 * MILLISECOND);
+    let few = Mode::queue(8, 2, 10).expect("sizes that can be dealt");
+    set.configure(now, QueueSetConfig { mode: few, concurrency_limit: 500 }, &mut NoEffects);
+    let before = set.queues().len();
+    let count = allocations(|| {
+        for id in running {
+            assert!(set.finish(now, id, &mut NoEffects).is_some());
+        }
+    });
+    let gone = before - set.queues().len();
+    assert!(gone > 200, "{gone} queues are gone");
+    assert_eq!(count, 0, "allocations");
 }

@@ -53,6 +53,9 @@ pub struct Controller<D = FaithfulDivision> {
     objects: Objects,
     /// In ascending byte order of names, which is the order of all sums (CV-8).
     levels: BTreeMap<String, ControlledLevel>,
+    /// The levels that are on their way out, in order: asked for at every request that leaves a level idle, and hardly
+    /// ever more than none.
+    quiescing: Vec<LevelId>,
     free_ids: Vec<LevelId>,
     indexes: u32,
     division: D,
@@ -101,6 +104,7 @@ impl<D: DivideSeats> Controller<D> {
             server_limit: server_limit.max(0),
             objects: Objects::default(),
             levels: BTreeMap::new(),
+            quiescing: Vec::new(),
             free_ids: Vec::new(),
             indexes: 0,
             division,
@@ -124,6 +128,7 @@ impl<D: DivideSeats> Controller<D> {
         let usable: Vec<_> = self.objects.flow_schemas.iter().filter(is_usable).cloned().collect();
         self.retire_levels(levels);
         self.add_mandatory_levels();
+        self.list_quiescing();
         self.set_limits();
         self.adjust(levels, now);
         Applied { configuration: self.compile(&usable), dangling, unusable }
@@ -172,9 +177,10 @@ impl<D: DivideSeats> Controller<D> {
         self.levels.get(name)
     }
 
-    /// Whether the level is on its way out (CC-15).
+    /// Whether the level is on its way out (CC-15). What this costs does not depend on the levels that stay.
+    #[inline]
     pub fn is_quiescing(&self, id: LevelId) -> bool {
-        self.levels.values().any(|level| level.id == id && level.quiescing)
+        self.quiescing.binary_search(&id).is_ok()
     }
 
     /// Levels follow their objects (CC-6). All others are quiescing until it turns out what becomes of them.
@@ -225,7 +231,7 @@ impl<D: DivideSeats> Controller<D> {
         self.levels.retain(|name, level| {
             let stays = !level.quiescing || MANDATORY.contains(&name.as_str()) || !levels.remove_if_idle(level.id);
             if !stays {
-                free_ids.push(level.id.next());
+                free_ids.extend(level.id.next());
             }
             stays
         });
@@ -240,6 +246,12 @@ impl<D: DivideSeats> Controller<D> {
                 (None, Err(reason)) => unreachable!("a built-in level cannot be used: {reason}"),
             }
         }
+    }
+
+    fn list_quiescing(&mut self) {
+        self.quiescing.clear();
+        self.quiescing.extend(self.levels.values().filter(|level| level.quiescing).map(|level| level.id));
+        self.quiescing.sort_unstable();
     }
 
     /// Each level gets its share of the server's seats (CC-16).

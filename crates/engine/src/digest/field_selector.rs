@@ -55,6 +55,15 @@ pub enum FieldSelectorError {
     Escape(String),
 }
 
+/// What is wrong with a term. Borrowed, since of many faults only one is ever told.
+#[derive(Debug, Clone, Copy)]
+enum Fault<'t> {
+    NoOperator,
+    Unescaped(char),
+    /// The backslash, and what follows it.
+    Escape(&'t str),
+}
+
 const OPERATORS: [(&str, FieldOperator); 3] =
     [("!=", FieldOperator::NotEqual), ("==", FieldOperator::Equal), ("=", FieldOperator::Equal)];
 
@@ -63,41 +72,59 @@ const OPERATORS: [(&str, FieldOperator); 3] =
 impl<'t> FieldSelector<'t> {
     /// Checks every term. Of several faults, the one of the term that sorts first is reported.
     pub fn parse(text: &'t str) -> Result<Self, FieldSelectorError> {
-        let faults = split(text).filter_map(|term| Some((term, FieldTerm::parse(text, term).err()?)));
+        let faults = split(text).filter_map(|term| Some((term, cut(term).err()?)));
         match faults.min_by_key(|(term, _)| *term) {
-            Some((_, error)) => Err(error),
+            Some((term, fault)) => Err(fault.into_error(text, term)),
             None => Ok(Self(text)),
         }
     }
 
+    /// The selector, if it is well-formed. Unlike [`parse`](Self::parse) this stops at the first fault, whichever it
+    /// is, and never allocates.
+    pub fn well_formed(text: &'t str) -> Option<Self> {
+        split(text).all(|term| cut(term).is_ok()).then_some(Self(text))
+    }
+
     /// The terms, in the order in which they were written.
     pub fn terms(self) -> impl Iterator<Item = FieldTerm<'t>> {
-        split(self.0).filter_map(move |term| FieldTerm::parse(self.0, term).ok())
+        split(self.0).filter_map(|term| cut(term).ok()).map(|(key, operator, value)| FieldTerm {
+            key,
+            operator,
+            value: unescape(value),
+        })
     }
 
     /// The value that the field has to have, if there is one. Of several, that of the term which sorts first.
     pub fn exact_value(self, key: &str) -> Option<Cow<'t, str>> {
-        let is_exact = |term: &FieldTerm<'_>| term.key == key && term.operator == FieldOperator::Equal;
-        split(self.0)
-            .filter_map(|text| Some((text, FieldTerm::parse(self.0, text).ok().filter(is_exact)?)))
-            .min_by_key(|(text, _)| *text)
-            .map(|(_, term)| term.value)
+        let exact = |term| match cut(term) {
+            Ok((found, FieldOperator::Equal, value)) if found == key => Some((term, value)),
+            _ => None,
+        };
+        split(self.0).filter_map(exact).min_by_key(|(term, _)| *term).map(|(_, value)| unescape(value))
     }
 }
 
-// === impl FieldTerm ===
+// === impl Fault ===
 
-impl<'t> FieldTerm<'t> {
-    fn parse(selector: &str, term: &'t str) -> Result<Self, FieldSelectorError> {
-        let found = term.char_indices().find_map(|(position, _)| {
-            let (key, rest) = term.split_at(position);
-            OPERATORS.iter().find_map(|&(sign, operator)| Some((key, operator, rest.strip_prefix(sign)?)))
-        });
-        let Some((key, operator, value)) = found else {
-            return Err(FieldSelectorError::NoOperator { selector: selector.to_owned(), term: term.to_owned() });
-        };
-        Ok(Self { key, operator, value: unescape(value)? })
+impl Fault<'_> {
+    fn into_error(self, selector: &str, term: &str) -> FieldSelectorError {
+        match self {
+            Self::NoOperator => FieldSelectorError::NoOperator { selector: selector.to_owned(), term: term.to_owned() },
+            Self::Unescaped(character) => FieldSelectorError::Unescaped(character),
+            Self::Escape(sequence) => FieldSelectorError::Escape(sequence.to_owned()),
+        }
     }
+}
+
+/// Cuts a term into its key, its operator and its value, which still has its escapes.
+fn cut(term: &str) -> Result<(&str, FieldOperator, &str), Fault<'_>> {
+    let found = term.char_indices().find_map(|(position, _)| {
+        let (key, rest) = term.split_at(position);
+        OPERATORS.iter().find_map(|&(sign, operator)| Some((key, operator, rest.strip_prefix(sign)?)))
+    });
+    let (key, operator, value) = found.ok_or(Fault::NoOperator)?;
+    check_value(value)?;
+    Ok((key, operator, value))
 }
 
 /// The terms between commas that no backslash precedes, without empty ones.
@@ -121,23 +148,33 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     .filter(|term| !term.is_empty())
 }
 
-fn unescape(value: &str) -> Result<Cow<'_, str>, FieldSelectorError> {
-    if !value.contains(['\\', ',', '=']) {
-        return Ok(Cow::Borrowed(value));
+/// Checks that everything which needs a backslash has one, and nothing else.
+fn check_value(value: &str) -> Result<(), Fault<'_>> {
+    let mut characters = value.char_indices();
+    while let Some((position, character)) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some((_, '\\' | ',' | '=')) => {}
+                _ => return Err(Fault::Escape(&value[position..characters.offset()])),
+            },
+            ',' | '=' => return Err(Fault::Unescaped(character)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A value that was [checked](check_value), without its backslashes.
+fn unescape(value: &str) -> Cow<'_, str> {
+    if !value.contains('\\') {
+        return Cow::Borrowed(value);
     }
     let mut plain = String::with_capacity(value.len());
     let mut characters = value.chars();
     while let Some(character) = characters.next() {
-        match character {
-            '\\' => match characters.next() {
-                Some(escaped @ ('\\' | ',' | '=')) => plain.push(escaped),
-                other => return Err(FieldSelectorError::Escape(iter::once('\\').chain(other).collect())),
-            },
-            ',' | '=' => return Err(FieldSelectorError::Unescaped(character)),
-            _ => plain.push(character),
-        }
+        plain.extend(if character == '\\' { characters.next() } else { Some(character) });
     }
-    Ok(Cow::Owned(plain))
+    Cow::Owned(plain)
 }
 
 #[cfg(test)]
@@ -172,6 +209,7 @@ mod tests {
             (r"a\,b", r"invalid selector: 'a\,b'; can't understand 'a\,b'"),
         ] {
             assert_eq!(FieldSelector::parse(text).unwrap_err().to_string(), message);
+            assert_eq!(FieldSelector::well_formed(text), None);
         }
     }
 

@@ -81,9 +81,9 @@ impl<'a> ListOptions<'a> {
             return None;
         }
         match &self.field_selector {
-            Cow::Borrowed(text) => FieldSelector::parse(text).ok()?.exact_value(key),
+            Cow::Borrowed(text) => FieldSelector::well_formed(text)?.exact_value(key),
             Cow::Owned(text) => {
-                FieldSelector::parse(text).ok()?.exact_value(key).map(|value| value.into_owned().into())
+                FieldSelector::well_formed(text)?.exact_value(key).map(|value| value.into_owned().into())
             }
         }
     }

@@ -86,6 +86,7 @@ impl<T> QueueSet<T> {
             self.requests.insert(Request { stage: Stage::Waiting(place), queue: slot, work, arrived: now, payload });
         queue.line.push_back(&mut self.requests, id.slot_number());
         queue.seats_waiting += seats;
+        queue.initial_seats_waiting += i64::from(work.initial_seats);
         self.waiting_work[queue.index as usize] += total_work;
         self.progress.seats_requested += seats;
         self.waiting += 1;

@@ -64,6 +64,7 @@ impl<T> QueueSet<T> {
         let queue = &mut self.queues[slot as usize];
         queue.line.remove(&mut self.requests, place);
         queue.seats_waiting -= seats;
+        queue.initial_seats_waiting -= i64::from(request.work.initial_seats);
         self.waiting_work[queue.index as usize] -= place.total_work;
         self.progress.seats_requested -= seats;
         self.waiting -= 1;

@@ -47,6 +47,7 @@ impl<T> QueueSet<T> {
         let queue = &mut self.queues[slot as usize];
         queue.line.remove(&mut self.requests, place);
         queue.seats_waiting -= seats;
+        queue.initial_seats_waiting -= i64::from(work.initial_seats);
         self.waiting_work[index] -= head.total_work;
         self.progress.seats_requested -= seats;
         self.robin = i64::from(queue.index);

@@ -13,7 +13,9 @@
 //!
 //! An arrival looks at the hand of queues that is dealt to it; everything else takes the logarithm of the number of
 //! queues at most. The sums that the progress depends on are kept up to date as they change. The steps that take time
-//! in proportion to the queues are the rare ones: a change of their number, and the winding back of the progress meter.
+//! in proportion to the queues are the rare ones: a change of their number, the winding back of the progress meter, and
+//! the end of a request that leaves a queue empty while there are more queues than wanted. That queue goes, and those
+//! behind it move up: a level that is told under load to have fewer queues pays for each one that goes, once. An event other than an arrival allocates only to add queues.
 //!
 //! ```
 //! use evenkeel_engine::WorkEstimate;

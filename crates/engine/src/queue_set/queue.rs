@@ -16,6 +16,8 @@ pub(super) struct Queue {
     pub(super) seats_in_use: i64,
     /// The largest seats of its waiting requests, added up.
     pub(super) seats_waiting: i64,
+    /// The seats that its waiting requests take at first, added up.
+    pub(super) initial_seats_waiting: i64,
     /// The progress at which its oldest request would start if all queues were served at once.
     pub(super) next_r: SeatSeconds,
     pub(super) line: Line,
@@ -34,6 +36,7 @@ impl Queue {
             lingering: 0,
             seats_in_use: 0,
             seats_waiting: 0,
+            initial_seats_waiting: 0,
             next_r: SeatSeconds::ZERO,
             line: Line::new(),
         }

@@ -26,12 +26,14 @@ impl Ready {
         Self { nodes: vec![NEVER; 2 * leaves], leaves }
     }
 
-    /// Builds the tree anew for queues with these finishes.
+    /// Builds the tree anew for queues with these finishes, in the memory that it already has if that is enough.
     pub(super) fn rebuild(&mut self, finishes: impl ExactSizeIterator<Item = Option<SeatSeconds>>) {
-        *self = Self::new(finishes.len());
-        for (queue, finish) in finishes.enumerate() {
-            self.nodes[self.leaves + queue] = finish.map_or(NEVER, SeatSeconds::units);
-        }
+        self.leaves = finishes.len().next_power_of_two();
+        self.nodes.clear();
+        self.nodes.reserve_exact(2 * self.leaves);
+        self.nodes.resize(self.leaves, NEVER);
+        self.nodes.extend(finishes.map(|finish| finish.map_or(NEVER, SeatSeconds::units)));
+        self.nodes.resize(2 * self.leaves, NEVER);
         for node in (1..self.leaves).rev() {
             self.nodes[node] = self.nodes[2 * node].min(self.nodes[2 * node + 1]);
         }
@@ -133,9 +135,12 @@ mod tests {
                 ready.set(queue, finishes[queue]);
                 prop_assert_eq!(ready.first((robin + 1) % queues), scan(&finishes, robin));
             }
-            let mut rebuilt = Ready::new(1);
-            rebuilt.rebuild(finishes.iter().copied());
-            prop_assert_eq!(rebuilt.nodes, ready.nodes);
+            for queues_before in [1, 1000] {
+                let mut rebuilt = Ready::new(queues_before);
+                rebuilt.nodes.fill(0);
+                rebuilt.rebuild(finishes.iter().copied());
+                prop_assert_eq!((&rebuilt.nodes, rebuilt.leaves), (&ready.nodes, ready.leaves));
+            }
         }
     }
 }

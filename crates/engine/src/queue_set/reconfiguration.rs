@@ -35,6 +35,10 @@ impl<T> QueueSet<T> {
 
     #[expect(clippy::cast_possible_truncation, reason = "a dealer deals from at most 2^26 queues")]
     fn add_queues(&mut self, queues: usize) {
+        let more = queues - self.order.len();
+        self.queues.reserve_exact(more.saturating_sub(self.free_queues.len()));
+        self.order.reserve_exact(more);
+        self.waiting_work.reserve_exact(more);
         for index in self.order.len()..queues {
             let queue = Queue::new(index as u32);
             let slot = match self.free_queues.pop() {
@@ -50,6 +54,8 @@ impl<T> QueueSet<T> {
             self.order.push(slot);
         }
         self.waiting_work.resize(queues, SeatSeconds::ZERO);
+        // So that a queue that goes, at the end of some request, needs no memory for that.
+        self.free_queues.reserve_exact(self.queues.len() - self.free_queues.len());
         self.rebuild_ready();
     }
 }

@@ -1,6 +1,7 @@
 //! The requests that a queue set knows: waiting, executing or lingering.
 //!
-//! They stand in slots that are used again, so that nothing is allocated once the set has seen its largest crowd.
+//! They stand in slots that are used again, so that nothing is allocated once the set has seen its largest crowd. A slot
+//! counts how often it has been used, and is given up before that count would begin anew.
 
 use crate::time::Instant;
 use crate::{SeatSeconds, WorkEstimate};
@@ -84,7 +85,8 @@ enum Content<T> {
 
 impl RequestId {
     /// A number below the largest number of requests that the set has held at one time: an index for a table that the
-    /// caller keeps beside it.
+    /// caller keeps beside it. (A number that has been given out 2^32 times is not used again, and so there is one more
+    /// for each such.)
     pub fn slot(self) -> usize {
         self.slot as usize
     }
@@ -200,11 +202,14 @@ impl<T> Requests<T> {
         let slot = self.slots.get_mut(id.slot()).filter(|slot| slot.generation == id.generation)?;
         match std::mem::replace(&mut slot.content, Content::Free(self.free)) {
             Content::Taken(request) => {
-                slot.generation = slot.generation.wrapping_add(1);
-                self.free = id.slot;
+                // The slot of the last generation stays as it is, on no list: no name is left for another request.
+                if let Some(next) = slot.generation.checked_add(1) {
+                    slot.generation = next;
+                    self.free = id.slot;
+                }
                 Some(request)
             }
-            // Only a slot that was never used is free under a generation that was given out.
+            // Only a slot whose names are used up is free under a generation that was given out.
             Content::Free(next) => {
                 slot.content = Content::Free(next);
                 None
@@ -218,5 +223,39 @@ impl<T> Requests<T> {
             Content::Taken(request) => Some((RequestId { slot: index, generation: slot.generation }, request)),
             Content::Free(_) => None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(payload: u32) -> Request<u32> {
+        let started = Instant::from_nanos(0);
+        let stage = Stage::Executing { started };
+        Request { stage, queue: NO_QUEUE, work: WorkEstimate::ONE_SEAT, arrived: started, payload }
+    }
+
+    #[test]
+    fn a_name_is_never_given_again() {
+        let mut requests = Requests::new();
+        let first = requests.insert(request(1));
+        assert!(requests.remove(first).is_some());
+        // As after 2^32 - 2 more requests.
+        requests.slots[first.slot()].generation = u32::MAX;
+        let last = requests.insert(request(2));
+        assert_eq!((last.slot, last.generation), (first.slot, u32::MAX));
+        let other = requests.insert(request(3));
+        assert_eq!(requests.remove(last).map(|request| request.payload), Some(2));
+
+        assert!(requests.get(last).is_none() && requests.remove(last).is_none(), "it is gone");
+        let next = requests.insert(request(4));
+        assert!(next != first && next.slot != last.slot && next.slot != other.slot, "{next:?}: the slot is given up");
+        assert!(requests.get(first).is_none());
+        assert_eq!(requests.remove(other).map(|request| request.payload), Some(3));
+        assert_eq!(requests.insert(request(5)).slot, other.slot, "other slots are used again");
+        let mut left: Vec<_> = requests.iter().map(|(_, request)| request.payload).collect();
+        left.sort_unstable();
+        assert_eq!(left, [4, 5]);
     }
 }

@@ -1,6 +1,5 @@
 //! Queries: the state of a queue set, for metrics, dumps and dashboards. They change nothing, the progress included.
 
-use super::queue::Queue;
 use super::requests::{NO_QUEUE, Request, Stage};
 use super::{Mode, Phase, QueueSet, RequestId};
 use crate::time::Instant;
@@ -122,7 +121,7 @@ impl<T> QueueSet<T> {
         self.counters
     }
 
-    /// The queues, by number.
+    /// The queues, by number. Nothing here depends on how many requests wait.
     pub fn queues(&self) -> impl ExactSizeIterator<Item = QueueView> {
         self.order.iter().zip(&self.waiting_work).map(|(&slot, &work_waiting)| {
             let queue = &self.queues[slot as usize];
@@ -131,7 +130,7 @@ impl<T> QueueSet<T> {
                 waiting: queue.line.len(),
                 executing: queue.executing as usize,
                 seats_in_use: queue.seats_in_use,
-                initial_seats_waiting: self.initial_seats_waiting(queue),
+                initial_seats_waiting: queue.initial_seats_waiting,
                 max_seats_waiting: queue.seats_waiting,
                 work_waiting,
             }
@@ -159,11 +158,6 @@ impl<T> QueueSet<T> {
     /// What the caller keeps with a request, unless it is gone, to be changed.
     pub fn payload_mut(&mut self, id: RequestId) -> Option<&mut T> {
         self.requests.get_mut(id).map(|request| &mut request.payload)
-    }
-
-    fn initial_seats_waiting(&self, queue: &Queue) -> i64 {
-        let requests = queue.line.slots(&self.requests).filter_map(|slot| self.requests.in_slot(slot));
-        requests.map(|(_, request)| i64::from(request.work.initial_seats)).sum()
     }
 
     fn view<'a>(&'a self, id: RequestId, request: &'a Request<T>) -> RequestView<'a, T> {

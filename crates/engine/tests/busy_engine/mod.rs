@@ -141,7 +141,10 @@ impl BusyEngine {
     }
 
     pub(crate) fn control(&self, level: &str) -> &ControlledLevel {
-        self.engine.controller().level(level).unwrap_or_else(|| panic!("no level {level}"))
+        let controller = self.engine.controller();
+        let control = controller.level(level).unwrap_or_else(|| panic!("no level {level}"));
+        assert_eq!(controller.is_quiescing(control.id()), control.is_quiescing(), "{level}: asked by id and by name");
+        control
     }
 
     pub(crate) fn id(&self, level: &str) -> LevelId {

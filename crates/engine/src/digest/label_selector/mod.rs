@@ -1,6 +1,7 @@
 //! Label selectors: `app=web,tier in (a,b),!canary` (DG-18, API-146, API-147).
 
 mod error;
+mod fault;
 mod parser;
 mod token;
 
@@ -8,6 +9,7 @@ use std::collections::BTreeMap;
 
 pub use error::{LabelSelectorError, RequirementError};
 
+use fault::Fault;
 use parser::Parser;
 
 /// A label selector: requirements, all of which have to hold. Without any it selects everything.
@@ -57,10 +59,11 @@ impl LabelSelector {
     /// Parses a selector; an empty text selects everything.
     pub fn parse(text: &str) -> Result<Self, LabelSelectorError> {
         let requirements = Parser::new(text).map(|requirement| requirement.map(Requirement::into_owned));
-        Ok(Self { requirements: requirements.collect::<Result<_, _>>()? })
+        Ok(Self { requirements: requirements.collect::<Result<_, Fault<'_>>>()? })
     }
 
-    /// Whether the text is a selector, without making one: this allocates for lists of values only.
+    /// Whether the text is a selector, without making one or saying what is wrong with it: this takes time in
+    /// proportion to the text, and allocates for lists of values only.
     pub fn is_valid(text: &str) -> bool {
         Parser::new(text).all(|requirement| requirement.is_ok())
     }
@@ -83,7 +86,7 @@ impl LabelSelector {
 
 impl Requirement<&str> {
     fn into_owned(self) -> Requirement<Box<str>> {
-        let own = |values: Vec<&str>| values.into_iter().map(Box::from).collect();
+        let own = |values: Vec<&str>| sorted(values).into_iter().map(Box::from).collect();
         let test = match self.test {
             Test::Exists => Test::Exists,
             Test::Missing => Test::Missing,
@@ -96,6 +99,13 @@ impl Requirement<&str> {
         };
         Requirement { key: self.key.into(), test }
     }
+}
+
+/// Values in order and without repetition.
+fn sorted(mut values: Vec<&str>) -> Vec<&str> {
+    values.sort_unstable();
+    values.dedup();
+    values
 }
 
 // === impl Test ===

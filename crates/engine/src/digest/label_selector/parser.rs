@@ -2,12 +2,13 @@
 
 use std::mem;
 
-use evenkeel_api::validate::{Value, label_value, qualified_name};
+use evenkeel_api::validate::{label_value, qualified_name};
 
+use super::fault::Fault;
 use super::token::{Token, Tokens};
-use super::{LabelSelectorError, Requirement, RequirementError, Test};
+use super::{Requirement, Test};
 
-/// Gives one requirement after the other, and stops at the first error.
+/// Gives one requirement after the other, and stops at the first fault.
 #[derive(Debug, Clone)]
 pub(super) struct Parser<'t> {
     tokens: Tokens<'t>,
@@ -25,7 +26,6 @@ enum State {
 }
 
 const BINARY_OPERATORS: &str = "in, notin, =, ==, !=, gt, lt";
-const NO_INTEGER: &str = "for 'Gt', 'Lt' operators, the value must be an integer";
 
 // === impl Parser ===
 
@@ -42,30 +42,31 @@ impl<'t> Parser<'t> {
     }
 
     /// A requirement, and the comma after it.
-    fn requirement(&mut self) -> Result<Requirement<&'t str>, LabelSelectorError> {
+    fn requirement(&mut self) -> Result<Requirement<&'t str>, Fault<'t>> {
         if !matches!(self.next, Token::Word(_)) && !self.next.is_sign("!") {
-            let found = self.next.text().to_owned();
             return Err(match self.state {
-                State::AfterComma => LabelSelectorError::AfterComma { found },
-                State::Beginning | State::Done => LabelSelectorError::Beginning { found },
+                State::AfterComma => Fault::AfterComma(self.next),
+                State::Beginning | State::Done => Fault::Beginning(self.next),
             });
         }
         let key_and_test = self.key_and_test()?;
         self.state = match self.advance() {
             Token::End => State::Done,
             Token::Sign(",") => State::AfterComma,
-            other => return Err(LabelSelectorError::AfterRequirement { found: other.text().to_owned() }),
+            other => return Err(Fault::AfterRequirement(other)),
         };
         Ok(key_and_test)
     }
 
-    fn key_and_test(&mut self) -> Result<Requirement<&'t str>, RequirementError> {
+    fn key_and_test(&mut self) -> Result<Requirement<&'t str>, Fault<'t>> {
         let is_negated = self.next.is_sign("!");
         if is_negated {
             self.advance();
         }
         let key = self.word()?;
-        check_key(key)?;
+        if qualified_name(key).next().is_some() {
+            return Err(Fault::Key(key));
+        }
         let test = if is_negated {
             Test::Missing
         } else if self.next.ends_requirement() {
@@ -76,7 +77,7 @@ impl<'t> Parser<'t> {
         Ok(Requirement { key, test })
     }
 
-    fn operator_and_values(&mut self, key: &'t str) -> Result<Test<&'t str>, RequirementError> {
+    fn operator_and_values(&mut self, key: &'t str) -> Result<Test<&'t str>, Fault<'t>> {
         let operator = self.advance();
         match operator {
             Token::Sign("=" | "==") => Ok(Test::Is(self.checked_value(key)?)),
@@ -85,59 +86,46 @@ impl<'t> Parser<'t> {
             Token::Sign("<") => Ok(Test::Below(self.integer(key)?)),
             Token::Word("in") => Ok(Test::In(self.checked_values(key)?)),
             Token::Word("notin") => Ok(Test::NotIn(self.checked_values(key)?)),
-            other => Err(expected(other, BINARY_OPERATORS)),
+            other => Err(Fault::Expected(other, BINARY_OPERATORS)),
         }
     }
 
     /// A value; nothing stands for the empty one.
-    fn value(&mut self) -> Result<&'t str, RequirementError> {
+    fn value(&mut self) -> Result<&'t str, Fault<'t>> {
         if self.next.ends_requirement() { Ok("") } else { self.word() }
     }
 
-    fn checked_value(&mut self, key: &str) -> Result<&'t str, RequirementError> {
+    fn checked_value(&mut self, key: &'t str) -> Result<&'t str, Fault<'t>> {
         let value = self.value()?;
-        let mut faults = value_faults(key, 0, value).peekable();
-        if faults.peek().is_some() { Err(all(faults)) } else { Ok(value) }
+        if is_label_value(value) { Ok(value) } else { Err(Fault::Value(key, value)) }
     }
 
-    fn integer(&mut self, key: &str) -> Result<i64, RequirementError> {
+    fn integer(&mut self, key: &'t str) -> Result<i64, Fault<'t>> {
         let value = self.value()?;
-        let integer = value.parse::<i64>();
-        let no_integer =
-            integer.is_err().then(|| format!("values[0]: Invalid value: {}: {NO_INTEGER}", Value::text(value)));
-        let mut faults = no_integer.into_iter().chain(value_faults(key, 0, value)).peekable();
-        match integer {
-            Ok(integer) if faults.peek().is_none() => Ok(integer),
-            _ => Err(all(faults)),
+        match value.parse() {
+            Ok(integer) if is_label_value(value) => Ok(integer),
+            _ => Err(Fault::Integer(key, value)),
         }
     }
 
-    /// Values in parentheses, sorted and without repetition.
-    fn checked_values(&mut self, key: &str) -> Result<Vec<&'t str>, RequirementError> {
+    /// Values in parentheses, as they were written.
+    fn checked_values(&mut self, key: &'t str) -> Result<Vec<&'t str>, Fault<'t>> {
         let opening = self.advance();
         if !opening.is_sign("(") {
-            return Err(RequirementError::NoList { found: opening.text().to_owned() });
+            return Err(Fault::NoList(opening));
         }
-        let mut values = self.values()?;
-        values.sort_unstable();
-        values.dedup();
-        let mut faults =
-            values.iter().enumerate().flat_map(|(index, value)| value_faults(key, index, value)).peekable();
-        if faults.peek().is_some() {
-            return Err(all(faults));
-        }
-        drop(faults);
-        Ok(values)
+        let values = self.values()?;
+        if values.iter().all(|value| is_label_value(value)) { Ok(values) } else { Err(Fault::Values(key, values)) }
     }
 
     /// The values after an opening parenthesis. Where one is missing it is the empty one.
-    fn values(&mut self) -> Result<Vec<&'t str>, RequirementError> {
+    fn values(&mut self) -> Result<Vec<&'t str>, Fault<'t>> {
         if self.next.is_sign(")") {
             self.advance();
             return Ok(vec![""]);
         }
         if !matches!(self.next, Token::Word(_) | Token::Sign(",")) {
-            return Err(expected(self.next, "',', ')' or identifier"));
+            return Err(Fault::Expected(self.next, "',', ')' or identifier"));
         }
         let mut values = Vec::new();
         loop {
@@ -147,7 +135,7 @@ impl<'t> Parser<'t> {
                     match self.next {
                         Token::Sign(",") => {}
                         Token::Sign(")") => break,
-                        other => return Err(expected(other, "',' or ')'")),
+                        other => return Err(Fault::Expected(other, "',' or ')'")),
                     }
                 }
                 Token::Sign(",") => {
@@ -164,23 +152,23 @@ impl<'t> Parser<'t> {
                         values.push("");
                     }
                 }
-                other => return Err(expected(other, "',', or identifier")),
+                other => return Err(Fault::Expected(other, "',', or identifier")),
             }
         }
         self.advance();
         Ok(values)
     }
 
-    fn word(&mut self) -> Result<&'t str, RequirementError> {
+    fn word(&mut self) -> Result<&'t str, Fault<'t>> {
         match self.advance() {
             Token::Word(word) => Ok(word),
-            other => Err(expected(other, "identifier")),
+            other => Err(Fault::Expected(other, "identifier")),
         }
     }
 }
 
 impl<'t> Iterator for Parser<'t> {
-    type Item = Result<Requirement<&'t str>, LabelSelectorError>;
+    type Item = Result<Requirement<&'t str>, Fault<'t>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.state == State::Done || (self.state == State::Beginning && self.next == Token::End) {
@@ -194,34 +182,6 @@ impl<'t> Iterator for Parser<'t> {
     }
 }
 
-fn expected(found: Token<'_>, expected: &'static str) -> RequirementError {
-    RequirementError::Expected { found: found.text().to_owned(), expected }
-}
-
-fn check_key(key: &str) -> Result<(), RequirementError> {
-    let mut faults = qualified_name(key).peekable();
-    if faults.peek().is_none() {
-        return Ok(());
-    }
-    let fault = faults.collect::<Vec<_>>().join("; ");
-    Err(RequirementError::Key { key: Value::text(key).to_string(), fault })
-}
-
-/// The message on a value that is no label value, if it is none.
-fn value_faults(key: &str, index: usize, value: &str) -> impl Iterator<Item = String> {
-    let mut faults = label_value(value).peekable();
-    let message = faults.peek().is_some().then(|| {
-        let fault = faults.collect::<Vec<_>>().join("; ");
-        format!("values[{index}][{key}]: Invalid value: {}: {fault}", Value::text(value))
-    });
-    message.into_iter()
-}
-
-/// One message as it is, several of them in brackets.
-fn all(faults: impl Iterator<Item = String>) -> RequirementError {
-    let faults: Vec<String> = faults.collect();
-    RequirementError::Values(match faults.as_slice() {
-        [fault] => fault.clone(),
-        several => format!("[{}]", several.join(", ")),
-    })
+fn is_label_value(value: &str) -> bool {
+    label_value(value).next().is_none()
 }
