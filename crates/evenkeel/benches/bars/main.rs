@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
 
+mod layer;
 mod memory;
 #[path = "../../tests/service/mod.rs"]
 mod service;
@@ -36,13 +37,14 @@ type Measure = fn() -> Measured;
 
 fn main() {
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
-    let measures: [(&str, Measure); 5] = [
+    let measures: [(&str, Measure); 7] = [
         ("admitted_per_second", admitted_per_second),
         ("beside_concurrency_limit", beside_concurrency_limit),
         ("allocations", allocations),
         ("waiting_memory", waiting::memory),
         ("waiting_dispatch", waiting::dispatch),
-        // The overhead of the layer goes here.
+        ("layer_overhead", layer::overhead),
+        ("layer_allocations", layer::allocations),
     ];
     println!("| measure | figure | bar | verdict |\n|---|---|---|---|");
     for (_, measure) in measures.iter().filter(|(name, _)| name.contains(&filter)) {
