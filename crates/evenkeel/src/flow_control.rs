@@ -4,20 +4,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use evenkeel_engine::Attributes;
 use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Applied, Controller, Dangling, Objects, Unusable};
 use evenkeel_engine::queue_set::Arrival;
 use evenkeel_engine::time::Instant;
+use evenkeel_engine::{Attributes, Configuration};
 
 use crate::admission::Admission;
 use crate::admit::Admit;
 use crate::builder::Builder;
 use crate::clock::{Clock, nanos};
+use crate::events::Arriving;
+use crate::known_levels::KnownLevels;
 use crate::level::{Waiter, Wakers};
+use crate::metrics::{Access, FlowCollector, LevelSample, Mark, ServerSample};
 use crate::permit::Permit;
 use crate::rejected::Rejected;
 use crate::request::{EstimateWork, Request};
-use crate::snapshot::{LevelChanges, Snapshot};
+use crate::snapshot::{LevelChanges, LevelTable, Snapshot};
+use crate::trace;
 use crate::upkeep::{Due, Upkeep};
 
 /// Decides which requests of a service run, wait or are turned away. Clones share everything.
@@ -46,6 +50,7 @@ pub struct FlowControl {
 pub(crate) struct Shared {
     snapshot: ArcSwap<Snapshot>,
     control: Mutex<Control>,
+    pub(crate) known_levels: KnownLevels,
     upkeep: Arc<Upkeep>,
     wait_limit: Duration,
 }
@@ -79,12 +84,18 @@ impl FlowControl {
         let upkeep = Arc::new(Upkeep::new(clock));
         let mut changes = LevelChanges::default();
         let (controller, applied) = Controller::new(server_concurrency, &mut changes, now);
-        let snapshot =
-            Snapshot { configuration: applied.configuration, levels: changes.table, upkeep: Arc::clone(&upkeep) };
+        let series = number_series(&applied.configuration, &changes.table);
+        let snapshot = Snapshot {
+            configuration: applied.configuration,
+            levels: changes.table,
+            series,
+            upkeep: Arc::clone(&upkeep),
+        };
         let flow = Self {
             shared: Arc::new(Shared {
                 snapshot: ArcSwap::from_pointee(snapshot),
                 control: Mutex::new(Control { controller, adjusted_at: now }),
+                known_levels: KnownLevels::default(),
                 upkeep,
                 wait_limit,
             }),
@@ -129,6 +140,26 @@ impl FlowControl {
         self.shared.adjust();
     }
 
+    /// Shows all metrics of API Priority and Fairness in a registry, under the names that they have in Kubernetes.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use prometheus_client::encoding::text;
+    /// use prometheus_client::registry::Registry;
+    ///
+    /// let flow = FlowControl::builder().server_concurrency(100).build();
+    /// let mut registry = Registry::default();
+    /// flow.register_metrics(&mut registry);
+    ///
+    /// let mut page = String::new();
+    /// text::encode(&mut page, &registry)?;
+    /// assert!(page.contains("apiserver_flowcontrol_nominal_limit_seats{priority_level=\"catch-all\"}"));
+    /// # Ok::<(), std::fmt::Error>(())
+    /// ```
+    pub fn register_metrics(&self, registry: &mut prometheus_client::registry::Registry) {
+        registry.register_collector(Box::new(FlowCollector(Arc::downgrade(&self.shared))));
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -147,17 +178,29 @@ impl FlowControl {
             return None;
         }
         let now = clock.now();
-        let (id, is_started) = match state.queue_set.arrive(now, class.flow_hash, work, Waiter::default(), &mut wakers)
-        {
+        snapshot.upkeep.server.before_event(now);
+        let mark = Mark {
+            series: snapshot.series[schema],
+            access: Access::of(request.attributes.request),
+            is_watch: request.is_watch,
+        };
+        let waiter = Waiter { waker: None, details: request.details.take(), mark };
+        let arriving = Arriving { flow_hash: class.flow_hash, work, waiter, watches: request.watches };
+        let (id, is_started) = match state.arrive(now, arriving, &mut wakers) {
             Arrival::Started { id, .. } => (id, true),
             Arrival::Waiting { id, .. } => (id, false),
             Arrival::Rejected { reason, .. } => {
                 let retry_after = state.record_drop(clock.unix_second());
+                drop(state);
+                trace::rejected(class.schema, work, reason);
                 return Some(Admit::rejected(Rejected::new(reason, retry_after, class.schema)));
             }
         };
         drop(state);
         wakers.wake();
+        if !is_started {
+            trace::queued(class.schema, work);
+        }
         let admission = Admission { snapshot, level, schema, id };
         Some(if is_started {
             Admit::started(Permit::new(admission))
@@ -184,14 +227,18 @@ impl Shared {
         let table = self.snapshot.load().levels.clone();
         let mut changes = LevelChanges { table, wakers: Wakers::default() };
         let applied = change(&mut control.controller, &mut changes, now);
+        self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
+        trace::adjusted(&control.controller);
         let report = applied.map(|Applied { configuration, dangling, unusable }| {
             for (_, level) in control.controller.levels() {
                 if let Some(found) = changes.table.get(level.id()) {
                     found.set_quiescing(level.is_quiescing());
                 }
             }
+            trace::unusable(&unusable);
             let upkeep = Arc::clone(&self.upkeep);
-            self.snapshot.store(Arc::new(Snapshot { configuration, levels: changes.table, upkeep }));
+            let series = number_series(&configuration, &changes.table);
+            self.snapshot.store(Arc::new(Snapshot { configuration, levels: changes.table, series, upkeep }));
             Report { dangling, unusable }
         });
         drop(control);
@@ -230,7 +277,8 @@ impl Shared {
             match self.upkeep.next_due(now) {
                 Ok(Due { level, id, .. }) => {
                     let mut wakers = Wakers::default();
-                    level.lock().queue_set.release(now, id, &mut wakers);
+                    self.upkeep.server.before_event(now);
+                    level.lock().release(now, id, &mut wakers);
                     wakers.wake();
                 }
                 Err(next) => return next,
@@ -249,4 +297,15 @@ impl Shared {
     pub(crate) fn upkeep(&self) -> &Arc<Upkeep> {
         &self.upkeep
     }
+
+    pub(crate) fn sample_metrics(&self) -> (Vec<LevelSample>, ServerSample) {
+        self.known_levels.sample(&self.upkeep)
+    }
+}
+
+/// By schema, the number of its series in its level.
+fn number_series(configuration: &Configuration, levels: &LevelTable) -> Box<[u32]> {
+    let schemas = configuration.schemas().iter();
+    let number = schemas.map(|schema| levels.get(schema.level.id).map(|level| level.lock().metrics.series(schema)));
+    number.map(Option::unwrap_or_default).collect()
 }

@@ -10,6 +10,7 @@ use evenkeel_engine::queue_set::{Effects, QueueSet, QueueSetConfig, RequestId};
 use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
 
+use crate::metrics::{LevelMetrics, Mark, Notes};
 use crate::request::Details;
 use crate::upkeep::Upkeep;
 
@@ -27,6 +28,7 @@ pub(crate) struct Level {
 pub(crate) struct LevelState {
     pub(crate) queue_set: QueueSet<Waiter>,
     pub(crate) retry_after: RetryAfter,
+    pub(crate) metrics: LevelMetrics,
     /// Whether the level is gone: whoever still comes has to be classified anew.
     pub(crate) is_removed: bool,
 }
@@ -38,14 +40,18 @@ pub(crate) struct Waiter {
     pub(crate) waker: Option<Waker>,
     /// What dumps show of it.
     pub(crate) details: Option<Details>,
+    /// How it is counted.
+    pub(crate) mark: Mark,
 }
 
-/// Collects those to be woken, so that they are woken when the lock has been given back.
+/// Collects those to be woken, so that they are woken when the lock has been given back, and what is to be counted
+/// before that.
 #[derive(Debug, Default)]
 pub(crate) struct Wakers {
     /// Nearly every event starts one request at most, which needs no memory.
     first: Option<Waker>,
     others: Vec<Waker>,
+    pub(crate) notes: Notes,
 }
 
 // === impl Level ===
@@ -53,13 +59,18 @@ pub(crate) struct Wakers {
 impl Level {
     pub(crate) fn new(id: LevelId, config: QueueSetConfig, now: Instant) -> Self {
         let queue_set = QueueSet::new(config, now);
-        let state = LevelState { queue_set, retry_after: RetryAfter::default(), is_removed: false };
+        let metrics = LevelMetrics::new(now);
+        let state = LevelState { queue_set, retry_after: RetryAfter::default(), metrics, is_removed: false };
         Self { id, is_quiescing: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
     /// Takes the lock. A panic while it was held, which would be a bug in the engine, does not make the level useless.
     pub(crate) fn lock(&self) -> MutexGuard<'_, LevelState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_quiescing(&self) -> bool {
+        self.is_quiescing.load(Ordering::Acquire)
     }
 
     pub(crate) fn set_quiescing(&self, is_quiescing: bool) {
@@ -96,7 +107,8 @@ impl Wakers {
 
 impl Effects<Waiter> for Wakers {
     #[inline]
-    fn started(&mut self, _id: RequestId, waiter: &mut Waiter) {
+    fn started(&mut self, id: RequestId, waiter: &mut Waiter) {
+        self.notes.note_start(id);
         if let Some(waker) = waiter.waker.take() {
             if self.first.is_none() {
                 self.first = Some(waker);
@@ -104,5 +116,13 @@ impl Effects<Waiter> for Wakers {
                 self.others.push(waker);
             }
         }
+    }
+
+    fn blocked(&mut self, waiter: &Waiter) {
+        self.notes.blocked = Some(waiter.mark.series);
+    }
+
+    fn epoch_advanced(&mut self, clean: bool) {
+        self.notes.epoch_advanced = Some(clean);
     }
 }

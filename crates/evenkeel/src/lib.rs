@@ -4,12 +4,16 @@ mod admission;
 mod admit;
 mod builder;
 mod clock;
+mod events;
 mod flow_control;
+mod known_levels;
 mod level;
+mod metrics;
 mod permit;
 mod rejected;
 mod request;
 mod snapshot;
+mod trace;
 mod upkeep;
 
 pub use admit::Admit;

@@ -16,6 +16,8 @@ use crate::upkeep::Upkeep;
 pub(crate) struct Snapshot {
     pub(crate) configuration: Configuration,
     pub(crate) levels: LevelTable,
+    /// By schema, the number of its series in its level.
+    pub(crate) series: Box<[u32]>,
     pub(crate) upkeep: Arc<Upkeep>,
 }
 
@@ -51,7 +53,7 @@ impl Levels for LevelChanges {
 
     fn configure(&mut self, id: LevelId, config: QueueSetConfig, now: Instant) {
         if let Some(level) = self.table.get(id) {
-            level.lock().queue_set.configure(now, config, &mut self.wakers);
+            level.lock().configure(now, config, &mut self.wakers);
         }
     }
 
