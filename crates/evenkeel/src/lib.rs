@@ -1,5 +1,7 @@
 //! Priority and fairness for any Rust service.
 
+pub mod debug;
+
 mod admission;
 mod admit;
 mod builder;
