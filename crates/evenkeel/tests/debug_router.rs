@@ -1,5 +1,6 @@
 //! The dumps under the paths that they have in a kube-apiserver (OB-9).
 #![cfg(feature = "axum")]
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use axum::body::{Body, to_bytes};
 use evenkeel::{FlowControl, debug};

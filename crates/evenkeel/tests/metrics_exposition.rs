@@ -1,4 +1,5 @@
 //! Every metric of the specification is there, with its name, type, labels, buckets and help (OB-1 to OB-8).
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod observed;
 
@@ -90,10 +91,10 @@ fn families(page: &str) -> BTreeMap<String, Family> {
     for line in page.lines().filter(|line| *line != "# EOF") {
         if let Some(rest) = line.strip_prefix("# HELP ") {
             let (family, help) = rest.split_once(' ').unwrap();
-            name = family.to_owned();
+            family.clone_into(&mut name);
             assert!(families.insert(name.clone(), Family { help: help.to_owned(), ..Family::default() }).is_none());
         } else if let Some(rest) = line.strip_prefix("# TYPE ") {
-            families.get_mut(&name).unwrap().kind = rest.rsplit_once(' ').unwrap().1.to_owned();
+            rest.rsplit_once(' ').unwrap().1.clone_into(&mut families.get_mut(&name).unwrap().kind);
         } else {
             let series = line.rsplit_once(' ').unwrap().0;
             assert!(series.starts_with(&name), "{line} is not of {name}");

@@ -102,6 +102,7 @@ fn exempt_requests_do_not_wait() {
 }
 
 #[test]
+#[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough")]
 fn watches_and_the_watches_that_a_change_concerns() {
     let observed = narrow();
     drop(started(observed.arrive_as("a", "GET", "/x", ONE, |request| request.watch())));

@@ -1,4 +1,5 @@
 //! A scrape holds up nobody, however slow its reader is.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod observed;
 

@@ -1,5 +1,6 @@
 //! A flow control under a clock that is set by hand, and a reader of its metrics.
 #![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -161,8 +162,6 @@ pub(crate) fn schema(name: &str, level: &str) -> AnyObject {
 /// A user whose flow of the schema is dealt this hand.
 pub(crate) fn user_with_hand(schema: &str, queues: i64, hand: &[u32]) -> String {
     let dealer = Dealer::from(DealSize::new(queues, i64::try_from(hand.len()).unwrap()).unwrap());
-    let has_hand = |user: &String| {
-        dealer.deal(flow_hash(schema, user)).cards().iter().map(|&card| u32::from(card)).eq(hand.iter().copied())
-    };
-    (0..).map(|number| format!("user-{number}")).find(has_hand).unwrap()
+    let has_hand = |user: &String| dealer.deal(flow_hash(schema, user)).cards().iter().eq(hand);
+    (0..100_000).map(|number| format!("user-{number}")).find(has_hand).unwrap()
 }
