@@ -106,6 +106,15 @@ impl Configuration {
     }
 }
 
+// === impl Schema ===
+
+impl Schema {
+    /// What tells its flows apart, if anything does.
+    pub fn distinguisher_method(&self) -> Option<&FlowDistinguisherMethod> {
+        self.distinguisher.as_ref()
+    }
+}
+
 // === impl LevelId ===
 
 impl LevelId {

@@ -8,6 +8,7 @@ use evenkeel_engine::queue_set::{Finish, Phase, Rejection, RequestId};
 use crate::level::{Level, Wakers};
 use crate::rejected::Rejected;
 use crate::snapshot::Snapshot;
+use crate::trace;
 
 /// A request that has arrived, and the way to everything that concerns it.
 ///
@@ -46,9 +47,10 @@ impl Admission {
     pub(crate) fn turn_away(&self, reason: Rejection) -> Option<Rejected> {
         let clock = &self.snapshot.upkeep.clock;
         let (mut wakers, now) = (Wakers::default(), clock.now());
+        self.snapshot.upkeep.server.before_event(now);
         let mut state = self.level.lock();
         let now = state.at(now);
-        let waiter = state.queue_set.cancel(now, self.id, &mut wakers)?;
+        let waiter = state.cancel(now, self.id, &mut wakers)?;
         let retry_after = state.record_drop(clock.unix_second());
         let is_idle = state.queue_set.is_idle();
         drop(state);
@@ -56,6 +58,7 @@ impl Admission {
         drop(waiter);
         wakers.wake();
         self.level.note_end(is_idle, &self.snapshot.upkeep);
+        trace::turned_away(self.schema(), reason);
         Some(Rejected::new(reason, retry_after, self.schema()))
     }
 }
@@ -65,10 +68,11 @@ impl Drop for Admission {
         let upkeep = &self.snapshot.upkeep;
         let mut wakers = Wakers::default();
         let now = upkeep.clock.now();
+        upkeep.server.before_event(now);
         let mut state = self.level.lock();
         let now = state.at(now);
-        let finish = state.queue_set.finish(now, self.id, &mut wakers);
-        let cancelled = if finish.is_none() { state.queue_set.cancel(now, self.id, &mut wakers) } else { None };
+        let finish = state.finish(now, self.id, &mut wakers);
+        let cancelled = if finish.is_none() { state.cancel(now, self.id, &mut wakers) } else { None };
         let is_idle = state.queue_set.is_idle();
         drop(state);
         // With it goes its waker: see `is_started_or_wake`.

@@ -63,6 +63,17 @@ impl Clock {
             Self::Manual(clock) => clock.0.load(Ordering::Acquire).div_euclid(SECOND),
         }
     }
+
+    /// The same moment in nanoseconds since 1970 began. A clock that is set by hand began then.
+    pub(crate) fn unix_nanos(&self, at: Instant) -> Nanos {
+        match self {
+            Self::Tokio(_) => {
+                let ago = self.now() - at;
+                nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()).saturating_sub(ago)
+            }
+            Self::Manual(_) => at.as_nanos(),
+        }
+    }
 }
 
 // === impl ManualClock ===

@@ -13,13 +13,17 @@ use crate::admission::Admission;
 use crate::admit::Admit;
 use crate::builder::Builder;
 use crate::clock::{Clock, nanos};
+use crate::events::Arriving;
+use crate::known_levels::KnownLevels;
 use crate::level::{Waiter, Wakers};
+use crate::metrics::{Access, FlowCollector, LevelSample, Mark, ServerSample};
 use crate::permit::Permit;
 use crate::rejected::Rejected;
 use crate::request::{EstimateWork, Request};
 use crate::snapshot::{LevelChanges, Snapshot};
 use crate::status::LevelStatus;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
+use crate::trace;
 use crate::upkeep::{Due, Upkeep};
 
 /// Decides which requests of a service run, wait or are turned away. Clones share everything.
@@ -48,6 +52,7 @@ pub struct FlowControl {
 pub(crate) struct Shared {
     snapshot: ArcSwap<Snapshot>,
     control: Mutex<Control>,
+    pub(crate) known_levels: KnownLevels,
     upkeep: Arc<Upkeep>,
     wait_limit: Duration,
 }
@@ -86,6 +91,7 @@ impl FlowControl {
             shared: Arc::new(Shared {
                 snapshot: ArcSwap::from_pointee(snapshot),
                 control: Mutex::new(Control { controller, adjusted_at: now }),
+                known_levels: KnownLevels::default(),
                 upkeep,
                 wait_limit,
             }),
@@ -137,6 +143,26 @@ impl FlowControl {
         self.shared.status()
     }
 
+    /// Shows all metrics of API Priority and Fairness in a registry, under the names that they have in Kubernetes.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use prometheus_client::encoding::text;
+    /// use prometheus_client::registry::Registry;
+    ///
+    /// let flow = FlowControl::builder().server_concurrency(100).build();
+    /// let mut registry = Registry::default();
+    /// flow.register_metrics(&mut registry);
+    ///
+    /// let mut page = String::new();
+    /// text::encode(&mut page, &registry)?;
+    /// assert!(page.contains("apiserver_flowcontrol_nominal_limit_seats{priority_level=\"catch-all\"}"));
+    /// # Ok::<(), std::fmt::Error>(())
+    /// ```
+    pub fn register_metrics(&self, registry: &mut prometheus_client::registry::Registry) {
+        registry.register_collector(Box::new(FlowCollector(Arc::downgrade(&self.shared))));
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -151,22 +177,35 @@ impl FlowControl {
         let (schema, clock) = (class.index, &snapshot.upkeep.clock);
         let mut wakers = Wakers::default();
         let now = clock.now();
+        snapshot.upkeep.server.before_event(now);
+        let mark = Mark {
+            series: snapshot.series(schema),
+            access: Access::of(request.attributes.request),
+            is_watch: request.is_watch,
+        };
         let mut state = level.lock();
         if state.is_removed {
             return None;
         }
         let now = state.at(now);
-        let waiter = Waiter { waker: None, details: request.details.take().map(Box::new) };
-        let (id, is_started) = match state.queue_set.arrive(now, class.flow_hash, work, waiter, &mut wakers) {
+        let details = request.details.take().map(|details| state.spare_boxes.fill(details));
+        let waiter = Waiter { waker: None, details, mark };
+        let arriving = Arriving { flow_hash: class.flow_hash, work, waiter, watches: request.watches };
+        let (id, is_started) = match state.arrive(now, arriving, &mut wakers) {
             Arrival::Started { id, .. } => (id, true),
             Arrival::Waiting { id, .. } => (id, false),
             Arrival::Rejected { reason, .. } => {
                 let retry_after = state.record_drop(clock.unix_second());
+                drop(state);
+                trace::rejected(class.schema, work, reason);
                 return Some(Admit::rejected(Rejected::new(reason, retry_after, class.schema)));
             }
         };
         drop(state);
         wakers.wake();
+        if !is_started {
+            trace::queued(class.schema, work);
+        }
         let admission = Admission { snapshot, level, schema, id };
         Some(if is_started {
             Admit::started(Permit::new(admission))
@@ -200,6 +239,8 @@ impl Shared {
         let table = self.snapshot.load().levels.clone();
         let mut changes = LevelChanges { table, wakers: Wakers::default() };
         let applied = change(&mut control.controller, &mut changes, now);
+        self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
+        trace::adjusted(&control.controller);
         let report = applied.map(|Applied { configuration, dangling, unusable }| {
             for (_, level) in control.controller.levels() {
                 if let Some(found) = changes.table.get(level.id()) {
@@ -208,6 +249,7 @@ impl Shared {
                     found.note_end(found.lock().queue_set.is_idle(), &self.upkeep);
                 }
             }
+            trace::unusable(&unusable);
             let upkeep = Arc::clone(&self.upkeep);
             self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, upkeep)));
             Report { dangling, unusable }
@@ -262,9 +304,10 @@ impl Shared {
             match self.upkeep.next_due(now) {
                 Ok(Due { level, id, .. }) => {
                     let mut wakers = Wakers::default();
+                    self.upkeep.server.before_event(now);
                     let mut state = level.lock();
                     let now = state.at(now);
-                    let released = state.queue_set.release(now, id, &mut wakers);
+                    let released = state.release(now, id, &mut wakers);
                     drop(state);
                     drop(released);
                     wakers.wake();
@@ -293,5 +336,9 @@ impl Shared {
 
     pub(crate) fn upkeep(&self) -> &Arc<Upkeep> {
         &self.upkeep
+    }
+
+    pub(crate) fn sample_metrics(&self) -> (Vec<LevelSample>, ServerSample) {
+        self.known_levels.sample(&self.upkeep)
     }
 }

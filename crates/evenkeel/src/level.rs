@@ -8,7 +8,9 @@ use evenkeel_engine::queue_set::{Effects, Phase, QueueSet, QueueSetConfig, Reque
 use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
 
+use crate::metrics::{LevelMetrics, Mark, Notes};
 use crate::request::Details;
+use crate::spare_boxes::SpareBoxes;
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::upkeep::Upkeep;
 
@@ -26,6 +28,9 @@ pub(crate) struct Level {
 pub(crate) struct LevelState {
     pub(crate) queue_set: QueueSet<Waiter>,
     pub(crate) retry_after: RetryAfter,
+    pub(crate) metrics: LevelMetrics,
+    /// For the details of requests to come.
+    pub(crate) spare_boxes: SpareBoxes<Details>,
     /// Whether the level is gone: whoever still comes has to be classified anew.
     pub(crate) is_removed: bool,
     /// The time of the latest event.
@@ -37,17 +42,22 @@ pub(crate) struct LevelState {
 pub(crate) struct Waiter {
     /// Who is to be woken when the request starts; nobody if it has started at once.
     pub(crate) waker: Option<Waker>,
-    /// What dumps show of it.
-    #[allow(dead_code, reason = "the dumps are on their way")]
-    pub(crate) details: Option<Box<Details>>,
+    /// What dumps show of it, in one of the level's boxes.
+    pub(crate) details: Option<Box<Option<Details>>>,
+    /// How it is counted.
+    pub(crate) mark: Mark,
 }
 
-/// Collects those to be woken, so that they are woken when the lock has been given back.
+/// Collects those to be woken, so that they are woken when the lock has been given back, what is to be counted before
+/// that, and what is to be dropped after it.
 #[derive(Debug, Default)]
 pub(crate) struct Wakers {
     /// Nearly every event starts one request at most, which needs no memory.
     first: Option<Waker>,
     others: Vec<Waker>,
+    pub(crate) notes: Notes,
+    /// Of the request that has ended. To drop them may run anything.
+    pub(crate) ended: Option<Details>,
 }
 
 // === impl Level ===
@@ -62,6 +72,10 @@ impl Level {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn is_quiescing(&self) -> bool {
+        self.is_quiescing.load(Ordering::Acquire)
+    }
+
     pub(crate) fn set_quiescing(&self, is_quiescing: bool) {
         self.is_quiescing.store(is_quiescing, Ordering::Release);
     }
@@ -69,7 +83,7 @@ impl Level {
     /// A request has ended: if it was the last one of a level that is to go, somebody has to remove the level.
     #[inline]
     pub(crate) fn note_end(&self, is_idle: bool, upkeep: &Upkeep) {
-        if is_idle && self.is_quiescing.load(Ordering::Acquire) {
+        if is_idle && self.is_quiescing() {
             upkeep.note_idle_level();
         }
     }
@@ -80,7 +94,15 @@ impl Level {
 impl LevelState {
     fn new(config: QueueSetConfig, now: Instant) -> Self {
         let queue_set = QueueSet::new(config, now);
-        Self { queue_set, retry_after: RetryAfter::default(), is_removed: false, latest: now }
+        let metrics = LevelMetrics::new(now);
+        Self {
+            queue_set,
+            retry_after: RetryAfter::default(),
+            metrics,
+            spare_boxes: SpareBoxes::default(),
+            is_removed: false,
+            latest: now,
+        }
     }
 
     /// The time at which an event happens whose thread has read the clock before it took the lock: threads overtake each
@@ -131,8 +153,17 @@ impl Wakers {
 
 impl Effects<Waiter> for Wakers {
     #[inline]
-    fn started(&mut self, _id: RequestId, waiter: &mut Waiter) {
+    fn started(&mut self, id: RequestId, waiter: &mut Waiter) {
+        self.notes.note_start(id);
         self.extend(waiter.waker.take());
+    }
+
+    fn blocked(&mut self, waiter: &Waiter) {
+        self.notes.blocked = Some(waiter.mark.series);
+    }
+
+    fn epoch_advanced(&mut self, clean: bool) {
+        self.notes.epoch_advanced = Some(clean);
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Request<'a, W = WorkEstimate> {
     pub(crate) work: W,
     pub(crate) patience: Patience,
     pub(crate) details: Option<Details>,
+    pub(crate) is_watch: bool,
+    pub(crate) watches: Option<u64>,
 }
 
 /// How long a request may wait in its queue (HF-6).
@@ -57,7 +59,14 @@ pub trait EstimateWork {
 impl<'a> Request<'a> {
     /// An ordinary request: one seat, and nothing known about how long it makes sense.
     pub fn new(attributes: Attributes<'a>) -> Self {
-        Self { attributes, work: WorkEstimate::ONE_SEAT, patience: Patience::default(), details: None }
+        Self {
+            attributes,
+            work: WorkEstimate::ONE_SEAT,
+            patience: Patience::default(),
+            details: None,
+            is_watch: false,
+            watches: None,
+        }
     }
 }
 
@@ -65,7 +74,8 @@ impl<'a, W> Request<'a, W> {
     /// How much work it is.
     #[must_use]
     pub fn work<V: EstimateWork>(self, work: V) -> Request<'a, V> {
-        Request { attributes: self.attributes, work, patience: self.patience, details: self.details }
+        let Self { attributes, work: _, patience, details, is_watch, watches } = self;
+        Request { attributes, work, patience, details, is_watch, watches }
     }
 
     /// How long it may wait.
@@ -78,6 +88,19 @@ impl<'a, W> Request<'a, W> {
     #[must_use]
     pub fn details(self, details: Details) -> Self {
         Self { details: Some(details), ..self }
+    }
+
+    /// It is a watch, whose execution is only its beginning (HF-9): metrics tell its time from that of ordinary
+    /// requests.
+    #[must_use]
+    pub fn watch(self) -> Self {
+        Self { is_watch: true, ..self }
+    }
+
+    /// It is a change that so many watches are told of (WE-18), for the metric `watch_count_samples`.
+    #[must_use]
+    pub fn interested_watches(self, watches: u64) -> Self {
+        Self { watches: Some(watches), ..self }
     }
 }
 

@@ -63,12 +63,19 @@ impl<I: Identify, D: Digest, W: HttpWork> Rules<I, D, W> {
         // A watch has no deadline: it is meant to go on (HF-7).
         let deadline_in = if occupancy == Occupancy::ToTheEnd { (self.deadline)(parts) } else { None };
         let details = Details { user: Arc::clone(&user), method: parts.method.clone(), uri: parts.uri.clone() };
-        let arriving = Request::new(Attributes { user: &user, request: &request })
+        let is_watch = occupancy == Occupancy::ToTheHeaders;
+        let mut arriving = Request::new(Attributes { user: &user, request: &request })
             .work(|attributes: Attributes<'_>, level: &LevelInfo| self.work.estimate_http(attributes, query, level))
             .patience(Patience { received_ago: Duration::ZERO, deadline_in })
             .details(details);
+        if is_watch {
+            arriving = arriving.watch();
+        }
+        if let Some(watches) = self.work.interested_watches(&request) {
+            arriving = arriving.interested_watches(watches);
+        }
         let admit = self.flow.admit_request(arriving);
-        let watch = if occupancy == Occupancy::ToTheHeaders { self.work.watch(&request, query) } else { None };
+        let watch = if is_watch { self.work.watch(&request, query) } else { None };
         Verdict::Arrived { admit, occupancy, watch }
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Snapshot {
     pub(crate) levels: LevelTable,
     /// One for each flow schema of the configuration.
     uid_headers: Vec<UidHeaders>,
+    /// By flow schema, the number of its series in its level.
+    series: Box<[u32]>,
     pub(crate) upkeep: Arc<Upkeep>,
 }
 
@@ -37,12 +39,20 @@ pub(crate) struct LevelChanges {
 
 impl Snapshot {
     pub(crate) fn new(configuration: Configuration, levels: LevelTable, upkeep: Arc<Upkeep>) -> Self {
-        Self { uid_headers: UidHeaders::of_all(&configuration), configuration, levels, upkeep }
+        let uid_headers = UidHeaders::of_all(&configuration);
+        let series = levels.number_series(&configuration);
+        Self { configuration, levels, uid_headers, series, upkeep }
     }
 
     /// The headers of answers to requests of that flow schema.
     pub(crate) fn uid_headers(&self, schema: usize) -> &UidHeaders {
         &self.uid_headers[schema]
+    }
+
+    /// The number that the series of that flow schema has in its level.
+    #[inline]
+    pub(crate) fn series(&self, schema: usize) -> u32 {
+        self.series[schema]
     }
 }
 
@@ -55,6 +65,13 @@ impl LevelTable {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Level>> {
         self.0.iter().flatten()
+    }
+
+    /// By flow schema, the number of its series in its level.
+    fn number_series(&self, configuration: &Configuration) -> Box<[u32]> {
+        let schemas = configuration.schemas().iter();
+        let numbers = schemas.map(|schema| self.get(schema.level.id).map(|level| level.lock().metrics.series(schema)));
+        numbers.map(Option::unwrap_or_default).collect()
     }
 }
 
@@ -73,7 +90,7 @@ impl Levels for LevelChanges {
         if let Some(level) = self.table.get(id) {
             let mut state = level.lock();
             let now = state.at(now);
-            state.queue_set.configure(now, config, &mut self.wakers);
+            state.configure(now, config, &mut self.wakers);
         }
     }
 

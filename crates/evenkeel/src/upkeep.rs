@@ -11,12 +11,14 @@ use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::level::Level;
+use crate::metrics::ServerMetrics;
 use crate::sync::{AtomicBool, Mutex, Ordering, PoisonError};
 
 /// The list of what is to be done, shared by all who add to it.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
     pub(crate) clock: Clock,
+    pub(crate) server: ServerMetrics,
     lingering: Mutex<BinaryHeap<Reverse<Due>>>,
     wants_reapply: AtomicBool,
     /// Told when something is due earlier than before.
@@ -35,8 +37,10 @@ pub(crate) struct Due {
 
 impl Upkeep {
     pub(crate) fn new(clock: Clock) -> Self {
+        let server = ServerMetrics::new(clock.now());
         Self {
             clock,
+            server,
             lingering: Mutex::new(BinaryHeap::new()),
             wants_reapply: AtomicBool::new(false),
             news: Notify::new(),

@@ -22,6 +22,12 @@ pub trait HttpWork {
     fn watch(&self, _request: &RequestInfo<'_>, _query: Query<'_>) -> Option<Watch> {
         None
     }
+
+    /// How many watches the request concerns, if that matters to its estimate: for the metric `watch_count_samples`
+    /// (WE-18).
+    fn interested_watches(&self, _request: &RequestInfo<'_>) -> Option<u64> {
+        None
+    }
 }
 
 // === impl HttpWork ===

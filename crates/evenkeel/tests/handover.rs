@@ -13,10 +13,16 @@ mod admit;
 mod builder;
 #[path = "../src/clock.rs"]
 mod clock;
+#[path = "../src/events.rs"]
+mod events;
 #[path = "../src/flow_control.rs"]
 mod flow_control;
+#[path = "../src/known_levels.rs"]
+mod known_levels;
 #[path = "../src/level.rs"]
 mod level;
+#[path = "../src/metrics/mod.rs"]
+mod metrics;
 #[path = "../src/permit.rs"]
 mod permit;
 #[path = "../src/rejected.rs"]
@@ -26,8 +32,12 @@ mod request;
 mod service;
 #[path = "../src/snapshot.rs"]
 mod snapshot;
+#[path = "../src/spare_boxes.rs"]
+mod spare_boxes;
 #[path = "../src/status.rs"]
 mod status;
+#[path = "../src/trace.rs"]
+mod trace;
 #[path = "../src/uid_headers.rs"]
 mod uid_headers;
 #[path = "../src/upkeep.rs"]
@@ -164,6 +174,36 @@ fn a_level_is_never_removed_under_a_request_and_never_forgotten() {
             request.join().unwrap();
             flow.tick();
             assert_eq!(level_names(&flow), ["catch-all", "exempt"]);
+            assert_idle(&flow);
+        },
+        ORDERS,
+    );
+}
+
+#[test]
+fn a_scrape_disturbs_nobody_and_every_request_is_counted_once() {
+    shuttle::check_random(
+        || {
+            let (flow, _clock) = one_seat();
+            let run = |name: &'static str, flow: FlowControl| {
+                // While its level is away, there is only one that lets nobody wait.
+                thread::spawn(move || drop(block_on(admit(&flow, name))))
+            };
+            let scrape = {
+                let flow = flow.clone();
+                thread::spawn(move || drop(flow.shared().sample_metrics()))
+            };
+            let threads = ["a", "b"].map(|name| run(name, flow.clone()));
+            // The level goes and comes back, or stays: either way its numbers go on.
+            flow.apply(objects([]));
+            flow.apply(objects([queuing("tenants", 1000)]));
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            scrape.join().unwrap();
+            let (levels, _) = flow.shared().sample_metrics();
+            let numbers = || levels.iter().flat_map(|level| level.series.iter().map(|series| series.numbers));
+            let ends = |now: u64, [full, limit, late]: [u64; 3]| now + full + limit + late;
+            assert_eq!(numbers().map(|now| ends(now.dispatched, now.rejected)).sum::<u64>(), 2);
+            assert!(numbers().all(|now| (now.waiting, now.executing, now.executing_seats) == (0, 0, 0)));
             assert_idle(&flow);
         },
         ORDERS,

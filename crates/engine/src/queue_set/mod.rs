@@ -52,7 +52,7 @@ mod view;
 pub use config::{Mode, QueueSetConfig, Queuing};
 pub use effects::{Arrival, Effects, Finish, NoEffects, Rejection};
 pub use requests::{Phase, RequestId};
-pub use view::{Counters, QueueView, RequestView};
+pub use view::{Counters, QueueView, ReadingBounds, RequestView};
 
 use placement::Placement;
 use progress::Progress;

@@ -1,7 +1,7 @@
 //! Queries: the state of a queue set, for metrics, dumps and dashboards. They change nothing, the progress included.
 
 use super::requests::{NO_QUEUE, Request, Stage};
-use super::{Mode, Phase, QueueSet, RequestId};
+use super::{Mode, Phase, QueueSet, RequestId, SERVICE_TIME_GUESS};
 use crate::time::Instant;
 use crate::{SeatSeconds, WorkEstimate};
 
@@ -18,6 +18,15 @@ pub struct Counters {
     pub last_dispatch_r: SeatSeconds,
     /// The reading of the queue that was last started from, before it was charged (FQ-26).
     pub last_dispatch_s: SeatSeconds,
+}
+
+/// The least and the most that the queues in which something waits read (FQ-26).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadingBounds {
+    /// Of the progress at which the oldest request would start.
+    pub next_r: (SeatSeconds, SeatSeconds),
+    /// Of the same, less the guessed work of what the queue has running; below zero it is huge.
+    pub discounted: (SeatSeconds, SeatSeconds),
 }
 
 /// One queue.
@@ -134,6 +143,29 @@ impl<T> QueueSet<T> {
                 max_seats_waiting: queue.seats_waiting,
                 work_waiting,
             }
+        })
+    }
+
+    /// How many requests wait in the queue of that number.
+    pub fn queue_length(&self, queue: usize) -> usize {
+        self.order.get(queue).map_or(0, |&slot| self.queues[slot as usize].line.len())
+    }
+
+    /// What the queues in which something waits read; `None` if nothing waits.
+    #[expect(clippy::cast_precision_loss, reason = "FQ-2 asks for binary64")]
+    pub fn reading_bounds(&self) -> Option<ReadingBounds> {
+        let waiting = self.order.iter().map(|&slot| &self.queues[slot as usize]).filter(|queue| !queue.line.is_empty());
+        let readings = waiting.map(|queue| {
+            let discount = SeatSeconds::of(queue.seats_in_use as f64, SERVICE_TIME_GUESS);
+            let (plain, discounted) = (queue.next_r, queue.next_r - discount);
+            ReadingBounds { next_r: (plain, plain), discounted: (discounted, discounted) }
+        });
+        let wider = |one: (SeatSeconds, SeatSeconds), other: (SeatSeconds, SeatSeconds)| {
+            (one.0.min(other.0), one.1.max(other.1))
+        };
+        readings.reduce(|one, other| ReadingBounds {
+            next_r: wider(one.next_r, other.next_r),
+            discounted: wider(one.discounted, other.discounted),
         })
     }
 

@@ -62,4 +62,10 @@ impl Estimator {
             _ => WorkEstimate::seats(config.seats_min),
         }
     }
+
+    /// Whether an estimate for this request asks how many watches are interested in it (WE-18).
+    pub fn depends_on_watches(&self, request: &RequestInfo<'_>) -> bool {
+        matches!(&*request.verb, "create" | "update" | "patch" | "delete")
+            && mutating::depends_on_watches(&self.config, request)
+    }
 }

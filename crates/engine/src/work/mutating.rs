@@ -3,14 +3,19 @@
 use super::{Circumstances, EstimatorConfig, cap};
 use crate::{RequestInfo, SeatSeconds, WorkEstimate};
 
+/// Whether the watches are counted for a change.
+pub(super) fn depends_on_watches(config: &EstimatorConfig, request: &RequestInfo<'_>) -> bool {
+    // A token is made without anything being stored.
+    let is_token = request.resource == "serviceaccounts" && request.subresource == "token";
+    config.mutating_costs_by_watches && !is_token
+}
+
 pub(super) fn estimate(
     config: &EstimatorConfig,
     request: &RequestInfo<'_>,
     circumstances: &Circumstances<'_>,
 ) -> WorkEstimate {
-    // A token is made without anything being stored.
-    let is_token = request.resource == "serviceaccounts" && request.subresource == "token";
-    if !config.mutating_costs_by_watches || is_token {
+    if !depends_on_watches(config, request) {
         return WorkEstimate::seats(config.seats_min);
     }
     let seats_max = cap::effective(circumstances.level_cap, config.mutating_seats_max);

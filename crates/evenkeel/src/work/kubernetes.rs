@@ -112,6 +112,10 @@ impl HttpWork for KubernetesWork {
     fn watch(&self, request: &RequestInfo<'_>, query: Query<'_>) -> Option<Watch> {
         (request.verb == "watch").then(|| Watch::new(Arc::clone(&self.watches), request, query))
     }
+
+    fn interested_watches(&self, request: &RequestInfo<'_>) -> Option<u64> {
+        self.shared.estimator.depends_on_watches(request).then(|| self.interested(request))
+    }
 }
 
 // === impl Lookup ===

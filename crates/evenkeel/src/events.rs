@@ -1,0 +1,97 @@
+//! The events of a level: what the queue set decides, counted as it happens.
+
+use evenkeel_engine::WorkEstimate;
+use evenkeel_engine::queue_set::{Arrival, Finish, Phase, QueueSetConfig, RequestId};
+use evenkeel_engine::time::Instant;
+
+use crate::level::{LevelState, Waiter, Wakers};
+use crate::metrics::Ending;
+
+/// A request on its way into a level.
+#[derive(Debug)]
+pub(crate) struct Arriving {
+    pub(crate) flow_hash: u64,
+    pub(crate) work: WorkEstimate,
+    pub(crate) waiter: Waiter,
+    /// How many watches it concerns, if that was asked (WE-18).
+    pub(crate) watches: Option<u64>,
+}
+
+// === impl LevelState ===
+
+impl LevelState {
+    #[inline]
+    pub(crate) fn arrive(&mut self, now: Instant, arriving: Arriving, wakers: &mut Wakers) -> Arrival<Waiter> {
+        let Arriving { flow_hash, work, waiter, watches } = arriving;
+        let mark = waiter.mark;
+        let mut arrival = self.queue_set.arrive(now, flow_hash, work, waiter, wakers);
+        let queue = match &mut arrival {
+            Arrival::Started { queue, .. } => *queue,
+            Arrival::Waiting { queue, .. } => Some(*queue),
+            Arrival::Rejected { reason, payload, .. } => {
+                self.ended(payload, wakers);
+                self.metrics.rejected(mark, work, watches, *reason);
+                self.settle(now, wakers);
+                return arrival;
+            }
+        };
+        self.metrics.arrived(mark, work, watches, &self.queue_set, &wakers.notes, queue);
+        self.settle(now, wakers);
+        arrival
+    }
+
+    /// A request ends, whatever it was doing: one that runs finishes, one that waits gives up.
+    #[inline]
+    pub(crate) fn finish(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Finish<Waiter>> {
+        let ending = self.ending(id, Phase::Executing)?;
+        let mut finish = self.queue_set.finish(now, id, wakers);
+        self.metrics.finished(now, ending);
+        if let Some(Finish::Released(waiter)) = &mut finish {
+            self.ended(waiter, wakers);
+            self.metrics.released(ending);
+        }
+        self.settle(now, wakers);
+        finish
+    }
+
+    pub(crate) fn cancel(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Waiter> {
+        let ending = self.ending(id, Phase::Waiting)?;
+        let mut waiter = self.queue_set.cancel(now, id, wakers)?;
+        self.ended(&mut waiter, wakers);
+        self.metrics.gave_up(now, ending);
+        self.settle(now, wakers);
+        Some(waiter)
+    }
+
+    pub(crate) fn release(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Waiter> {
+        let ending = self.ending(id, Phase::Lingering)?;
+        let mut waiter = self.queue_set.release(now, id, wakers)?;
+        self.ended(&mut waiter, wakers);
+        self.metrics.released(ending);
+        self.settle(now, wakers);
+        Some(waiter)
+    }
+
+    pub(crate) fn configure(&mut self, now: Instant, config: QueueSetConfig, wakers: &mut Wakers) {
+        self.queue_set.configure(now, config, wakers);
+        self.settle(now, wakers);
+    }
+
+    #[inline]
+    fn ending(&self, id: RequestId, phase: Phase) -> Option<Ending> {
+        self.queue_set.request(id).map(|request| Ending::of(&request)).filter(|ending| ending.phase() == phase)
+    }
+
+    /// Keeps the box of a request that is gone. What was in it is dropped when the lock has been given back.
+    #[inline]
+    fn ended(&mut self, waiter: &mut Waiter, wakers: &mut Wakers) {
+        if let Some(details) = waiter.details.take() {
+            wakers.ended = self.spare_boxes.empty(details);
+        }
+    }
+
+    #[inline]
+    fn settle(&mut self, now: Instant, wakers: &mut Wakers) {
+        self.metrics.settle(now, &self.queue_set, &mut wakers.notes);
+    }
+}

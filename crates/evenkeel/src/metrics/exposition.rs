@@ -1,0 +1,78 @@
+//! Writes metrics: a family at a time, as every exposition format wants them.
+
+use std::fmt;
+
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+
+use super::catalogue::Metric;
+use super::histogram::Shown;
+
+/// Where metrics are written to.
+pub(super) struct Exposition<'a>(DescriptorEncoder<'a>);
+
+/// A metric that is being written: its series come one after the other.
+pub(super) struct Family<'a>(MetricEncoder<'a>);
+
+/// The labels of a series.
+pub(super) type Labels<'a> = &'a [(&'static str, &'a str)];
+
+// === impl Exposition ===
+
+impl<'a> Exposition<'a> {
+    pub(super) fn new(encoder: DescriptorEncoder<'a>) -> Self {
+        Self(encoder)
+    }
+
+    pub(super) fn counters(&mut self, metric: Metric) -> Result<Family<'_>, fmt::Error> {
+        self.family(metric, MetricType::Counter)
+    }
+
+    pub(super) fn gauges(&mut self, metric: Metric) -> Result<Family<'_>, fmt::Error> {
+        self.family(metric, MetricType::Gauge)
+    }
+
+    pub(super) fn histograms(&mut self, metric: Metric) -> Result<Family<'_>, fmt::Error> {
+        self.family(metric, MetricType::Histogram)
+    }
+
+    fn family(&mut self, metric: Metric, kind: MetricType) -> Result<Family<'_>, fmt::Error> {
+        self.0.encode_descriptor(metric.name, metric.help, None, kind).map(Family)
+    }
+}
+
+// === impl Family ===
+
+impl Family<'_> {
+    /// A counter that has counted something; one that has not has no series yet (OB-7).
+    pub(super) fn count(&mut self, labels: Labels<'_>, count: u64) -> fmt::Result {
+        if count == 0 {
+            return Ok(());
+        }
+        self.0.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&count, None)
+    }
+
+    pub(super) fn gauge(&mut self, labels: Labels<'_>, value: i64) -> fmt::Result {
+        self.0.encode_family(&labels)?.encode_gauge(&value)
+    }
+
+    pub(super) fn float_gauge(&mut self, labels: Labels<'_>, value: f64) -> fmt::Result {
+        self.0.encode_family(&labels)?.encode_gauge(&value)
+    }
+
+    /// A gauge of the whole server.
+    pub(super) fn lone_gauge(&mut self, value: f64) -> fmt::Result {
+        self.0.encode_gauge(&value)
+    }
+
+    /// A histogram, which may be empty.
+    pub(super) fn histogram(&mut self, labels: Labels<'_>, shown: &Shown) -> fmt::Result {
+        let mut encoder = self.0.encode_family(&labels)?;
+        encoder.encode_histogram::<NoLabelSet>(shown.sum, shown.count, &shown.buckets, None)
+    }
+
+    /// A histogram that has observed something; one that has not has no series yet (OB-7).
+    pub(super) fn observed(&mut self, labels: Labels<'_>, shown: &Shown) -> fmt::Result {
+        if shown.count == 0 { Ok(()) } else { self.histogram(labels, shown) }
+    }
+}

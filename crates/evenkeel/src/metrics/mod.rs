@@ -1,0 +1,28 @@
+//! The metrics of API Priority and Fairness, under the names that Kubernetes gives them (section 9.1 of the
+//! specification), so that dashboards and alerts made for it work unchanged.
+//!
+//! Numbers are plain integers that belong to a level and change while its lock is held anyway: a request pays for a
+//! few additions and looks nothing up. A scrape takes the lock of one level after the other, only to copy its numbers,
+//! and writes them when it holds none, so nobody waits for a slow reader.
+//!
+//! Series appear with the first request that belongs to them and stay, also when their level or schema has gone (OB-7).
+//! Two things differ from the reference on purpose: `next_s_bounds` and `next_discounted_s_bounds` tell of the moment
+//! of the scrape instead of that of the last dispatch, and `read_vs_write_current_requests` as well as the two
+//! `apiserver_current_*` metrics are taken at most once in a millisecond.
+
+mod catalogue;
+mod collector;
+mod crowd;
+mod exposition;
+mod histogram;
+mod level;
+mod ratio;
+mod sample;
+mod series;
+mod server;
+
+pub(crate) use collector::FlowCollector;
+pub(crate) use crowd::Access;
+pub(crate) use level::{ControlGauges, Ending, LevelMetrics, Mark, Notes};
+pub(crate) use sample::LevelSample;
+pub(crate) use server::{ServerMetrics, ServerSample};

@@ -1,0 +1,95 @@
+//! What is counted for each flow schema of a level (OB-2 to OB-4).
+
+use std::sync::Arc;
+
+use evenkeel_api::v1::FlowDistinguisherMethod;
+
+use super::histogram::{Bounds, Histogram};
+
+/// The numbers of one flow schema in one level.
+#[derive(Debug, Clone)]
+pub(crate) struct Series {
+    pub(crate) schema: Arc<str>,
+    /// What tells its flows apart, as dumps show it.
+    pub(crate) method: Option<FlowDistinguisherMethod>,
+    pub(crate) numbers: Numbers,
+}
+
+/// The numbers themselves. They change only while the level's lock is held.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Numbers {
+    /// By [`Rejection`](evenkeel_engine::queue_set::Rejection).
+    pub(crate) rejected: [u64; 3],
+    pub(crate) dispatched: u64,
+    pub(crate) blocked: u64,
+    pub(crate) waiting: i64,
+    pub(crate) waiting_seats: i64,
+    pub(crate) executing: i64,
+    pub(crate) executing_seats: i64,
+    /// Of those turned away on arrival, and of all others.
+    pub(crate) wait: [Histogram<13>; 2],
+    /// Of ordinary requests, and of watches.
+    pub(crate) execution: [Histogram<13>; 2],
+    pub(crate) queue_length: Histogram<8>,
+    pub(crate) seats: Histogram<8>,
+    pub(crate) watches: Histogram<6>,
+}
+
+const MILLISECOND: i64 = 1_000_000;
+
+/// The bounds of durations, which are observed in nanoseconds and shown in seconds.
+pub(crate) static DURATIONS: Bounds<13> = Bounds {
+    values: [
+        0,
+        5 * MILLISECOND,
+        20 * MILLISECOND,
+        50 * MILLISECOND,
+        100 * MILLISECOND,
+        200 * MILLISECOND,
+        500 * MILLISECOND,
+        1_000 * MILLISECOND,
+        2_000 * MILLISECOND,
+        5_000 * MILLISECOND,
+        10_000 * MILLISECOND,
+        15_000 * MILLISECOND,
+        30_000 * MILLISECOND,
+    ],
+    per_unit: 1e9,
+};
+pub(crate) static QUEUE_LENGTHS: Bounds<8> = Bounds { values: [0, 10, 25, 50, 100, 250, 500, 1000], per_unit: 1.0 };
+pub(crate) static SEATS: Bounds<8> = Bounds { values: [1, 2, 4, 8, 16, 32, 64, 100], per_unit: 1.0 };
+pub(crate) static WATCHES: Bounds<6> = Bounds { values: [0, 1, 10, 100, 1000, 10000], per_unit: 1.0 };
+
+// === impl Series ===
+
+impl Series {
+    pub(crate) fn new(schema: &str) -> Self {
+        Self { schema: schema.into(), method: None, numbers: Numbers::new() }
+    }
+
+    /// Whether a request of the schema has ever come to the level: only then is there anything to show (OB-7).
+    pub(crate) fn is_used(&self) -> bool {
+        self.numbers.seats.count() > 0
+    }
+}
+
+// === impl Numbers ===
+
+impl Numbers {
+    const fn new() -> Self {
+        Self {
+            rejected: [0; 3],
+            dispatched: 0,
+            blocked: 0,
+            waiting: 0,
+            waiting_seats: 0,
+            executing: 0,
+            executing_seats: 0,
+            wait: [Histogram::new(); 2],
+            execution: [Histogram::new(); 2],
+            queue_length: Histogram::new(),
+            seats: Histogram::new(),
+            watches: Histogram::new(),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What metrics and dumps tell of requests that come through the layer.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod layer;
+
+use evenkeel::debug::RequestColumns;
+use evenkeel::identify::Anonymous;
+use evenkeel::{FlowControl, KubernetesWork};
+use http::Request;
+use layer::{Mock, ask, flow, get};
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
+
+/// The value of a series of the flow schema `strict` in the level of that name; `None` if there is none.
+fn value(flow: &FlowControl, metric: &str, more: &str) -> Option<f64> {
+    let mut registry = Registry::default();
+    flow.register_metrics(&mut registry);
+    let mut page = String::new();
+    text::encode(&mut page, &registry).unwrap();
+    let labels = "flow_schema=\"strict\",priority_level=\"strict\"";
+    let series = format!("apiserver_flowcontrol_{metric}{{{labels}{more}}} ");
+    page.lines().find_map(|line| line.strip_prefix(&series)).map(|number| number.parse().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_is_told_from_ordinary_requests() {
+    let flow = flow();
+    let layer = flow.clone().layer(Anonymous).work(KubernetesWork::default());
+    let (mock, _frames) = Mock::streaming();
+    let _body = ask(&layer, &mock, get("/api/v1/pods?watch=1")).into_body();
+    drop(ask(&layer, &Mock::empty(), get("/orders")));
+    drop(ask(&layer, &Mock::empty(), get("/orders")));
+    let executions = |kind: &str| value(&flow, "request_execution_seconds_count", &format!(",type=\"{kind}\""));
+    assert_eq!((executions("watch"), executions("regular")), (Some(1.0), Some(2.0)));
+    assert_eq!(value(&flow, "dispatched_requests_total", ""), Some(3.0));
+    assert_eq!(value(&flow, "current_executing_requests", ""), Some(0.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn we_18_changes_sample_the_watches_that_they_concern() {
+    let flow = flow();
+    let layer = flow.clone().layer(Anonymous).work(KubernetesWork::default());
+    let (mock, _frames) = Mock::streaming();
+    let _body = ask(&layer, &mock, get("/api/v1/pods?watch=1")).into_body();
+    for target in ["/api/v1/namespaces/a/pods", "/api/v1/namespaces/a/serviceaccounts/b/token"] {
+        let create = Request::post(target).body(()).unwrap();
+        drop(ask(&layer, &Mock::empty(), create));
+    }
+    // A token is made without a look at the watches (WE-17), and reads are no changes.
+    assert_eq!(value(&flow, "watch_count_samples_count", ""), Some(1.0));
+    assert_eq!(value(&flow, "watch_count_samples_sum", ""), Some(1.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn dumps_show_who_asks_for_what() {
+    let flow = flow();
+    let layer = flow.clone().layer(Anonymous);
+    for path in ["/api/v1/namespaces/a/pods/b", "/api/v1/namespaces/c/secrets/d"] {
+        // The second one has the box of the first.
+        let mut stuck = layer::send(&layer, &Mock::stuck(), get(path));
+        assert!(stuck.poll().is_none());
+        let dump = flow.dump_requests(RequestColumns::WithDetails);
+        assert_eq!(dump.matches(path).count(), 1, "{dump}");
+        assert!(dump.contains("system:anonymous"), "{dump}");
+        drop(stuck);
+        assert!(!flow.dump_requests(RequestColumns::WithDetails).contains(path));
+    }
+}
