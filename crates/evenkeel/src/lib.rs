@@ -1,4 +1,5 @@
 //! Priority and fairness for any Rust service.
+#![doc = include_str!("../README.md")]
 
 mod admission;
 mod admit;

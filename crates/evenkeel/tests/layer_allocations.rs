@@ -1,4 +1,4 @@
-//! The layer allocates once for a request that is let in at once: for what dumps show of it.
+//! The layer allocates nothing for a request that is let in at once.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -49,7 +49,7 @@ where
 }
 
 #[tokio::test]
-async fn an_uncontended_request_allocates_once_in_the_layer() {
+async fn an_uncontended_request_allocates_nothing_in_the_layer() {
     let mut bare = service_fn(answer);
     let mut limited = FlowControl::builder().build().layer(TrustedHeaders::default()).layer(service_fn(answer));
     // The first one makes what is kept: the user, and room in the level.
@@ -57,5 +57,5 @@ async fn an_uncontended_request_allocates_once_in_the_layer() {
         cost(&mut limited, request());
     }
     let (bare, limited) = (cost(&mut bare, request()), cost(&mut limited, request()));
-    assert_eq!(limited - bare, 1, "{limited} with the layer, {bare} without");
+    assert_eq!(limited - bare, 0, "{limited} with the layer, {bare} without");
 }
