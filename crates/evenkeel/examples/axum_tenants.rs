@@ -41,7 +41,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let identify = TrustedHeaders::new(HeaderName::from_static("x-tenant"), HeaderName::from_static("x-plan"));
     let app = Router::new().route("/report", get(report)).layer(flow.layer(identify));
 
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+    let listener = match tokio::net::TcpListener::bind("127.0.0.1:8080").await {
+        Ok(listener) => listener,
+        Err(error) => {
+            println!("Cannot listen on 127.0.0.1:8080 ({error}): stop what uses the port, and try again.");
+            std::process::exit(1);
+        }
+    };
     println!("One tenant, answered after a second:");
     println!("  curl -i -H 'X-Tenant: polite' http://127.0.0.1:8080/report");
     println!("Another one that asks for too much. Some of its requests wait, and some get a 429:");
