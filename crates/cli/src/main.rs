@@ -1,0 +1,3 @@
+//! The `evenkeel` binary: one module for each command.
+
+fn main() {}

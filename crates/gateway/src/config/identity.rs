@@ -1,0 +1,181 @@
+//! How the gateway finds out who is calling.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// How the gateway finds out who is calling: the first source that knows the client decides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct IdentityConfig {
+    /// The sources, in the order in which they are asked.
+    pub sources: Vec<IdentitySource>,
+    /// What happens to requests of which no source knows who sent them.
+    pub anonymous: AnonymousRequests,
+    /// Tells the upstream who is calling, in `X-Remote-User` and `X-Remote-Group`. What clients send under these names
+    /// is removed in any case.
+    pub tell_upstream: bool,
+}
+
+/// What happens to requests of which nobody knows who sent them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AnonymousRequests {
+    /// They are those of `system:anonymous`.
+    #[default]
+    Allow,
+    /// They are answered with 401.
+    Deny,
+}
+
+/// One way to find out who is calling.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum IdentitySource {
+    /// Headers that a proxy in front has set.
+    TrustedHeaders(HeaderIdentity),
+    /// The client's certificate.
+    ClientCertificate(CertificateIdentity),
+    /// A bearer token that is signed.
+    Jwt(JwtIdentity),
+    /// A bearer token from a file.
+    Tokens(TokenIdentity),
+    /// A key in a header.
+    ApiKey(ApiKeyIdentity),
+    /// The address that the connection comes from.
+    Address(AddressIdentity),
+}
+
+/// Headers, believed only from those named here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct HeaderIdentity {
+    /// The addresses of the proxies, as `10.0.0.0/8` or `10.1.2.3`.
+    pub from_addresses: Vec<String>,
+    /// The common names of the proxies' certificates.
+    pub from_certificates: Vec<String>,
+    /// The header with the user's name.
+    pub user_header: String,
+    /// The header with a group of the user's, once for each.
+    pub group_header: String,
+}
+
+/// A verified client certificate: its common name is the user, its organisations are the groups.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct CertificateIdentity {
+    /// Put before the name.
+    pub user_prefix: String,
+    /// Put before every group.
+    pub group_prefix: String,
+}
+
+/// Signed bearer tokens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct JwtIdentity {
+    /// The keys: a file with a JSON Web Key Set, or with public keys in PEM. Read again when it changes.
+    pub keys: PathBuf,
+    /// The issuer that a token must name, if any.
+    pub issuer: Option<String>,
+    /// The audiences of which a token must name one, if there are any here.
+    pub audiences: Vec<String>,
+    /// The claim with the user's name.
+    pub user_claim: String,
+    /// The claim with the user's groups: a text or a list of texts.
+    pub groups_claim: String,
+    /// Put before the name.
+    pub user_prefix: String,
+    /// Put before every group.
+    pub group_prefix: String,
+    /// How many seconds the clocks may differ.
+    pub leeway_seconds: u64,
+}
+
+/// A file of bearer tokens in Kubernetes' format: `token,user,uid,"group1,group2"`. Read again when it changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct TokenIdentity {
+    /// The file.
+    pub file: PathBuf,
+}
+
+/// A header with a key, and a file that says whose it is, in the format of token files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct ApiKeyIdentity {
+    /// The header.
+    #[serde(default = "api_key_header")]
+    pub header: String,
+    /// The file. Read again when it changes.
+    pub file: PathBuf,
+}
+
+/// The address that the connection comes from is the user.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct AddressIdentity {
+    /// Put before the address to make the user's name.
+    pub user_prefix: String,
+    /// The groups of all who are known by their address.
+    pub groups: Vec<String>,
+    /// How many bits of an IPv4 address tell users apart.
+    pub ipv4_bits: u8,
+    /// How many bits of an IPv6 address tell users apart.
+    pub ipv6_bits: u8,
+}
+
+fn api_key_header() -> String {
+    "X-Api-Key".to_owned()
+}
+
+// === impl IdentityConfig ===
+
+impl Default for IdentityConfig {
+    /// Clients are told apart by their addresses.
+    fn default() -> Self {
+        Self {
+            sources: vec![IdentitySource::Address(AddressIdentity::default())],
+            anonymous: AnonymousRequests::default(),
+            tell_upstream: false,
+        }
+    }
+}
+
+// === impl HeaderIdentity ===
+
+impl Default for HeaderIdentity {
+    fn default() -> Self {
+        Self {
+            from_addresses: Vec::new(),
+            from_certificates: Vec::new(),
+            user_header: "X-Remote-User".to_owned(),
+            group_header: "X-Remote-Group".to_owned(),
+        }
+    }
+}
+
+// === impl JwtIdentity ===
+
+impl Default for JwtIdentity {
+    fn default() -> Self {
+        Self {
+            keys: PathBuf::new(),
+            issuer: None,
+            audiences: Vec::new(),
+            user_claim: "sub".to_owned(),
+            groups_claim: "groups".to_owned(),
+            user_prefix: String::new(),
+            group_prefix: String::new(),
+            leeway_seconds: 60,
+        }
+    }
+}
+
+// === impl AddressIdentity ===
+
+impl Default for AddressIdentity {
+    fn default() -> Self {
+        Self { user_prefix: "address:".to_owned(), groups: Vec::new(), ipv4_bits: 32, ipv6_bits: 64 }
+    }
+}

@@ -1,0 +1,54 @@
+//! Where the gateway listens.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// An address that clients connect to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct ListenConfig {
+    /// The address. The default is port 8080, for this machine only.
+    pub address: SocketAddr,
+    /// The certificate to show, if connections are encrypted.
+    pub tls: Option<ServerTls>,
+}
+
+/// How a listener speaks TLS. The files are read again when they change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct ServerTls {
+    /// The certificate and those that lead to its authority, in PEM.
+    pub certificate: PathBuf,
+    /// The private key, in PEM.
+    pub key: PathBuf,
+    /// The authorities whose client certificates are believed, in PEM. Without it no client is asked for one. A client
+    /// may come without a certificate; one with a certificate that is not trusted is refused.
+    #[serde(default)]
+    pub client_ca: Option<PathBuf>,
+}
+
+/// The listener for operators.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct AdminConfig {
+    /// The address, or none if there shall be no such listener. The default is port 9901, for this machine only.
+    pub address: Option<SocketAddr>,
+}
+
+// === impl ListenConfig ===
+
+impl Default for ListenConfig {
+    fn default() -> Self {
+        Self { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)), tls: None }
+    }
+}
+
+// === impl AdminConfig ===
+
+impl Default for AdminConfig {
+    fn default() -> Self {
+        Self { address: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 9901))) }
+    }
+}

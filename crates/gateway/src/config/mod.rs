@@ -1,0 +1,78 @@
+//! The settings of a gateway: what `evenkeel.yaml` holds, and what flags of the command line change.
+//!
+//! Every field has a default, so that a file says only what is different. A name that is not known is a mistake.
+
+mod duration;
+mod identity;
+mod limits;
+mod listen;
+mod log;
+mod requests;
+mod upstream;
+mod uri;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+pub use identity::{
+    AddressIdentity, AnonymousRequests, ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentityConfig,
+    IdentitySource, JwtIdentity, TokenIdentity,
+};
+pub use limits::{Limits, Timeouts};
+pub use listen::{AdminConfig, ListenConfig, ServerTls};
+pub use log::{LogConfig, LogFormat};
+pub use requests::{RequestsConfig, RouteConfig};
+pub use upstream::{HealthConfig, Protocol, UpstreamConfig, UpstreamTls};
+
+/// All settings of a gateway.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct Config {
+    /// Where clients connect to.
+    pub listen: Vec<ListenConfig>,
+    /// Where operators look: metrics, health checks, dumps.
+    pub admin: AdminConfig,
+    /// The services that requests are passed on to. They all answer the same requests.
+    pub upstreams: Vec<UpstreamConfig>,
+    /// When an upstream is taken out of the rotation, and for how long.
+    pub health: HealthConfig,
+    /// How many seats the upstreams have together: how many ordinary requests they can work on at a time.
+    pub concurrency: u32,
+    /// A manifest or a folder of manifests with the objects to follow. Without one, those that a Kubernetes server
+    /// starts with.
+    pub objects: Option<PathBuf>,
+    /// Who is calling.
+    pub identity: IdentityConfig,
+    /// What is asked, and what it costs.
+    pub requests: RequestsConfig,
+    /// How long things may take.
+    pub timeouts: Timeouts,
+    /// How much of a thing there may be.
+    pub limits: Limits,
+    /// What is written about the gateway's work.
+    pub log: LogConfig,
+    /// How many threads serve requests. The default is one for each core.
+    pub workers: Option<usize>,
+}
+
+// === impl Config ===
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: vec![ListenConfig::default()],
+            admin: AdminConfig::default(),
+            upstreams: Vec::new(),
+            health: HealthConfig::default(),
+            concurrency: 600,
+            objects: None,
+            identity: IdentityConfig::default(),
+            requests: RequestsConfig::default(),
+            timeouts: Timeouts::default(),
+            limits: Limits::default(),
+            log: LogConfig::default(),
+            workers: None,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The services behind the gateway.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::Uri;
+use serde::{Deserialize, Serialize};
+
+use super::duration;
+
+/// A service that requests are passed on to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct UpstreamConfig {
+    /// Its address: `http://host:port` or `https://host:port`. A path is put before the path of every request.
+    #[serde(with = "super::uri")]
+    pub url: Uri,
+    /// The protocol that it speaks.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// How its certificate is checked, and who the gateway says it is.
+    #[serde(default)]
+    pub tls: UpstreamTls,
+}
+
+/// The protocol between the gateway and an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// What the two agree on under TLS; otherwise HTTP/1.1, and HTTP/2 for gRPC, which knows nothing else.
+    #[default]
+    Auto,
+    /// HTTP/1.1 only.
+    Http1,
+    /// HTTP/2 only, without asking first where there is no TLS.
+    Http2,
+}
+
+/// TLS towards an upstream. The files are read again when they change.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct UpstreamTls {
+    /// The authorities that are believed, in PEM. The default are those of the machine.
+    pub ca: Option<PathBuf>,
+    /// The name that the certificate must have, if it is not the host of the address.
+    pub server_name: Option<String>,
+    /// The certificate that the gateway shows, in PEM.
+    pub certificate: Option<PathBuf>,
+    /// Its private key, in PEM.
+    pub key: Option<PathBuf>,
+}
+
+/// When an upstream is taken out of the rotation. Nothing is sent to find out: what happens to requests tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct HealthConfig {
+    /// After so many failures in a row: connections refused or cut before an answer.
+    pub failures: u32,
+    /// For so long at first; twice as long each time it fails again.
+    #[serde(with = "duration")]
+    pub pause: Duration,
+    /// And never for longer than this.
+    #[serde(with = "duration")]
+    pub pause_max: Duration,
+}
+
+// === impl UpstreamConfig ===
+
+impl UpstreamConfig {
+    /// An upstream at this address, with everything else as it is by default.
+    pub fn new(url: &str) -> Result<Self, String> {
+        Ok(Self { url: parse_url(url)?, protocol: Protocol::default(), tls: UpstreamTls::default() })
+    }
+}
+
+pub(super) fn parse_url(text: &str) -> Result<Uri, String> {
+    let fault =
+        |why: &str| format!("{text:?} is not the address of an upstream: {why}; write it as `http://127.0.0.1:9000`");
+    let uri: Uri = text.parse().map_err(|error| fault(&format!("{error}")))?;
+    match uri.scheme_str() {
+        Some("http" | "https") => {}
+        Some(other) => return Err(fault(&format!("its scheme is {other}, not http or https"))),
+        None => return Err(fault("it has no scheme")),
+    }
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(fault("it has a user name in it"));
+    }
+    if uri.query().is_some() {
+        return Err(fault("it has a query"));
+    }
+    Ok(uri)
+}
+
+// === impl HealthConfig ===
+
+impl Default for HealthConfig {
+    fn default() -> Self {
+        Self { failures: 3, pause: Duration::from_secs(1), pause_max: Duration::from_secs(30) }
+    }
+}

@@ -1,0 +1,33 @@
+//! Who is at the other end of a connection, as far as the connection itself can tell.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// The other end of a client's connection. Made once for a connection, and looked at by every request on it.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// Where the connection comes from.
+    pub address: SocketAddr,
+    /// Whether the connection is one of TLS.
+    pub transport: Transport,
+    /// What the client has proved to be, if the listener asked for a certificate and it has shown one that is trusted.
+    pub certificate: Option<Arc<ClientCertificate>>,
+}
+
+/// How requests arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// As plain text.
+    Plain,
+    /// Encrypted.
+    Tls,
+}
+
+/// What a verified client certificate says of its owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// The common name of the subject: the user.
+    pub common_name: String,
+    /// The organisations of the subject: the user's groups.
+    pub organizations: Vec<String>,
+}

@@ -1,0 +1,52 @@
+//! Whether the gateway wants more requests.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// How far the gateway is in its life. Shared by all who must know.
+#[derive(Debug, Clone, Default)]
+pub struct Readiness(Arc<AtomicU8>);
+
+/// The times of a gateway's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Phase {
+    /// It does not listen yet.
+    Starting,
+    /// It serves requests.
+    Ready,
+    /// It has been told to stop, and ends what it has begun.
+    Draining,
+}
+
+// === impl Readiness ===
+
+impl Readiness {
+    /// The time it is.
+    pub fn phase(&self) -> Phase {
+        match self.0.load(Ordering::Acquire) {
+            0 => Phase::Starting,
+            1 => Phase::Ready,
+            _ => Phase::Draining,
+        }
+    }
+
+    /// The next time has come. Never goes back.
+    pub fn enter(&self, phase: Phase) {
+        self.0.fetch_max(phase as u8, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gateway_that_drains_is_never_ready_again() {
+        let readiness = Readiness::default();
+        assert_eq!(readiness.phase(), Phase::Starting);
+        readiness.enter(Phase::Draining);
+        readiness.enter(Phase::Ready);
+        assert_eq!(readiness.phase(), Phase::Draining);
+    }
+}
