@@ -1,0 +1,30 @@
+//! What the query of a request, and the body of a deletion, ask for (API-76 to API-86).
+
+mod delete;
+mod list;
+mod write;
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use evenkeel_engine::digest::Query;
+
+use crate::failure::Failure;
+use crate::strconv::parse_duration;
+
+pub(crate) use delete::{DeleteOptions, Propagation};
+pub(crate) use list::{ListOptions, Moment, Selection, Start, WatchOptions};
+pub(crate) use write::{FieldValidation, Persistence, WriteKind, WriteOptions};
+
+/// How long the request may take, if it says so (API-77).
+pub(crate) fn timeout(query: Query<'_>) -> Result<Option<Duration>, Failure> {
+    let Some(text) = query.first("timeout").filter(|text| !text.is_empty()) else { return Ok(None) };
+    parse_duration(&text)
+        .map(Some)
+        .map_err(|problem| Failure::bad_request(format!("invalid timeout specified in the request URL - {problem}")))
+}
+
+/// The first value of a parameter that is not empty.
+fn non_empty<'a>(query: Query<'a>, name: &str) -> Option<Cow<'a, str>> {
+    query.first(name).filter(|value| !value.is_empty())
+}

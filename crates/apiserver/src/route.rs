@@ -1,0 +1,181 @@
+//! What a path asks for (API-3, API-100).
+
+use std::borrow::Cow;
+
+use evenkeel_api::{GROUP, Kind, Version};
+use percent_encoding::percent_decode_str;
+
+/// What a path stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// Objects of the group.
+    Objects(Objects),
+    /// `/apis/G/V`: the resources of a version.
+    Resources(Version),
+    /// `/apis/G`.
+    Group,
+    /// `/apis`.
+    Groups,
+    /// `/api`.
+    CoreVersions,
+    /// `/openapi/v2`.
+    OpenapiV2,
+    /// `/openapi/v3`.
+    OpenapiIndex,
+    /// `/openapi/v3/apis/G/V`.
+    Openapi(Version),
+    /// `/version`.
+    Version,
+    /// `/healthz` and its like, with what comes after.
+    Health(Probe),
+    /// Something of the group that is not there: answered with a `Status`.
+    NoResource,
+    /// Anything else: answered with a line of text.
+    NoPage,
+}
+
+/// A path below `/apis/G/V` that names objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Objects {
+    pub(crate) version: Version,
+    pub(crate) kind: Kind,
+    pub(crate) scope: Scope,
+}
+
+/// Which objects, and what of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// All of the kind.
+    Collection,
+    /// One.
+    Object(String),
+    /// The status of one.
+    Status(String),
+    /// All or one, to be watched: the old form (API-170).
+    Watched(Option<String>),
+}
+
+/// A question about the server's health.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Probe {
+    Healthz,
+    Livez,
+    Readyz,
+}
+
+// === impl Route ===
+
+impl Route {
+    /// The route of a path as it was sent.
+    pub(crate) fn of(path: &str) -> Self {
+        let path = percent_decode_str(path).decode_utf8_lossy();
+        let Some(rest) = path.strip_prefix('/') else { return Self::NoPage };
+        match rest.trim_end_matches('/') {
+            "api" => Self::CoreVersions,
+            "apis" => Self::Groups,
+            "version" => Self::Version,
+            "openapi/v2" => Self::OpenapiV2,
+            "openapi/v3" => Self::OpenapiIndex,
+            "healthz" => Self::Health(Probe::Healthz),
+            "livez" => Self::Health(Probe::Livez),
+            "readyz" => Self::Health(Probe::Readyz),
+            _ => Self::below(rest),
+        }
+    }
+
+    fn below(path: &str) -> Self {
+        if let Some(rest) = path.strip_prefix("openapi/v3/apis/").and_then(|rest| rest.strip_prefix(GROUP)) {
+            let version = rest.strip_prefix('/').and_then(|version| version.parse().ok());
+            return version.map_or(Self::NoPage, Self::Openapi);
+        }
+        match path.strip_prefix("apis/").and_then(|rest| rest.strip_prefix(GROUP)) {
+            Some("" | "/") => Self::Group,
+            Some(rest) => match rest.strip_prefix('/') {
+                Some(rest) => Self::of_group(rest),
+                None => Self::NoPage,
+            },
+            None => Self::NoPage,
+        }
+    }
+
+    /// The route of what comes after `/apis/G/`.
+    fn of_group(rest: &str) -> Self {
+        let mut segments = rest.split('/');
+        let Some(version) = segments.next().and_then(|version| version.parse().ok()) else { return Self::NoResource };
+        let segments: Vec<&str> = segments.collect();
+        let (kind, scope) = match segments.as_slice() {
+            [] | [""] => return Self::Resources(version),
+            ["watch", resource] | ["watch", resource, ""] => (resource, Scope::Watched(None)),
+            ["watch", resource, name] => (resource, Scope::Watched(Some((*name).to_owned()))),
+            [resource] | [resource, ""] => (resource, Scope::Collection),
+            [resource, name] | [resource, name, ""] => (resource, Scope::Object((*name).to_owned())),
+            [resource, name, "status"] => (resource, Scope::Status((*name).to_owned())),
+            _ => return Self::NoResource,
+        };
+        match Kind::ALL.into_iter().find(|known| known.resource() == *kind) {
+            Some(kind) => Self::Objects(Objects { version, kind, scope }),
+            None => Self::NoResource,
+        }
+    }
+}
+
+/// The path that refusals name: as it was sent, without what cannot be decoded.
+pub(crate) fn shown(path: &str) -> Cow<'_, str> {
+    percent_decode_str(path).decode_utf8_lossy()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn objects(scope: Scope) -> Route {
+        Route::Objects(Objects { version: Version::V1, kind: Kind::FlowSchema, scope })
+    }
+
+    #[test]
+    fn api_3_paths() {
+        let group = format!("/apis/{GROUP}");
+        let name = || "a b".to_owned();
+        for (path, route) in [
+            ("/v1/flowschemas", objects(Scope::Collection)),
+            ("/v1/flowschemas/", objects(Scope::Collection)),
+            ("/v1/flowschemas/a%20b", objects(Scope::Object(name()))),
+            ("/v1/flowschemas/a%20b/status", objects(Scope::Status(name()))),
+            ("/v1/watch/flowschemas", objects(Scope::Watched(None))),
+            ("/v1/watch/flowschemas/a%20b", objects(Scope::Watched(Some(name())))),
+            ("/v1", Route::Resources(Version::V1)),
+            ("/v1/", Route::Resources(Version::V1)),
+            ("", Route::Group),
+            ("/", Route::Group),
+            ("/v9", Route::NoResource),
+            ("/v1/nothing", Route::NoResource),
+            ("/v1/FlowSchemas", Route::NoResource),
+            ("/v1/namespaces/default/flowschemas", Route::NoResource),
+            ("/v1/flowschemas/a/scale", Route::NoResource),
+            (".example.com/v1", Route::NoPage),
+        ] {
+            assert_eq!(Route::of(&format!("{group}{path}")), route, "{path}");
+        }
+    }
+
+    #[test]
+    fn api_100_other_paths() {
+        for (path, route) in [
+            ("/apis", Route::Groups),
+            ("/apis/", Route::Groups),
+            ("/api", Route::CoreVersions),
+            ("/version/", Route::Version),
+            ("/openapi/v3", Route::OpenapiIndex),
+            ("/openapi/v3/apis/flowcontrol.apiserver.k8s.io/v1beta2", Route::Openapi(Version::V1beta2)),
+            ("/openapi/v3/apis/apps/v1", Route::NoPage),
+            ("/readyz", Route::Health(Probe::Readyz)),
+            ("/apis/apps/v1", Route::NoPage),
+            ("/no/such/path", Route::NoPage),
+            ("/", Route::NoPage),
+            ("", Route::NoPage),
+            ("*", Route::NoPage),
+        ] {
+            assert_eq!(Route::of(path), route, "{path}");
+        }
+    }
+}
