@@ -1,5 +1,7 @@
 //! Where the objects of Evenkeel live: one trait, [`Store`], and two implementations of it.
 
+mod cache;
+mod embedded;
 mod error;
 mod event;
 mod object;
@@ -7,6 +9,8 @@ mod read;
 mod store;
 mod watch;
 
+pub use cache::HistoryLimits;
+pub use embedded::EmbeddedStore;
 pub use error::Error;
 pub use event::{Change, Event};
 pub use object::{NAME_BYTES_MAX, Object, PAYLOAD_BYTES_MAX};

@@ -42,7 +42,9 @@ pub(crate) fn check_name(name: &str) -> Result<(), Error> {
 pub(crate) fn check_payload(payload: &[u8]) -> Result<(), Error> {
     if payload.len() > PAYLOAD_BYTES_MAX {
         let bytes = payload.len();
-        return Err(Error::Invalid(format!("an object has at most {PAYLOAD_BYTES_MAX} bytes, and this one has {bytes}")));
+        return Err(Error::Invalid(format!(
+            "an object has at most {PAYLOAD_BYTES_MAX} bytes, and this one has {bytes}"
+        )));
     }
     Ok(())
 }
