@@ -1,0 +1,3 @@
+//! The bars of the store.
+
+fn main() {}

@@ -1,0 +1,193 @@
+//! What both stores serve reads and watches from: all objects, and the latest writes.
+//!
+//! There is one who writes, the *feeder*: the thread that commits, or the task that watches etcd. A write and its revision
+//! become visible together, under one lock; then those who wait are woken. Nobody who reads holds the lock for longer than
+//! it takes to clone a few pointers, and nobody who watches holds it while waiting.
+
+mod history;
+mod objects;
+mod page;
+mod replace;
+
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Instant;
+
+use evenkeel_api::Kind;
+use tokio::sync::watch;
+
+use crate::{Change, Error, Event, Freshness, List, Object};
+
+pub(crate) use history::History;
+pub use history::HistoryLimits;
+pub(crate) use objects::Objects;
+use page::{Undo, page};
+
+/// All objects and the latest writes.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    state: RwLock<State>,
+    /// The revision, for those who wait. It is told after the state has it.
+    revision: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    kinds: [Objects; Kind::ALL.len()],
+    pub(crate) history: History,
+    /// Everything up to here is in.
+    pub(crate) revision: u64,
+    pub(crate) closed: bool,
+    disconnected_since: Option<Instant>,
+}
+
+/// A write that has taken place.
+#[derive(Debug, Clone)]
+pub(crate) struct Write {
+    pub(crate) revision: u64,
+    pub(crate) kind: Kind,
+    pub(crate) name: Box<str>,
+    /// What the object is now, if it still is.
+    pub(crate) object: Option<Arc<Object>>,
+}
+
+// === impl Cache ===
+
+impl Cache {
+    /// A cache with the objects of a revision, and the writes that led there.
+    pub(crate) fn new(kinds: [Objects; Kind::ALL.len()], history: History, revision: u64) -> Self {
+        let state = State { kinds, history, revision, closed: false, disconnected_since: None };
+        Self { state: RwLock::new(state), revision: watch::Sender::new(revision) }
+    }
+
+    /// The state, which must not be held for long.
+    pub(crate) fn state(&self) -> RwLockReadGuard<'_, State> {
+        // What panicked while it held the lock was reading, or left at worst a write out.
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Told of the revision whenever it may have changed, and when the cache is closed.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+
+    /// Takes in writes, in order, and that everything up to `revision` is in.
+    pub(crate) fn apply(&self, writes: impl IntoIterator<Item = Write>, revision: u64) {
+        let mut state = self.state_mut();
+        for write in writes {
+            state.apply(write);
+        }
+        state.revision = state.revision.max(revision);
+        self.tell(state);
+    }
+
+    /// Forgets the history up to a revision.
+    pub(crate) fn forget(&self, revision: u64) {
+        self.state_mut().history.forget(revision);
+    }
+
+    /// Ends all watches.
+    pub(crate) fn close(&self) {
+        let mut state = self.state_mut();
+        state.closed = true;
+        self.tell(state);
+    }
+
+    pub(crate) fn set_connected(&self) {
+        self.state_mut().disconnected_since = None;
+    }
+
+    pub(crate) fn set_disconnected(&self, now: Instant) {
+        self.state_mut().disconnected_since.get_or_insert(now);
+    }
+
+    pub(crate) fn get(&self, kind: Kind, name: &str) -> Option<Arc<Object>> {
+        self.state().objects(kind).get(name).cloned()
+    }
+
+    /// The object as it was at a revision.
+    pub(crate) fn get_at(&self, kind: Kind, name: &str, revision: u64) -> Result<Option<Arc<Object>>, Error> {
+        let state = self.state();
+        state.check(revision)?;
+        let mut object = state.objects(kind).get(name).cloned();
+        for event in state.history.newest_first(revision) {
+            if event.kind() == kind && event.name() == name {
+                object = event.previous().cloned();
+            }
+        }
+        Ok(object)
+    }
+
+    pub(crate) fn list(&self, kind: Kind, after: Option<&str>, limit: usize) -> List {
+        let (objects, revision) = {
+            let state = self.state();
+            (state.objects(kind).clone(), state.revision)
+        };
+        let (items, remaining) = page(&objects, &Undo::new(), after, limit);
+        List { revision, items, remaining }
+    }
+
+    /// The objects as they were at a revision.
+    pub(crate) fn list_at(&self, kind: Kind, revision: u64, after: Option<&str>, limit: usize) -> Result<List, Error> {
+        let mut undo = Undo::new();
+        let objects = {
+            let state = self.state();
+            state.check(revision)?;
+            for event in state.history.newest_first(revision).filter(|event| event.kind() == kind) {
+                undo.insert(event.name().into(), event.previous().cloned());
+            }
+            state.objects(kind).clone()
+        };
+        let (items, remaining) = page(&objects, &undo, after, limit);
+        Ok(List { revision, items, remaining })
+    }
+
+    pub(crate) fn freshness(&self) -> Freshness {
+        let state = self.state();
+        Freshness { revision: state.revision, disconnected_since: state.disconnected_since }
+    }
+
+    /// Wakes those who wait, with the lock given back first.
+    fn tell(&self, state: RwLockWriteGuard<'_, State>) {
+        let revision = state.revision;
+        drop(state);
+        self.revision.send_replace(revision);
+    }
+}
+
+// === impl State ===
+
+impl State {
+    pub(crate) fn objects(&self, kind: Kind) -> &Objects {
+        &self.kinds[kind as usize]
+    }
+
+    /// Fails if the state at this revision cannot be told from here.
+    pub(crate) fn check(&self, asked: u64) -> Result<(), Error> {
+        if asked > self.revision {
+            return Err(Error::FutureRevision { asked, current: self.revision });
+        }
+        self.history.check(asked)
+    }
+
+    fn apply(&mut self, write: Write) {
+        let Write { revision, kind, name, object } = write;
+        let objects = &mut self.kinds[kind as usize];
+        let change = match object {
+            Some(object) => match objects.put(object.clone()) {
+                Some(previous) => Change::Updated { object, previous },
+                None => Change::Created { object },
+            },
+            None => match objects.remove(&name) {
+                Some(previous) => Change::Deleted { previous },
+                // It came and went between two states that are known.
+                None => return,
+            },
+        };
+        self.history.push(Arc::new(Event { revision, change }));
+        self.revision = self.revision.max(revision);
+    }
+}

@@ -1,0 +1,75 @@
+//! Going on with a cache whose feeder has missed writes that nobody can tell any more.
+//!
+//! etcd forgets its history when it is compacted. A feeder that was cut off for so long that where it stopped is forgotten
+//! lists all objects again and works out what differs. Watchers are told the differences, so that each of them still comes
+//! to the true state; but what happened in between is not known one by one, so that no list and no new watch may refer to
+//! a revision in the gap.
+
+use std::sync::Arc;
+
+use evenkeel_api::Kind;
+
+use crate::Object;
+
+use super::{Cache, Objects, State, Write};
+
+// === impl Cache ===
+
+impl Cache {
+    /// Replaces all objects by those of a later revision, and puts what differs into the history.
+    ///
+    /// The revision can also be an earlier one, when somebody has put an old backup in the place of the store. Then what
+    /// is in the history never happened, and all watchers have to begin anew.
+    pub(crate) fn replace(&self, kinds: [Objects; Kind::ALL.len()], revision: u64) {
+        let mut state = self.state_mut();
+        if revision < state.revision {
+            state.kinds = kinds;
+            state.history.restart(revision);
+        } else {
+            let writes = differences(&state, &kinds, revision);
+            let known = state.revision;
+            state.history.push_gap(known, revision);
+            for write in writes {
+                state.apply(write);
+            }
+        }
+        state.revision = revision;
+        self.tell(state);
+    }
+}
+
+/// The writes that lead from the state to the given one, in the order of their revisions.
+///
+/// A removal is given the latest revision that it can have had.
+fn differences(state: &State, kinds: &[Objects; Kind::ALL.len()], revision: u64) -> Vec<Write> {
+    let mut writes = Vec::new();
+    for kind in Kind::ALL {
+        let (old, new) = (state.objects(kind), &kinds[kind as usize]);
+        for object in old.after(None).filter(|object| new.get(&object.name).is_none()) {
+            writes.push(removal(object, revision));
+        }
+        for object in new.after(None) {
+            match old.get(&object.name) {
+                Some(before) if before.revision == object.revision => continue,
+                // Removed and created again: the removal was before the creation.
+                Some(before) if before.create_revision != object.create_revision => {
+                    writes.push(removal(before, object.create_revision - 1));
+                }
+                _ => {}
+            }
+            writes.push(Write {
+                revision: object.revision,
+                kind,
+                name: object.name.clone(),
+                object: Some(Arc::clone(object)),
+            });
+        }
+    }
+    // Stable, and a removal was pushed before the creation that followed it.
+    writes.sort_by_key(|write| write.revision);
+    writes
+}
+
+fn removal(object: &Object, revision: u64) -> Write {
+    Write { revision, kind: object.kind, name: object.name.clone(), object: None }
+}

@@ -1,0 +1,172 @@
+//! Opening a file: a new one is made whole before it gets its name, and an old one is looked at before it is changed.
+
+use std::collections::hash_map::RandomState;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use redb::backends::FileBackend;
+use redb::{Builder, Database, DatabaseError, StorageBackend, TableError};
+
+use crate::Error;
+use crate::cache::{Cache, HistoryLimits};
+
+use super::format::{FIRST_REVISION, FORMAT, HISTORY, META, META_FORMAT, META_REVISION, OBJECTS};
+use super::load::load;
+use super::migrate::{STEPS, migrate};
+use super::overlay::Overlay;
+
+/// What a file of redb begins with.
+const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
+
+/// All objects are in our own cache, so that redb's need not be large.
+const REDB_CACHE_BYTES: usize = 16 * 1024 * 1024;
+
+/// Why what a backend holds cannot be used.
+enum Fault {
+    Foreign(String),
+    Damaged(String),
+    NewerFormat(u32),
+}
+
+/// The file's database and what is in it. The file is made if it is not there.
+pub(crate) fn open_file(path: &Path, limits: HistoryLimits) -> Result<(Database, Cache), Error> {
+    if !path.try_exists().map_err(|error| file_error("look for", path, &error))? {
+        create_file(path)?;
+    }
+    // First without changing anything, and only if all is well for real.
+    let (format, cache) = inspect(path, limits)?;
+    let backend = lock(path)?;
+    let database = builder().create_with_backend(backend).map_err(|error| damaged(path, error.to_string()))?;
+    migrate(&database, format, STEPS).map_err(|error| file_error("migrate", path, &error))?;
+    Ok((database, cache))
+}
+
+/// The database of a backend that holds nothing yet, and what is in it.
+pub(crate) fn open_new(backend: impl StorageBackend, limits: HistoryLimits) -> Result<(Database, Cache), redb::Error> {
+    let database = builder().create_with_backend(backend)?;
+    initialize(&database)?;
+    let cache = load(&database, limits).map_err(redb::Error::Corrupted)?;
+    Ok((database, cache))
+}
+
+fn builder() -> Builder {
+    let mut builder = Builder::new();
+    // The newest format of redb's files, which all its later versions read.
+    builder.set_cache_size(REDB_CACHE_BYTES).create_with_file_format_v3(true);
+    builder
+}
+
+fn initialize(database: &Database) -> Result<(), redb::Error> {
+    let transaction = database.begin_write()?;
+    {
+        let mut meta = transaction.open_table(META)?;
+        meta.insert(META_FORMAT, u64::from(FORMAT))?;
+        meta.insert(META_REVISION, FIRST_REVISION)?;
+        transaction.open_table(OBJECTS)?;
+        transaction.open_table(HISTORY)?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Makes a file under another name and gives it its own when it is whole, so that a crash leaves none that is not.
+fn create_file(path: &Path) -> Result<(), Error> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".creating-{:016x}", RandomState::new().build_hasher().finish()));
+    let draft = PathBuf::from(name);
+    let cannot = |error: &dyn std::fmt::Display| file_error("create", path, error);
+    let file =
+        OpenOptions::new().read(true).write(true).create_new(true).open(&draft).map_err(|error| cannot(&error))?;
+    let made = FileBackend::new(file)
+        .and_then(|backend| builder().create_with_backend(backend))
+        .map_err(redb::Error::from)
+        .and_then(|database| initialize(&database))
+        .map_err(|error| cannot(&error))
+        // A link, not a rename: it fails if somebody else was faster.
+        .and_then(|()| match fs::hard_link(&draft, path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(cannot(&error)),
+            _ => Ok(()),
+        });
+    fs::remove_file(&draft).map_err(|error| file_error("remove", &draft, &error))?;
+    made?;
+    sync_folder(path).map_err(|error| cannot(&error))
+}
+
+/// Makes the name of a file survive a loss of power.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}
+
+fn lock(path: &Path) -> Result<FileBackend, Error> {
+    let file =
+        OpenOptions::new().read(true).write(true).open(path).map_err(|error| file_error("open", path, &error))?;
+    FileBackend::new(file).map_err(|error| match error {
+        DatabaseError::DatabaseAlreadyOpen => Error::InUse { path: path.to_owned() },
+        other => file_error("lock", path, &other),
+    })
+}
+
+/// Reads the whole file, repairs it if the process that had it was killed, and checks it, all without a write.
+fn inspect(path: &Path, limits: HistoryLimits) -> Result<(u32, Cache), Error> {
+    let backend = lock(path)?;
+    let cannot = |error: io::Error| file_error("read", path, &error);
+    let len = backend.len().map_err(cannot)?;
+    let magic_len = MAGIC.len().min(usize::try_from(len).unwrap_or(usize::MAX));
+    if backend.read(0, magic_len).map_err(cannot)? != MAGIC {
+        let problem = if len == 0 { "it is empty" } else { "it does not begin as one" };
+        return Err(Error::Foreign { path: path.to_owned(), problem: problem.to_owned() });
+    }
+    let overlay = Overlay::new(backend).map_err(cannot)?;
+    // redb asserts what it expects of a file, so that one that was cut off ends in a panic.
+    let found = catch_unwind(AssertUnwindSafe(|| look(overlay, limits)))
+        .unwrap_or_else(|_| Err(Fault::Damaged("its parts do not fit together".to_owned())));
+    found.map_err(|fault| match fault {
+        Fault::Foreign(problem) => Error::Foreign { path: path.to_owned(), problem },
+        Fault::Damaged(problem) => damaged(path, problem),
+        Fault::NewerFormat(found) => Error::NewerFormat { path: path.to_owned(), found, known: FORMAT },
+    })
+}
+
+/// The format that was found, and what is in the file once it is in the present one.
+fn look(backend: impl StorageBackend, limits: HistoryLimits) -> Result<(u32, Cache), Fault> {
+    let mut database = builder().create_with_backend(backend).map_err(|error| Fault::Damaged(error.to_string()))?;
+    match database.check_integrity() {
+        Ok(true) => {}
+        Ok(false) => return Err(Fault::Damaged("its checksums do not match".to_owned())),
+        Err(error) => return Err(Fault::Damaged(error.to_string())),
+    }
+    let format = format_of(&database)?;
+    migrate(&database, format, STEPS).map_err(|error| Fault::Damaged(error.to_string()))?;
+    let cache = load(&database, limits).map_err(Fault::Damaged)?;
+    Ok((format, cache))
+}
+
+fn format_of(database: &Database) -> Result<u32, Fault> {
+    let broken = |error: redb::Error| Fault::Damaged(error.to_string());
+    let transaction = database.begin_read().map_err(|error| broken(error.into()))?;
+    let meta = transaction.open_table(META).map_err(|error| match error {
+        TableError::TableDoesNotExist(_) | TableError::TableTypeMismatch { .. } => {
+            Fault::Foreign("it is a database of another program".to_owned())
+        }
+        other => broken(other.into()),
+    })?;
+    let format = meta.get(META_FORMAT).map_err(|error| broken(error.into()))?.map_or(0, |format| format.value());
+    match u32::try_from(format) {
+        Ok(0) => Err(Fault::Damaged("it does not say its format".to_owned())),
+        Ok(format) if format <= FORMAT => Ok(format),
+        Ok(newer) => Err(Fault::NewerFormat(newer)),
+        Err(_) => Err(Fault::Damaged(format!("its format is {format}"))),
+    }
+}
+
+fn damaged(path: &Path, problem: String) -> Error {
+    Error::Damaged { path: path.to_owned(), problem }
+}
+
+fn file_error(action: &'static str, path: &Path, problem: &dyn std::fmt::Display) -> Error {
+    Error::File { action, path: path.to_owned(), problem: problem.to_string() }
+}

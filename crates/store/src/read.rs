@@ -1,0 +1,53 @@
+//! How fresh a read has to be, what a list is asked, and what it answers.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::Object;
+
+/// Which state a read shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum At {
+    /// What is at hand. It may be behind the store by as much as [`Freshness`] says; it never goes back behind what the
+    /// same `Store` has answered to a write.
+    #[default]
+    Cached,
+    /// Linearizable: everything that anybody was told to be written before the read began.
+    Latest,
+    /// This revision or a later one.
+    NotOlderThan(u64),
+    /// Exactly this revision. [`Error::TooOld`](crate::Error::TooOld) if the history does not reach back to it.
+    Exactly(u64),
+}
+
+/// What part of a kind's objects a list shows. The default is all of them, from what is at hand.
+#[derive(Debug, Clone, Default)]
+pub struct ListOptions {
+    /// Which state.
+    pub at: At,
+    /// At most so many objects; zero for no limit.
+    pub limit: usize,
+    /// Only objects whose names come after this one: the last name of the page before. Pages of one list are asked for
+    /// with [`At::Exactly`] and the revision of the first.
+    pub after: Option<String>,
+}
+
+/// Objects of a kind as they were at one revision, in the order of their names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List {
+    /// The revision of the snapshot; a watch from here on misses nothing and repeats nothing.
+    pub revision: u64,
+    /// The objects.
+    pub items: Vec<Arc<Object>>,
+    /// How many objects come after these.
+    pub remaining: usize,
+}
+
+/// How fresh the cache is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Freshness {
+    /// Everything up to this revision is in the cache.
+    pub revision: u64,
+    /// Since when the cache has not been connected to where the objects are; `None` while it is.
+    pub disconnected_since: Option<Instant>,
+}
