@@ -1,5 +1,6 @@
 //! `Failure`: why a request is refused, as the `Status` object that clients know (API-98 to API-114).
 
+use std::borrow::Cow;
 use std::fmt;
 
 use evenkeel_api::validate::FieldErrors;
@@ -32,10 +33,10 @@ pub struct Details {
     pub name: String,
     /// The API group.
     #[serde(skip_serializing_if = "str::is_empty")]
-    pub group: &'static str,
+    pub group: Cow<'static, str>,
     /// The kind, or the resource.
     #[serde(skip_serializing_if = "str::is_empty")]
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The identity of the object.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
@@ -84,6 +85,90 @@ impl Failure {
         Self { reason: None, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message) }
     }
 
+    /// 401: nobody knows who is asking (API-190).
+    pub fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
+    }
+
+    /// 403: the user may not do this (API-191).
+    pub fn forbidden(message: String, details: Details) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(details)
+    }
+
+    /// 404: there is no such object (API-99).
+    pub fn not_found(kind: Kind, name: &str) -> Self {
+        let resource = kind.resource();
+        let message = format!("{resource}.{GROUP} \"{name}\" not found");
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(Details::of(resource, name))
+    }
+
+    /// 404: there is no such resource (API-100).
+    pub fn no_resource() -> Self {
+        let message = "the server could not find the requested resource";
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(Details::default())
+    }
+
+    /// 405: the resource has no such method (API-101).
+    pub fn no_method() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message).about(Details::default())
+    }
+
+    /// 409: the name is taken (API-102).
+    pub fn already_exists(kind: Kind, name: &str) -> Self {
+        let resource = kind.resource();
+        let message = format!("{resource}.{GROUP} \"{name}\" already exists");
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(Details::of(resource, name))
+    }
+
+    /// 409: the object has another version than the request takes it to have (API-103).
+    pub fn modified(kind: Kind, name: &str) -> Self {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(kind, name, why)
+    }
+
+    /// 409: the object of a deletion is not the one that is meant (API-71). Its details name the kind, and not the
+    /// resource.
+    pub fn precondition(kind: Kind, name: &str, why: impl fmt::Display) -> Self {
+        let message = format!("Operation cannot be fulfilled on {}.{GROUP} \"{name}\": {why}", kind.name());
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(Details::of(kind.name(), name))
+    }
+
+    /// 410: the state is no longer known (API-153, API-168).
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::GONE, "Expired", message)
+    }
+
+    /// 429: there are too many of something already.
+    pub fn too_many(message: impl Into<String>) -> Self {
+        let details = Details { retry_after_seconds: Some(1), ..Details::default() };
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).about(details)
+    }
+
+    /// 503: the store does not answer.
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        let details = Details { retry_after_seconds: Some(1), ..Details::default() };
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message).about(details)
+    }
+
+    /// 504: the revision that was asked for has not come (API-114).
+    pub fn too_large_revision(asked: u64, current: u64) -> Self {
+        let cause = Cause {
+            reason: "ResourceVersionTooLarge",
+            message: "Too large resource version".to_owned(),
+            field: String::new(),
+        };
+        let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
+        let details = Details { causes: vec![cause], retry_after_seconds: Some(1), ..Details::default() };
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).about(details)
+    }
+
+    /// 504: the request took longer than it was given.
+    pub fn timed_out() -> Self {
+        let message = "Timeout: request did not complete within the allotted timeout";
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).about(Details::default())
+    }
+
     /// 409: the object is not what the request takes it for (API-103, API-104).
     pub fn conflict(kind: Kind, name: &str, why: impl fmt::Display) -> Self {
         let resource = kind.resource();
@@ -128,7 +213,13 @@ impl Failure {
 
     fn invalid_in(group: &'static str, kind: &'static str, name: &str, errors: &FieldErrors) -> Self {
         let message = format!("{kind}.{group} \"{name}\" is invalid: {errors}");
-        let details = Details { name: name.to_owned(), group, kind, causes: causes(errors), ..Details::default() };
+        let details = Details {
+            name: name.to_owned(),
+            group: group.into(),
+            kind: kind.into(),
+            causes: causes(errors),
+            ..Details::default()
+        };
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about(details)
     }
 }
@@ -179,6 +270,6 @@ impl Serialize for Failure {
 impl Details {
     /// An object of the group.
     pub fn of(kind: &'static str, name: &str) -> Self {
-        Self { name: name.to_owned(), group: GROUP, kind, ..Self::default() }
+        Self { name: name.to_owned(), group: GROUP.into(), kind: kind.into(), ..Self::default() }
     }
 }

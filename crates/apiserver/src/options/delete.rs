@@ -8,6 +8,7 @@ use evenkeel_engine::digest::Query;
 use super::write::Persistence;
 use super::non_empty;
 use crate::failure::Failure;
+use crate::negotiate::BodyFormat;
 use crate::strconv::{is_true, parse_int};
 
 /// What a deletion asks for.
@@ -37,13 +38,6 @@ struct Raw {
     orphan_dependents: Option<bool>,
     uid: Option<String>,
     resource_version: Option<String>,
-}
-
-/// What the body is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BodyFormat {
-    Json,
-    Yaml,
 }
 
 const KIND: &str = "DeleteOptions";

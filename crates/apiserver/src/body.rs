@@ -1,0 +1,194 @@
+//! The object in the body of a create or an update (API-14 to API-20, API-81, API-82, API-105 to API-107).
+
+use evenkeel_api::decode::{Document, Dropped, Node, parse_json, parse_yaml};
+use evenkeel_api::v1::V1;
+use evenkeel_api::validate::Value;
+use evenkeel_api::{GROUP, HubSpec, Kind, Object, Version};
+
+use crate::failure::Failure;
+use crate::negotiate::BodyFormat;
+use crate::options::FieldValidation;
+
+/// An object that a client sent.
+#[derive(Debug)]
+pub(crate) struct Sent<S: HubSpec> {
+    pub(crate) object: Object<V1, S>,
+    pub(crate) warnings: Vec<String>,
+    /// Whether the object says anything about `managedFields`, even that there are none.
+    pub(crate) has_managed_fields: bool,
+}
+
+/// How many bytes of a body are quoted.
+const QUOTED_BYTES_MAX: usize = 30;
+
+/// The object of the kind of `S` in a body that was sent to an endpoint of `version`.
+pub(crate) fn decode<S: HubSpec>(
+    body: &[u8],
+    format: BodyFormat,
+    version: Version,
+    validation: FieldValidation,
+) -> Result<Sent<S>, Failure> {
+    let document = parse(body, format, S::KIND)?;
+    check_type(&document, S::KIND, version)?;
+    let decoded = document.decode::<S>(version).map_err(|mismatches| {
+        let mismatch = mismatches.first();
+        Failure::bad_request(unhandled(S::KIND.name(), version.name(), S::KIND, &mismatch.wire_message))
+    })?;
+    let warnings = judge(&decoded.dropped, validation)
+        .map_err(|error| Failure::bad_request(unhandled(S::KIND.name(), version.name(), S::KIND, &error)))?;
+    let has_managed_fields =
+        document.root.get("metadata").and_then(|metadata| metadata.get("managedFields")).is_some();
+    Ok(Sent { object: decoded.object, warnings, has_managed_fields })
+}
+
+/// The warnings for what was dropped, or why it may not be (API-81).
+pub(crate) fn judge(dropped: &Dropped, validation: FieldValidation) -> Result<Vec<String>, String> {
+    match validation {
+        FieldValidation::Ignore => Ok(Vec::new()),
+        FieldValidation::Warn => Ok(dropped.warnings()),
+        FieldValidation::Strict => dropped.strict_error().map_or(Ok(Vec::new()), Err),
+    }
+}
+
+fn parse(body: &[u8], format: BodyFormat, kind: Kind) -> Result<Document, Failure> {
+    let fault = |what: &str, problem: &dyn std::fmt::Display| {
+        Failure::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): {what}{problem} ({})",
+            quoted(body)
+        ))
+    };
+    let document = match format {
+        BodyFormat::Json => {
+            parse_json(body).map_err(|error| fault("couldn't get version/kind; json parse error: ", &error))?
+        }
+        BodyFormat::Yaml => {
+            let documents = parse_yaml(body).map_err(|error| fault("yaml: ", &error))?;
+            documents.into_iter().next().ok_or_else(|| fault("yaml: ", &"there is no document"))?
+        }
+    };
+    match document.root.value {
+        evenkeel_api::decode::Value::Map(_) | evenkeel_api::decode::Value::Null => Ok(document),
+        _ => Err(fault("couldn't get version/kind; json parse error: ", &"the body is not an object")),
+    }
+}
+
+/// The beginning of a body, as text if it looks like JSON and in hexadecimal otherwise.
+fn quoted(body: &[u8]) -> String {
+    if body.is_empty() {
+        return "<empty>".to_owned();
+    }
+    let start = &body[..body.len().min(QUOTED_BYTES_MAX)];
+    let mut text = if body[0] == b'{' {
+        String::from_utf8_lossy(start).into_owned()
+    } else {
+        start.iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    if body.len() > QUOTED_BYTES_MAX {
+        text += " ...";
+    }
+    text
+}
+
+/// The body must be what the endpoint is for, if it says what it is.
+fn check_type(document: &Document, kind: Kind, version: Version) -> Result<(), Failure> {
+    let member = |name: &str| document.root.get(name).and_then(Node::as_str).unwrap_or_default();
+    let api_version = Some(member("apiVersion")).filter(|text| !text.is_empty()).unwrap_or(version.api_version());
+    let sent_kind = Some(member("kind")).filter(|text| !text.is_empty()).unwrap_or(kind.name());
+    let short = api_version.rsplit('/').next().unwrap_or_default();
+    let known_version = Version::from_api_version(api_version);
+    if known_version.is_some() && sent_kind == kind.name() {
+        return if known_version == Some(version) {
+            Ok(())
+        } else {
+            Err(Failure::bad_request(format!(
+                "the API version in the data ({api_version}) does not match the expected API version ({})",
+                version.api_version()
+            )))
+        };
+    }
+    let is_of_group =
+        known_version.is_some() && Kind::ALL.iter().any(|known| sent_kind.strip_suffix("List").unwrap_or(sent_kind) == known.name());
+    let problem = if is_of_group {
+        format!("converting ({short}.{sent_kind}) to (flowcontrol.{kind}): unknown conversion")
+    } else {
+        unregistered(sent_kind, api_version)
+    };
+    Err(Failure::bad_request(unhandled(sent_kind, short, kind, &problem)))
+}
+
+/// The words for a kind that no server of the group knows.
+pub(crate) fn unregistered(kind: &str, api_version: &str) -> String {
+    format!(
+        "no kind {} is registered for version {} in scheme \"pkg/api/legacyscheme/scheme.go:1\"",
+        Value::text(kind),
+        Value::text(api_version)
+    )
+}
+
+fn unhandled(sent: &str, version: &str, kind: Kind, problem: &str) -> String {
+    format!("{sent} in version {} cannot be handled as a {kind}: {problem}", Value::text(version))
+}
+
+/// The name in the body must be the name in the URL (API-105).
+pub(crate) fn check_name(sent: &str, url: &str) -> Result<(), Failure> {
+    if sent.is_empty() {
+        return Err(Failure::bad_request(format!(
+            "the name of the object ({url} based on URL) was undeterminable: name must be provided"
+        )));
+    }
+    if sent != url {
+        return Err(Failure::bad_request(format!(
+            "the name of the object ({sent}) does not match the name on the URL ({url})"
+        )));
+    }
+    Ok(())
+}
+
+// === impl Sent ===
+
+impl<S: HubSpec> Sent<S> {
+    /// An object that the server itself writes.
+    pub(crate) fn of(object: Object<V1, S>) -> Self {
+        Self { object, warnings: Vec::new(), has_managed_fields: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_api::v1::FlowSchemaSpec;
+
+    use super::*;
+
+    fn message(body: &str) -> String {
+        let sent = decode::<FlowSchemaSpec>(body.as_bytes(), BodyFormat::Json, Version::V1, FieldValidation::Warn);
+        sent.unwrap_err().message
+    }
+
+    #[test]
+    fn api_106_and_107_other_types() {
+        let api_version = format!("{GROUP}/v1beta3");
+        assert_eq!(
+            message(&format!(r#"{{"apiVersion":"{api_version}","kind":"FlowSchema"}}"#)),
+            format!("the API version in the data ({api_version}) does not match the expected API version ({GROUP}/v1)")
+        );
+        assert_eq!(
+            message(r#"{"kind":"FlowSchemaList"}"#),
+            "FlowSchemaList in version \"v1\" cannot be handled as a FlowSchema: \
+             converting (v1.FlowSchemaList) to (flowcontrol.FlowSchema): unknown conversion"
+        );
+        assert!(message(r#"{"apiVersion":"v1","kind":"FlowSchema"}"#).contains("is registered for version \"v1\""));
+    }
+
+    #[test]
+    fn bodies_that_cannot_be_read_are_quoted() {
+        for (body, end) in [("", "(<empty>)"), ("{", "({)"), ("[]", "(5b5d)"), (&"x".repeat(31), "7878 ...)")] {
+            assert!(message(body).ends_with(end), "{body}");
+        }
+    }
+
+    #[test]
+    fn api_105_names() {
+        assert!(check_name("a", "a").is_ok());
+        assert!(check_name("a", "b").is_err() && check_name("", "b").is_err());
+    }
+}

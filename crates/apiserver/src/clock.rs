@@ -1,0 +1,11 @@
+//! What time it is, to the second, as objects and answers say it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use evenkeel_api::meta::Time;
+
+/// Now.
+pub(crate) fn now() -> Time {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
+    Time::from_unix_seconds(i64::try_from(seconds).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,211 @@
+//! Tells every flow schema whether its priority level exists: the condition `Dangling` (API-197).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use evenkeel_api::meta::Time;
+use evenkeel_api::v1::{Condition, FlowSchema, FlowSchemaSpec, PriorityLevelConfigurationSpec};
+use evenkeel_api::{Kind, Version};
+use evenkeel_store::{Error, Watch, WatchOptions};
+use http::StatusCode;
+use serde_json::json;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::clock::now;
+use crate::failure::Failure;
+use crate::managed_fields::Endpoint;
+use crate::options::{FieldValidation, Moment, Persistence, WriteOptions};
+use crate::registry::{Registry, Unlisted};
+use crate::verbs::{self, Write};
+
+/// Who writes the condition.
+const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
+const CONDITION: &str = "Dangling";
+/// One flow schema is written at most so often in [`WINDOW`].
+const WRITES_MAX: usize = 6;
+const WINDOW: Duration = Duration::from_secs(60);
+/// Changes come in groups; they are looked at together.
+const GATHERING: Duration = Duration::from_millis(20);
+/// How long to wait before trying again when the store fails.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// When flow schemas were written lately, so that a fight with another writer stays slow.
+#[derive(Debug, Default)]
+struct Pace {
+    writes: BTreeMap<String, VecDeque<Instant>>,
+}
+
+/// Follows the objects, and writes conditions, until the store is closed.
+pub(crate) async fn run(schemas: &Registry<FlowSchemaSpec>, levels: &Registry<PriorityLevelConfigurationSpec>) {
+    let mut pace = Pace::default();
+    loop {
+        match follow(schemas, levels, &mut pace).await {
+            Err(Error::Closed) => return,
+            Err(_) | Ok(()) => sleep(PAUSE).await,
+        }
+    }
+}
+
+async fn follow(
+    schemas: &Registry<FlowSchemaSpec>,
+    levels: &Registry<PriorityLevelConfigurationSpec>,
+    pace: &mut Pace,
+) -> Result<(), Error> {
+    let revision = schemas.store().revision().await?;
+    let mut watch = schemas.store().watch(WatchOptions::after(revision))?;
+    loop {
+        let retry_at = match tell_all(schemas, levels, pace).await {
+            Ok(retry_at) => retry_at,
+            Err(_) => Some(Instant::now() + PAUSE),
+        };
+        wait(&mut watch, retry_at).await?;
+    }
+}
+
+/// Waits for a change that matters, or until something is due.
+async fn wait(watch: &mut Watch, retry_at: Option<Instant>) -> Result<(), Error> {
+    let due = async {
+        match retry_at {
+            Some(at) => sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        event = watch.next() => { event?; }
+        () = due => return Ok(()),
+    }
+    sleep(GATHERING).await;
+    while watch.try_next()?.is_some() {}
+    Ok(())
+}
+
+/// Writes every condition that is not as it should be, and says when to look again at those that had to wait.
+async fn tell_all(
+    schemas: &Registry<FlowSchemaSpec>,
+    levels: &Registry<PriorityLevelConfigurationSpec>,
+    pace: &mut Pace,
+) -> Result<Option<Instant>, Failure> {
+    let failure = |error| match error {
+        Unlisted::Expired => Failure::expired("the present state is gone"),
+        Unlisted::Failed(failure) => failure,
+    };
+    let level_page = levels.list(Moment::Any, 0, None).await.map_err(failure)?;
+    let existing: BTreeSet<&str> = level_page.items.iter().map(|record| record.object.name()).collect();
+    let schema_page = schemas.list(Moment::Any, 0, None).await.map_err(failure)?;
+    pace.forget_all_but(schema_page.items.iter().map(|record| record.object.name()));
+    let mut retry_at: Option<Instant> = None;
+    for record in &schema_page.items {
+        let level = &record.object.spec.priority_level_configuration.name;
+        let Some(condition) = due(&record.object, existing.contains(level.as_str()), now()) else { continue };
+        match pace.take(record.object.name()) {
+            Ok(()) => write(schemas, record.object.name(), &condition).await?,
+            Err(at) => retry_at = Some(retry_at.map_or(at, |earlier| earlier.min(at))),
+        }
+    }
+    Ok(retry_at)
+}
+
+/// The condition that the schema should have, if it does not have it.
+fn due(schema: &FlowSchema, exists: bool, now: Time) -> Option<Condition> {
+    let level = &schema.spec.priority_level_configuration.name;
+    let (status, reason, what) = if exists {
+        ("False", "Found", "and it exists")
+    } else {
+        ("True", "NotFound", "but there is no such object")
+    };
+    let message =
+        format!("This FlowSchema references the PriorityLevelConfiguration object named \"{level}\" {what}");
+    let old = schema.status.condition(CONDITION);
+    if old.is_some_and(|old| old.status == status && old.reason == reason && old.message == message) {
+        return None;
+    }
+    let since = old.filter(|old| old.status == status).and_then(|old| old.last_transition_time);
+    let mut condition = Condition::default();
+    condition.r#type = CONDITION.to_owned();
+    condition.status = status.to_owned();
+    condition.last_transition_time = Some(since.unwrap_or(now));
+    condition.reason = reason.to_owned();
+    condition.message = message;
+    Some(condition)
+}
+
+async fn write(schemas: &Registry<FlowSchemaSpec>, name: &str, condition: &Condition) -> Result<(), Failure> {
+    let body = json!({
+        "apiVersion": Version::V1.api_version(),
+        "kind": Kind::FlowSchema.name(),
+        "metadata": {"name": name},
+        "status": {"conditions": [condition]},
+    });
+    let options = WriteOptions {
+        persistence: Persistence::Stored,
+        validation: FieldValidation::Ignore,
+        manager: MANAGER.to_owned(),
+        force: true,
+    };
+    let write = Write { version: Version::V1, name, endpoint: Endpoint::Status, options: &options, now: now() };
+    match verbs::apply(schemas, body.to_string().as_bytes(), &write).await {
+        // It was deleted in the meantime.
+        Err(failure) if failure.status == StatusCode::NOT_FOUND => Ok(()),
+        applied => applied.map(|_| ()),
+    }
+}
+
+// === impl Pace ===
+
+impl Pace {
+    /// Counts a write, or says when it may take place.
+    fn take(&mut self, name: &str) -> Result<(), Instant> {
+        let now = Instant::now();
+        let writes = self.writes.entry(name.to_owned()).or_default();
+        while writes.front().is_some_and(|at| now.duration_since(*at) >= WINDOW) {
+            writes.pop_front();
+        }
+        match writes.front() {
+            Some(oldest) if writes.len() >= WRITES_MAX => Err(*oldest + WINDOW),
+            _ => {
+                writes.push_back(now);
+                Ok(())
+            }
+        }
+    }
+
+    /// What is deleted need not be remembered.
+    fn forget_all_but<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
+        let names: BTreeSet<&str> = names.collect();
+        self.writes.retain(|name, _| names.contains(name.as_str()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn api_197_the_condition_and_when_it_changed() {
+        let schema = FlowSchema::builder("a").priority_level("gone").build();
+        let early = Time::from_unix_seconds(100);
+        let condition = due(&schema, false, early).unwrap();
+        assert_eq!((condition.status.as_str(), condition.reason.as_str()), ("True", "NotFound"));
+        let mut told = schema.clone();
+        told.status.conditions.push(condition);
+        assert_eq!(due(&told, false, early), None, "it is told once");
+        let found = due(&told, true, Time::from_unix_seconds(200)).unwrap();
+        assert_eq!((found.status.as_str(), found.last_transition_time), ("False", Some(Time::from_unix_seconds(200))));
+        told.spec.priority_level_configuration.name = "also-gone".to_owned();
+        let renamed = due(&told, false, Time::from_unix_seconds(300)).unwrap();
+        assert_eq!(renamed.last_transition_time, Some(early), "the status did not change");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn api_197_at_most_six_writes_a_minute() {
+        let mut pace = Pace::default();
+        let started_at = Instant::now();
+        for _ in 0..WRITES_MAX {
+            assert_eq!(pace.take("a"), Ok(()));
+        }
+        assert_eq!(pace.take("a"), Err(started_at + WINDOW));
+        assert_eq!(pace.take("b"), Ok(()), "each for itself");
+        tokio::time::advance(WINDOW).await;
+        assert_eq!(pace.take("a"), Ok(()));
+    }
+}

@@ -1,0 +1,59 @@
+//! Everything that is not about objects: discovery, OpenAPI, health, and what is not there (API-100, API-179 to API-189).
+
+use http::Method;
+use http::StatusCode;
+
+use super::call::Call;
+use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::route::{Probe, Route};
+use crate::{discovery, openapi};
+
+/// The answer to a request for that route.
+pub(super) fn answer(call: Call<'_>, route: &Route) -> Result<Answer, Failure> {
+    match route {
+        Route::NoResource => return Err(Failure::no_resource()),
+        Route::NoPage | Route::Objects(_) => {
+            return Ok(Answer::text(StatusCode::NOT_FOUND, "404 page not found\n"));
+        }
+        _ => {}
+    }
+    if call.parts.method != Method::GET {
+        return Err(Failure::no_method());
+    }
+    match route {
+        Route::Groups => discovery::groups(&call.asked),
+        Route::CoreVersions => discovery::core(&call.asked),
+        Route::Group => discovery::group(&call.asked),
+        Route::Resources(version) => discovery::resources(*version, &call.asked),
+        Route::Version => discovery::version(&call.asked),
+        Route::OpenapiIndex => Ok(openapi::index()),
+        Route::Openapi(version) => Ok(openapi::v3(*version, call.query.first("hash").as_deref())),
+        Route::OpenapiV2 => openapi::v2(&call.asked),
+        Route::Health(probe) => Ok(health(*probe, call)),
+        Route::Objects(_) | Route::NoResource | Route::NoPage => Err(Failure::no_resource()),
+    }
+}
+
+/// Whether the server lives and serves (API-184). With `verbose`, what was looked at.
+fn health(probe: Probe, call: Call<'_>) -> Answer {
+    let freshness = call.shared.schemas.store().freshness();
+    let is_connected = freshness.disconnected_since.is_none();
+    let name = match probe {
+        Probe::Healthz => "healthz",
+        Probe::Livez => "livez",
+        Probe::Readyz => "readyz",
+    };
+    // A server that cannot reach its store for a while is alive, but of no use.
+    let is_fine = is_connected || probe == Probe::Livez;
+    let status = if is_fine { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
+    if is_fine && call.query.first("verbose").is_none() {
+        return Answer::text(status, "ok");
+    }
+    let mut text = String::from("[+]ping ok\n");
+    if probe != Probe::Livez {
+        text += if is_connected { "[+]store ok\n" } else { "[-]store failed: it cannot be reached\n" };
+    }
+    text += &format!("{name} check {}\n", if is_fine { "passed" } else { "failed" });
+    Answer::text(status, text)
+}

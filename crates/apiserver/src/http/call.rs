@@ -1,0 +1,122 @@
+//! One request on its way: authorisation, path, method, and the time it may take.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use evenkeel_api::Kind;
+use evenkeel_engine::digest::{FieldSelector, Query};
+use evenkeel_engine::{Attributes, User};
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response};
+use http_body::Body;
+use http_body_util::{BodyExt, Limited};
+
+use super::objects::ObjectsCall;
+use super::reply::{ApiBody, Reply};
+use super::{Shared, answers};
+use crate::access::authorize;
+use crate::failure::Failure;
+use crate::negotiate::Asked;
+use crate::options;
+use crate::output;
+use crate::route::Route;
+use crate::warning;
+
+/// What is known of a request before its body is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) parts: &'a Parts,
+    pub(super) query: Query<'a>,
+    pub(super) asked: Asked<'a>,
+}
+
+/// A body may have so many bytes (API-93).
+const BODY_BYTES_MAX: usize = 3_145_728;
+/// A request that is not a watch takes no longer than this.
+const TIMEOUT_MAX: Duration = Duration::from_secs(60);
+
+/// Answers a request.
+pub(super) async fn answer<B>(shared: &Shared, request: Request<B>) -> Response<ApiBody>
+where
+    B: Body + Send,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let (parts, body) = request.into_parts();
+    let query = Query::new(parts.uri.query().unwrap_or_default());
+    let pretty = query.first("pretty");
+    let asked = Asked::new(&parts.headers, pretty.as_deref());
+    let call = Call { shared, parts: &parts, query, asked };
+    let mut warnings = Vec::new();
+    let reply = call.run(body, &mut warnings).await.unwrap_or_else(|failure| call.refuse(&failure));
+    let warnings: Vec<HeaderValue> = warnings.iter().map(|text| warning::header(text)).collect();
+    reply.into_response(&parts.headers, warnings)
+}
+
+// === impl Call ===
+
+impl Call<'_> {
+    async fn run<B>(self, body: B, warnings: &mut Vec<String>) -> Result<Reply, Failure>
+    where
+        B: Body + Send,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        self.authorize()?;
+        let route = match Route::of(self.parts.uri.path()) {
+            Route::Objects(route) => route,
+            other => return answers::answer(self, &other).map(Reply::Answer),
+        };
+        let objects = ObjectsCall::new(self, &route)?;
+        warnings.extend(route.version.deprecation(route.kind));
+        let timeout = options::timeout(self.query)?.map_or(TIMEOUT_MAX, |asked| asked.min(TIMEOUT_MAX));
+        let work = async {
+            let reads_body = matches!(*self.parts.method(), Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
+            let prepared = objects.prepare()?;
+            let body = if reads_body { read(body).await? } else { Bytes::new() };
+            match route.kind {
+                Kind::FlowSchema => objects.run(&self.shared.schemas, prepared, body, warnings).await,
+                Kind::PriorityLevelConfiguration => objects.run(&self.shared.levels, prepared, body, warnings).await,
+            }
+        };
+        tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(Failure::timed_out()))
+    }
+
+    fn authorize(&self) -> Result<(), Failure> {
+        let user = self.parts.extensions.get::<Arc<User>>().ok_or_else(Failure::unauthorized)?;
+        let target = self.parts.uri.path_and_query().map_or("/", |target| target.as_str());
+        let request = self
+            .shared
+            .digest
+            .digest(self.parts.method.as_str(), target)
+            .map_err(|error| Failure::bad_request(error.to_string()))?;
+        let fields = self.query.first("fieldSelector").unwrap_or_default();
+        let name = FieldSelector::well_formed(&fields)
+            .filter(|_| matches!(&*request.verb, "list" | "watch" | "deletecollection"))
+            .and_then(|selector| selector.exact_value("metadata.name"));
+        authorize(Attributes { user, request: &request }, name.as_deref())
+    }
+
+    fn refuse(&self, failure: &Failure) -> Reply {
+        Reply::Answer(output::failure(failure, self.asked.failure()))
+    }
+}
+
+/// The whole body, if it is not too large.
+async fn read<B>(body: B) -> Result<Bytes, Failure>
+where
+    B: Body + Send,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let collected = std::pin::pin!(Limited::new(body, BODY_BYTES_MAX)).collect().await;
+    match collected {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+            Err(Failure::too_large(format_args!("limit is {BODY_BYTES_MAX}")))
+        }
+        Err(error) => Err(Failure::bad_request(format!("the body of the request could not be read: {error}"))),
+    }
+}

@@ -1,0 +1,235 @@
+//! A request about objects: which verb it is, and what comes back (API-3, API-5).
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use evenkeel_api::HubSpec;
+use evenkeel_api::validate::ValidSpec;
+use http::header::CONTENT_TYPE;
+use http::{Method, StatusCode};
+
+use super::call::Call;
+use super::reply::Reply;
+use crate::body;
+use crate::clock::now;
+use crate::failure::Failure;
+use crate::managed_fields::Endpoint;
+use crate::negotiate::{self, BodyFormat, PatchType, Wanted};
+use crate::options::{DeleteOptions, ListOptions, Moment, WatchOptions, WriteKind, WriteOptions};
+use crate::output::{self, Columns, EventWriter, ListMeta, View};
+use crate::registry::{Record, Registry};
+use crate::route::{Objects, Scope};
+use crate::verbs::{self, Deleted, Listed, Patch, Write, Written};
+use crate::watch::{WatchBody, WatchStream};
+
+/// A request about objects of which path, method and form are known to make sense.
+#[derive(Debug)]
+pub(super) struct ObjectsCall<'a> {
+    call: Call<'a>,
+    route: &'a Objects,
+    verb: Verb,
+    wanted: Wanted,
+}
+
+/// What is done with the objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Get,
+    List,
+    Watch,
+    Create,
+    Update,
+    Patch(PatchType),
+    Delete,
+    DeleteCollection,
+}
+
+/// What the query of a request says, once it is known to make sense.
+#[derive(Debug)]
+pub(super) enum Prepared {
+    Get(Moment),
+    List(ListOptions),
+    Watch(WatchOptions),
+    Write(WriteOptions, BodyFormat),
+    Patch(WriteOptions, PatchType),
+    Delete(BodyFormat),
+    DeleteCollection(ListOptions, BodyFormat),
+}
+
+// === impl ObjectsCall ===
+
+impl<'a> ObjectsCall<'a> {
+    /// Refuses methods that the path does not have, and forms that are not spoken.
+    pub(super) fn new(call: Call<'a>, route: &'a Objects) -> Result<Self, Failure> {
+        let verb = verb(call, route)?;
+        let endpoint = match verb {
+            Verb::Watch => negotiate::Endpoint::Watch,
+            Verb::List => negotiate::Endpoint::Collection,
+            _ => negotiate::Endpoint::Object,
+        };
+        let wanted = call.asked.objects(endpoint)?;
+        let verb = match verb {
+            Verb::Patch(_) => Verb::Patch(negotiate::patch_type(content_type(call))?),
+            other => other,
+        };
+        Ok(Self { call, route, verb, wanted })
+    }
+
+    /// Reads the parameters.
+    pub(super) fn prepare(&self) -> Result<Prepared, Failure> {
+        let (query, headers) = (self.call.query, &self.call.parts.headers);
+        let format = || negotiate::body_format(content_type(self.call));
+        Ok(match self.verb {
+            Verb::Get => Prepared::Get(Moment::of_get(query)?),
+            Verb::List => Prepared::List(ListOptions::read(query)?),
+            Verb::Watch => {
+                let mut options = WatchOptions::read(query)?;
+                if let Scope::Watched(Some(name)) = &self.route.scope {
+                    options.selection = options.selection.only(name.clone());
+                }
+                Prepared::Watch(options)
+            }
+            Verb::Create => {
+                let format = format()?;
+                Prepared::Write(WriteOptions::read(WriteKind::Create, query, headers)?, format)
+            }
+            Verb::Update => {
+                let format = format()?;
+                Prepared::Write(WriteOptions::read(WriteKind::Update, query, headers)?, format)
+            }
+            Verb::Patch(patch) => {
+                let kind = if patch == PatchType::Apply { WriteKind::Apply } else { WriteKind::Patch };
+                Prepared::Patch(WriteOptions::read(kind, query, headers)?, patch)
+            }
+            Verb::Delete => Prepared::Delete(format()?),
+            Verb::DeleteCollection => {
+                let format = format()?;
+                Prepared::DeleteCollection(ListOptions::read(query)?, format)
+            }
+        })
+    }
+
+    /// Does what is asked for.
+    pub(super) async fn run<S: HubSpec + ValidSpec + Columns>(
+        &self,
+        registry: &Arc<Registry<S>>,
+        prepared: Prepared,
+        body: Bytes,
+        warnings: &mut Vec<String>,
+    ) -> Result<Reply, Failure> {
+        let now = now();
+        match prepared {
+            Prepared::Get(moment) => {
+                let record = registry.get(self.name(), moment).await?;
+                self.object(StatusCode::OK, &record)
+            }
+            Prepared::List(options) => self.list(&verbs::list(registry, &options).await?),
+            Prepared::Watch(options) => self.watch(registry, options),
+            Prepared::Write(options, format) => {
+                let sent = body::decode::<S>(&body, format, self.route.version, options.validation)?;
+                let write = self.write(&options, now);
+                let written = match self.verb {
+                    Verb::Create => verbs::create(registry, sent, &write).await?,
+                    _ => verbs::replace(registry, sent, &write).await?,
+                };
+                self.written(written, warnings)
+            }
+            Prepared::Patch(options, PatchType::Apply) => {
+                let written = verbs::apply(registry, &body, &self.write(&options, now)).await?;
+                self.written(written, warnings)
+            }
+            Prepared::Patch(options, language) => {
+                let patch = Patch { language, body };
+                let written = verbs::patch(registry, &patch, &self.write(&options, now)).await?;
+                self.written(written, warnings)
+            }
+            Prepared::Delete(format) => {
+                let options = DeleteOptions::read(self.call.query, &body, format)?;
+                match verbs::delete(registry, self.name(), &options, now).await? {
+                    Deleted::Gone { uid } => {
+                        Ok(Reply::Answer(output::deleted(S::KIND, self.name(), &uid, self.wanted.format)))
+                    }
+                    Deleted::Marked(record) => self.object(StatusCode::OK, &record),
+                }
+            }
+            Prepared::DeleteCollection(which, format) => {
+                let options = DeleteOptions::read(self.call.query, &body, format)?;
+                self.list(&verbs::delete_collection(registry, &which, &options, now).await?)
+            }
+        }
+    }
+
+    fn name(&self) -> &str {
+        match &self.route.scope {
+            Scope::Object(name) | Scope::Status(name) | Scope::Watched(Some(name)) => name,
+            Scope::Collection | Scope::Watched(None) => "",
+        }
+    }
+
+    fn write<'w>(&'w self, options: &'w WriteOptions, now: evenkeel_api::meta::Time) -> Write<'w> {
+        let endpoint = match self.route.scope {
+            Scope::Status(_) => Endpoint::Status,
+            _ => Endpoint::Object,
+        };
+        Write { version: self.route.version, name: self.name(), endpoint, options, now }
+    }
+
+    fn written<S: HubSpec + Columns>(
+        &self,
+        written: Written<S>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Reply, Failure> {
+        warnings.extend(written.warnings);
+        self.object(written.status, &written.record)
+    }
+
+    fn object<S: HubSpec + Columns>(&self, status: StatusCode, record: &Record<S>) -> Result<Reply, Failure> {
+        let include = self.call.query.first("includeObject");
+        output::object(status, record.shown(), &self.view(include.as_deref())).map(Reply::Answer)
+    }
+
+    fn list<S: HubSpec + Columns>(&self, listed: &Listed<S>) -> Result<Reply, Failure> {
+        let resource_version = listed.revision.to_string();
+        let metadata = ListMeta {
+            resource_version: &resource_version,
+            continue_token: listed.continue_token.as_deref(),
+            remaining_item_count: listed.remaining.and_then(|count| u64::try_from(count).ok()),
+        };
+        let items: Vec<_> = listed.items.iter().map(|record| record.shown()).collect();
+        let include = self.call.query.first("includeObject");
+        output::list(&metadata, &items, &self.view(include.as_deref())).map(Reply::Answer)
+    }
+
+    fn watch<S: HubSpec + Columns>(&self, registry: &Arc<Registry<S>>, options: WatchOptions) -> Result<Reply, Failure> {
+        let include = self.call.query.first("includeObject");
+        let writer = EventWriter::new(&self.view(include.as_deref()))?;
+        let permit = self.call.shared.watches.take()?;
+        let stream = WatchStream::new(Arc::clone(registry), options, writer);
+        Ok(Reply::Watch(WatchBody::new(stream, permit)))
+    }
+
+    fn view<'v>(&self, include_object: Option<&'v str>) -> View<'v> {
+        View { version: self.route.version, wanted: self.wanted, include_object, now: now() }
+    }
+}
+
+fn content_type(call: Call<'_>) -> Option<&str> {
+    call.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok())
+}
+
+/// What a method means on a path (API-3).
+fn verb(call: Call<'_>, route: &Objects) -> Result<Verb, Failure> {
+    let method = &call.parts.method;
+    Ok(match (&route.scope, method) {
+        (Scope::Watched(_), &Method::GET) => Verb::Watch,
+        (Scope::Collection, &Method::GET) if ListOptions::is_watch(call.query) => Verb::Watch,
+        (Scope::Collection, &Method::GET) => Verb::List,
+        (Scope::Collection, &Method::POST) => Verb::Create,
+        (Scope::Collection, &Method::DELETE) => Verb::DeleteCollection,
+        (Scope::Object(_) | Scope::Status(_), &Method::GET) => Verb::Get,
+        (Scope::Object(_) | Scope::Status(_), &Method::PUT) => Verb::Update,
+        (Scope::Object(_) | Scope::Status(_), &Method::PATCH) => Verb::Patch(PatchType::Merge),
+        (Scope::Object(_), &Method::DELETE) => Verb::Delete,
+        _ => return Err(Failure::no_method()),
+    })
+}

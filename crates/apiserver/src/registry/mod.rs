@@ -1,0 +1,161 @@
+//! The objects of one kind, as the store keeps them and as answers show them.
+
+mod kept;
+mod record;
+mod wait;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use evenkeel_api::v1::V1;
+use evenkeel_api::{HubSpec, Object};
+use evenkeel_store::{At, Error, ListOptions, Store};
+
+use crate::failure::Failure;
+use crate::options::Moment;
+
+pub(crate) use kept::Kept;
+pub(crate) use record::Record;
+
+/// The objects of one kind.
+#[derive(Debug)]
+pub(crate) struct Registry<S: HubSpec> {
+    store: Arc<dyn Store>,
+    kept: Kept<S>,
+}
+
+/// Objects as they were at one revision, in the order of their names.
+#[derive(Debug)]
+pub(crate) struct Page<S: HubSpec> {
+    pub(crate) revision: u64,
+    pub(crate) items: Vec<Arc<Record<S>>>,
+    /// How many objects come after these.
+    pub(crate) remaining: usize,
+}
+
+/// Why a write did not take place.
+#[derive(Debug)]
+pub(crate) enum Unwritten {
+    /// The object has changed since it was read.
+    Changed,
+    /// For a reason that the client is told.
+    Failed(Failure),
+}
+
+// === impl Registry ===
+
+impl<S: HubSpec> Registry<S> {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, kept: Kept::default() }
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// The object of this name.
+    pub(crate) async fn get(&self, name: &str, moment: Moment) -> Result<Arc<Record<S>>, Failure> {
+        let at = self.at(moment).await?;
+        match self.store.get(S::KIND, name, at).await.map_err(|error| self.failure(error))? {
+            Some(found) => self.kept.show(&found),
+            None => Err(Failure::not_found(S::KIND, name)),
+        }
+    }
+
+    /// Objects in the order of their names: at most `limit` of them if that is not zero, after a name if there is one.
+    pub(crate) async fn list(&self, moment: Moment, limit: usize, after: Option<String>) -> Result<Page<S>, Unlisted> {
+        let at = self.at(moment).await.map_err(Unlisted::Failed)?;
+        let list = self.store.list(S::KIND, ListOptions { at, limit, after }).await.map_err(|error| match error {
+            Error::TooOld { .. } => Unlisted::Expired,
+            other => Unlisted::Failed(self.failure(other)),
+        })?;
+        let items = self.kept.show_all(&list.items).map_err(Unlisted::Failed)?;
+        Ok(Page { revision: list.revision, items, remaining: list.remaining })
+    }
+
+    /// Shows what is in a watch event.
+    pub(crate) fn show(&self, object: &Arc<evenkeel_store::Object>) -> Result<Arc<Record<S>>, Failure> {
+        self.kept.show(object)
+    }
+
+    /// Writes an object that is not there yet.
+    pub(crate) async fn create(&self, object: &Object<V1, S>) -> Result<Arc<Record<S>>, Failure> {
+        let name = object.name();
+        match self.store.create(S::KIND, name, payload(object)).await {
+            Ok(stored) => self.kept.show(&stored),
+            Err(Error::AlreadyExists { .. }) => Err(Failure::already_exists(S::KIND, name)),
+            Err(error) => Err(self.failure(error)),
+        }
+    }
+
+    /// Writes `object` in place of `old`.
+    pub(crate) async fn update(&self, old: &Record<S>, object: &Object<V1, S>) -> Result<Arc<Record<S>>, Unwritten> {
+        let written = self.store.update(S::KIND, object.name(), old.revision, payload(object)).await;
+        match written {
+            Ok(stored) => self.kept.show(&stored).map_err(Unwritten::Failed),
+            Err(error) => Err(self.unwritten(error)),
+        }
+    }
+
+    /// Removes `old`.
+    pub(crate) async fn delete(&self, old: &Record<S>) -> Result<u64, Unwritten> {
+        self.store.delete(S::KIND, old.object.name(), old.revision).await.map_err(|error| self.unwritten(error))
+    }
+
+    fn unwritten(&self, error: Error) -> Unwritten {
+        match error {
+            Error::Conflict { .. } | Error::NotFound { .. } => Unwritten::Changed,
+            other => Unwritten::Failed(self.failure(other)),
+        }
+    }
+
+    /// Where the store has to look, once it has got there.
+    async fn at(&self, moment: Moment) -> Result<At, Failure> {
+        Ok(match moment {
+            Moment::Current => At::Latest,
+            Moment::Any => At::Cached,
+            Moment::NotOlderThan(revision) => {
+                wait::until(&*self.store, revision).await?;
+                At::NotOlderThan(revision)
+            }
+            Moment::Exactly(revision) => {
+                wait::until(&*self.store, revision).await?;
+                At::Exactly(revision)
+            }
+        })
+    }
+
+    /// What the client is told when the store cannot do what it is asked to.
+    pub(crate) fn failure(&self, error: Error) -> Failure {
+        match error {
+            Error::NotFound { name, .. } => Failure::not_found(S::KIND, &name),
+            Error::FutureRevision { asked, current } => Failure::too_large_revision(asked, current),
+            Error::TooOld { .. } => Failure::expired("The resourceVersion for the provided list is too old."),
+            Error::Invalid(problem) => Failure::bad_request(problem),
+            Error::Unknown(problem) => Failure::unavailable(format!("it is unknown whether the write took place: {problem}")),
+            other => Failure::unavailable(other.to_string()),
+        }
+    }
+}
+
+/// Why there is no list.
+#[derive(Debug)]
+pub(crate) enum Unlisted {
+    /// The state is no longer known.
+    Expired,
+    /// For a reason that the client is told.
+    Failed(Failure),
+}
+
+/// What the store keeps of an object: its canonical JSON, without the version that the store gives it.
+fn payload<S: HubSpec>(object: &Object<V1, S>) -> Bytes {
+    let bytes = if object.metadata.resource_version.is_empty() {
+        serde_json::to_vec(object)
+    } else {
+        let mut unversioned = object.clone();
+        unversioned.metadata.resource_version.clear();
+        serde_json::to_vec(&unversioned)
+    };
+    // The types of the API have no value that JSON cannot say.
+    bytes.unwrap_or_default().into()
+}

@@ -1,0 +1,47 @@
+//! `Record`: an object of the store, decoded, and as the text that most answers are made of.
+
+use evenkeel_api::v1::V1;
+use evenkeel_api::{HubSpec, Object, Version};
+
+use crate::failure::Failure;
+use crate::output::{Encoded, Shown};
+
+/// An object of the store, ready to be shown.
+#[derive(Debug)]
+pub(crate) struct Record<S: HubSpec> {
+    /// The object, with its version.
+    pub(crate) object: Object<V1, S>,
+    /// The same as text, in `v1`.
+    encoded: Encoded,
+    /// Its version as a number; zero if it is not stored.
+    pub(crate) revision: u64,
+}
+
+// === impl Record ===
+
+impl<S: HubSpec> Record<S> {
+    /// Decodes what the store keeps.
+    pub(crate) fn decode(payload: &[u8], revision: u64) -> Result<Self, Failure> {
+        let object: Object<V1, S> = serde_json::from_slice(payload).map_err(|error| {
+            Failure::plain(format!("the stored {} of revision {revision} cannot be read: {error}", S::KIND))
+        })?;
+        Ok(Self::new(object, revision))
+    }
+
+    /// An object at a revision.
+    pub(crate) fn new(mut object: Object<V1, S>, revision: u64) -> Self {
+        object.metadata.resource_version = revision.to_string();
+        Self { revision, ..Self::unstored(object) }
+    }
+
+    /// An object that is shown but not stored, as it is.
+    pub(crate) fn unstored(object: Object<V1, S>) -> Self {
+        let encoded = Encoded::new(&object, Version::V1);
+        Self { object, encoded, revision: 0 }
+    }
+
+    /// For answers.
+    pub(crate) fn shown(&self) -> Shown<'_, S> {
+        Shown { object: &self.object, v1: Some(&self.encoded) }
+    }
+}

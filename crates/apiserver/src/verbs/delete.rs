@@ -1,0 +1,125 @@
+//! Delete (API-66 to API-71).
+
+use std::sync::Arc;
+
+use evenkeel_api::meta::Time;
+use evenkeel_api::v1::V1;
+use evenkeel_api::{HubSpec, Object};
+
+use crate::failure::Failure;
+use crate::options::{DeleteOptions, Moment, Persistence, Propagation};
+use crate::registry::{Registry, Record, Unwritten};
+
+/// What became of a deletion.
+#[derive(Debug)]
+pub(crate) enum Deleted<S: HubSpec> {
+    /// The object is gone; this was its identity.
+    Gone {
+        /// The identity that it had.
+        uid: String,
+    },
+    /// It is only marked, because of its finalizers.
+    Marked(Arc<Record<S>>),
+}
+
+/// The finalizers that stand for what becomes of dependent objects.
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+
+const TRIES_MAX: usize = 32;
+
+/// Deletes the object of this name.
+pub(crate) async fn delete<S: HubSpec>(
+    registry: &Registry<S>,
+    name: &str,
+    options: &DeleteOptions,
+    now: Time,
+) -> Result<Deleted<S>, Failure> {
+    for _ in 0..TRIES_MAX {
+        let old = registry.get(name, Moment::Current).await?;
+        check_preconditions(&old, name, options)?;
+        let finalizers = finalizers(&old.object, options.propagation);
+        let outcome = if finalizers.is_empty() {
+            remove(registry, &old, options).await
+        } else {
+            mark(registry, &old, finalizers, options, now).await
+        };
+        match outcome {
+            Ok(deleted) => return Ok(deleted),
+            Err(Unwritten::Changed) => {}
+            Err(Unwritten::Failed(failure)) => return Err(failure),
+        }
+    }
+    Err(Failure::modified(S::KIND, name))
+}
+
+fn check_preconditions<S: HubSpec>(old: &Record<S>, name: &str, options: &DeleteOptions) -> Result<(), Failure> {
+    let metadata = &old.object.metadata;
+    if let Some(uid) = options.uid.as_ref().filter(|uid| **uid != metadata.uid) {
+        let why = format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been \
+             deleted and then recreated",
+            metadata.uid
+        );
+        return Err(Failure::precondition(S::KIND, name, why));
+    }
+    if let Some(version) = options.resource_version.as_ref().filter(|version| **version != metadata.resource_version) {
+        let why = format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). The \
+             object might have been modified",
+            metadata.resource_version
+        );
+        return Err(Failure::precondition(S::KIND, name, why));
+    }
+    Ok(())
+}
+
+/// The finalizers that the object has after a deletion with this policy (API-70).
+fn finalizers<S: HubSpec>(object: &Object<V1, S>, propagation: Propagation) -> Vec<String> {
+    let wanted = match propagation {
+        Propagation::Background => None,
+        Propagation::Orphan => Some(ORPHAN),
+        Propagation::Foreground => Some(FOREGROUND),
+    };
+    let mut finalizers: Vec<String> = object.metadata.finalizers.clone();
+    finalizers.retain(|name| !matches!(name.as_str(), ORPHAN | FOREGROUND) || wanted == Some(name.as_str()));
+    if let Some(wanted) = wanted.filter(|wanted| !finalizers.iter().any(|name| name == wanted)) {
+        finalizers.push(wanted.to_owned());
+    }
+    finalizers
+}
+
+async fn remove<S: HubSpec>(
+    registry: &Registry<S>,
+    old: &Record<S>,
+    options: &DeleteOptions,
+) -> Result<Deleted<S>, Unwritten> {
+    if options.persistence == Persistence::Stored {
+        registry.delete(old).await?;
+    }
+    Ok(Deleted::Gone { uid: old.object.metadata.uid.clone() })
+}
+
+/// Marks the object as being deleted (API-67).
+async fn mark<S: HubSpec>(
+    registry: &Registry<S>,
+    old: &Arc<Record<S>>,
+    finalizers: Vec<String>,
+    options: &DeleteOptions,
+    now: Time,
+) -> Result<Deleted<S>, Unwritten> {
+    let mut object = old.object.clone();
+    object.metadata.finalizers = finalizers;
+    if object.metadata.deletion_timestamp.is_none() {
+        object.metadata.deletion_timestamp = Some(now);
+        object.metadata.deletion_grace_period_seconds = Some(0);
+        object.metadata.generation += 1;
+    }
+    if object == old.object {
+        return Ok(Deleted::Marked(Arc::clone(old)));
+    }
+    if options.persistence == Persistence::DryRun {
+        return Ok(Deleted::Marked(Arc::new(Record::unstored(object))));
+    }
+    registry.update(old, &object).await.map(Deleted::Marked)
+}

@@ -1,0 +1,29 @@
+//! Delete of a collection: a list, and a delete of each of its items (API-72).
+
+use evenkeel_api::HubSpec;
+use evenkeel_api::meta::Time;
+use http::StatusCode;
+
+use super::{Listed, delete, list};
+use crate::failure::Failure;
+use crate::options::{DeleteOptions, ListOptions};
+use crate::registry::Registry;
+
+/// Deletes what a list shows, and answers with the list as it was before.
+pub(crate) async fn delete_collection<S: HubSpec>(
+    registry: &Registry<S>,
+    which: &ListOptions,
+    options: &DeleteOptions,
+    now: Time,
+) -> Result<Listed<S>, Failure> {
+    let listed = list(registry, which).await?;
+    for item in &listed.items {
+        match delete(registry, item.object.name(), options, now).await {
+            Ok(_) => {}
+            // Somebody else was faster.
+            Err(failure) if failure.status == StatusCode::NOT_FOUND => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(listed)
+}

@@ -1,0 +1,46 @@
+//! What requests do to objects: one module for each verb, generic over the two kinds.
+
+mod apply;
+mod change;
+mod create;
+mod delete;
+mod delete_collection;
+mod list;
+mod prepare;
+mod replace;
+
+use std::sync::Arc;
+
+use evenkeel_api::HubSpec;
+use evenkeel_api::meta::Time;
+use http::StatusCode;
+
+use crate::managed_fields::Endpoint;
+use crate::options::WriteOptions;
+use crate::registry::Record;
+
+pub(crate) use apply::apply;
+pub(crate) use create::create;
+pub(crate) use delete::{Deleted, delete};
+pub(crate) use delete_collection::delete_collection;
+pub(crate) use list::{Listed, list};
+pub(crate) use replace::{Patch, patch, replace};
+
+/// A write to one object: where it goes, and what it wants.
+#[derive(Debug)]
+pub(crate) struct Write<'a> {
+    pub(crate) version: evenkeel_api::Version,
+    /// The name in the URL; empty for a create.
+    pub(crate) name: &'a str,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) options: &'a WriteOptions,
+    pub(crate) now: Time,
+}
+
+/// What became of a write.
+#[derive(Debug)]
+pub(crate) struct Written<S: HubSpec> {
+    pub(crate) status: StatusCode,
+    pub(crate) record: Arc<Record<S>>,
+    pub(crate) warnings: Vec<String>,
+}

@@ -1,0 +1,64 @@
+//! Update and patches other than apply, of an object or of its status (API-56, API-59, API-115).
+
+use bytes::Bytes;
+use evenkeel_api::HubSpec;
+use evenkeel_api::validate::ValidSpec;
+use http::StatusCode;
+
+use super::change::{Candidate, Ownership, change};
+use super::{Write, Written};
+use crate::body::{self, Sent};
+use crate::failure::Failure;
+use crate::patch;
+use crate::registry::Registry;
+
+/// A patch that says what to change, and not what to be.
+#[derive(Debug)]
+pub(crate) struct Patch {
+    pub(crate) language: patch::Language,
+    pub(crate) body: Bytes,
+}
+
+/// Puts the object that was sent in the place of the stored one.
+pub(crate) async fn replace<S: HubSpec + ValidSpec>(
+    registry: &Registry<S>,
+    sent: Sent<S>,
+    write: &Write<'_>,
+) -> Result<Written<S>, Failure> {
+    let Sent { object, warnings, has_managed_fields } = sent;
+    body::check_name(object.name(), write.name)?;
+    let ownership = if has_managed_fields { Ownership::ComparedWithSent } else { Ownership::Compared };
+    let record = change(registry, write, |old| {
+        let (sent, stored) = (&object.metadata.uid, &old.object.metadata.uid);
+        if !sent.is_empty() && sent != stored {
+            let why = format!(
+                "StorageError: invalid object, Code: 4, Key: /registry/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+                 Precondition failed: UID in precondition: {sent}, UID in object meta: {stored}",
+                S::KIND.resource(),
+                write.name
+            );
+            return Err(Failure::conflict(S::KIND, write.name, why));
+        }
+        Ok(Candidate { object: object.clone(), ownership })
+    })
+    .await?;
+    Ok(Written { status: StatusCode::OK, record, warnings })
+}
+
+/// Changes the stored object as a patch says.
+pub(crate) async fn patch<S: HubSpec + ValidSpec>(
+    registry: &Registry<S>,
+    patch: &Patch,
+    write: &Write<'_>,
+) -> Result<Written<S>, Failure> {
+    let mut warnings = Vec::new();
+    let record = change(registry, write, |old| {
+        let patched =
+            patch::patched(&old.object, patch.language, &patch.body, write.version, write.options.validation)?;
+        body::check_name(patched.object.name(), write.name)?;
+        warnings = patched.warnings;
+        Ok(Candidate { object: patched.object, ownership: Ownership::ComparedWithSent })
+    })
+    .await?;
+    Ok(Written { status: StatusCode::OK, record, warnings })
+}

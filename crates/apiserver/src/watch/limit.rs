@@ -1,0 +1,33 @@
+//! How many watches there may be at a time.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::failure::Failure;
+
+/// Counts the watches.
+#[derive(Debug, Clone)]
+pub(crate) struct WatchLimit(Arc<Semaphore>);
+
+/// One watch that counts, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct WatchPermit {
+    _permit: OwnedSemaphorePermit,
+}
+
+// === impl WatchLimit ===
+
+impl WatchLimit {
+    pub(crate) fn new(watches_max: usize) -> Self {
+        Self(Arc::new(Semaphore::new(watches_max.min(Semaphore::MAX_PERMITS))))
+    }
+
+    /// One watch more, if there may be one.
+    pub(crate) fn take(&self) -> Result<WatchPermit, Failure> {
+        Arc::clone(&self.0)
+            .try_acquire_owned()
+            .map(|permit| WatchPermit { _permit: permit })
+            .map_err(|_| Failure::too_many("there are too many watches already; try again later"))
+    }
+}

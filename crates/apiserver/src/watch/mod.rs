@@ -1,0 +1,9 @@
+//! Watches: the changes to objects of a kind, as an answer without an end (API-159 to API-172).
+
+mod body;
+mod limit;
+mod stream;
+
+pub(crate) use body::WatchBody;
+pub(crate) use limit::{WatchLimit, WatchPermit};
+pub(crate) use stream::WatchStream;

@@ -1,0 +1,237 @@
+//! What a watch tells, line by line.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use evenkeel_api::HubSpec;
+use evenkeel_store::{Change, Error, Event, Watch};
+use tokio::time::{Instant, sleep_until};
+
+use crate::clock::now;
+use crate::failure::Failure;
+use crate::options::{Initial, Moment, Selection, WatchOptions};
+use crate::output::{Bookmark, Change as Told, Columns, EventWriter};
+use crate::registry::{Record, Registry, Unlisted};
+
+/// What a watch tells.
+pub(crate) struct WatchStream<S: HubSpec> {
+    registry: Arc<Registry<S>>,
+    selection: Selection,
+    writer: EventWriter,
+    state: State<S>,
+    /// When a bookmark is due, if they are wanted.
+    bookmark_at: Option<Instant>,
+    /// The last bookmark before the end has not been sent yet.
+    owes_last_bookmark: bool,
+    ends_at: Instant,
+    /// The revision that the client knows.
+    known: u64,
+}
+
+/// How far the watch is.
+enum State<S: HubSpec> {
+    /// The present objects have not been read.
+    Begin(Option<u64>, Initial),
+    /// They are being sent.
+    Objects { items: VecDeque<Arc<Record<S>>>, revision: u64, initial: Initial },
+    /// Changes are being sent.
+    Changes(Watch),
+    /// Something went wrong that is still to be said.
+    Failed(Failure),
+    Ended,
+}
+
+/// Bookmarks come about once a minute (API-163).
+const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+/// The last one comes so long before the end.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+/// A watch that does not say how long it is ends after half an hour or up to twice that (API-166).
+const LENGTH_MIN_SECONDS: u64 = 1800;
+
+// === impl WatchStream ===
+
+impl<S: HubSpec + Columns> WatchStream<S> {
+    pub(crate) fn new(registry: Arc<Registry<S>>, options: WatchOptions, writer: EventWriter) -> Self {
+        let started_at = Instant::now();
+        let seconds = options.timeout_seconds.unwrap_or_else(random_length);
+        let ends_at = started_at.checked_add(Duration::from_secs(seconds)).unwrap_or(started_at + BOOKMARK_PERIOD);
+        let state = State::Begin(options.after, options.initial);
+        Self {
+            registry,
+            selection: options.selection,
+            writer,
+            state,
+            bookmark_at: options.wants_bookmarks.then_some(started_at + BOOKMARK_PERIOD),
+            owes_last_bookmark: options.wants_bookmarks,
+            ends_at,
+            known: options.after.unwrap_or(0),
+        }
+    }
+
+    /// The next line; none at the end.
+    pub(crate) async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            match std::mem::replace(&mut self.state, State::Ended) {
+                State::Begin(after, initial) => self.state = self.begin(after, initial).await,
+                State::Objects { mut items, revision, initial } => {
+                    if let Some(record) = items.pop_front() {
+                        self.state = State::Objects { items, revision, initial };
+                        return Some(self.tell(Told::Added, &record));
+                    }
+                    self.state = self.changes(revision);
+                    self.known = self.known.max(revision);
+                    if initial == Initial::ObjectsAndBookmark {
+                        let version = revision.to_string();
+                        return Some(self.writer.bookmark::<S>(Bookmark::InitialEventsEnd, &version));
+                    }
+                }
+                State::Changes(watch) => match self.next_change(watch).await {
+                    Step::Line(line) => return Some(line),
+                    Step::Silent => {}
+                    Step::End => return None,
+                },
+                State::Failed(failure) => return Some(EventWriter::failure(&failure)),
+                State::Ended => return None,
+            }
+        }
+    }
+
+    async fn begin(&mut self, after: Option<u64>, initial: Initial) -> State<S> {
+        if initial == Initial::None {
+            let after = match after {
+                Some(after) => after,
+                None => match self.registry.store().revision().await {
+                    Ok(revision) => revision,
+                    Err(error) => return State::Failed(self.registry.failure(error)),
+                },
+            };
+            self.known = after;
+            return self.changes(after);
+        }
+        let moment = after.map_or(Moment::Current, Moment::NotOlderThan);
+        match self.registry.list(moment, 0, None).await {
+            Ok(page) => {
+                let selected = page.items.into_iter().filter(|record| self.selection.matches(&record.object.metadata));
+                State::Objects { items: selected.collect(), revision: page.revision, initial }
+            }
+            Err(Unlisted::Expired) => State::Failed(Failure::expired("the state to begin with is too old")),
+            Err(Unlisted::Failed(failure)) => State::Failed(failure),
+        }
+    }
+
+    fn changes(&self, after: u64) -> State<S> {
+        let options = evenkeel_store::WatchOptions { kind: Some(S::KIND), after };
+        match self.registry.store().watch(options) {
+            Ok(watch) => State::Changes(watch),
+            Err(error) => State::Failed(self.ended(error, after)),
+        }
+    }
+
+    /// What the client is told when the store cannot go on.
+    fn ended(&self, error: Error, after: u64) -> Failure {
+        match error {
+            Error::TooOld { oldest, .. } => Failure::expired(format!("too old resource version: {after} ({oldest})")),
+            other => self.registry.failure(other),
+        }
+    }
+
+    async fn next_change(&mut self, mut watch: Watch) -> Step {
+        let last_bookmark_at = self.ends_at.checked_sub(LAST_BOOKMARK).filter(|_| self.owes_last_bookmark);
+        let bookmark_at = self.bookmark_at.into_iter().chain(last_bookmark_at).min();
+        let wakes_at = bookmark_at.map_or(self.ends_at, |at| at.min(self.ends_at));
+        let event = tokio::select! {
+            biased;
+            event = watch.next() => event,
+            () = sleep_until(wakes_at) => {
+                if Instant::now() >= self.ends_at {
+                    return Step::End;
+                }
+                let step = self.bookmark(watch.progress());
+                self.state = State::Changes(watch);
+                return step;
+            }
+        };
+        match event {
+            Ok(event) => {
+                let line = self.change(&event);
+                self.state = State::Changes(watch);
+                line.map_or(Step::Silent, Step::Line)
+            }
+            Err(Error::Closed) => Step::End,
+            Err(error) => {
+                self.state = State::Failed(self.ended(error, self.known));
+                Step::Silent
+            }
+        }
+    }
+
+    /// The bookmark that is due, if it says anything new.
+    fn bookmark(&mut self, progress: u64) -> Step {
+        let now = Instant::now();
+        if self.ends_at.checked_sub(LAST_BOOKMARK).is_none_or(|at| now >= at) {
+            self.owes_last_bookmark = false;
+        }
+        self.bookmark_at = Some(now + BOOKMARK_PERIOD);
+        if progress <= self.known {
+            return Step::Silent;
+        }
+        self.known = progress;
+        Step::Line(self.writer.bookmark::<S>(Bookmark::Progress, &progress.to_string()))
+    }
+
+    /// What a write means for the objects that are selected (API-162).
+    fn change(&mut self, event: &Event) -> Option<Bytes> {
+        self.known = event.revision;
+        let told = self.translate(event);
+        match told {
+            Ok(Some((told, record))) => Some(self.tell(told, &record)),
+            Ok(None) => None,
+            Err(failure) => Some(EventWriter::failure(&failure)),
+        }
+    }
+
+    fn translate(&self, event: &Event) -> Result<Option<(Told, Arc<Record<S>>)>, Failure> {
+        let record = |object| self.registry.show(object);
+        let is_selected = |record: &Record<S>| self.selection.matches(&record.object.metadata);
+        Ok(match &event.change {
+            Change::Created { object } => {
+                Some(record(object)?).filter(|new| is_selected(new)).map(|new| (Told::Added, new))
+            }
+            Change::Updated { object, previous } => {
+                let (new, old) = (record(object)?, record(previous)?);
+                match (is_selected(&old), is_selected(&new)) {
+                    (true, true) => Some((Told::Modified, new)),
+                    (false, true) => Some((Told::Added, new)),
+                    (true, false) => Some((Told::Deleted, last_seen(&old, event.revision))),
+                    (false, false) => None,
+                }
+            }
+            Change::Deleted { previous } => Some(record(previous)?)
+                .filter(|old| is_selected(old))
+                .map(|old| (Told::Deleted, last_seen(&old, event.revision))),
+        })
+    }
+
+    fn tell(&mut self, told: Told, record: &Record<S>) -> Bytes {
+        self.writer.change(told, record.shown(), now())
+    }
+}
+
+/// What came of waiting.
+enum Step {
+    Line(Bytes),
+    Silent,
+    End,
+}
+
+/// An object as it was, with the version of the write that took it away (API-160).
+fn last_seen<S: HubSpec>(record: &Record<S>, revision: u64) -> Arc<Record<S>> {
+    Arc::new(Record::new(record.object.clone(), revision))
+}
+
+fn random_length() -> u64 {
+    let random = uuid::Uuid::new_v4().as_u128();
+    LENGTH_MIN_SECONDS + u64::try_from(random % u128::from(LENGTH_MIN_SECONDS)).unwrap_or(0)
+}
