@@ -211,6 +211,35 @@ impl Failure {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
     }
 
+    /// 406: no media type that the client accepts is spoken here (API-110).
+    pub fn not_acceptable(available: &str) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
+        Self::wrong_shape(message).about(Details::default())
+    }
+
+    /// 406: no shape that the client accepts can be given (API-110, API-171).
+    pub fn only_accepted(accepted: &str) -> Self {
+        Self::wrong_shape(format!("only the following media types are accepted: {accepted}"))
+    }
+
+    /// 406: the shape that was asked for does not fit (API-178).
+    pub fn wrong_shape(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
+    /// 415: the body is written in something else (API-109).
+    pub fn unknown_body_type(spoken: &str) -> Self {
+        let message =
+            format!("the body of the request was in an unknown format - accepted media types include: {spoken}");
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
+    }
+
+    /// 415: there is no such type of patch (API-89).
+    pub fn unknown_patch_type() -> Self {
+        let message = "415: Unsupported Media Type";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message).about(Details::default())
+    }
+
     fn invalid_in(group: &'static str, kind: &'static str, name: &str, errors: &FieldErrors) -> Self {
         let message = format!("{kind}.{group} \"{name}\" is invalid: {errors}");
         let details = Details {

@@ -1,0 +1,212 @@
+//! What there is to be found here: groups, versions and resources (API-179 to API-183).
+
+use std::sync::LazyLock;
+
+use evenkeel_api::{GROUP, Kind, Version};
+use http::header::{CACHE_CONTROL, VARY};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::{Value, json};
+
+use crate::Failure;
+use crate::answer::Answer;
+use crate::document::Document;
+use crate::negotiate::{Asked, DiscoveryShape};
+use crate::output::{Format, Layout, Media};
+
+/// What can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Discovery {
+    /// `/api`: the versions of the core group, of which there are none.
+    Core,
+    /// `/apis`: all groups.
+    Groups,
+    /// `/apis/G`: the versions of the group.
+    Group,
+    /// `/apis/G/V`: the resources of a version.
+    Resources(Version),
+}
+
+/// What can be done with an object and with a collection.
+const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+/// What can be done with a status.
+const STATUS_VERBS: [&str; 3] = ["get", "patch", "update"];
+/// The media type of the aggregated form.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+static CORE: LazyLock<Document> = LazyLock::new(|| Document::new(&core()));
+static CORE_AGGREGATED: LazyLock<Document> = LazyLock::new(|| Document::new(&aggregated(&[])));
+static GROUPS: LazyLock<Document> = LazyLock::new(|| Document::new(&groups()));
+static GROUPS_AGGREGATED: LazyLock<Document> = LazyLock::new(|| Document::new(&aggregated(&[aggregated_group()])));
+static GROUP_ALONE: LazyLock<Document> = LazyLock::new(|| Document::new(&group_alone()));
+static RESOURCES: LazyLock<[Document; 4]> =
+    LazyLock::new(|| Version::ALL.map(|version| Document::new(&resources(version))));
+static VERSION: LazyLock<Document> = LazyLock::new(|| Document::new(&version()));
+
+/// The answer to a request with those header fields. `pretty` is the query parameter.
+pub(crate) fn answer(what: Discovery, request: &HeaderMap, pretty: Option<&str>) -> Result<Answer, Failure> {
+    let asked = Asked::new(request, pretty);
+    let (plain, aggregated) = match what {
+        Discovery::Core => (&*CORE, &*CORE_AGGREGATED),
+        Discovery::Groups => (&*GROUPS, &*GROUPS_AGGREGATED),
+        Discovery::Group => return Ok(plain_answer(&GROUP_ALONE, asked.document()?)),
+        Discovery::Resources(version) => {
+            let document = Version::ALL.into_iter().zip(&*RESOURCES).find(|(known, _)| *known == version);
+            let Some((_, document)) = document else { return Ok(Answer::empty(StatusCode::NOT_FOUND)) };
+            return Ok(plain_answer(document, asked.document()?));
+        }
+    };
+    Ok(match asked.discovery()? {
+        DiscoveryShape::Groups(format) => plain_answer(plain, format),
+        DiscoveryShape::Aggregated => aggregated
+            .answer(request, HeaderValue::from_static(AGGREGATED))
+            .with(CACHE_CONTROL, HeaderValue::from_static("public")),
+    }
+    .with(VARY, HeaderValue::from_static("Accept")))
+}
+
+/// The answer to `/version` (API-183), which is read by people more than by programs.
+pub(crate) fn version_answer() -> Answer {
+    plain_answer(&VERSION, Format { media: Media::Json, layout: Layout::Indented })
+}
+
+fn plain_answer(document: &Document, format: Format) -> Answer {
+    Answer::document(StatusCode::OK, document.line(), format)
+}
+
+fn core() -> Value {
+    json!({ "kind": "APIVersions", "versions": [], "serverAddressByClientCIDRs": [] })
+}
+
+fn groups() -> Value {
+    json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": [group()] })
+}
+
+fn group_alone() -> Value {
+    let mut group = group();
+    group["kind"] = "APIGroup".into();
+    group["apiVersion"] = "v1".into();
+    group
+}
+
+fn group() -> Value {
+    let versions = Version::ALL.map(|version| json!({ "groupVersion": version.api_version(), "version": version.name() }));
+    json!({ "name": GROUP, "versions": versions, "preferredVersion": versions[0] })
+}
+
+fn resources(version: Version) -> Value {
+    let of_kind = |kind: Kind| {
+        let (name, kind_name) = (kind.resource(), kind.name());
+        // What clients compare to learn whether objects are still stored in the same form.
+        let hash = match kind {
+            Kind::FlowSchema => "GJVAJZSZBIw=",
+            Kind::PriorityLevelConfiguration => "Kir5PVfvNeI=",
+        };
+        [
+            json!({
+                "name": name, "singularName": kind.singular(), "namespaced": false, "kind": kind_name, "verbs": VERBS,
+                "storageVersionHash": hash,
+            }),
+            json!({
+                "name": format!("{name}/status"), "singularName": "", "namespaced": false, "kind": kind_name,
+                "verbs": STATUS_VERBS,
+            }),
+        ]
+    };
+    let resources: Vec<_> = Kind::ALL.into_iter().flat_map(of_kind).collect();
+    let api_version = version.api_version();
+    json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version, "resources": resources })
+}
+
+fn aggregated(groups: &[Value]) -> Value {
+    json!({
+        "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": groups,
+    })
+}
+
+fn aggregated_group() -> Value {
+    let resources = Kind::ALL.map(|kind| {
+        let response_kind = json!({ "group": "", "version": "", "kind": kind.name() });
+        json!({
+            "resource": kind.resource(), "responseKind": response_kind, "scope": "Cluster",
+            "singularResource": kind.singular(), "verbs": VERBS,
+            "subresources": [{ "subresource": "status", "responseKind": response_kind, "verbs": STATUS_VERBS }],
+        })
+    });
+    let version =
+        |version: Version| json!({ "version": version.name(), "resources": resources, "freshness": "Current" });
+    json!({ "metadata": { "name": GROUP }, "versions": Version::ALL.map(version) })
+}
+
+/// The Kubernetes whose behaviour clients may expect, and who it is really.
+fn version() -> Value {
+    let platform = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);
+    json!({
+        "major": "1", "minor": "32", "gitVersion": concat!("v1.32.0+evenkeel-", env!("CARGO_PKG_VERSION")),
+        "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "",
+        "compiler": "rustc", "platform": platform,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::negotiate::recorded_headers;
+    use crate::output;
+    use evenkeel_recorded::{compare, compare_subset, transcripts};
+
+    fn asked_for(path: &str) -> Option<Discovery> {
+        match path.trim_end_matches('/') {
+            "/api" => Some(Discovery::Core),
+            "/apis" => Some(Discovery::Groups),
+            path => match path.strip_prefix("/apis/flowcontrol.apiserver.k8s.io")?.strip_prefix('/') {
+                Some(version) => version.parse().ok().map(Discovery::Resources),
+                None => Some(Discovery::Group),
+            },
+        }
+    }
+
+    #[test]
+    fn documents_are_as_recorded() {
+        let Some(transcripts) = transcripts(&["discovery-"]) else { return };
+        let mut compared = 0;
+        for transcript in transcripts {
+            for step in &transcript.steps {
+                let (Some(request), Some(response)) = (&step.request, &step.response) else { continue };
+                let headers = recorded_headers(request);
+                let answer = match asked_for(&request.path) {
+                    Some(what) => answer(what, &headers, None)
+                        .unwrap_or_else(|failure| output::failure(&failure, Asked::new(&headers, None).failure())),
+                    None if request.path == "/version" => version_answer(),
+                    None => continue,
+                };
+                let what = format!("{} {} {headers:?}", transcript.name, request.path);
+                assert_eq!(answer.status, response.status, "{what}");
+                let content_type = answer.content_type.as_ref().unwrap().to_str().unwrap();
+                assert_eq!(response.headers["Content-Type"], content_type, "{what}");
+                for name in ["Vary", "Cache-Control"] {
+                    let Some(expected) = response.headers.get(name) else { continue };
+                    let found = answer.headers.iter().find(|(found, _)| found.as_str().eq_ignore_ascii_case(name));
+                    assert_eq!(found.unwrap().1.to_str().unwrap(), expected, "{what}");
+                }
+                let Some(expected) = &response.body else { continue };
+                let found = serde_json::from_slice(&answer.body).unwrap();
+                let compare = if response.mode == "subset" { compare_subset } else { compare };
+                assert_eq!(compare("", expected, &found), [], "{what}");
+                compared += 1;
+            }
+        }
+        assert!(compared > 5, "only {compared} documents were compared");
+    }
+
+    #[test]
+    fn api_181_another_version_of_the_aggregated_form_falls_through() {
+        let with = |accept: &'static str| {
+            let headers = HeaderMap::from_iter([(http::header::ACCEPT, HeaderValue::from_static(accept))]);
+            answer(Discovery::Groups, &headers, None)
+        };
+        let old = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+        assert_eq!(with(old).unwrap_err().status, StatusCode::NOT_ACCEPTABLE);
+        let list = with("application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json");
+        assert_eq!(list.unwrap().content_type.unwrap(), "application/json");
+    }
+}

@@ -1,0 +1,84 @@
+//! `Document`: a text that never changes while the server runs, made once, packed once, and known by its hash.
+
+use bytes::Bytes;
+use http::header::{ETAG, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::answer::Answer;
+use crate::gzip;
+
+/// A text that never changes while the server runs.
+#[derive(Debug)]
+pub(crate) struct Document {
+    line: Bytes,
+    packed: Bytes,
+    hash: String,
+}
+
+// === impl Document ===
+
+impl Document {
+    pub(crate) fn new(value: &Value) -> Self {
+        let mut line = value.to_string();
+        let hash = Sha256::digest(&line).iter().map(|byte| format!("{byte:02X}")).collect();
+        line.push('\n');
+        Self { packed: gzip::pack_once(line.as_bytes()), line: line.into(), hash }
+    }
+
+    /// One line of JSON, with its newline.
+    pub(crate) fn line(&self) -> Bytes {
+        self.line.clone()
+    }
+
+    /// What the text is known by.
+    pub(crate) fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// The answer to a request with those header fields: the text, packed if the client can unpack it, or nothing if
+    /// the client has the text already.
+    pub(crate) fn answer(&self, request: &HeaderMap, content_type: HeaderValue) -> Answer {
+        let etag = format!("\"{}\"", self.hash);
+        let answer = if is_known(request, &etag) {
+            Answer::empty(StatusCode::NOT_MODIFIED)
+        } else if gzip::is_accepted(request) {
+            gzip::marked(Answer::new(StatusCode::OK, content_type, self.packed.clone()))
+        } else {
+            Answer::new(StatusCode::OK, content_type, self.line())
+        };
+        match HeaderValue::try_from(etag) {
+            Ok(etag) => answer.with(ETAG, etag),
+            Err(_) => answer,
+        }
+    }
+}
+
+fn is_known(request: &HeaderMap, etag: &str) -> bool {
+    let known = request.get_all(IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
+    known.flat_map(|value| value.split(',')).any(|tag| {
+        let tag = tag.trim();
+        tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn who_has_the_text_gets_nothing() {
+        let document = Document::new(&json!({"a": 1}));
+        let json = HeaderValue::from_static("application/json");
+        let answer = document.answer(&HeaderMap::new(), json.clone());
+        assert_eq!((answer.status, answer.body.as_ref()), (StatusCode::OK, &b"{\"a\":1}\n"[..]));
+        let (_, etag) = answer.headers.into_iter().find(|(name, _)| name == ETAG).unwrap();
+        let known = HeaderMap::from_iter([(IF_NONE_MATCH, etag)]);
+        let answer = document.answer(&known, json.clone());
+        assert_eq!((answer.status, answer.body.len()), (StatusCode::NOT_MODIFIED, 0));
+        let other = HeaderMap::from_iter([(IF_NONE_MATCH, HeaderValue::from_static("\"x\", W/\"y\""))]);
+        assert_eq!(document.answer(&other, json).status, StatusCode::OK);
+    }
+}

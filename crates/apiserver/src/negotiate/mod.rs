@@ -1,0 +1,14 @@
+//! What a client wants to have sent, and what it sends: `Accept`, `Content-Type`, `pretty` (API-78, API-87 to API-94).
+
+mod accept;
+mod content_type;
+mod pretty;
+#[cfg(test)]
+mod tests;
+mod wanted;
+
+pub(crate) use content_type::{BodyFormat, PatchType, body_format, patch_type};
+pub(crate) use wanted::{Asked, DiscoveryShape, Endpoint, MetaVersion, Shape, Wanted};
+
+#[cfg(test)]
+pub(crate) use tests::recorded_headers;

@@ -1,0 +1,173 @@
+//! `Asked`: what a client says that it wants, and `Wanted`: what it gets.
+
+use http::HeaderMap;
+use http::header::{ACCEPT, HeaderName, USER_AGENT};
+
+use super::accept::{Entry, Target, best, entries};
+use super::pretty::layout;
+use crate::Failure;
+use crate::failure::META_GROUP;
+use crate::output::{Format, Layout, Media};
+
+/// What a client says about the answer that it wants.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    accept: &'a str,
+    layout: Layout,
+}
+
+/// The form of an answer with objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Wanted {
+    /// How its text is written.
+    pub(crate) format: Format,
+    /// What it shows of the objects.
+    pub(crate) shape: Shape,
+}
+
+/// What an answer shows of objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Shape {
+    /// Everything.
+    #[default]
+    Plain,
+    /// Rows of cells (API-173).
+    Table(MetaVersion),
+    /// The metadata of one object (API-178).
+    PartialMetadata(MetaVersion),
+    /// The metadata of a list of objects (API-178).
+    PartialMetadataList(MetaVersion),
+}
+
+/// A version of the group `meta.k8s.io`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MetaVersion {
+    /// The present one.
+    V1,
+    /// The one before.
+    V1beta1,
+}
+
+/// What sort of endpoint is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    /// One that answers with one object.
+    Object,
+    /// One that answers with a list.
+    Collection,
+    /// A watch.
+    Watch,
+}
+
+/// The form of the list of groups (API-181).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DiscoveryShape {
+    /// Only the names of the groups and versions.
+    Groups(Format),
+    /// Everything about all groups, always in JSON.
+    Aggregated,
+}
+
+/// The media types that are spoken (API-94).
+pub(super) const SPOKEN: &str = "application/json, application/yaml";
+const SPOKEN_BY_COLLECTIONS: &str = "application/json, application/yaml, application/json;stream=watch";
+const STREAMED: &str = "application/json;stream=watch";
+
+// === impl Asked ===
+
+impl<'a> Asked<'a> {
+    /// What the header fields and the query parameter `pretty` say.
+    pub(crate) fn new(headers: &'a HeaderMap, pretty: Option<&str>) -> Self {
+        Self { accept: text(headers, &ACCEPT), layout: layout(pretty, text(headers, &USER_AGENT)) }
+    }
+
+    /// The form of an answer with objects.
+    pub(crate) fn objects(&self, endpoint: Endpoint) -> Result<Wanted, Failure> {
+        if !entries(self.accept).any(|entry| Media::ALL.into_iter().any(|media| entry.names(media))) {
+            return Err(Failure::not_acceptable(match endpoint {
+                Endpoint::Object => SPOKEN,
+                Endpoint::Collection | Endpoint::Watch => SPOKEN_BY_COLLECTIONS,
+            }));
+        }
+        let accept = |entry: &Entry<'a>, media| {
+            let streams = endpoint == Endpoint::Watch;
+            let shape = Shape::of(&entry.target).filter(|_| !streams || media == Media::Json)?;
+            Some(Wanted { format: self.format(entry, media)?, shape })
+        };
+        best(self.accept, accept).ok_or_else(|| match endpoint {
+            Endpoint::Object | Endpoint::Collection => Failure::only_accepted(SPOKEN),
+            Endpoint::Watch => Failure::only_accepted(STREAMED),
+        })
+    }
+
+    /// The form of a document that has only one shape.
+    pub(crate) fn document(&self) -> Result<Format, Failure> {
+        self.plain().ok_or_else(|| Failure::only_accepted(SPOKEN))
+    }
+
+    /// The form of a failure: plain, and JSON where nothing else is accepted.
+    pub(crate) fn failure(&self) -> Format {
+        self.plain().unwrap_or(Format { media: Media::Json, layout: self.layout })
+    }
+
+    /// The form of the list of groups.
+    pub(crate) fn discovery(&self) -> Result<DiscoveryShape, Failure> {
+        let accept = |entry: &Entry<'a>, media| match entry.target {
+            Target { kind: "APIGroupDiscoveryList", version: "v2", group: "apidiscovery.k8s.io" } => {
+                (media == Media::Json).then_some(DiscoveryShape::Aggregated)
+            }
+            target if target.is_none() => self.format(entry, media).map(DiscoveryShape::Groups),
+            _ => None,
+        };
+        best(self.accept, accept).ok_or_else(|| Failure::only_accepted(SPOKEN))
+    }
+
+    fn plain(&self) -> Option<Format> {
+        best(self.accept, |entry, media| entry.target.is_none().then(|| self.format(entry, media))?)
+    }
+
+    /// How the text is written, if what an entry says about streams makes sense.
+    fn format(&self, entry: &Entry<'_>, media: Media) -> Option<Format> {
+        let layout = if entry.pretty == "1" { Layout::Indented } else { self.layout };
+        matches!(entry.stream, "" | "watch").then_some(Format { media, layout })
+    }
+}
+
+/// The text of a header field; nothing when there is none, and what nobody speaks when it is no text.
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
+    headers.get(name).map_or("", |value| std::str::from_utf8(value.as_bytes()).unwrap_or("?"))
+}
+
+// === impl Shape ===
+
+impl Shape {
+    fn of(target: &Target<'_>) -> Option<Self> {
+        if target.is_none() {
+            return Some(Self::Plain);
+        }
+        let version = match target.version {
+            "v1" => MetaVersion::V1,
+            "v1beta1" => MetaVersion::V1beta1,
+            _ => return None,
+        };
+        match target.kind {
+            _ if target.group != META_GROUP => None,
+            "Table" => Some(Self::Table(version)),
+            "PartialObjectMetadata" => Some(Self::PartialMetadata(version)),
+            "PartialObjectMetadataList" => Some(Self::PartialMetadataList(version)),
+            _ => None,
+        }
+    }
+}
+
+// === impl MetaVersion ===
+
+impl MetaVersion {
+    /// What an object of this version has in `apiVersion`.
+    pub(crate) const fn api_version(self) -> &'static str {
+        match self {
+            Self::V1 => "meta.k8s.io/v1",
+            Self::V1beta1 => "meta.k8s.io/v1beta1",
+        }
+    }
+}

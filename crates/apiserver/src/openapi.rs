@@ -1,0 +1,150 @@
+//! The OpenAPI documents, which tell clients what fields there are and what can be asked (API-185 to API-189).
+
+use std::sync::LazyLock;
+
+use evenkeel_api::{GROUP, Version, schema};
+use http::header::{CACHE_CONTROL, LOCATION, VARY};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::{Map, Value, json};
+
+use crate::Failure;
+use crate::answer::Answer;
+use crate::document::Document;
+use crate::negotiate::Asked;
+use crate::output::{Format, Media};
+
+static INDEX: LazyLock<Document> = LazyLock::new(|| Document::new(&index()));
+static V2: LazyLock<Document> = LazyLock::new(|| Document::new(&schema::openapi_v2()));
+static V3: [LazyLock<Document>; 4] = [
+    LazyLock::new(|| Document::new(&schema::openapi_v3(Version::V1))),
+    LazyLock::new(|| Document::new(&schema::openapi_v3(Version::V1beta3))),
+    LazyLock::new(|| Document::new(&schema::openapi_v3(Version::V1beta2))),
+    LazyLock::new(|| Document::new(&schema::openapi_v3(Version::V1beta1))),
+];
+
+/// `/openapi/v3`: which documents there are.
+pub(crate) fn index_answer(request: &HeaderMap) -> Result<Answer, Failure> {
+    json_only(request)?;
+    Ok(in_json(&INDEX, request))
+}
+
+/// `/openapi/v3/apis/G/V`: the document of one version. `hash` is the query parameter.
+pub(crate) fn v3_answer(version: Version, hash: Option<&str>, request: &HeaderMap) -> Result<Answer, Failure> {
+    json_only(request)?;
+    let document = v3(version);
+    match hash.unwrap_or_default() {
+        "" => Ok(in_json(document, request)),
+        known if known == document.hash() => {
+            let for_ever = HeaderValue::from_static("public, immutable, max-age=31536000");
+            Ok(in_json(document, request).with(CACHE_CONTROL, for_ever))
+        }
+        _ => moved(version),
+    }
+}
+
+/// `/openapi/v2`: the older form, of all versions at once.
+pub(crate) fn v2_answer(request: &HeaderMap) -> Result<Answer, Failure> {
+    json_only(request)?;
+    Ok(in_json(&V2, request))
+}
+
+/// Refuses clients that want another language, such as protobuf: they would not understand (API-94, API-189).
+fn json_only(request: &HeaderMap) -> Result<(), Failure> {
+    match Asked::new(request, None).document() {
+        Ok(Format { media: Media::Json, .. }) => Ok(()),
+        _ => Err(Failure::only_accepted(Media::Json.name())),
+    }
+}
+
+fn in_json(document: &Document, request: &HeaderMap) -> Answer {
+    document
+        .answer(request, HeaderValue::from_static(Media::Json.name()))
+        .with(VARY, HeaderValue::from_static("Accept"))
+}
+
+/// Where the document of today is (API-186).
+fn moved(version: Version) -> Result<Answer, Failure> {
+    let location = HeaderValue::try_from(url(version)).map_err(|error| Failure::plain(error.to_string()))?;
+    Ok(Answer::empty(StatusCode::MOVED_PERMANENTLY).with(LOCATION, location))
+}
+
+fn v3(version: Version) -> &'static Document {
+    let [v1, v1beta3, v1beta2, v1beta1] = &V3;
+    match version {
+        Version::V1 => v1,
+        Version::V1beta3 => v1beta3,
+        Version::V1beta2 => v1beta2,
+        Version::V1beta1 => v1beta1,
+    }
+}
+
+fn index() -> Value {
+    let path = |version: Version| (format!("apis/{GROUP}/{version}"), json!({ "serverRelativeURL": url(version) }));
+    json!({ "paths": Version::ALL.into_iter().map(path).collect::<Map<_, _>>() })
+}
+
+fn url(version: Version) -> String {
+    format!("/openapi/v3/apis/{GROUP}/{version}?hash={}", v3(version).hash())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::negotiate::recorded_headers;
+    use evenkeel_recorded::{compare_subset, transcripts};
+    use http::header::ACCEPT;
+
+    fn json_body(answer: &Answer) -> Value {
+        serde_json::from_slice(&answer.body).unwrap()
+    }
+
+    fn header<'a>(answer: &'a Answer, name: &http::HeaderName) -> Option<&'a str> {
+        answer.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.to_str().unwrap())
+    }
+
+    #[test]
+    fn documents_are_as_recorded() {
+        let Some(transcripts) = transcripts(&["openapi-"]) else { return };
+        for transcript in transcripts {
+            for step in &transcript.steps {
+                let (Some(request), Some(response)) = (&step.request, &step.response) else { continue };
+                let headers = recorded_headers(request);
+                let answer = match request.path.strip_prefix("/openapi/").unwrap() {
+                    "v2" => v2_answer(&headers),
+                    "v3" => index_answer(&headers),
+                    path => v3_answer(path.rsplit('/').next().unwrap().parse().unwrap(), None, &headers),
+                };
+                let answer = answer.unwrap();
+                assert_eq!(answer.status, response.status, "{}", request.path);
+                assert_eq!(compare_subset("", response.body.as_ref().unwrap(), &json_body(&answer)), []);
+            }
+        }
+    }
+
+    #[test]
+    fn api_185_the_index_names_documents_by_their_hash() {
+        let index = json_body(&index_answer(&HeaderMap::new()).unwrap());
+        for version in Version::ALL {
+            let url = index["paths"][format!("apis/{GROUP}/{version}")]["serverRelativeURL"].as_str().unwrap();
+            let (path, hash) = url.split_once("?hash=").unwrap();
+            assert_eq!(path, format!("/openapi/v3/apis/{GROUP}/{version}"));
+            let answer = v3_answer(version, Some(hash), &HeaderMap::new()).unwrap();
+            assert_eq!(answer.status, StatusCode::OK);
+            assert!(header(&answer, &CACHE_CONTROL).unwrap().contains("immutable"));
+        }
+    }
+
+    #[test]
+    fn api_186_a_wrong_hash_is_told_the_right_one() {
+        let answer = v3_answer(Version::V1beta1, Some("00"), &HeaderMap::new()).unwrap();
+        assert_eq!(answer.status, StatusCode::MOVED_PERMANENTLY);
+        assert_eq!(header(&answer, &LOCATION), Some(url(Version::V1beta1).as_str()));
+    }
+
+    #[test]
+    fn api_189_who_accepts_only_protobuf_is_told_so() {
+        let protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+        let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(protobuf))]);
+        assert_eq!(v2_answer(&headers).unwrap_err().status, StatusCode::NOT_ACCEPTABLE);
+    }
+}

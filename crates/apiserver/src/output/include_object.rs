@@ -1,0 +1,31 @@
+//! `IncludeObject`: what the rows of a table carry besides their cells (API-177).
+
+use crate::Failure;
+
+/// What the rows of a table carry besides their cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IncludeObject {
+    /// Nothing.
+    None,
+    /// The metadata of the object.
+    Metadata,
+    /// The whole object.
+    Object,
+}
+
+// === impl IncludeObject ===
+
+impl IncludeObject {
+    /// The value of the query parameter `includeObject`.
+    pub(super) fn parse(parameter: Option<&str>) -> Result<Self, Failure> {
+        match parameter.unwrap_or_default() {
+            "" | "Metadata" => Ok(Self::Metadata),
+            "None" => Ok(Self::None),
+            "Object" => Ok(Self::Object),
+            other => Err(Failure::bad_request(format!(
+                "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', \
+                 'Object', 'None', or empty"
+            ))),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! One object, in the shape that the client wants.
+
+use bytes::Bytes;
+use http::StatusCode;
+
+use super::format::json_line;
+use super::partial::PartialMetadata;
+use super::table::{Table, TableStyle};
+use super::{Columns, Shown, View};
+use crate::answer::Answer;
+use crate::negotiate::Shape;
+use crate::Failure;
+
+/// The answer to a get or a write: one object.
+pub(crate) fn object<S: Columns>(status: StatusCode, shown: Shown<'_, S>, view: &View<'_>) -> Result<Answer, Failure> {
+    Ok(Answer::document(status, line(shown, view)?, view.wanted.format))
+}
+
+fn line<S: Columns>(shown: Shown<'_, S>, view: &View<'_>) -> Result<Bytes, Failure> {
+    match view.wanted.shape {
+        Shape::Plain => Ok(shown.encoded(view.version).line()),
+        Shape::Table(version) => {
+            let style = TableStyle::new(version, view)?;
+            Ok(json_line(&Table::of_object(shown, style, view.now)))
+        }
+        Shape::PartialMetadata(version) => Ok(json_line(&PartialMetadata::new(&shown.object.metadata, version))),
+        Shape::PartialMetadataList(_) => Err(Failure::wrong_shape(format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list (*flowcontrol.{})",
+            S::KIND
+        ))),
+    }
+}

@@ -1,0 +1,38 @@
+//! A `Status`: why a request failed, or that an object is gone.
+
+use evenkeel_api::{GROUP, Kind};
+use http::StatusCode;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::Format;
+use super::format::json_line;
+use crate::answer::Answer;
+use crate::{Details, Failure};
+
+/// The answer to a request that failed (API-98).
+pub(crate) fn failure(failure: &Failure, format: Format) -> Answer {
+    Answer::document(failure.status, json_line(failure), format)
+}
+
+/// The answer to the deletion of an object that is gone (API-66).
+pub(crate) fn deleted(kind: Kind, name: &str, uid: &str, format: Format) -> Answer {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Success {
+        kind: &'static str,
+        api_version: &'static str,
+        metadata: Map<String, Value>,
+        status: &'static str,
+        details: Details,
+    }
+    let details = Details {
+        name: name.to_owned(),
+        group: GROUP,
+        kind: kind.resource(),
+        uid: uid.to_owned(),
+        ..Details::default()
+    };
+    let success = Success { kind: "Status", api_version: "v1", metadata: Map::new(), status: "Success", details };
+    Answer::document(StatusCode::OK, json_line(&success), format)
+}
