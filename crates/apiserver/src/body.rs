@@ -3,7 +3,7 @@
 use evenkeel_api::decode::{Document, Dropped, Node, parse_json, parse_yaml};
 use evenkeel_api::v1::V1;
 use evenkeel_api::validate::Value;
-use evenkeel_api::{GROUP, HubSpec, Kind, Object, Version};
+use evenkeel_api::{HubSpec, Kind, Object, Version};
 
 use crate::failure::Failure;
 use crate::negotiate::BodyFormat;
@@ -155,6 +155,7 @@ impl<S: HubSpec> Sent<S> {
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_api::GROUP;
     use evenkeel_api::v1::FlowSchemaSpec;
 
     use super::*;

@@ -76,7 +76,7 @@ pub(crate) async fn tidy<S: Bootstrap>(registry: &Registry<S>) -> Result<(), Fai
             first_failure.get_or_insert(failure);
         }
     };
-    for object in S::mandatory() {
+    for object in <S as Bootstrap>::mandatory() {
         note(match find(object.name()) {
             None => create(registry, object).await,
             Some(record) => keep_mandatory(registry, record, object).await,
@@ -88,7 +88,7 @@ pub(crate) async fn tidy<S: Bootstrap>(registry: &Registry<S>) -> Result<(), Fai
             Some(record) => keep_suggested(registry, record, object).await,
         });
     }
-    let known: BTreeSet<&str> = S::mandatory().iter().chain(S::suggested()).map(Object::name).collect();
+    let known: BTreeSet<&str> = <S as Bootstrap>::mandatory().iter().chain(S::suggested()).map(Object::name).collect();
     for record in page.items.iter().filter(|record| !known.contains(record.object.name())) {
         if auto_update(&record.object) == Some(true) {
             note(remove(registry, record).await);

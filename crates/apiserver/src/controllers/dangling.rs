@@ -52,7 +52,7 @@ async fn follow(
     pace: &mut Pace,
 ) -> Result<(), Error> {
     let revision = schemas.store().revision().await?;
-    let mut watch = schemas.store().watch(WatchOptions::after(revision))?;
+    let mut watch = schemas.store().watch(WatchOptions::after(revision)).await?;
     loop {
         let retry_at = match tell_all(schemas, levels, pace).await {
             Ok(retry_at) => retry_at,
@@ -120,13 +120,13 @@ fn due(schema: &FlowSchema, exists: bool, now: Time) -> Option<Condition> {
         return None;
     }
     let since = old.filter(|old| old.status == status).and_then(|old| old.last_transition_time);
-    let mut condition = Condition::default();
-    condition.r#type = CONDITION.to_owned();
-    condition.status = status.to_owned();
-    condition.last_transition_time = Some(since.unwrap_or(now));
-    condition.reason = reason.to_owned();
-    condition.message = message;
-    Some(condition)
+    Some(Condition {
+        condition: CONDITION.to_owned(),
+        status: status.to_owned(),
+        last_transition_time: Some(since.unwrap_or(now)),
+        reason: reason.to_owned(),
+        message,
+    })
 }
 
 async fn write(schemas: &Registry<FlowSchemaSpec>, name: &str, condition: &Condition) -> Result<(), Failure> {

@@ -7,7 +7,8 @@ use super::call::Call;
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::route::{Probe, Route};
-use crate::{discovery, openapi};
+use crate::discovery::{self, Discovery};
+use crate::openapi;
 
 /// The answer to a request for that route.
 pub(super) fn answer(call: Call<'_>, route: &Route) -> Result<Answer, Failure> {
@@ -21,15 +22,17 @@ pub(super) fn answer(call: Call<'_>, route: &Route) -> Result<Answer, Failure> {
     if call.parts.method != Method::GET {
         return Err(Failure::no_method());
     }
+    let headers = &call.parts.headers;
+    let discovered = |what| discovery::answer(what, headers, call.query.first("pretty").as_deref());
     match route {
-        Route::Groups => discovery::groups(&call.asked),
-        Route::CoreVersions => discovery::core(&call.asked),
-        Route::Group => discovery::group(&call.asked),
-        Route::Resources(version) => discovery::resources(*version, &call.asked),
-        Route::Version => discovery::version(&call.asked),
-        Route::OpenapiIndex => Ok(openapi::index()),
-        Route::Openapi(version) => Ok(openapi::v3(*version, call.query.first("hash").as_deref())),
-        Route::OpenapiV2 => openapi::v2(&call.asked),
+        Route::Groups => discovered(Discovery::Groups),
+        Route::CoreVersions => discovered(Discovery::Core),
+        Route::Group => discovered(Discovery::Group),
+        Route::Resources(version) => discovered(Discovery::Resources(*version)),
+        Route::Version => Ok(discovery::version_answer()),
+        Route::OpenapiIndex => openapi::index_answer(headers),
+        Route::Openapi(version) => openapi::v3_answer(*version, call.query.first("hash").as_deref(), headers),
+        Route::OpenapiV2 => openapi::v2_answer(headers),
         Route::Health(probe) => Ok(health(*probe, call)),
         Route::Objects(_) | Route::NoResource | Route::NoPage => Err(Failure::no_resource()),
     }

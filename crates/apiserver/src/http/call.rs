@@ -8,7 +8,7 @@ use evenkeel_api::Kind;
 use evenkeel_engine::digest::{FieldSelector, Query};
 use evenkeel_engine::{Attributes, User};
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response};
+use http::{Method, Request, Response};
 use http_body::Body;
 use http_body_util::{BodyExt, Limited};
 
@@ -51,7 +51,7 @@ where
     let call = Call { shared, parts: &parts, query, asked };
     let mut warnings = Vec::new();
     let reply = call.run(body, &mut warnings).await.unwrap_or_else(|failure| call.refuse(&failure));
-    let warnings: Vec<HeaderValue> = warnings.iter().map(|text| warning::header(text)).collect();
+    let warnings = warning::warnings(warnings.iter().map(String::as_str));
     reply.into_response(&parts.headers, warnings)
 }
 
@@ -73,7 +73,7 @@ impl Call<'_> {
         warnings.extend(route.version.deprecation(route.kind));
         let timeout = options::timeout(self.query)?.map_or(TIMEOUT_MAX, |asked| asked.min(TIMEOUT_MAX));
         let work = async {
-            let reads_body = matches!(*self.parts.method(), Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
+            let reads_body = matches!(self.parts.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
             let prepared = objects.prepare()?;
             let body = if reads_body { read(body).await? } else { Bytes::new() };
             match route.kind {

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::strconv::parse_duration;
 
 pub(crate) use delete::{DeleteOptions, Propagation};
-pub(crate) use list::{ListOptions, Moment, Selection, Start, WatchOptions};
+pub(crate) use list::{Initial, ListOptions, Moment, Selection, Start, WatchOptions};
 pub(crate) use write::{FieldValidation, Persistence, WriteKind, WriteOptions};
 
 /// How long the request may take, if it says so (API-77).

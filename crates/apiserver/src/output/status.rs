@@ -28,8 +28,8 @@ pub(crate) fn deleted(kind: Kind, name: &str, uid: &str, format: Format) -> Answ
     }
     let details = Details {
         name: name.to_owned(),
-        group: GROUP,
-        kind: kind.resource(),
+        group: GROUP.into(),
+        kind: kind.resource().into(),
         uid: uid.to_owned(),
         ..Details::default()
     };

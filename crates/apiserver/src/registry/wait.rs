@@ -21,7 +21,7 @@ pub(crate) async fn until(store: &dyn Store, revision: u64) -> Result<(), Failur
         return Ok(());
     }
     let come = async {
-        let mut watch = store.watch(WatchOptions { kind: None, after: current })?;
+        let mut watch = store.watch(WatchOptions { kind: None, after: current }).await?;
         while !reached(watch.next().await?.revision) {}
         Ok::<(), Error>(())
     };

@@ -15,7 +15,7 @@ use evenkeel_api::HubSpec;
 use evenkeel_api::meta::Time;
 use http::StatusCode;
 
-use crate::managed_fields::Endpoint;
+use crate::managed_fields::{Endpoint, Writer};
 use crate::options::WriteOptions;
 use crate::registry::Record;
 
@@ -43,4 +43,13 @@ pub(crate) struct Written<S: HubSpec> {
     pub(crate) status: StatusCode,
     pub(crate) record: Arc<Record<S>>,
     pub(crate) warnings: Vec<String>,
+}
+
+// === impl Write ===
+
+impl Write<'_> {
+    /// Who writes, for `managedFields`.
+    fn writer(&self) -> Writer<'_> {
+        Writer { manager: &self.options.manager, version: self.version, endpoint: self.endpoint }
+    }
 }

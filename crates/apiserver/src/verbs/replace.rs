@@ -9,13 +9,14 @@ use super::change::{Candidate, Ownership, change};
 use super::{Write, Written};
 use crate::body::{self, Sent};
 use crate::failure::Failure;
+use crate::negotiate::PatchType;
 use crate::patch;
 use crate::registry::Registry;
 
 /// A patch that says what to change, and not what to be.
 #[derive(Debug)]
 pub(crate) struct Patch {
-    pub(crate) language: patch::Language,
+    pub(crate) language: PatchType,
     pub(crate) body: Bytes,
 }
 

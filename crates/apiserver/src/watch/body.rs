@@ -21,25 +21,29 @@ pub(crate) struct WatchBody {
     _permit: WatchPermit,
 }
 
-/// The next line, and the stream it came from.
-type Next = Pin<Box<dyn Future<Output = Option<(Bytes, Rest)>> + Send>>;
-/// What makes the line after.
-type Rest = Box<dyn FnOnce() -> Next + Send>;
+/// The next line, and what tells the one after.
+type Next = Pin<Box<dyn Future<Output = (Option<Bytes>, Box<dyn Lines>)> + Send>>;
+
+/// A stream of lines, whatever kind of objects they tell of.
+trait Lines: Send {
+    fn next(self: Box<Self>) -> Next;
+}
 
 // === impl WatchBody ===
 
 impl WatchBody {
     pub(crate) fn new<S: HubSpec + Columns>(stream: WatchStream<S>, permit: WatchPermit) -> Self {
-        Self { next: Some(next(stream)), _permit: permit }
+        Self { next: Some(Lines::next(Box::new(stream))), _permit: permit }
     }
 }
 
-fn next<S: HubSpec + Columns>(mut stream: WatchStream<S>) -> Next {
-    Box::pin(async move {
-        let line = stream.next().await?;
-        let rest: Rest = Box::new(|| next(stream));
-        Some((line, rest))
-    })
+impl<S: HubSpec + Columns> Lines for WatchStream<S> {
+    fn next(mut self: Box<Self>) -> Next {
+        Box::pin(async move {
+            let line = Self::next(&mut self).await;
+            (line, self as Box<dyn Lines>)
+        })
+    }
 }
 
 impl Body for WatchBody {
@@ -48,14 +52,9 @@ impl Body for WatchBody {
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let Some(next) = &mut self.next else { return Poll::Ready(None) };
-        let line = ready!(next.as_mut().poll(context)).map(|(line, rest)| {
-            self.next = Some(rest());
-            Ok(Frame::data(line))
-        });
-        if line.is_none() {
-            self.next = None;
-        }
-        Poll::Ready(line)
+        let (line, rest) = ready!(next.as_mut().poll(context));
+        self.next = line.is_some().then(|| rest.next());
+        Poll::Ready(line.map(|line| Ok(Frame::data(line))))
     }
 }
 

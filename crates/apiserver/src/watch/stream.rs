@@ -80,7 +80,7 @@ impl<S: HubSpec + Columns> WatchStream<S> {
                         self.state = State::Objects { items, revision, initial };
                         return Some(self.tell(Told::Added, &record));
                     }
-                    self.state = self.changes(revision);
+                    self.state = self.changes(revision).await;
                     self.known = self.known.max(revision);
                     if initial == Initial::ObjectsAndBookmark {
                         let version = revision.to_string();
@@ -108,7 +108,7 @@ impl<S: HubSpec + Columns> WatchStream<S> {
                 },
             };
             self.known = after;
-            return self.changes(after);
+            return self.changes(after).await;
         }
         let moment = after.map_or(Moment::Current, Moment::NotOlderThan);
         match self.registry.list(moment, 0, None).await {
@@ -121,9 +121,9 @@ impl<S: HubSpec + Columns> WatchStream<S> {
         }
     }
 
-    fn changes(&self, after: u64) -> State<S> {
+    async fn changes(&self, after: u64) -> State<S> {
         let options = evenkeel_store::WatchOptions { kind: Some(S::KIND), after };
-        match self.registry.store().watch(options) {
+        match self.registry.store().watch(options).await {
             Ok(watch) => State::Changes(watch),
             Err(error) => State::Failed(self.ended(error, after)),
         }
@@ -148,7 +148,11 @@ impl<S: HubSpec + Columns> WatchStream<S> {
                 if Instant::now() >= self.ends_at {
                     return Step::End;
                 }
-                let step = self.bookmark(watch.progress());
+                let step = match watch.progress() {
+                    Ok(progress) => self.bookmark(progress),
+                    // What is wrong is found out by asking for the next change.
+                    Err(_) => Step::Silent,
+                };
                 self.state = State::Changes(watch);
                 return step;
             }
