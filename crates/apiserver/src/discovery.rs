@@ -87,7 +87,8 @@ fn group_alone() -> Value {
 }
 
 fn group() -> Value {
-    let versions = Version::ALL.map(|version| json!({ "groupVersion": version.api_version(), "version": version.name() }));
+    let versions =
+        Version::ALL.map(|version| json!({ "groupVersion": version.api_version(), "version": version.name() }));
     json!({ "name": GROUP, "versions": versions, "preferredVersion": versions[0] })
 }
 

@@ -35,7 +35,7 @@ impl Document {
     /// Makes it of a value.
     pub(crate) fn new(value: &Value) -> Self {
         let mut line = value.to_string();
-        let hash = Sha256::digest(&line).iter().map(|byte| format!("{byte:02X}")).collect();
+        let hash = Sha256::digest(&line).iter().fold(String::new(), |hash, byte| hash + &format!("{byte:02X}"));
         line.push('\n');
         Self { packed: gzip::pack_once(line.as_bytes()), line: line.into(), hash }
     }

@@ -69,7 +69,7 @@ fn moved(version: Version) -> Result<Answer, Failure> {
 }
 
 fn v3(version: Version) -> &'static Document {
-    &**of_version::<LazyLock<Document>>(&V3, version)
+    of_version::<LazyLock<Document>>(&V3, version)
 }
 
 fn index() -> Value {

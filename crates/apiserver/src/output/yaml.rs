@@ -98,12 +98,12 @@ fn write_text(text: &mut String, string: &str) {
 fn is_plain(string: &str) -> bool {
     let starts_plain = string.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/');
     let is_plain_character = |c: char| c.is_ascii_alphanumeric() || "_-./:, ".contains(c);
-    let has_own_meaning = |word: &&str| string.eq_ignore_ascii_case(word);
+    let has_own_meaning = |word: &str| string.eq_ignore_ascii_case(word);
     starts_plain
         && string.chars().all(is_plain_character)
         && !string.ends_with([' ', ':'])
         && !string.contains(": ")
-        && !["y", "yes", "n", "no", "on", "off", "true", "false", "null"].iter().any(|word| has_own_meaning(word))
+        && !["y", "yes", "n", "no", "on", "off", "true", "false", "null"].into_iter().any(has_own_meaning)
 }
 
 fn write_quoted(text: &mut String, string: &str) {
@@ -164,14 +164,52 @@ mod tests {
     #[test]
     fn texts_that_look_like_something_else_are_quoted() {
         for text in [
-            "", " ", "true", "No", "y", "null", "~", "1", "0x1f", "1e3", ".5", "1:30", "2024-01-02T03:04:05Z", "-", "- a",
-            "a: b", "a:", "a #b", "#", "*", "&a", "!x", "|", ">", "'", "\"", "%", "@", "`", "[a]", "{}", "a ", "two\nlines\n",
-            "\u{85}\u{2028}\u{feff}\u{7f}\u{0}", "\u{10ffff}", "=", "<<", "?", "---", "...",
+            "",
+            " ",
+            "true",
+            "No",
+            "y",
+            "null",
+            "~",
+            "1",
+            "0x1f",
+            "1e3",
+            ".5",
+            "1:30",
+            "2024-01-02T03:04:05Z",
+            "-",
+            "- a",
+            "a: b",
+            "a:",
+            "a #b",
+            "#",
+            "*",
+            "&a",
+            "!x",
+            "|",
+            ">",
+            "'",
+            "\"",
+            "%",
+            "@",
+            "`",
+            "[a]",
+            "{}",
+            "a ",
+            "two\nlines\n",
+            "\u{85}\u{2028}\u{feff}\u{7f}\u{0}",
+            "\u{10ffff}",
+            "=",
+            "<<",
+            "?",
+            "---",
+            "...",
         ] {
             assert!(!is_plain(text), "{text:?}");
             assert_eq!(read_yaml(&to_yaml(&json!({ "a": text }))), json!({ "a": text }), "{text:?}");
         }
-        for text in ["system:masters", "flowcontrol.apiserver.k8s.io/v1", "workload-low", "/healthz", "not found, yet"] {
+        for text in ["system:masters", "flowcontrol.apiserver.k8s.io/v1", "workload-low", "/healthz", "not found, yet"]
+        {
             assert_eq!(to_yaml(&json!(text)), format!("{text}\n"));
         }
     }

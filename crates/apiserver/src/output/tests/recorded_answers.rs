@@ -15,7 +15,8 @@ use crate::output::{Columns, Encoded, ListMeta, Shown, View, deleted, list, obje
 
 #[test]
 fn answers_are_as_recorded() {
-    let prefixes = ["table-", "metaonly-", "wire-yaml", "wire-pretty", "list-", "clients-", "kubectl-", "jail-", "crud-"];
+    let prefixes =
+        ["table-", "metaonly-", "wire-yaml", "wire-pretty", "list-", "clients-", "kubectl-", "jail-", "crud-"];
     let Some(transcripts) = transcripts(&prefixes) else { return };
     let mut written = 0;
     for transcript in &transcripts {
