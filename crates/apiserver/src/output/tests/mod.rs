@@ -3,6 +3,7 @@
 mod recorded_answers;
 mod recorded_events;
 mod seen;
+mod tables;
 mod written;
 
 use evenkeel_api::decode::{Value as Read, parse_yaml};
