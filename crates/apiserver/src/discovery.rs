@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::Failure;
 use crate::answer::Answer;
-use crate::document::Document;
+use crate::document::{Document, of_version};
 use crate::negotiate::{Asked, DiscoveryShape};
 use crate::output::{Format, Layout, Media};
 
@@ -50,9 +50,7 @@ pub(crate) fn answer(what: Discovery, request: &HeaderMap, pretty: Option<&str>)
         Discovery::Groups => (&*GROUPS, &*GROUPS_AGGREGATED),
         Discovery::Group => return Ok(plain_answer(&GROUP_ALONE, asked.document()?)),
         Discovery::Resources(version) => {
-            let document = Version::ALL.into_iter().zip(&*RESOURCES).find(|(known, _)| *known == version);
-            let Some((_, document)) = document else { return Ok(Answer::empty(StatusCode::NOT_FOUND)) };
-            return Ok(plain_answer(document, asked.document()?));
+            return Ok(plain_answer(of_version(&RESOURCES, version), asked.document()?));
         }
     };
     Ok(match asked.discovery()? {
@@ -89,7 +87,8 @@ fn group_alone() -> Value {
 }
 
 fn group() -> Value {
-    let versions = Version::ALL.map(|version| json!({ "groupVersion": version.api_version(), "version": version.name() }));
+    let versions =
+        Version::ALL.map(|version| json!({ "groupVersion": version.api_version(), "version": version.name() }));
     json!({ "name": GROUP, "versions": versions, "preferredVersion": versions[0] })
 }
 

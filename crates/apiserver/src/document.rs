@@ -1,6 +1,7 @@
 //! `Document`: a text that never changes while the server runs, made once, packed once, and known by its hash.
 
 use bytes::Bytes;
+use evenkeel_api::Version;
 use http::header::{ETAG, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::Value;
@@ -17,12 +18,24 @@ pub(crate) struct Document {
     hash: String,
 }
 
+/// What belongs to a version, of four things in the order of [`Version::ALL`].
+pub(crate) fn of_version<T>(each: &[T; 4], version: Version) -> &T {
+    let [v1, v1beta3, v1beta2, v1beta1] = each;
+    match version {
+        Version::V1 => v1,
+        Version::V1beta3 => v1beta3,
+        Version::V1beta2 => v1beta2,
+        Version::V1beta1 => v1beta1,
+    }
+}
+
 // === impl Document ===
 
 impl Document {
+    /// Makes it of a value.
     pub(crate) fn new(value: &Value) -> Self {
         let mut line = value.to_string();
-        let hash = Sha256::digest(&line).iter().map(|byte| format!("{byte:02X}")).collect();
+        let hash = Sha256::digest(&line).iter().fold(String::new(), |hash, byte| hash + &format!("{byte:02X}"));
         line.push('\n');
         Self { packed: gzip::pack_once(line.as_bytes()), line: line.into(), hash }
     }

@@ -9,17 +9,17 @@ use serde_json::{Map, Value, json};
 
 use crate::Failure;
 use crate::answer::Answer;
-use crate::document::Document;
+use crate::document::{Document, of_version};
 use crate::negotiate::Asked;
 use crate::output::{Format, Media};
 
 static INDEX: LazyLock<Document> = LazyLock::new(|| Document::new(&index()));
 static V2: LazyLock<Document> = LazyLock::new(|| Document::new(&schema::openapi_v2()));
 static V3: [LazyLock<Document>; 4] = [
-    LazyLock::new(|| Document::new(&schema::openapi_v3(Version::V1))),
-    LazyLock::new(|| Document::new(&schema::openapi_v3(Version::V1beta3))),
-    LazyLock::new(|| Document::new(&schema::openapi_v3(Version::V1beta2))),
-    LazyLock::new(|| Document::new(&schema::openapi_v3(Version::V1beta1))),
+    LazyLock::new(|| Document::new(&schema::openapi_v3(Version::ALL[0]))),
+    LazyLock::new(|| Document::new(&schema::openapi_v3(Version::ALL[1]))),
+    LazyLock::new(|| Document::new(&schema::openapi_v3(Version::ALL[2]))),
+    LazyLock::new(|| Document::new(&schema::openapi_v3(Version::ALL[3]))),
 ];
 
 /// `/openapi/v3`: which documents there are.
@@ -69,13 +69,7 @@ fn moved(version: Version) -> Result<Answer, Failure> {
 }
 
 fn v3(version: Version) -> &'static Document {
-    let [v1, v1beta3, v1beta2, v1beta1] = &V3;
-    match version {
-        Version::V1 => v1,
-        Version::V1beta3 => v1beta3,
-        Version::V1beta2 => v1beta2,
-        Version::V1beta1 => v1beta1,
-    }
+    of_version::<LazyLock<Document>>(&V3, version)
 }
 
 fn index() -> Value {

@@ -26,6 +26,9 @@ pub struct Step {
     pub request: Option<Request>,
     /// What was answered.
     pub response: Option<Response>,
+    /// What a watch that was opened before had sent by then.
+    #[serde(default)]
+    pub events: Vec<Value>,
 }
 
 /// A recorded request.
@@ -56,6 +59,11 @@ pub struct Response {
     pub headers: Map<String, Value>,
     /// The body, if it is JSON.
     pub body: Option<Value>,
+    /// The body, if it is YAML.
+    pub yaml: Option<Value>,
+    /// How JSON was laid out, where that counts: `pretty` or `compact`.
+    #[serde(default)]
+    pub format: String,
     /// `subset` when the body may have further members.
     #[serde(default)]
     pub mode: String,

@@ -47,8 +47,8 @@ pub(super) fn best<'a, T>(header: &'a str, accept: impl Fn(&Entry<'a>, Media) ->
         if best.as_ref().is_some_and(|(best, _)| rank <= *best) {
             continue;
         }
-        let accepted = Media::ALL.into_iter().filter(|media| entry.allows(*media));
-        if let Some(found) = accepted.filter_map(|media| accept(&entry, media)).next() {
+        let mut allowed = Media::ALL.into_iter().filter(|media| entry.allows(*media));
+        if let Some(found) = allowed.find_map(|media| accept(&entry, media)) {
             best = Some((rank, found));
         }
     }

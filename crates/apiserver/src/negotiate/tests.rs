@@ -79,21 +79,25 @@ fn api_91_what_is_accepted_is_as_recorded() {
 }
 
 fn assert_content_type(recorded: &serde_json::Map<String, serde_json::Value>, format: Format, what: &str) {
-    if let Some(expected) = recorded.get("Content-Type").filter(|expected| !expected.to_string().contains("text/plain")) {
+    if let Some(expected) = recorded.get("Content-Type").filter(|expected| !expected.to_string().contains("text/plain"))
+    {
         assert_eq!(expected, format.media.name(), "{what}");
     }
 }
 
 #[test]
 fn api_109_body_types_are_as_recorded() {
-    let Some(transcripts) = transcripts(&["wire-content-type", "crud-delete-body", "wire-yaml", "clients-"]) else { return };
+    let Some(transcripts) = transcripts(&["wire-content-type", "crud-delete-body", "wire-yaml", "clients-"]) else {
+        return;
+    };
     let mut refused = 0;
     for transcript in transcripts {
         for step in &transcript.steps {
             let (Some(request), Some(response)) = (&step.request, &step.response) else { continue };
             let Some(body) = request.body() else { continue };
             let default = matches!(body, evenkeel_recorded::Body::Json(_)).then_some("application/json");
-            let content_type = match request.headers.get(CONTENT_TYPE.as_str()).or(request.headers.get("Content-Type")) {
+            let content_type = match request.headers.get(CONTENT_TYPE.as_str()).or(request.headers.get("Content-Type"))
+            {
                 Some(named) => named.as_deref(),
                 None => default,
             };

@@ -17,7 +17,7 @@ pub(crate) struct Encoded {
 }
 
 /// An object that is to be shown, and what has been kept of it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Shown<'a, S: HubSpec> {
     /// The object.
     pub(crate) object: &'a Object<V1, S>,
@@ -58,12 +58,6 @@ fn heading(kind: &str, version: Version) -> String {
 }
 
 // === impl Shown ===
-
-impl<S: HubSpec> Clone for Shown<'_, S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
 
 impl<S: HubSpec> Copy for Shown<'_, S> {}
 

@@ -1,8 +1,8 @@
 //! The events of a watch, one line each (API-159, API-163, API-172).
 
 use bytes::Bytes;
-use evenkeel_api::{Object, Version};
 use evenkeel_api::meta::{ObjectMeta, Time};
+use evenkeel_api::{Object, Version};
 
 use super::format::write_json;
 use super::partial::PartialMetadata;
@@ -65,12 +65,7 @@ impl EventWriter {
     }
 
     /// What happened to an object, at that time.
-    pub(crate) fn change<S: Columns>(
-        &mut self,
-        change: Change,
-        shown: Shown<'_, S>,
-        now: Time,
-    ) -> Bytes {
+    pub(crate) fn change<S: Columns>(&mut self, change: Change, shown: Shown<'_, S>, now: Time) -> Bytes {
         self.event(change.name(), shown, now)
     }
 

@@ -1,5 +1,7 @@
 //! `IncludeObject`: what the rows of a table carry besides their cells (API-177).
 
+use serde_json::Value;
+
 use crate::Failure;
 
 /// What the rows of a table carry besides their cells.
@@ -23,8 +25,9 @@ impl IncludeObject {
             "None" => Ok(Self::None),
             "Object" => Ok(Self::Object),
             other => Err(Failure::bad_request(format!(
-                "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', \
-                 'Object', 'None', or empty"
+                "Unable to convert to Table as requested: includeObject: Invalid value: {}: must be 'Metadata', \
+                 'Object', 'None', or empty",
+                Value::from(other)
             ))),
         }
     }

@@ -30,4 +30,4 @@ pub(crate) use status::{deleted, failure};
 pub(crate) use view::View;
 
 #[cfg(test)]
-pub(crate) use tests::any_json;
+pub(crate) use tests::{any_json, read_yaml};

@@ -7,9 +7,9 @@ use super::format::json_line;
 use super::partial::PartialMetadata;
 use super::table::{Table, TableStyle};
 use super::{Columns, Shown, View};
+use crate::Failure;
 use crate::answer::Answer;
 use crate::negotiate::Shape;
-use crate::Failure;
 
 /// The answer to a get or a write: one object.
 pub(crate) fn object<S: Columns>(status: StatusCode, shown: Shown<'_, S>, view: &View<'_>) -> Result<Answer, Failure> {

@@ -37,11 +37,7 @@ impl<'a> PartialMetadata<'a> {
 // === impl PartialMetadataList ===
 
 impl<'a> PartialMetadataList<'a> {
-    pub(super) fn new<S: HubSpec>(
-        metadata: &'a ListMeta<'a>,
-        items: &[Shown<'a, S>],
-        version: MetaVersion,
-    ) -> Self {
+    pub(super) fn new<S: HubSpec>(metadata: &'a ListMeta<'a>, items: &[Shown<'a, S>], version: MetaVersion) -> Self {
         let items = items.iter().map(|shown| PartialMetadata::new(&shown.object.metadata, version)).collect();
         Self { kind: "PartialObjectMetadataList", api_version: version.api_version(), metadata, items }
     }
