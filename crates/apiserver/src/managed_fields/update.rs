@@ -55,33 +55,29 @@ pub fn updated<S: HubSpec>(
     now: Time,
 ) {
     let entries = std::mem::take(&mut new.metadata.managed_fields);
-    let owners = starting_point(old, &entries, sent, writer.endpoint);
-    // Without any owner, nothing is tracked until the next apply (API-139).
-    if !owners.is_empty() {
+    if let Some(owners) = starting_point(old, &entries, sent, writer.endpoint) {
         new.metadata.managed_fields = write(track(owners, old, new, writer, now));
     }
 }
 
 /// The owners before the update: those that the request sent, if it may and did, and those of the stored object
-/// otherwise.
+/// otherwise. `None` where nothing is tracked, which is so until the next apply.
 fn starting_point<S: HubSpec>(
     old: &Object<V1, S>,
     entries: &[ManagedFieldsEntry],
     sent: SentManagers,
     endpoint: Endpoint,
-) -> Vec<Owner> {
-    let stored = || read(&old.metadata.managed_fields).unwrap_or_default();
-    if endpoint == Endpoint::Status {
-        return stored();
+) -> Option<Vec<Owner>> {
+    if endpoint == Endpoint::Object {
+        if sent == SentManagers::EmptyList || entries == [ManagedFieldsEntry::default()] {
+            return None;
+        }
+        if let (Ok(owners), false) = (read(entries), entries.is_empty()) {
+            return Some(owners);
+        }
     }
-    let is_reset = sent == SentManagers::EmptyList || entries == [ManagedFieldsEntry::default()];
-    if is_reset {
-        return Vec::new();
-    }
-    match read(entries) {
-        Ok(owners) if !entries.is_empty() => owners,
-        _ => stored(),
-    }
+    let stored = &old.metadata.managed_fields;
+    (!stored.is_empty()).then(|| read(stored).unwrap_or_default())
 }
 
 /// The owners after an update: what it changed goes to the writer (API-137).
