@@ -1,5 +1,7 @@
 //! Recorded conversations about patches, apply and managed fields, replayed against a small server in memory.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod model;
 
 use std::collections::HashMap;
@@ -170,7 +172,9 @@ fn check(what: &str, response: &Response, answer: &Answer, version: Version, kin
         let texts = version.deprecation(kind).into_iter().chain(answer.warnings.iter().cloned());
         let texts: Vec<_> =
             texts.map(|text| format!("299 - \"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))).collect();
-        problems.extend(compare(&format!("{what} warnings"), &json!(expected), &json!(texts)).iter().map(ToString::to_string));
+        problems.extend(
+            compare(&format!("{what} warnings"), &json!(expected), &json!(texts)).iter().map(ToString::to_string),
+        );
     }
     problems
 }
@@ -233,9 +237,7 @@ impl Bindings {
                 label.and_then(|label| self.0.get(label)).map_or_else(|| value.clone(), |bound| bound.as_str().into())
             }
             Value::Array(items) => items.iter().map(|item| self.fill_in(item)).collect(),
-            Value::Object(members) => {
-                members.iter().map(|(name, value)| (name.clone(), self.fill_in(value))).collect()
-            }
+            Value::Object(members) => members.iter().map(|(name, value)| (name.clone(), self.fill_in(value))).collect(),
             plain => plain.clone(),
         }
     }

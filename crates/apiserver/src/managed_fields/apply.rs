@@ -117,7 +117,7 @@ impl<'a, S: HubSpec> Live<'a, S> {
 
         let mut value = merge(Some(&self.value), &request.body.value, ownership);
         if let Some(last) = &last {
-            self.prune(&mut value, last, &own, &others);
+            take_away::<S>(&mut value, last, &own, &others);
         }
         let undefaulted = read_back(&value, request, Defaults::LeaveOut)?;
         let mut differences = Differences::new(self.object, &undefaulted, writer.endpoint)
@@ -133,20 +133,6 @@ impl<'a, S: HubSpec> Live<'a, S> {
         others.push(own);
         let object = if is_changed { read_back(&value, request, Defaults::FillIn)? } else { self.object.clone() };
         Ok(Merged { object, owners: others })
-    }
-
-    /// Takes away what the manager no longer applies and nobody else owns.
-    fn prune(&self, value: &mut Value, last: &Owner, own: &Owner, others: &[Owner]) {
-        let ownership = Ownership::of_object(S::KIND, own.version);
-        let in_own_version =
-            |owner: &Owner| translate(&owner.fields, Ownership::of_object(S::KIND, owner.version), ownership);
-        let mut last_fields = in_own_version(last);
-        strip(&mut last_fields);
-        let mut current = own.fields.clone();
-        for owner in others {
-            current.unite(in_own_version(owner));
-        }
-        prune(value, ownership, Claims { last: &last_fields, current: &current });
     }
 
     /// Forces an apply of kubectl whose conflicts are all about what kubectl itself had set on the client's side (API-143).
@@ -173,6 +159,20 @@ impl<'a, S: HubSpec> Live<'a, S> {
             Refusal::Conflicts(conflicts) => refuse(conflicts),
         })
     }
+}
+
+/// Takes away what the manager no longer applies and nobody else owns.
+fn take_away<S: HubSpec>(value: &mut Value, last: &Owner, own: &Owner, others: &[Owner]) {
+    let ownership = Ownership::of_object(S::KIND, own.version);
+    let in_own_version =
+        |owner: &Owner| translate(&owner.fields, Ownership::of_object(S::KIND, owner.version), ownership);
+    let mut last_fields = in_own_version(last);
+    strip(&mut last_fields);
+    let mut current = own.fields.clone();
+    for owner in others {
+        current.unite(in_own_version(owner));
+    }
+    prune(value, ownership, Claims { last: &last_fields, current: &current });
 }
 
 fn refuse_conflicts<S: HubSpec>(others: &[Owner], differences: &mut Differences<'_, S>) -> Result<(), Refusal> {
@@ -215,11 +215,7 @@ fn reset<S: HubSpec>(object: &mut Object<V1, S>, live: &Object<V1, S>, endpoint:
 }
 
 /// The name must be that of the URL (API-105), and what is to be created has no identity yet (API-126).
-fn check_identity<S: HubSpec>(
-    object: &Object<V1, S>,
-    live: Option<&Object<V1, S>>,
-    name: &str,
-) -> Result<(), Failure> {
+fn check_identity<S: HubSpec>(object: &Object<V1, S>, live: Option<&Object<V1, S>>, name: &str) -> Result<(), Failure> {
     Failure::check_name(object.name(), name)?;
     let uid = &object.metadata.uid;
     if live.is_none() && !uid.is_empty() {

@@ -44,7 +44,8 @@ impl ApplyBody {
     /// The names that occur twice in one map: warnings or a refusal, as `fieldValidation` says. A refusal comes after
     /// everything else that can be wrong with an apply.
     pub fn duplicates(&self, validation: FieldValidation) -> Result<Vec<String>, Failure> {
-        let text = |duplicate: &Duplicate| format!("line {}: key {:?} already set in map", duplicate.at.line, duplicate.key);
+        let text =
+            |duplicate: &Duplicate| format!("line {}: key {:?} already set in map", duplicate.at.line, duplicate.key);
         let texts: Vec<_> = self.duplicates.iter().map(text).collect();
         match validation {
             FieldValidation::Ignore => Ok(Vec::new()),
@@ -64,7 +65,11 @@ fn read(text: &[u8]) -> Result<Option<Document>, Failure> {
         return Ok(Some(document));
     }
     let refuse = |error: SyntaxError| {
-        let why = if starts_like_json { "error decoding patch: error converting YAML to JSON" } else { "error encoding patch" };
+        let why = if starts_like_json {
+            "error decoding patch: error converting YAML to JSON"
+        } else {
+            "error encoding patch"
+        };
         Failure::bad_request(format!("{why}: yaml: {error}"))
     };
     Ok(parse_yaml(text).map_err(refuse)?.into_iter().next())
@@ -85,9 +90,8 @@ fn json(root: &Node) -> Result<Value, Failure> {
         Some(found) => {
             Err(refuse(format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}")))
         }
-        None => json_of(root).map_err(|number| {
-            refuse(format!("json: cannot unmarshal number {number} into Go value of type float64"))
-        }),
+        None => json_of(root)
+            .map_err(|number| refuse(format!("json: cannot unmarshal number {number} into Go value of type float64"))),
     }
 }
 

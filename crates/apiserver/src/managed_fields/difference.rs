@@ -7,7 +7,7 @@ use super::compare::Comparison;
 use super::field_set::FieldSet;
 use super::owner::Owner;
 use super::ownership::Ownership;
-use super::view::view;
+use super::view::view_both;
 use super::writer::Endpoint;
 
 /// The differences between two states of an object, worked out for each version when it is first asked for.
@@ -36,7 +36,7 @@ impl<'a, S: HubSpec> Differences<'a, S> {
     pub(crate) fn in_version(&mut self, version: Version) -> &Comparison {
         let place = self.known.iter().position(|(known, _)| *known == version);
         let place = place.unwrap_or_else(|| {
-            let (old, new) = (view(self.old, version), view(self.new, version));
+            let (old, new) = view_both(self.old, self.new, version);
             self.add(version, Comparison::of(&old, &new, Ownership::of_object(S::KIND, version)))
         });
         &self.known[place].1

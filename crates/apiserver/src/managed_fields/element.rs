@@ -74,8 +74,7 @@ impl fmt::Display for Element {
             Self::Value(value) => write!(f, "[={}]", shown(&serde_json::from_str(value).unwrap_or_default())),
             Self::Key(key) => {
                 let members: serde_json::Map<String, Value> = serde_json::from_str(key).unwrap_or_default();
-                let members: Vec<_> =
-                    members.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect();
+                let members: Vec<_> = members.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect();
                 write!(f, "[{}]", members.join(","))
             }
         }

@@ -81,10 +81,12 @@ impl Checker {
 
     fn value(&mut self, value: &Value, shape: Shape) {
         match (shape, value) {
-            (_, Value::Null) | (Shape::FieldSet, _) | (Shape::Boolean, Value::Bool(_)) => {}
+            (_, Value::Null)
+            | (Shape::FieldSet, _)
+            | (Shape::Boolean, Value::Bool(_))
+            | (Shape::String | Shape::Choice(_), Value::String(_)) => {}
             (Shape::Boolean, _) => self.expected("boolean", value),
             (Shape::Int32 | Shape::Int64, _) => self.number(value, shape),
-            (Shape::String | Shape::Choice(_), Value::String(_)) => {}
             (Shape::Time, Value::String(text)) => {
                 if let Err(error) = text.parse::<Time>() {
                     self.problem(&error.to_string());

@@ -73,7 +73,8 @@ mod tests {
     #[test]
     fn api_130_the_shares_have_the_name_of_the_other_version() {
         let of = |version| Ownership::of_object(Kind::PriorityLevelConfiguration, version);
-        let fields = json!({"f:spec": {"f:limited": {".": {}, "f:lendablePercent": {}, "f:nominalConcurrencyShares": {}}}});
+        let fields =
+            json!({"f:spec": {"f:limited": {".": {}, "f:lendablePercent": {}, "f:nominalConcurrencyShares": {}}}});
         let set = FieldSet::from_fields_v1(&fields).unwrap();
         let translated = translate(&set, of(Version::V1), of(Version::V1beta2));
         let expected =

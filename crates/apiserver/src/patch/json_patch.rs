@@ -61,7 +61,9 @@ pub fn json_patch(document: Value, patch: &[u8]) -> Result<PatchedDocument, Fail
     for operation in operations {
         patcher.apply(operation).map_err(|failed| match failed {
             Failed::Rejected => Failure::rejected_patch(),
-            Failed::TooLarge => Failure::too_large(format!("limit of what a JSON patch may copy is {COPIED_BYTES_MAX}")),
+            Failed::TooLarge => {
+                Failure::too_large(format!("limit of what a JSON patch may copy is {COPIED_BYTES_MAX}"))
+            }
         })?;
     }
     Ok(PatchedDocument::new(patcher.document, dropped))

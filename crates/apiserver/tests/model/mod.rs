@@ -84,15 +84,11 @@ impl<S: HubSpec + ValidSpec> Server<S> {
             other => panic!("no such method: {other}"),
         };
         match written {
-            Ok(Written { status, object, warnings }) => {
-                Answer { status, body: shown(&object, call.version), warnings }
-            }
+            Ok(Written { status, object, warnings }) => Answer { status, body: shown(&object, call.version), warnings },
             Err(Refusal::NotFound) => not_found::<S>(call.name),
-            Err(Refusal::Failure(failure, warnings)) => Answer {
-                status: failure.status.as_u16(),
-                body: serde_json::to_value(&failure).unwrap(),
-                warnings,
-            },
+            Err(Refusal::Failure(failure, warnings)) => {
+                Answer { status: failure.status.as_u16(), body: serde_json::to_value(&failure).unwrap(), warnings }
+            }
         }
     }
 
@@ -250,7 +246,8 @@ impl<S: HubSpec + ValidSpec> Server<S> {
         if object.metadata.finalizers.is_empty() {
             let (resource, uid) = (S::KIND.resource(), &object.metadata.uid);
             let details = json!({"name": call.name, "group": GROUP, "kind": resource, "uid": uid});
-            let body = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+            let body =
+                json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
             return Answer { status: 200, body, warnings: Vec::new() };
         }
         if object.metadata.deletion_timestamp.is_none() {
@@ -283,16 +280,11 @@ fn decode<S: HubSpec>(call: &Call<'_>) -> Result<DecodedBody<S>, Refusal> {
     if let (FieldValidation::Strict, Some(error)) = (call.validation, decoded.dropped.strict_error()) {
         return Err(unfit(&error).into());
     }
-    let warnings =
-        if call.validation == FieldValidation::Warn { decoded.dropped.warnings() } else { Vec::new() };
+    let warnings = if call.validation == FieldValidation::Warn { decoded.dropped.warnings() } else { Vec::new() };
     Ok((decoded, warnings, SentManagers::of(&document.root)))
 }
 
-fn check_resource_version<S: HubSpec>(
-    new: &Object<V1, S>,
-    old: &Object<V1, S>,
-    name: &str,
-) -> Result<(), Failure> {
+fn check_resource_version<S: HubSpec>(new: &Object<V1, S>, old: &Object<V1, S>, name: &str) -> Result<(), Failure> {
     let wanted = &new.metadata.resource_version;
     if wanted.is_empty() {
         return Ok(());

@@ -27,7 +27,9 @@ pub(super) fn take_strategy(patch: &mut Map<String, Value>) -> Result<Option<Str
         Some(Value::String(text)) if text == "delete" => Ok(Some(Strategy::Delete)),
         Some(other) => {
             let (found, map) = (printed(&other), printed(&Value::Object(std::mem::take(patch))));
-            Err(Failure::bad_request(format!("unknown patch type {found:?} in map {map}: use \"replace\" or \"delete\"")))
+            Err(Failure::bad_request(format!(
+                "unknown patch type {found:?} in map {map}: use \"replace\" or \"delete\""
+            )))
         }
     }
 }

@@ -91,12 +91,12 @@ impl ListPatch {
                 (Value::Object(mut members), Some(key)) if is_special(&Value::Object(members.clone())) => {
                     match take_strategy(&mut members)? {
                         Some(Strategy::Replace) => elements.strategy = Some(Strategy::Replace),
-                        _ => elements.deleted.push(self.identity(&members, key)?),
+                        _ => elements.deleted.push(identity(&members, key)?),
                     }
                 }
                 (Value::Object(members), Some(key)) => {
                     // A list that is replaced as a whole needs no keys, but cannot be told yet.
-                    elements.merged.push((self.identity(&members, key)?, Value::Object(members)));
+                    elements.merged.push((identity(&members, key)?, Value::Object(members)));
                 }
                 (item @ (Value::String(_) | Value::Number(_) | Value::Bool(_)), None) => {
                     elements.merged.push((item.to_string(), item));
@@ -105,14 +105,6 @@ impl ListPatch {
             }
         }
         Ok(elements)
-    }
-
-    /// What an object of the list is told apart by (API-122).
-    fn identity(&self, members: &Map<String, Value>, key: &str) -> Result<String, Failure> {
-        members.get(key).map(Value::to_string).ok_or_else(|| {
-            let map = printed(&Value::Object(members.clone()));
-            Failure::plain(format!("map: {map} does not contain declared merge key: {key}"))
-        })
     }
 
     fn identity_of_stored(&self, item: &Value) -> String {
@@ -138,12 +130,12 @@ impl ListPatch {
             Some(Value::Array(items)) => items,
             Some(_) => return Err(bad_order()),
         };
-        let identity = |item: &Value| match (self.field.merge_key(), item) {
-            (Some(key), Value::Object(members)) => self.identity(members, key),
+        let identity_of = |item: &Value| match (self.field.merge_key(), item) {
+            (Some(key), Value::Object(members)) => identity(members, key),
             (None, item) => Ok(item.to_string()),
             _ => Err(bad_order()),
         };
-        let order: Vec<String> = items.iter().map(identity).collect::<Result<_, _>>()?;
+        let order: Vec<String> = items.iter().map(identity_of).collect::<Result<_, _>>()?;
         let mut rest = order.iter();
         if elements.merged.iter().all(|(identity, _)| rest.any(|ordered| ordered == identity)) {
             Ok(Some(order))
@@ -151,4 +143,12 @@ impl ListPatch {
             Err(bad_order())
         }
     }
+}
+
+/// What an object of a list is told apart by (API-122).
+fn identity(members: &Map<String, Value>, key: &str) -> Result<String, Failure> {
+    members.get(key).map(Value::to_string).ok_or_else(|| {
+        let map = printed(&Value::Object(members.clone()));
+        Failure::plain(format!("map: {map} does not contain declared merge key: {key}"))
+    })
 }

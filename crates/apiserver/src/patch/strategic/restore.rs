@@ -26,11 +26,10 @@ fn check_object(object: &Value, schema: &TypeSchema) -> Result<(), String> {
 
 fn check(value: &Value, shape: Shape) -> Result<(), String> {
     match (shape, value) {
-        (_, Value::Null) => Ok(()),
+        (_, Value::Null) | (Shape::StringMap, Value::Object(_)) => Ok(()),
         (Shape::Object(schema), _) => check_object(value, schema),
         (Shape::List(item), Value::Array(items)) => items.iter().try_for_each(|value| check(value, *item)),
         (Shape::List(_), _) => Err(format!("cannot restore slice from: {}", sort_of(value))),
-        (Shape::StringMap, Value::Object(_)) => Ok(()),
         (Shape::StringMap, _) => Err(format!("cannot restore map from: {}", sort_of(value))),
         _ => Ok(()),
     }
