@@ -6,16 +6,17 @@ use evenkeel_api::validate::Value;
 use evenkeel_api::{HubSpec, Kind, Object, Version};
 
 use crate::failure::Failure;
+use crate::managed_fields::SentManagers;
 use crate::negotiate::BodyFormat;
-use crate::options::FieldValidation;
+use crate::patch::FieldValidation;
 
 /// An object that a client sent.
 #[derive(Debug)]
 pub(crate) struct Sent<S: HubSpec> {
     pub(crate) object: Object<V1, S>,
     pub(crate) warnings: Vec<String>,
-    /// Whether the object says anything about `managedFields`, even that there are none.
-    pub(crate) has_managed_fields: bool,
+    /// What it says of `managedFields`.
+    pub(crate) managers: SentManagers,
 }
 
 /// How many bytes of a body are quoted.
@@ -36,13 +37,11 @@ pub(crate) fn decode<S: HubSpec>(
     })?;
     let warnings = judge(&decoded.dropped, validation)
         .map_err(|error| Failure::bad_request(unhandled(S::KIND.name(), version.name(), S::KIND, &error)))?;
-    let has_managed_fields =
-        document.root.get("metadata").and_then(|metadata| metadata.get("managedFields")).is_some();
-    Ok(Sent { object: decoded.object, warnings, has_managed_fields })
+    Ok(Sent { object: decoded.object, warnings, managers: SentManagers::of(&document.root) })
 }
 
 /// The warnings for what was dropped, or why it may not be (API-81).
-pub(crate) fn judge(dropped: &Dropped, validation: FieldValidation) -> Result<Vec<String>, String> {
+fn judge(dropped: &Dropped, validation: FieldValidation) -> Result<Vec<String>, String> {
     match validation {
         FieldValidation::Ignore => Ok(Vec::new()),
         FieldValidation::Warn => Ok(dropped.warnings()),
@@ -117,7 +116,7 @@ fn check_type(document: &Document, kind: Kind, version: Version) -> Result<(), F
 }
 
 /// The words for a kind that no server of the group knows.
-pub(crate) fn unregistered(kind: &str, api_version: &str) -> String {
+fn unregistered(kind: &str, api_version: &str) -> String {
     format!(
         "no kind {} is registered for version {} in scheme \"pkg/api/legacyscheme/scheme.go:1\"",
         Value::text(kind),
@@ -129,27 +128,12 @@ fn unhandled(sent: &str, version: &str, kind: Kind, problem: &str) -> String {
     format!("{sent} in version {} cannot be handled as a {kind}: {problem}", Value::text(version))
 }
 
-/// The name in the body must be the name in the URL (API-105).
-pub(crate) fn check_name(sent: &str, url: &str) -> Result<(), Failure> {
-    if sent.is_empty() {
-        return Err(Failure::bad_request(format!(
-            "the name of the object ({url} based on URL) was undeterminable: name must be provided"
-        )));
-    }
-    if sent != url {
-        return Err(Failure::bad_request(format!(
-            "the name of the object ({sent}) does not match the name on the URL ({url})"
-        )));
-    }
-    Ok(())
-}
-
 // === impl Sent ===
 
 impl<S: HubSpec> Sent<S> {
     /// An object that the server itself writes.
     pub(crate) fn of(object: Object<V1, S>) -> Self {
-        Self { object, warnings: Vec::new(), has_managed_fields: false }
+        Self { object, warnings: Vec::new(), managers: SentManagers::AsDecoded }
     }
 }
 
@@ -185,11 +169,5 @@ mod tests {
         for (body, end) in [("", "(<empty>)"), ("{", "({)"), ("[]", "(5b5d)"), (&"x".repeat(31), "7878 ...)")] {
             assert!(message(body).ends_with(end), "{body}");
         }
-    }
-
-    #[test]
-    fn api_105_names() {
-        assert!(check_name("a", "a").is_ok());
-        assert!(check_name("a", "b").is_err() && check_name("", "b").is_err());
     }
 }

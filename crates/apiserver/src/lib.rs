@@ -11,18 +11,19 @@ mod document;
 mod failure;
 mod gzip;
 mod http;
-mod managed_fields;
 mod negotiate;
 mod openapi;
 mod options;
 mod output;
-mod patch;
 mod registry;
 mod route;
 mod strconv;
 mod verbs;
 mod warning;
 mod watch;
+
+pub mod managed_fields;
+pub mod patch;
 
 pub use failure::{Cause, Details, Failure};
 pub use http::{Api, ApiBody};

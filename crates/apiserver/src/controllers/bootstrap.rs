@@ -12,10 +12,11 @@ use http::StatusCode;
 use crate::body::Sent;
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::managed_fields::Endpoint;
+use crate::managed_fields::{Endpoint, OnConflict};
 use crate::options::{
-    DeleteOptions, FieldValidation, Moment, Persistence, Propagation, WriteOptions,
+    DeleteOptions, Moment, Persistence, Propagation, WriteOptions,
 };
+use crate::patch::FieldValidation;
 use crate::registry::{Record, Registry, Unlisted};
 use crate::verbs::{self, Write};
 
@@ -181,7 +182,7 @@ fn write_options() -> WriteOptions {
         persistence: Persistence::Stored,
         validation: FieldValidation::Ignore,
         manager: MANAGER.to_owned(),
-        force: false,
+        on_conflict: OnConflict::Refuse,
     }
 }
 

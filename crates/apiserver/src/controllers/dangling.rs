@@ -13,8 +13,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::managed_fields::Endpoint;
-use crate::options::{FieldValidation, Moment, Persistence, WriteOptions};
+use crate::managed_fields::{Endpoint, OnConflict};
+use crate::options::{Moment, Persistence, WriteOptions};
+use crate::patch::FieldValidation;
 use crate::registry::{Registry, Unlisted};
 use crate::verbs::{self, Write};
 
@@ -140,7 +141,7 @@ async fn write(schemas: &Registry<FlowSchemaSpec>, name: &str, condition: &Condi
         persistence: Persistence::Stored,
         validation: FieldValidation::Ignore,
         manager: MANAGER.to_owned(),
-        force: true,
+        on_conflict: OnConflict::Force,
     };
     let write = Write { version: Version::V1, name, endpoint: Endpoint::Status, options: &options, now: now() };
     match verbs::apply(schemas, body.to_string().as_bytes(), &write).await {

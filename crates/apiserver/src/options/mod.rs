@@ -14,7 +14,7 @@ use crate::strconv::parse_duration;
 
 pub(crate) use delete::{DeleteOptions, Propagation};
 pub(crate) use list::{Initial, ListOptions, Moment, Selection, Start, WatchOptions};
-pub(crate) use write::{FieldValidation, Persistence, WriteKind, WriteOptions};
+pub(crate) use write::{Persistence, WriteKind, WriteOptions};
 
 /// How long the request may take, if it says so (API-77).
 pub(crate) fn timeout(query: Query<'_>) -> Result<Option<Duration>, Failure> {

@@ -8,6 +8,8 @@ use http::HeaderMap;
 use http::header::USER_AGENT;
 
 use crate::failure::Failure;
+use crate::managed_fields::OnConflict;
+use crate::patch::FieldValidation;
 use crate::strconv::is_true;
 
 /// What a request that writes wants besides its body.
@@ -18,7 +20,7 @@ pub(crate) struct WriteOptions {
     /// Who owns what the request changes.
     pub(crate) manager: String,
     /// Whether an apply takes over what others own.
-    pub(crate) force: bool,
+    pub(crate) on_conflict: OnConflict,
 }
 
 /// Whether the write takes place.
@@ -27,14 +29,6 @@ pub(crate) enum Persistence {
     Stored,
     /// Everything happens except the write (API-61).
     DryRun,
-}
-
-/// What becomes of fields that are not known and of names that occur twice (API-81).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FieldValidation {
-    Ignore,
-    Warn,
-    Strict,
 }
 
 /// What sort of request writes. The name of its options follows from it.
@@ -70,10 +64,14 @@ impl WriteOptions {
         check_manager(&manager, &mut errors);
         let dry_run: Vec<_> = query.pairs().filter(|(name, _)| name == "dryRun").map(|(_, value)| value).collect();
         let persistence = Persistence::read(&dry_run, &mut errors);
-        let validation = FieldValidation::read(&query.first("fieldValidation").unwrap_or_default(), &mut errors);
+        let validation = read_validation(&query.first("fieldValidation").unwrap_or_default(), &mut errors);
         FieldErrors::none_in(errors).map_err(|errors| Failure::invalid_options(kind.options(), &errors))?;
         let manager = if manager.is_empty() { manager_by_agent(headers) } else { manager.into_owned() };
-        Ok(Self { persistence, validation, manager, force: force.is_some_and(|force| is_true(&force)) })
+        let on_conflict = match force {
+            Some(force) if is_true(&force) => OnConflict::Force,
+            _ => OnConflict::Refuse,
+        };
+        Ok(Self { persistence, validation, manager, on_conflict })
     }
 }
 
@@ -118,19 +116,15 @@ impl Persistence {
     }
 }
 
-// === impl FieldValidation ===
-
-impl FieldValidation {
-    fn read(text: &str, errors: &mut Vec<FieldError>) -> Self {
-        match text {
-            "" | "Warn" => Self::Warn,
-            "Ignore" => Self::Ignore,
-            "Strict" => Self::Strict,
-            other => {
-                let supported = ["", "Ignore", "Strict", "Warn"];
-                errors.push(FieldError::not_supported("fieldValidation", &Value::text(other), &supported));
-                Self::Warn
-            }
+fn read_validation(text: &str, errors: &mut Vec<FieldError>) -> FieldValidation {
+    match text {
+        "" | "Warn" => FieldValidation::Warn,
+        "Ignore" => FieldValidation::Ignore,
+        "Strict" => FieldValidation::Strict,
+        other => {
+            let supported = ["", "Ignore", "Strict", "Warn"];
+            errors.push(FieldError::not_supported("fieldValidation", &Value::text(other), &supported));
+            FieldValidation::Warn
         }
     }
 }
@@ -189,8 +183,10 @@ mod tests {
 
     #[test]
     fn api_86_and_123_force_and_the_manager_of_an_apply() {
-        assert!(read(WriteKind::Apply, "fieldManager=me&force=true").unwrap().force);
-        assert!(!read(WriteKind::Apply, "fieldManager=me&force=false").unwrap().force);
+        for (force, on_conflict) in [("true", OnConflict::Force), ("false", OnConflict::Refuse)] {
+            let options = read(WriteKind::Apply, &format!("fieldManager=me&force={force}")).unwrap();
+            assert_eq!(options.on_conflict, on_conflict);
+        }
         let force = read(WriteKind::Patch, "force=false").unwrap_err();
         assert!(force.ends_with("force: Forbidden: may not be specified for non-apply patch"), "{force}");
         let nobody = read(WriteKind::Apply, "").unwrap_err();

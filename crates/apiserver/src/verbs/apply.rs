@@ -7,7 +7,7 @@ use http::StatusCode;
 use super::change::{Candidate, Ownership, change};
 use super::{Write, Written, create, prepare};
 use crate::failure::Failure;
-use crate::managed_fields::{self, Endpoint, Intent};
+use crate::managed_fields::{self, ApplyBody, ApplyRequest, Endpoint};
 use crate::options::Moment;
 use crate::registry::Registry;
 
@@ -17,7 +17,13 @@ pub(crate) async fn apply<S: HubSpec + ValidSpec>(
     body: &[u8],
     write: &Write<'_>,
 ) -> Result<Written<S>, Failure> {
-    let intent = Intent::<S>::read(body, write.name, &write.writer())?;
+    let body = ApplyBody::parse(body, S::KIND, write.version)?;
+    let request = ApplyRequest {
+        body: &body,
+        name: write.name,
+        on_conflict: write.options.on_conflict,
+        writer: write.writer(),
+    };
     loop {
         let is_missing = match registry.get(write.name, Moment::Current).await {
             Ok(_) => false,
@@ -25,24 +31,26 @@ pub(crate) async fn apply<S: HubSpec + ValidSpec>(
             Err(failure) => return Err(failure),
         };
         if is_missing {
-            let mut object = managed_fields::apply_new(&intent, &write.writer(), write.now)?;
+            let mut object = managed_fields::apply(None, request, write.now)?;
+            let warnings = body.duplicates(write.options.validation)?;
             prepare::for_create(&mut object, write.now);
             object.metadata.resource_version.clear();
             match create::store(registry, object, write).await {
                 Err(failure) if failure.reason == Some("AlreadyExists") => continue,
-                created => return Ok(Written { status: StatusCode::CREATED, record: created?, warnings: Vec::new() }),
+                created => return Ok(Written { status: StatusCode::CREATED, record: created?, warnings }),
             }
         }
+        let mut warnings = Vec::new();
         let changed = change(registry, write, |old| {
-            let object =
-                managed_fields::apply(&old.object, &intent, write.options.force, &write.writer(), write.now)?;
+            let object = managed_fields::apply(Some(&old.object), request, write.now)?;
+            warnings = body.duplicates(write.options.validation)?;
             Ok(Candidate { object, ownership: Ownership::Settled })
         })
         .await;
         match changed {
             // Somebody deleted it in the meantime.
             Err(failure) if failure.status == StatusCode::NOT_FOUND && write.endpoint == Endpoint::Object => {}
-            changed => return Ok(Written { status: StatusCode::OK, record: changed?, warnings: Vec::new() }),
+            changed => return Ok(Written { status: StatusCode::OK, record: changed?, warnings }),
         }
     }
 }

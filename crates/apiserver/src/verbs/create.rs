@@ -22,7 +22,7 @@ pub(crate) async fn create<S: HubSpec + ValidSpec>(
 ) -> Result<Written<S>, Failure> {
     let Sent { mut object, warnings, .. } = sent;
     prepare::for_create(&mut object, write.now);
-    managed_fields::created(&mut object, &write.writer(), write.now);
+    managed_fields::created(&mut object, write.writer(), write.now);
     let record = store(registry, object, write).await?;
     Ok(Written { status: StatusCode::CREATED, record, warnings })
 }

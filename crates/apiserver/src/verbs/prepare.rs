@@ -1,6 +1,6 @@
 //! What the server sets and resets, whatever a client sends (API-54 to API-57, API-59).
 
-use evenkeel_api::meta::Time;
+use evenkeel_api::meta::{ObjectMeta, Time};
 use evenkeel_api::v1::V1;
 use evenkeel_api::{HubSpec, Object};
 use uuid::Uuid;
@@ -47,10 +47,11 @@ pub(super) fn for_update<S: HubSpec>(new: &mut Object<V1, S>, old: &Object<V1, S
     metadata.generation = old.metadata.generation + i64::from(new.spec != old.spec);
 }
 
-/// Takes everything but the status from `old` (API-59). Another `uid` stays, to be refused.
+/// Takes everything but the status from `old` (API-59). Another `uid` stays, to be refused, and so do the managed fields,
+/// which are settled later.
 pub(super) fn for_status_update<S: HubSpec>(new: &mut Object<V1, S>, old: &Object<V1, S>) {
-    let uid = std::mem::take(&mut new.metadata.uid);
-    new.metadata = old.metadata.clone();
+    let ObjectMeta { uid, managed_fields, .. } = std::mem::take(&mut new.metadata);
+    new.metadata = ObjectMeta { managed_fields, ..old.metadata.clone() };
     if !uid.is_empty() {
         new.metadata.uid = uid;
     }

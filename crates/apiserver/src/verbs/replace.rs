@@ -1,16 +1,17 @@
 //! Update and patches other than apply, of an object or of its status (API-56, API-59, API-115).
 
 use bytes::Bytes;
-use evenkeel_api::HubSpec;
+use evenkeel_api::v1::V1;
 use evenkeel_api::validate::ValidSpec;
+use evenkeel_api::{HubSpec, Object};
 use http::StatusCode;
 
 use super::change::{Candidate, Ownership, change};
 use super::{Write, Written};
-use crate::body::{self, Sent};
+use crate::body::Sent;
 use crate::failure::Failure;
 use crate::negotiate::PatchType;
-use crate::patch;
+use crate::patch::{self, Patched};
 use crate::registry::Registry;
 
 /// A patch that says what to change, and not what to be.
@@ -26,9 +27,8 @@ pub(crate) async fn replace<S: HubSpec + ValidSpec>(
     sent: Sent<S>,
     write: &Write<'_>,
 ) -> Result<Written<S>, Failure> {
-    let Sent { object, warnings, has_managed_fields } = sent;
-    body::check_name(object.name(), write.name)?;
-    let ownership = if has_managed_fields { Ownership::ComparedWithSent } else { Ownership::Compared };
+    let Sent { object, warnings, managers } = sent;
+    Failure::check_name(object.name(), write.name)?;
     let record = change(registry, write, |old| {
         let (sent, stored) = (&object.metadata.uid, &old.object.metadata.uid);
         if !sent.is_empty() && sent != stored {
@@ -40,7 +40,7 @@ pub(crate) async fn replace<S: HubSpec + ValidSpec>(
             );
             return Err(Failure::conflict(S::KIND, write.name, why));
         }
-        Ok(Candidate { object: object.clone(), ownership })
+        Ok(Candidate { object: object.clone(), ownership: Ownership::Compared(managers) })
     })
     .await?;
     Ok(Written { status: StatusCode::OK, record, warnings })
@@ -54,12 +54,23 @@ pub(crate) async fn patch<S: HubSpec + ValidSpec>(
 ) -> Result<Written<S>, Failure> {
     let mut warnings = Vec::new();
     let record = change(registry, write, |old| {
-        let patched =
-            patch::patched(&old.object, patch.language, &patch.body, write.version, write.options.validation)?;
-        body::check_name(patched.object.name(), write.name)?;
+        let patched = patched(&old.object, patch, write)?;
+        Failure::check_name(patched.object.name(), write.name)?;
         warnings = patched.warnings;
-        Ok(Candidate { object: patched.object, ownership: Ownership::ComparedWithSent })
+        Ok(Candidate { object: patched.object, ownership: Ownership::Compared(patched.sent) })
     })
     .await?;
     Ok(Written { status: StatusCode::OK, record, warnings })
+}
+
+/// What a patch makes of an object.
+fn patched<S: HubSpec>(object: &Object<V1, S>, patch: &Patch, write: &Write<'_>) -> Result<Patched<S>, Failure> {
+    let document = serde_json::to_value(object.in_version(write.version))
+        .map_err(|error| Failure::plain(format!("the object cannot be written: {error}")))?;
+    let patched = match patch.language {
+        PatchType::Json => patch::json_patch(document, &patch.body)?,
+        PatchType::Merge | PatchType::Apply => patch::merge_patch(document, &patch.body)?,
+        PatchType::StrategicMerge => patch::strategic_merge_patch(S::KIND, write.version, document, &patch.body)?,
+    };
+    patched.decode(write.version, write.options.validation)
 }
