@@ -1,7 +1,5 @@
 //! What a path asks for (API-3, API-100).
 
-use std::borrow::Cow;
-
 use evenkeel_api::{GROUP, Kind, Version};
 use percent_encoding::percent_decode_str;
 
@@ -117,11 +115,6 @@ impl Route {
             None => Self::NoResource,
         }
     }
-}
-
-/// The path that refusals name: as it was sent, without what cannot be decoded.
-pub(crate) fn shown(path: &str) -> Cow<'_, str> {
-    percent_decode_str(path).decode_utf8_lossy()
 }
 
 #[cfg(test)]

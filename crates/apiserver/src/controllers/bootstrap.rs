@@ -144,7 +144,7 @@ async fn keep<S: Bootstrap>(
     if record.object.spec == spec && is_marked {
         return Ok(());
     }
-    let mut object = record.object.clone();
+    let mut object = Object::clone(&record.object);
     object.spec = spec;
     object.metadata.annotations.insert(AUTO_UPDATE_ANNOTATION.to_owned(), annotation.to_owned());
     object.metadata.managed_fields.clear();

@@ -45,17 +45,27 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (parts, body) = request.into_parts();
-    let query = Query::new(parts.uri.query().unwrap_or_default());
-    let pretty = query.first("pretty");
-    let asked = Asked::new(&parts.headers, pretty.as_deref());
-    let call = Call { shared, parts: &parts, query, asked };
+    let call = Call::new(shared, &parts);
     let mut warnings = Vec::new();
     let reply = call.run(body, &mut warnings).await.unwrap_or_else(|failure| call.refuse(&failure));
     let warnings = warning::warnings(warnings.iter().map(String::as_str));
     reply.into_response(&parts.headers, warnings)
 }
 
+/// The answer to a request that is refused before it is looked at.
+pub(super) fn refuse(shared: &Shared, parts: &Parts, failure: &Failure) -> Response<ApiBody> {
+    Call::new(shared, parts).refuse(failure).into_response(&parts.headers, Vec::new())
+}
+
 // === impl Call ===
+
+impl<'a> Call<'a> {
+    fn new(shared: &'a Shared, parts: &'a Parts) -> Self {
+        let query = Query::new(parts.uri.query().unwrap_or_default());
+        let asked = Asked::new(&parts.headers, query.first("pretty").as_deref());
+        Self { shared, parts, query, asked }
+    }
+}
 
 impl Call<'_> {
     async fn run<B>(self, body: B, warnings: &mut Vec<String>) -> Result<Reply, Failure>
@@ -76,10 +86,14 @@ impl Call<'_> {
             let reads_body = matches!(self.parts.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
             let prepared = objects.prepare()?;
             let body = if reads_body { read(body).await? } else { Bytes::new() };
-            match route.kind {
+            let reply = match route.kind {
                 Kind::FlowSchema => objects.run(&self.shared.schemas, prepared, body, warnings).await,
                 Kind::PriorityLevelConfiguration => objects.run(&self.shared.levels, prepared, body, warnings).await,
+            };
+            if reads_body && reply.is_ok() {
+                self.shared.followed().await;
             }
+            reply
         };
         tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(Failure::timed_out()))
     }

@@ -10,10 +10,15 @@ use std::sync::Arc;
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
 use evenkeel_engine::digest::Kubernetes;
 use evenkeel_store::Store;
+use http::request::Parts;
 use http::{Request, Response};
 use http_body::Body;
+use tokio::sync::watch;
 
+use crate::failure::Failure;
+use crate::follow::ObjectStream;
 use crate::registry::Registry;
+use crate::server::FOLLOWED_WITHIN;
 use crate::watch::WatchLimit;
 
 pub use reply::ApiBody;
@@ -32,19 +37,22 @@ struct Shared {
     levels: Arc<Registry<PriorityLevelConfigurationSpec>>,
     watches: WatchLimit,
     digest: Kubernetes,
+    /// The revision that the API's own flow control follows.
+    applied: watch::Receiver<u64>,
 }
 
 // === impl Api ===
 
 impl Api {
     /// The API over that store, with so many watches at a time.
-    pub fn new(store: &Arc<dyn Store>, watches_max: usize) -> Self {
+    pub(crate) fn new(store: &Arc<dyn Store>, watches_max: usize, applied: watch::Receiver<u64>) -> Self {
         Self {
             shared: Arc::new(Shared {
                 schemas: Arc::new(Registry::new(Arc::clone(store))),
                 levels: Arc::new(Registry::new(Arc::clone(store))),
                 watches: WatchLimit::new(watches_max),
                 digest: Kubernetes::default(),
+                applied,
             }),
         }
     }
@@ -57,5 +65,33 @@ impl Api {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         call::answer(&self.shared, request).await
+    }
+
+    /// The answer to a request that does not get so far.
+    pub(crate) fn refuse(&self, parts: &Parts, failure: &Failure) -> Response<ApiBody> {
+        call::refuse(&self.shared, parts, failure)
+    }
+
+    pub(crate) fn schemas(&self) -> &Registry<FlowSchemaSpec> {
+        &self.shared.schemas
+    }
+
+    pub(crate) fn levels(&self) -> &Registry<PriorityLevelConfigurationSpec> {
+        &self.shared.levels
+    }
+
+    pub(crate) fn objects(&self) -> ObjectStream {
+        ObjectStream::new(Arc::clone(&self.shared.schemas), Arc::clone(&self.shared.levels))
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    /// Waits a moment for the API's own flow control to follow what was written, so that the next request meets it.
+    async fn followed(&self) {
+        let revision = self.schemas.store().freshness().revision;
+        let mut applied = self.applied.clone();
+        let _ = tokio::time::timeout(FOLLOWED_WITHIN, applied.wait_for(|applied| *applied >= revision)).await;
     }
 }

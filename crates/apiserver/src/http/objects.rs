@@ -64,7 +64,7 @@ impl<'a> ObjectsCall<'a> {
         let verb = verb(call, route)?;
         let endpoint = match verb {
             Verb::Watch => negotiate::Endpoint::Watch,
-            Verb::List => negotiate::Endpoint::Collection,
+            Verb::List | Verb::DeleteCollection => negotiate::Endpoint::Collection,
             _ => negotiate::Endpoint::Object,
         };
         let wanted = call.asked.objects(endpoint)?;

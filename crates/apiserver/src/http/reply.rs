@@ -11,6 +11,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 
 use crate::answer::Answer;
+use crate::gzip;
 use crate::watch::WatchBody;
 
 /// The body of an answer.
@@ -41,13 +42,15 @@ impl Reply {
     pub(super) fn into_response(self, request: &HeaderMap, warnings: Vec<HeaderValue>) -> Response<ApiBody> {
         let mut response = match self {
             Self::Answer(answer) => {
-                let Answer { status, content_type, headers, body } = answer;
+                let Answer { status, content_type, headers, body } = gzip::packed(answer, request);
                 let mut response = Response::new(ApiBody(Inner::Whole(Full::new(body))));
                 *response.status_mut() = status;
                 if let Some(content_type) = content_type {
                     response.headers_mut().insert(CONTENT_TYPE, content_type);
                 }
-                response.headers_mut().extend(headers);
+                for (name, value) in headers {
+                    response.headers_mut().append(name, value);
+                }
                 response
             }
             Self::Watch(body) => {
@@ -75,13 +78,6 @@ fn made_up_id() -> HeaderValue {
 }
 
 // === impl ApiBody ===
-
-impl ApiBody {
-    /// A body that is there already.
-    pub(crate) fn whole(bytes: Bytes) -> Self {
-        Self(Inner::Whole(Full::new(bytes)))
-    }
-}
 
 impl Body for ApiBody {
     type Data = Bytes;

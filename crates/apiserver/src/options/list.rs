@@ -291,9 +291,4 @@ impl Selection {
         };
         !self.is_impossible && self.names.iter().all(is_named) && self.labels.matches(&metadata.labels)
     }
-
-    /// The only name that can be meant, if there is one.
-    pub(crate) fn single_name(&self) -> Option<&str> {
-        self.names.iter().find(|(operator, _)| *operator == FieldOperator::Equal).map(|(_, name)| name.as_str())
-    }
 }

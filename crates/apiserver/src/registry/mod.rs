@@ -56,9 +56,11 @@ impl<S: HubSpec> Registry<S> {
     /// The object of this name.
     pub(crate) async fn get(&self, name: &str, moment: Moment) -> Result<Arc<Record<S>>, Failure> {
         let at = self.at(moment).await?;
-        match self.store.get(S::KIND, name, at).await.map_err(|error| self.failure(error))? {
-            Some(found) => self.kept.show(&found),
-            None => Err(Failure::not_found(S::KIND, name)),
+        match self.store.get(S::KIND, name, at).await {
+            Ok(Some(found)) => self.kept.show(&found),
+            // No object has a name that the store does not take.
+            Ok(None) | Err(Error::Invalid(_)) => Err(Failure::not_found(S::KIND, name)),
+            Err(error) => Err(self.failure(error)),
         }
     }
 

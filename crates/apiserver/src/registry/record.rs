@@ -1,5 +1,7 @@
 //! `Record`: an object of the store, decoded, and as the text that most answers are made of.
 
+use std::sync::Arc;
+
 use evenkeel_api::v1::V1;
 use evenkeel_api::{HubSpec, Object, Version};
 
@@ -10,7 +12,7 @@ use crate::output::{Encoded, Shown};
 #[derive(Debug)]
 pub(crate) struct Record<S: HubSpec> {
     /// The object, with its version.
-    pub(crate) object: Object<V1, S>,
+    pub(crate) object: Arc<Object<V1, S>>,
     /// The same as text, in `v1`.
     encoded: Encoded,
     /// Its version as a number; zero if it is not stored.
@@ -37,7 +39,7 @@ impl<S: HubSpec> Record<S> {
     /// An object that is shown but not stored, as it is.
     pub(crate) fn unstored(object: Object<V1, S>) -> Self {
         let encoded = Encoded::new(&object, Version::V1);
-        Self { object, encoded, revision: 0 }
+        Self { object: Arc::new(object), encoded, revision: 0 }
     }
 
     /// For answers.

@@ -108,14 +108,14 @@ async fn mark<S: HubSpec>(
     options: &DeleteOptions,
     now: Time,
 ) -> Result<Deleted<S>, Unwritten> {
-    let mut object = old.object.clone();
+    let mut object = Object::clone(&old.object);
     object.metadata.finalizers = finalizers;
     if object.metadata.deletion_timestamp.is_none() {
         object.metadata.deletion_timestamp = Some(now);
         object.metadata.deletion_grace_period_seconds = Some(0);
         object.metadata.generation += 1;
     }
-    if object == old.object {
+    if object == *old.object {
         return Ok(Deleted::Marked(Arc::clone(old)));
     }
     if options.persistence == Persistence::DryRun {

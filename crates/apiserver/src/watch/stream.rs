@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use evenkeel_api::HubSpec;
+use evenkeel_api::{HubSpec, Object};
 use evenkeel_store::{Change, Error, Event, Watch};
 use tokio::time::{Instant, sleep_until};
 
@@ -232,7 +232,7 @@ enum Step {
 
 /// An object as it was, with the version of the write that took it away (API-160).
 fn last_seen<S: HubSpec>(record: &Record<S>, revision: u64) -> Arc<Record<S>> {
-    Arc::new(Record::new(record.object.clone(), revision))
+    Arc::new(Record::new(Object::clone(&record.object), revision))
 }
 
 fn random_length() -> u64 {

@@ -1,0 +1,101 @@
+//! The objects of a store as a flow control follows them, from change to change.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
+use evenkeel_engine::controller::Objects;
+use evenkeel_store::{Error, Watch, WatchOptions};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::failure::Failure;
+use crate::options::Moment;
+use crate::registry::{Registry, Unlisted};
+
+/// The objects of a store, each time they have changed.
+///
+/// Changes that come while the last ones are being followed are taken together, so that a stream of writes costs a part
+/// of a core at most.
+#[derive(Debug)]
+pub struct ObjectStream {
+    schemas: Arc<Registry<FlowSchemaSpec>>,
+    levels: Arc<Registry<PriorityLevelConfigurationSpec>>,
+    watch: Option<Watch>,
+    /// Not before then, so that reading the objects takes a tenth of the time at most.
+    next_at: Instant,
+}
+
+/// The objects at a revision.
+#[derive(Debug, Clone)]
+pub struct ObjectState {
+    /// The objects.
+    pub objects: Objects,
+    /// The revision.
+    pub revision: u64,
+}
+
+/// After reading the objects there is a pause of so many times what it took.
+const PAUSE_FACTOR: u32 = 9;
+const PAUSE_MAX: Duration = Duration::from_millis(80);
+/// How long to wait before trying again when the store fails.
+const RETRY: Duration = Duration::from_millis(500);
+
+// === impl ObjectStream ===
+
+impl ObjectStream {
+    pub(crate) fn new(
+        schemas: Arc<Registry<FlowSchemaSpec>>,
+        levels: Arc<Registry<PriorityLevelConfigurationSpec>>,
+    ) -> Self {
+        Self { schemas, levels, watch: None, next_at: Instant::now() }
+    }
+
+    /// The objects: the first time at once, and then as soon as they have changed. None when the store is closed.
+    ///
+    /// Nothing is lost when the future is dropped before it is ready.
+    pub async fn next(&mut self) -> Option<ObjectState> {
+        loop {
+            match self.try_next().await {
+                Ok(state) => return Some(state),
+                Err(Error::Closed) => return None,
+                // Begin again with what there is then.
+                Err(_) => {
+                    self.watch = None;
+                    sleep(RETRY).await;
+                }
+            }
+        }
+    }
+
+    async fn try_next(&mut self) -> Result<ObjectState, Error> {
+        if let Some(watch) = &mut self.watch {
+            watch.next().await?;
+            sleep_until(self.next_at).await;
+            while watch.try_next()?.is_some() {}
+        } else {
+            let revision = self.schemas.store().revision().await?;
+            self.watch = Some(self.schemas.store().watch(WatchOptions::after(revision)).await?);
+        }
+        let started_at = Instant::now();
+        let state = self.read().await.map_err(|failure| Error::Unavailable(failure.message))?;
+        let took = started_at.elapsed();
+        self.next_at = Instant::now() + (took * PAUSE_FACTOR).min(PAUSE_MAX);
+        Ok(state)
+    }
+
+    /// Both kinds at one revision.
+    async fn read(&self) -> Result<ObjectState, Failure> {
+        let failure = |error| match error {
+            Unlisted::Expired => Failure::expired("the state is gone already"),
+            Unlisted::Failed(failure) => failure,
+        };
+        let schemas = self.schemas.list(Moment::Any, 0, None).await.map_err(failure)?;
+        let revision = schemas.revision;
+        let levels = self.levels.list(Moment::Exactly(revision), 0, None).await.map_err(failure)?;
+        let objects = Objects {
+            flow_schemas: schemas.items.iter().map(|record| Arc::clone(&record.object)).collect(),
+            priority_levels: levels.items.iter().map(|record| Arc::clone(&record.object)).collect(),
+        };
+        Ok(ObjectState { objects, revision })
+    }
+}

@@ -1,0 +1,150 @@
+//! `ApiServer`: the API with all that belongs to it: its own flow control, and what it does by itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenkeel::{FlowControl, KubernetesWork};
+use evenkeel_api::Kind;
+use evenkeel_engine::controller::Objects;
+use evenkeel_store::Store;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::controllers::{bootstrap, dangling};
+use crate::failure::Failure;
+use crate::follow::ObjectStream;
+use crate::http::Api;
+use crate::service::ApiService;
+
+/// How an API server is set up.
+#[derive(Debug, Clone)]
+pub struct ApiServerOptions {
+    /// How many seats the API has for its own requests.
+    pub server_concurrency: u32,
+    /// How many watches there may be at a time.
+    pub watches_max: usize,
+    /// Whether flow schemas are told that they dangle.
+    pub status_controller: StatusController,
+}
+
+/// Whether the condition `Dangling` is written to flow schemas (API-197).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StatusController {
+    /// It is.
+    #[default]
+    On,
+    /// It is left to somebody else.
+    Off,
+}
+
+/// An API server over a store. What it does by itself ends when it is dropped.
+#[derive(Debug)]
+pub struct ApiServer {
+    api: Api,
+    flow: FlowControl,
+    work: KubernetesWork,
+    _tasks: JoinSet<()>,
+}
+
+/// A store without any history begins with a revision of at most this.
+const NEW_STORE_REVISION_MAX: u64 = 2;
+
+// === impl ApiServerOptions ===
+
+impl Default for ApiServerOptions {
+    fn default() -> Self {
+        Self { server_concurrency: 600, watches_max: 10_000, status_controller: StatusController::default() }
+    }
+}
+
+// === impl ApiServer ===
+
+impl ApiServer {
+    /// Starts over that store, inside of a tokio runtime: makes sure that the bootstrap objects are there, and looks after
+    /// them from now on.
+    pub async fn start(store: Arc<dyn Store>, options: &ApiServerOptions) -> Result<Self, Failure> {
+        let (applied, watch_applied) = watch::channel(0);
+        let api = Api::new(&store, options.watches_max, watch_applied);
+        let revision = store.revision().await.map_err(|error| api.schemas().failure(error))?;
+        bootstrap::tidy(api.levels()).await?;
+        bootstrap::tidy(api.schemas()).await?;
+        if revision <= NEW_STORE_REVISION_MAX {
+            // Nobody watches from before the beginning (API-168).
+            let current = store.revision().await.map_err(|error| api.schemas().failure(error))?;
+            store.compact(current).await.map_err(|error| api.schemas().failure(error))?;
+        }
+        let mut objects = api.objects();
+        let first = objects.next().await.ok_or_else(|| Failure::unavailable("the store is closed"))?;
+        let flow = FlowControl::builder().server_concurrency(options.server_concurrency).build();
+        let work = KubernetesWork::default();
+        work.set_consistent_cache(true);
+        follow(&flow, &work, first.objects);
+        applied.send_replace(first.revision);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(keep_followed(objects, flow.clone(), work.clone(), applied));
+        tasks.spawn(keep_tidy(api.clone()));
+        if options.status_controller == StatusController::On {
+            let api = api.clone();
+            tasks.spawn(async move { dangling::run(api.schemas(), api.levels()).await });
+        }
+        Ok(Self { api, flow, work, _tasks: tasks })
+    }
+
+    /// The objects as they are and as they become, for a flow control to follow.
+    pub fn objects(&self) -> ObjectStream {
+        self.api.objects()
+    }
+
+    /// The flow control that the API's own requests go through.
+    pub fn flow(&self) -> &FlowControl {
+        &self.flow
+    }
+
+    /// A `tower` service for the requests of one connection, of which `identity` knows who sends them.
+    pub fn service<I: evenkeel::Identify>(&self, identity: I) -> ApiService<I> {
+        ApiService::new(self.api.clone(), &self.flow, self.work.clone(), identity)
+    }
+
+    /// The API itself, for those who know who is calling and let requests in themselves.
+    pub fn api(&self) -> &Api {
+        &self.api
+    }
+}
+
+async fn keep_followed(mut objects: ObjectStream, flow: FlowControl, work: KubernetesWork, applied: watch::Sender<u64>) {
+    while let Some(state) = objects.next().await {
+        follow(&flow, &work, state.objects);
+        applied.send_replace(state.revision);
+    }
+}
+
+/// Lets the flow control follow the objects, and lets estimates know how many there are.
+fn follow(flow: &FlowControl, work: &KubernetesWork, objects: Objects) {
+    for (kind, count) in [
+        (Kind::FlowSchema, objects.flow_schemas.len()),
+        (Kind::PriorityLevelConfiguration, objects.priority_levels.len()),
+    ] {
+        let key = format!("{}.{}", kind.resource(), evenkeel_api::GROUP);
+        work.set_objects(&key, i64::try_from(count).unwrap_or(i64::MAX), OBJECT_BYTES);
+    }
+    flow.apply(objects);
+}
+
+/// About as large as an object is.
+const OBJECT_BYTES: i64 = 1024;
+
+async fn keep_tidy(api: Api) {
+    let mut ticks = interval(bootstrap::PERIOD);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        // What could not be done now is done the next time.
+        let _ = bootstrap::tidy(api.levels()).await;
+        let _ = bootstrap::tidy(api.schemas()).await;
+    }
+}
+
+/// How long an answer to a write waits at most until the API's own flow control follows it.
+pub(crate) const FOLLOWED_WITHIN: Duration = Duration::from_millis(5);

@@ -1,0 +1,46 @@
+//! The recorded conversations with a real kube-apiserver, replayed by the program that comes with them.
+
+mod server;
+
+use std::process::Command;
+
+use evenkeel_apiserver::{ApiServerOptions, StatusController};
+use server::TestServer;
+
+fn replay(server: &TestServer, arguments: &[&str]) {
+    let folder = std::env::var_os("EVENKEEL_CONFORMANCE").map_or_else(
+        || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance"),
+        Into::into,
+    );
+    if !folder.join("replay.py").exists() {
+        println!("skipped: the recorded conversations are not in {}", folder.display());
+        return;
+    }
+    let output = Command::new("python3")
+        .arg(folder.join("replay.py"))
+        .args(["--server", &format!("http://{}", server.address)])
+        .args(["--token", "admin-token", "--nobody-token", "nobody-token", "--nobody-user", "nobody"])
+        .args(["--viewer-token", "viewer-token", "--viewer-user", "viewer"])
+        .args(["--have", "core-api", "--have", "openapi-v2"])
+        .args(arguments)
+        .output()
+        .expect("python3 starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    print!("{text}");
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    let passed: usize = text.lines().last().and_then(|line| line.split(' ').next()).unwrap().parse().unwrap();
+    assert!(passed > 0, "nothing was replayed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn recorded_conversations_go_as_recorded() {
+    let options = ApiServerOptions { status_controller: StatusController::Off, ..ApiServerOptions::default() };
+    let server = TestServer::start(options).await;
+    tokio::task::spawn_blocking(move || replay(&server, &["--skip-slow"])).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn recorded_conversations_about_the_status_controller_go_as_recorded() {
+    let server = TestServer::start(ApiServerOptions::default()).await;
+    tokio::task::spawn_blocking(move || replay(&server, &["--status-controller"])).await.unwrap();
+}
