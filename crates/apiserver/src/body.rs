@@ -62,7 +62,7 @@ fn parse(body: &[u8], format: BodyFormat, kind: Kind) -> Result<Document, Failur
         }
         BodyFormat::Yaml => {
             let documents = parse_yaml(body).map_err(|error| fault("yaml: ", &error))?;
-            documents.into_iter().next().ok_or_else(|| fault("yaml: ", &"there is no document"))?
+            documents.into_iter().next().unwrap_or_else(|| Document::from(&serde_json::Value::Null))
         }
     };
     match document.root.value {
@@ -105,8 +105,8 @@ fn check_type(document: &Document, kind: Kind, version: Version) -> Result<(), F
             )))
         };
     }
-    let is_of_group =
-        known_version.is_some() && Kind::ALL.iter().any(|known| sent_kind.strip_suffix("List").unwrap_or(sent_kind) == known.name());
+    let is_of_group = known_version.is_some()
+        && Kind::ALL.iter().any(|known| sent_kind.strip_suffix("List").unwrap_or(sent_kind) == known.name());
     let problem = if is_of_group {
         format!("converting ({short}.{sent_kind}) to (flowcontrol.{kind}): unknown conversion")
     } else {

@@ -112,7 +112,12 @@ impl ApiServer {
     }
 }
 
-async fn keep_followed(mut objects: ObjectStream, flow: FlowControl, work: KubernetesWork, applied: watch::Sender<u64>) {
+async fn keep_followed(
+    mut objects: ObjectStream,
+    flow: FlowControl,
+    work: KubernetesWork,
+    applied: watch::Sender<u64>,
+) {
     while let Some(state) = objects.next().await {
         follow(&flow, &work, state.objects);
         applied.send_replace(state.revision);

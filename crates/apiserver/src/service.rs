@@ -43,9 +43,8 @@ type Answered = Result<Response<Either<FlowBody<ApiBody>, ApiBody>>, Infallible>
 
 impl<I> ApiService<I> {
     pub(crate) fn new(api: Api, flow: &FlowControl, work: KubernetesWork, identity: I) -> Self {
-        let known: KnownUser = |parts| {
-            parts.extensions.get::<Arc<User>>().cloned().ok_or_else(Unidentified::unauthorized)
-        };
+        let known: KnownUser =
+            |parts| parts.extensions.get::<Arc<User>>().cloned().ok_or_else(Unidentified::unauthorized);
         // The line of text that a kube-apiserver sends, which its clients know (HF-12).
         let layer = flow.layer(known).work(work).rejection_form(RejectionForm::PlainText);
         Self { limited: layer.layer(Unlimited(api.clone())), api, identity: Arc::new(identity) }

@@ -5,16 +5,8 @@ use std::time::Duration;
 use evenkeel_api::validate::Value;
 
 /// Units of durations, in nanoseconds.
-const UNITS: [(&str, f64); 8] = [
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("µs", 1e3),
-    ("μs", 1e3),
-    ("ms", 1e6),
-    ("s", 1e9),
-    ("m", 60e9),
-    ("h", 3600e9),
-];
+const UNITS: [(&str, f64); 8] =
+    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("μs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("h", 3600e9)];
 
 /// A whole number with a sign or without.
 pub(crate) fn parse_int(text: &str) -> Result<i64, String> {
@@ -79,7 +71,8 @@ mod tests {
     #[test]
     fn api_76_numbers() {
         assert_eq!((parse_int("-5"), parse_uint("5")), (Ok(-5), Ok(5)));
-        for (text, what) in [("", "invalid syntax"), ("1.5", "invalid syntax"), ("99999999999999999999", "value out of range")]
+        for (text, what) in
+            [("", "invalid syntax"), ("1.5", "invalid syntax"), ("99999999999999999999", "value out of range")]
         {
             assert_eq!(parse_int(text), Err(format!("strconv.ParseInt: parsing {text:?}: {what}")));
             assert_eq!(parse_uint(text), Err(format!("strconv.ParseUint: parsing {text:?}: {what}")));

@@ -21,7 +21,8 @@ const ANONYMOUS: &str = "system:anonymous";
 /// The user as whom a request asks: the one who sends it, or the one it names.
 pub(crate) fn effective_user(sender: Arc<User>, headers: &HeaderMap) -> Result<Arc<User>, Failure> {
     let Some(name) = headers.get(USER) else {
-        let strays = headers.keys().any(|key| matches!(key.as_str(), GROUP | UID) || key.as_str().starts_with(EXTRA_PREFIX));
+        let strays =
+            headers.keys().any(|key| matches!(key.as_str(), GROUP | UID) || key.as_str().starts_with(EXTRA_PREFIX));
         return if strays {
             Err(Failure::bad_request(
                 "groups, a uid or extra fields are impersonated without a user; name one in Impersonate-User",

@@ -13,9 +13,7 @@ use crate::body::Sent;
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::managed_fields::{Endpoint, OnConflict};
-use crate::options::{
-    DeleteOptions, Moment, Persistence, Propagation, WriteOptions,
-};
+use crate::options::{DeleteOptions, Moment, Persistence, Propagation, WriteOptions};
 use crate::patch::FieldValidation;
 use crate::registry::{Record, Registry, Unlisted};
 use crate::verbs::{self, Write};

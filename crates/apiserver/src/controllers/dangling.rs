@@ -109,13 +109,9 @@ async fn tell_all(
 /// The condition that the schema should have, if it does not have it.
 fn due(schema: &FlowSchema, exists: bool, now: Time) -> Option<Condition> {
     let level = &schema.spec.priority_level_configuration.name;
-    let (status, reason, what) = if exists {
-        ("False", "Found", "and it exists")
-    } else {
-        ("True", "NotFound", "but there is no such object")
-    };
-    let message =
-        format!("This FlowSchema references the PriorityLevelConfiguration object named \"{level}\" {what}");
+    let (status, reason, what) =
+        if exists { ("False", "Found", "and it exists") } else { ("True", "NotFound", "but there is no such object") };
+    let message = format!("This FlowSchema references the PriorityLevelConfiguration object named \"{level}\" {what}");
     let old = schema.status.condition(CONDITION);
     if old.is_some_and(|old| old.status == status && old.reason == reason && old.message == message) {
         return None;
@@ -144,7 +140,7 @@ async fn write(schemas: &Registry<FlowSchemaSpec>, name: &str, condition: &Condi
         on_conflict: OnConflict::Force,
     };
     let write = Write { version: Version::V1, name, endpoint: Endpoint::Status, options: &options, now: now() };
-    match verbs::apply(schemas, body.to_string().as_bytes(), &write).await {
+    match verbs::apply(schemas, body.to_string().as_bytes(), &write, &mut Vec::new()).await {
         // It was deleted in the meantime.
         Err(failure) if failure.status == StatusCode::NOT_FOUND => Ok(()),
         applied => applied.map(|_| ()),

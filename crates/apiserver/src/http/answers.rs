@@ -5,10 +5,10 @@ use http::StatusCode;
 
 use super::call::Call;
 use crate::answer::Answer;
-use crate::failure::Failure;
-use crate::route::{Probe, Route};
 use crate::discovery::{self, Discovery};
+use crate::failure::Failure;
 use crate::openapi;
+use crate::route::{Probe, Route};
 
 /// The answer to a request for that route.
 pub(super) fn answer(call: Call<'_>, route: &Route) -> Result<Answer, Failure> {

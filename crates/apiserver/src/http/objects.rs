@@ -19,7 +19,7 @@ use crate::options::{DeleteOptions, ListOptions, Moment, WatchOptions, WriteKind
 use crate::output::{self, Columns, EventWriter, ListMeta, View};
 use crate::registry::{Record, Registry};
 use crate::route::{Objects, Scope};
-use crate::verbs::{self, Deleted, Listed, Patch, Write, Written};
+use crate::verbs::{self, Deleted, Listed, Patch, Write};
 use crate::watch::{WatchBody, WatchStream};
 
 /// A request about objects of which path, method and form are known to make sense.
@@ -127,21 +127,28 @@ impl<'a> ObjectsCall<'a> {
             Prepared::Watch(options) => self.watch(registry, options),
             Prepared::Write(options, format) => {
                 let sent = body::decode::<S>(&body, format, self.route.version, options.validation)?;
+                warnings.extend_from_slice(&sent.warnings);
                 let write = self.write(&options, now);
                 let written = match self.verb {
                     Verb::Create => verbs::create(registry, sent, &write).await?,
                     _ => verbs::replace(registry, sent, &write).await?,
                 };
-                self.written(written, warnings)
+                self.object(written.status, &written.record)
             }
             Prepared::Patch(options, PatchType::Apply) => {
-                let written = verbs::apply(registry, &body, &self.write(&options, now)).await?;
-                self.written(written, warnings)
+                let write = self.write(&options, now);
+                let mut dropped = Vec::new();
+                let written = verbs::apply(registry, &body, &write, &mut dropped).await;
+                warnings.append(&mut dropped);
+                written.and_then(|written| self.object(written.status, &written.record))
             }
             Prepared::Patch(options, language) => {
                 let patch = Patch { language, body };
-                let written = verbs::patch(registry, &patch, &self.write(&options, now)).await?;
-                self.written(written, warnings)
+                let write = self.write(&options, now);
+                let mut dropped = Vec::new();
+                let written = verbs::patch(registry, &patch, &write, &mut dropped).await;
+                warnings.append(&mut dropped);
+                written.and_then(|written| self.object(written.status, &written.record))
             }
             Prepared::Delete(format) => {
                 let options = DeleteOptions::read(self.call.query, &body, format)?;
@@ -174,15 +181,6 @@ impl<'a> ObjectsCall<'a> {
         Write { version: self.route.version, name: self.name(), endpoint, options, now }
     }
 
-    fn written<S: HubSpec + Columns>(
-        &self,
-        written: Written<S>,
-        warnings: &mut Vec<String>,
-    ) -> Result<Reply, Failure> {
-        warnings.extend(written.warnings);
-        self.object(written.status, &written.record)
-    }
-
     fn object<S: HubSpec + Columns>(&self, status: StatusCode, record: &Record<S>) -> Result<Reply, Failure> {
         let include = self.call.query.first("includeObject");
         output::object(status, record.shown(), &self.view(include.as_deref())).map(Reply::Answer)
@@ -200,7 +198,11 @@ impl<'a> ObjectsCall<'a> {
         output::list(&metadata, &items, &self.view(include.as_deref())).map(Reply::Answer)
     }
 
-    fn watch<S: HubSpec + Columns>(&self, registry: &Arc<Registry<S>>, options: WatchOptions) -> Result<Reply, Failure> {
+    fn watch<S: HubSpec + Columns>(
+        &self,
+        registry: &Arc<Registry<S>>,
+        options: WatchOptions,
+    ) -> Result<Reply, Failure> {
         let include = self.call.query.first("includeObject");
         let writer = EventWriter::new(&self.view(include.as_deref()))?;
         let permit = self.call.shared.watches.take()?;

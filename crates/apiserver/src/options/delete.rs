@@ -5,8 +5,8 @@ use evenkeel_api::validate::{FieldError, FieldErrors, Value};
 use evenkeel_api::{GROUP, Version};
 use evenkeel_engine::digest::Query;
 
-use super::write::Persistence;
 use super::non_empty;
+use super::write::Persistence;
 use crate::failure::Failure;
 use crate::negotiate::BodyFormat;
 use crate::strconv::{is_true, parse_int};

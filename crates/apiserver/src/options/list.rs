@@ -98,9 +98,9 @@ impl ListOptions {
         let raw = Raw::read(query)?;
         raw.check_list()?;
         let limit = usize::try_from(raw.limit).unwrap_or(0);
-        let revision = raw.revision_number().map_err(|problem| {
-            Failure::bad_request(format!("invalid resource version: {problem}"))
-        });
+        let revision = raw
+            .revision_number()
+            .map_err(|problem| Failure::bad_request(format!("invalid resource version: {problem}")));
         if !raw.continue_token.is_empty() {
             let token = ContinueToken::decode(&raw.continue_token)?;
             if !matches!(raw.revision.as_str(), "" | "0") {
@@ -171,7 +171,8 @@ impl WatchOptions {
 impl Raw {
     fn read(query: Query<'_>) -> Result<Self, Failure> {
         let text = |name: &str| query.first(name).unwrap_or_default().into_owned();
-        let number = |name: &str| query.first(name).map(|text| parse_int(&text)).transpose().map_err(Failure::bad_request);
+        let number =
+            |name: &str| query.first(name).map(|text| parse_int(&text)).transpose().map_err(Failure::bad_request);
         let limit = number("limit")?.unwrap_or(0);
         let timeout_seconds = number("timeoutSeconds")?;
         Ok(Self {
@@ -229,12 +230,12 @@ impl Raw {
                 let detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
                 errors.push(FieldError::forbidden(MATCH, detail));
             }
-            if !matches!(self.revision_match.as_str(), "" | NOT_OLDER_THAN) {
-                errors.push(FieldError::not_supported(MATCH, &Value::text(&self.revision_match), &[NOT_OLDER_THAN]));
-            }
         } else if !self.revision_match.is_empty() {
             let detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
             errors.push(FieldError::forbidden(MATCH, detail));
+        }
+        if !matches!(self.revision_match.as_str(), "" | NOT_OLDER_THAN) {
+            errors.push(FieldError::not_supported(MATCH, &Value::text(&self.revision_match), &[NOT_OLDER_THAN]));
         }
         FieldErrors::none_in(errors).map_err(|errors| Failure::invalid_options("ListOptions", &errors))
     }
@@ -290,5 +291,10 @@ impl Selection {
             (metadata.name == *name) == (*operator == FieldOperator::Equal)
         };
         !self.is_impossible && self.names.iter().all(is_named) && self.labels.matches(&metadata.labels)
+    }
+
+    /// Whether at most one object can be meant, because its name is given.
+    pub(crate) fn is_of_one_name(&self) -> bool {
+        self.names.iter().any(|(operator, _)| *operator == FieldOperator::Equal)
     }
 }

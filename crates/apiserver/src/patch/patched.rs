@@ -50,7 +50,7 @@ impl PatchedDocument {
         let document = Document::from(&self.value);
         let Decoded { object, dropped } = match &self.strategic {
             None => {
-                self.check_type::<S>(version)?;
+                let version = self.checked_version::<S>(version)?;
                 document.decode::<S>(version).map_err(|error| self.refuse(&error.first().wire_message))?
             }
             Some(_) => {
@@ -70,14 +70,15 @@ impl PatchedDocument {
         Ok(Patched { object, sent: SentManagers::of(&document.root), warnings })
     }
 
-    /// Both `apiVersion` and `kind` may be absent; otherwise they must be those of the endpoint.
-    fn check_type<S: HubSpec>(&self, version: Version) -> Result<(), Failure> {
+    /// The version that the patched object is written in: any of the group's, and that of the endpoint if it names none.
+    /// Its kind, if it names one, must be that of the endpoint.
+    fn checked_version<S: HubSpec>(&self, version: Version) -> Result<Version, Failure> {
         let text = |name: &str, expected: &'static str| {
             self.value[name].as_str().filter(|text| !text.is_empty()).unwrap_or(expected).to_owned()
         };
         let (kind, api_version) = (text("kind", S::KIND.name()), text("apiVersion", version.api_version()));
-        if kind == S::KIND.name() && api_version == version.api_version() {
-            return Ok(());
+        if let (true, Some(version)) = (kind == S::KIND.name(), Version::from_api_version(&api_version)) {
+            return Ok(version);
         }
         Err(self.refuse(&format!(
             "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/api/legacyscheme/scheme.go:30\""

@@ -16,14 +16,11 @@ pub(crate) async fn apply<S: HubSpec + ValidSpec>(
     registry: &Registry<S>,
     body: &[u8],
     write: &Write<'_>,
+    warnings: &mut Vec<String>,
 ) -> Result<Written<S>, Failure> {
     let body = ApplyBody::parse(body, S::KIND, write.version)?;
-    let request = ApplyRequest {
-        body: &body,
-        name: write.name,
-        on_conflict: write.options.on_conflict,
-        writer: write.writer(),
-    };
+    let request =
+        ApplyRequest { body: &body, name: write.name, on_conflict: write.options.on_conflict, writer: write.writer() };
     loop {
         let is_missing = match registry.get(write.name, Moment::Current).await {
             Ok(_) => false,
@@ -32,25 +29,24 @@ pub(crate) async fn apply<S: HubSpec + ValidSpec>(
         };
         if is_missing {
             let mut object = managed_fields::apply(None, request, write.now)?;
-            let warnings = body.duplicates(write.options.validation)?;
+            *warnings = body.duplicates(write.options.validation)?;
             prepare::for_create(&mut object, write.now);
             object.metadata.resource_version.clear();
             match create::store(registry, object, write).await {
                 Err(failure) if failure.reason == Some("AlreadyExists") => continue,
-                created => return Ok(Written { status: StatusCode::CREATED, record: created?, warnings }),
+                created => return Ok(Written { status: StatusCode::CREATED, record: created? }),
             }
         }
-        let mut warnings = Vec::new();
         let changed = change(registry, write, |old| {
             let object = managed_fields::apply(Some(&old.object), request, write.now)?;
-            warnings = body.duplicates(write.options.validation)?;
+            *warnings = body.duplicates(write.options.validation)?;
             Ok(Candidate { object, ownership: Ownership::Settled })
         })
         .await;
         match changed {
             // Somebody deleted it in the meantime.
             Err(failure) if failure.status == StatusCode::NOT_FOUND && write.endpoint == Endpoint::Object => {}
-            changed => return Ok(Written { status: StatusCode::OK, record: changed?, warnings }),
+            changed => return Ok(Written { status: StatusCode::OK, record: changed? }),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{Write, prepare};
 use crate::failure::Failure;
 use crate::managed_fields::{self, Endpoint, SentManagers};
 use crate::options::{Moment, Persistence};
-use crate::registry::{Registry, Record, Unwritten};
+use crate::registry::{Record, Registry, Unwritten};
 use crate::strconv::parse_uint;
 
 /// What an object shall become.

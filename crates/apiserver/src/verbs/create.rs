@@ -12,7 +12,7 @@ use crate::body::Sent;
 use crate::failure::Failure;
 use crate::managed_fields;
 use crate::options::{Moment, Persistence};
-use crate::registry::{Registry, Record};
+use crate::registry::{Record, Registry};
 
 /// Creates the object that was sent.
 pub(crate) async fn create<S: HubSpec + ValidSpec>(
@@ -20,11 +20,11 @@ pub(crate) async fn create<S: HubSpec + ValidSpec>(
     sent: Sent<S>,
     write: &Write<'_>,
 ) -> Result<Written<S>, Failure> {
-    let Sent { mut object, warnings, .. } = sent;
+    let Sent { mut object, .. } = sent;
     prepare::for_create(&mut object, write.now);
     managed_fields::created(&mut object, write.writer(), write.now);
     let record = store(registry, object, write).await?;
-    Ok(Written { status: StatusCode::CREATED, record, warnings })
+    Ok(Written { status: StatusCode::CREATED, record })
 }
 
 /// Checks and stores an object that is ready to be created.

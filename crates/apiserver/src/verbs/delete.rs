@@ -8,7 +8,7 @@ use evenkeel_api::{HubSpec, Object};
 
 use crate::failure::Failure;
 use crate::options::{DeleteOptions, Moment, Persistence, Propagation};
-use crate::registry::{Registry, Record, Unwritten};
+use crate::registry::{Record, Registry, Unwritten};
 
 /// What became of a deletion.
 #[derive(Debug)]

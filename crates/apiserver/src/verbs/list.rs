@@ -7,7 +7,7 @@ use evenkeel_api::HubSpec;
 use crate::continue_token::ContinueToken;
 use crate::failure::Failure;
 use crate::options::{ListOptions, Moment, Start};
-use crate::registry::{Page, Registry, Record, Unlisted};
+use crate::registry::{Page, Record, Registry, Unlisted};
 
 /// A list, or a page of one.
 #[derive(Debug)]
@@ -35,7 +35,9 @@ pub(crate) async fn list<S: HubSpec>(registry: &Registry<S>, options: &ListOptio
     let limit = if options.selection.is_everything() { options.limit } else { 0 };
     let page = registry.list(moment, limit, after).await.map_err(|error| match (error, &options.start) {
         (Unlisted::Failed(failure), _) => failure,
-        (Unlisted::Expired, Start::First(_)) => Failure::expired("The resourceVersion for the provided list is too old."),
+        (Unlisted::Expired, Start::First(_)) => {
+            Failure::expired("The resourceVersion for the provided list is too old.")
+        }
         (Unlisted::Expired, Start::After(token)) => {
             let rest = ContinueToken { revision: None, after: token.after.clone() };
             Failure { continue_token: Some(rest.encode()), ..Failure::expired(PAGE_EXPIRED) }
@@ -59,7 +61,9 @@ fn cut<S: HubSpec>(page: Page<S>, options: &ListOptions) -> Listed<S> {
             selected.push(item);
         }
     }
-    Listed::new(revision, selected, rest.len() + remaining, None)
+    // A list of one name ends with it.
+    let further = if options.selection.is_of_one_name() { 0 } else { rest.len() + remaining };
+    Listed::new(revision, selected, further, None)
 }
 
 // === impl Listed ===
@@ -67,9 +71,10 @@ fn cut<S: HubSpec>(page: Page<S>, options: &ListOptions) -> Listed<S> {
 impl<S: HubSpec> Listed<S> {
     /// A page after which so many objects come, selected or not (API-149).
     fn new(revision: u64, items: Vec<Arc<Record<S>>>, further: usize, remaining: Option<usize>) -> Self {
-        let next = items.last().filter(|_| further > 0).map(|last| {
-            ContinueToken { revision: Some(revision), after: last.object.name().to_owned() }.encode()
-        });
+        let next = items
+            .last()
+            .filter(|_| further > 0)
+            .map(|last| ContinueToken { revision: Some(revision), after: last.object.name().to_owned() }.encode());
         let remaining = remaining.filter(|_| next.is_some());
         Self { revision, items, continue_token: next, remaining }
     }

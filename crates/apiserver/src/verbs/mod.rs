@@ -42,7 +42,6 @@ pub(crate) struct Write<'a> {
 pub(crate) struct Written<S: HubSpec> {
     pub(crate) status: StatusCode,
     pub(crate) record: Arc<Record<S>>,
-    pub(crate) warnings: Vec<String>,
 }
 
 // === impl Write ===

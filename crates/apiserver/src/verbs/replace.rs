@@ -27,7 +27,7 @@ pub(crate) async fn replace<S: HubSpec + ValidSpec>(
     sent: Sent<S>,
     write: &Write<'_>,
 ) -> Result<Written<S>, Failure> {
-    let Sent { object, warnings, managers } = sent;
+    let Sent { object, managers, .. } = sent;
     Failure::check_name(object.name(), write.name)?;
     let record = change(registry, write, |old| {
         let (sent, stored) = (&object.metadata.uid, &old.object.metadata.uid);
@@ -43,7 +43,7 @@ pub(crate) async fn replace<S: HubSpec + ValidSpec>(
         Ok(Candidate { object: object.clone(), ownership: Ownership::Compared(managers) })
     })
     .await?;
-    Ok(Written { status: StatusCode::OK, record, warnings })
+    Ok(Written { status: StatusCode::OK, record })
 }
 
 /// Changes the stored object as a patch says.
@@ -51,16 +51,16 @@ pub(crate) async fn patch<S: HubSpec + ValidSpec>(
     registry: &Registry<S>,
     patch: &Patch,
     write: &Write<'_>,
+    warnings: &mut Vec<String>,
 ) -> Result<Written<S>, Failure> {
-    let mut warnings = Vec::new();
     let record = change(registry, write, |old| {
         let patched = patched(&old.object, patch, write)?;
         Failure::check_name(patched.object.name(), write.name)?;
-        warnings = patched.warnings;
+        *warnings = patched.warnings;
         Ok(Candidate { object: patched.object, ownership: Ownership::Compared(patched.sent) })
     })
     .await?;
-    Ok(Written { status: StatusCode::OK, record, warnings })
+    Ok(Written { status: StatusCode::OK, record })
 }
 
 /// What a patch makes of an object.

@@ -50,7 +50,10 @@ impl Body for WatchBody {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let Some(next) = &mut self.next else { return Poll::Ready(None) };
         let (line, rest) = ready!(next.as_mut().poll(context));
         self.next = line.is_some().then(|| rest.next());

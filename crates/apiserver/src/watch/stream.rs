@@ -28,6 +28,8 @@ pub(crate) struct WatchStream<S: HubSpec> {
     ends_at: Instant,
     /// The revision that the client knows.
     known: u64,
+    /// Nothing is told up to here: where a watch begins that begins in the future (API-169).
+    silent_to: u64,
 }
 
 /// How far the watch is.
@@ -35,7 +37,11 @@ enum State<S: HubSpec> {
     /// The present objects have not been read.
     Begin(Option<u64>, Initial),
     /// They are being sent.
-    Objects { items: VecDeque<Arc<Record<S>>>, revision: u64, initial: Initial },
+    Objects {
+        items: VecDeque<Arc<Record<S>>>,
+        revision: u64,
+        initial: Initial,
+    },
     /// Changes are being sent.
     Changes(Watch),
     /// Something went wrong that is still to be said.
@@ -67,6 +73,7 @@ impl<S: HubSpec + Columns> WatchStream<S> {
             owes_last_bookmark: options.wants_bookmarks,
             ends_at,
             known: options.after.unwrap_or(0),
+            silent_to: 0,
         }
     }
 
@@ -121,9 +128,17 @@ impl<S: HubSpec + Columns> WatchStream<S> {
         }
     }
 
-    async fn changes(&self, after: u64) -> State<S> {
-        let options = evenkeel_store::WatchOptions { kind: Some(S::KIND), after };
-        match self.registry.store().watch(options).await {
+    async fn changes(&mut self, after: u64) -> State<S> {
+        let store = Arc::clone(self.registry.store());
+        let watch = |after| store.watch(evenkeel_store::WatchOptions::of(S::KIND, after));
+        let watching = match watch(after).await {
+            Err(Error::FutureRevision { current, .. }) => {
+                self.silent_to = after;
+                watch(current).await
+            }
+            watching => watching,
+        };
+        match watching {
             Ok(watch) => State::Changes(watch),
             Err(error) => State::Failed(self.ended(error, after)),
         }
@@ -187,10 +202,14 @@ impl<S: HubSpec + Columns> WatchStream<S> {
 
     /// What a write means for the objects that are selected (API-162).
     fn change(&mut self, event: &Event) -> Option<Bytes> {
-        self.known = event.revision;
-        let told = self.translate(event);
-        match told {
-            Ok(Some((told, record))) => Some(self.tell(told, &record)),
+        if event.revision <= self.silent_to {
+            return None;
+        }
+        match self.translate(event) {
+            Ok(Some((told, record))) => {
+                self.known = event.revision;
+                Some(self.tell(told, &record))
+            }
             Ok(None) => None,
             Err(failure) => Some(EventWriter::failure(&failure)),
         }
