@@ -6,6 +6,7 @@ mod body;
 mod clock;
 mod continue_token;
 mod controllers;
+mod data_dir;
 mod discovery;
 mod document;
 mod failure;
@@ -28,6 +29,7 @@ mod watch;
 pub mod managed_fields;
 pub mod patch;
 
+pub use data_dir::{DataDir, DataDirError};
 pub use failure::{Cause, Details, Failure};
 pub use follow::{ObjectState, ObjectStream};
 pub use http::{Api, ApiBody};

@@ -1,0 +1,168 @@
+//! The folder of an API server: its store, its certificate, the first administrator's token, and a kubeconfig with which
+//! `kubectl` works at once.
+
+mod authority;
+mod kubeconfig;
+mod secret_file;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use uuid::Uuid;
+
+use secret_file::{Access, make_folder, read_if_there, write};
+
+/// The folder, with everything in it that a server needs.
+///
+/// Secrets are in files that only their owner can read. What is there is used; what is missing is made.
+#[derive(Debug, Clone)]
+pub struct DataDir {
+    path: PathBuf,
+}
+
+/// The folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DataDirError {
+    /// The file system refuses.
+    #[error("cannot {action} {path}: {source}; check that the folder exists and that it is yours", path = .path.display())]
+    File {
+        /// What was to be done.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file is there and makes no sense.
+    #[error("{path} makes no sense: {problem}; remove it, and it is made again", path = .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong in it.
+        problem: String,
+    },
+}
+
+const ADMIN: &str = "evenkeel-admin";
+const ADMIN_GROUP: &str = "system:masters";
+
+// === impl DataDir ===
+
+impl DataDir {
+    /// Makes the folder, if it is not there, for its owner only, and everything in it that is missing. `address` is where
+    /// clients connect to.
+    pub fn prepare(path: impl Into<PathBuf>, address: SocketAddr) -> Result<Self, DataDirError> {
+        let this = Self { path: path.into() };
+        make_folder(&this.path)?;
+        let token = this.admin_token()?;
+        let authority = authority::prepare(&this, address.ip())?;
+        let text = kubeconfig::text(address, &authority, ADMIN, &token);
+        write(&this.kubeconfig(), text.as_bytes(), Access::OwnerOnly)?;
+        Ok(this)
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the embedded store is.
+    pub fn store(&self) -> PathBuf {
+        self.path.join("store.redb")
+    }
+
+    /// The administrator's token, as a token file of Kubernetes.
+    pub fn admin_tokens(&self) -> PathBuf {
+        self.path.join("admin-token.csv")
+    }
+
+    /// The server's certificate.
+    pub fn certificate(&self) -> PathBuf {
+        self.path.join("serving.crt")
+    }
+
+    /// The private key of the server's certificate.
+    pub fn key(&self) -> PathBuf {
+        self.path.join("serving.key")
+    }
+
+    /// The authority that has signed the server's certificate, and whose client certificates are believed.
+    pub fn authority(&self) -> PathBuf {
+        self.path.join("ca.crt")
+    }
+
+    /// The private key of the authority.
+    pub fn authority_key(&self) -> PathBuf {
+        self.path.join("ca.key")
+    }
+
+    /// What `kubectl --kubeconfig` takes.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.path.join("kubeconfig")
+    }
+
+    /// The administrator's token, made if there is none.
+    fn admin_token(&self) -> Result<String, DataDirError> {
+        let path = self.admin_tokens();
+        if let Some(text) = read_if_there(&path)? {
+            let token = text.split(',').next().unwrap_or_default().trim().trim_matches('"');
+            return if token.is_empty() {
+                Err(DataDirError::Damaged { path, problem: "it does not begin with a token".to_owned() })
+            } else {
+                Ok(token.to_owned())
+            };
+        }
+        let random = [Uuid::new_v4().into_bytes(), Uuid::new_v4().into_bytes()].concat();
+        let token = URL_SAFE_NO_PAD.encode(random);
+        let line = format!("{token},{ADMIN},{ADMIN},\"{ADMIN_GROUP}\"\n");
+        write(&path, line.as_bytes(), Access::OwnerOnly)?;
+        Ok(token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn address() -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], 8443))
+    }
+
+    #[test]
+    fn secrets_are_for_their_owner_only_and_stay_what_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::prepare(folder.path().join("data"), address()).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(data.path()), 0o700);
+        for secret in [data.admin_tokens(), data.key(), data.authority_key(), data.kubeconfig()] {
+            assert_eq!(mode(&secret), 0o600, "{}", secret.display());
+        }
+        let before =
+            [data.admin_tokens(), data.authority(), data.authority_key()].map(|path| std::fs::read(path).unwrap());
+        let again = DataDir::prepare(data.path(), address()).unwrap();
+        let after =
+            [again.admin_tokens(), again.authority(), again.authority_key()].map(|path| std::fs::read(path).unwrap());
+        assert_eq!(before, after);
+        let kubeconfig = std::fs::read_to_string(data.kubeconfig()).unwrap();
+        assert!(kubeconfig.contains("server: https://127.0.0.1:8443"), "{kubeconfig}");
+    }
+
+    #[test]
+    fn damaged_files_are_named_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir { path: folder.path().to_owned() };
+        std::fs::write(data.authority_key(), "nonsense").unwrap();
+        std::fs::write(data.authority(), "nonsense").unwrap();
+        let error = DataDir::prepare(folder.path(), address()).unwrap_err().to_string();
+        assert!(
+            error.contains("ca.key makes no sense") && error.ends_with("remove it, and it is made again"),
+            "{error}"
+        );
+        assert_eq!(std::fs::read_to_string(data.authority_key()).unwrap(), "nonsense");
+    }
+}

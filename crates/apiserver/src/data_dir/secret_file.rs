@@ -1,0 +1,51 @@
+//! Files that only their owner can read, written as a whole or not at all.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use super::DataDirError;
+
+/// Who can read a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Everybody,
+    OwnerOnly,
+}
+
+/// Makes a folder for its owner only, unless it is there.
+pub(super) fn make_folder(path: &Path) -> Result<(), DataDirError> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|source| DataDirError::File {
+        action: "make",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// The text of a file, if it is there.
+pub(super) fn read_if_there(path: &Path) -> Result<Option<String>, DataDirError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(DataDirError::File { action: "read", path: path.to_owned(), source }),
+    }
+}
+
+/// Writes a file beside it first, so that there is never half of it.
+pub(super) fn write(path: &Path, content: &[u8], access: Access) -> Result<(), DataDirError> {
+    let mode = match access {
+        Access::Everybody => 0o644,
+        Access::OwnerOnly => 0o600,
+    };
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let written = (|| {
+        let _ = fs::remove_file(&beside);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    })();
+    written.map_err(|source| DataDirError::File { action: "write", path: path.to_owned(), source })
+}
