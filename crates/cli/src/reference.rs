@@ -52,6 +52,7 @@ fn section(command: &Command) -> String {
     let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
     let examples = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
     let rows = command.get_arguments().filter(|argument| argument.get_id() != "help").map(row);
+    let about = full_stop(&about);
     format!(
         "\n## `{title}`\n\n{about}\n\n{}\n```text\n{examples}\n```\n",
         table(["argument", "what it does", "default"], rows)
@@ -75,7 +76,7 @@ fn row(argument: &Arg) -> [String; 3] {
     let own: Vec<String> =
         argument.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
     let default = if is_switch(argument) || own.is_empty() { told } else { code(&own.join(" ")) };
-    [code(&spelling(argument)), format!("{}{choice}", help.replace('\n', " ")), default]
+    [code(&spelling(argument)), full_stop(&help.replace('\n', " ")) + &choice, default]
 }
 
 fn is_switch(argument: &Arg) -> bool {
@@ -92,6 +93,11 @@ fn spelling(argument: &Arg) -> String {
         (false, true) => names.join(", "),
         (false, false) => format!("{} {value}", names.join(", ")),
     }
+}
+
+/// The texts of clap come without it.
+fn full_stop(text: &str) -> String {
+    format!("{}.", text.trim_end_matches('.'))
 }
 
 fn code(text: &str) -> String {

@@ -42,13 +42,14 @@ pub fn command() -> clap::Command {
 
 /// Runs the binary with these arguments, of which the first is its own name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    match Evenkeel::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    match Evenkeel::try_parse_from(&arguments) {
         Ok(evenkeel) => evenkeel.command.run().unwrap_or_else(|error| {
             complain(&format!("{error:#}"));
             Exit::of(&error)
         }),
         Err(error) if error.use_stderr() => {
-            complain(&usage::sentence(&error));
+            complain(&usage::sentence(&error, &arguments));
             Exit::Usage
         }
         Err(help) => help.print().map_or(Exit::Failure, |()| Exit::Success),

@@ -39,8 +39,8 @@ fn wrong_command_lines() {
         &["completions", "csh"],
         &["man", "sevre"],
     ];
-    let complaints: Vec<String> =
-        cases.iter().map(|case| format!("$ evenkeel {}\n{}\n", case.join(" "), complaint(case))).collect();
+    let line = |case: &&[&str]| [&["$ evenkeel"], *case].concat().join(" ");
+    let complaints: Vec<String> = cases.iter().map(|case| format!("{}\n{}\n", line(case), complaint(case))).collect();
     insta::assert_snapshot!(complaints.join("\n"));
 }
 

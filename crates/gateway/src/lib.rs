@@ -3,10 +3,15 @@
 mod gateway;
 mod peer;
 mod readiness;
+mod watch;
 
+pub mod admin;
 pub mod config;
 pub mod identity;
+pub mod log;
+pub mod metrics;
 pub mod objects;
+pub mod requests;
 
 pub use config::Config;
 pub use gateway::{Drained, Gateway, StartError};

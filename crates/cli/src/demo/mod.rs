@@ -19,8 +19,8 @@ use clap::{Args, ValueEnum};
 use tokio::runtime::Runtime;
 
 use crate::exit::Exit;
-use crate::serve::address;
 use crate::signals::Signals;
+use crate::usage::{address, number};
 use half::Half;
 use progress::Progress;
 pub(crate) use report::FIELDS;
@@ -55,8 +55,8 @@ pub(crate) struct Demo {
     output: Output,
 
     /// How long each half is, in seconds.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
-    seconds: u64,
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = number::<600>)]
+    seconds: u32,
 
     /// Where the gateway listens. Port 0 is any free port.
     #[arg(long, value_name = "ADDR", default_value_t = any_port(), value_parser = address)]
@@ -116,7 +116,7 @@ impl Demo {
     }
 
     async fn both_halves(&self, stage: &Stage) -> Result<Played> {
-        let length = Duration::from_secs(self.seconds);
+        let length = Duration::from_secs(self.seconds.into());
         let without = Half::run(stage.service(), length, &mut Progress::new("without Evenkeel", length)).await;
         let with = Half::run(stage.gateway(), length, &mut Progress::new("with Evenkeel", length)).await;
         self.print(&without, &with, length).context("cannot write the figures to standard output")?;

@@ -12,6 +12,7 @@ use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{ListenConfig, LogFormat, UpstreamConfig};
 
 use crate::exit::{Exit, WrongUsage};
+use crate::usage::{address, number};
 pub(crate) use life::start;
 
 const EXAMPLES: &str = "\
@@ -21,7 +22,7 @@ Examples:
   For everybody, with objects of your own, which are followed when they change:
     evenkeel serve --upstream http://127.0.0.1:9000 --listen 0.0.0.0:8080 --objects ./objects
   Two upstreams and all settings from a file:
-    evenkeel serve --config evenkeel.yaml --upstream http://10.0.0.1:9000 --upstream http://10.0.0.2:9000
+    evenkeel serve --config evenkeel.yaml --upstream http://one:9000 --upstream http://two:9000
   See the settings that the file, the flags and the defaults make together:
     evenkeel serve --config evenkeel.yaml --print-config
 
@@ -57,12 +58,12 @@ pub(crate) struct Serve {
     objects: Option<PathBuf>,
 
     /// How many ordinary requests the upstreams together can work on at a time [default: 600].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = number::<1_000_000>)]
     concurrency: Option<u32>,
 
     /// How many threads serve requests [default: one for each core].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    workers: Option<u16>,
+    #[arg(long, value_name = "N", value_parser = number::<1024>)]
+    workers: Option<u32>,
 
     /// How a line of the log looks [default: text].
     #[arg(long, value_name = "FORMAT")]
@@ -93,13 +94,8 @@ enum Admin {
     None,
 }
 
-/// Reads an address of this machine.
-pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "it must be an IP address and a port, as 127.0.0.1:8080 or [::1]:8080".to_owned())
-}
-
 fn admin(text: &str) -> Result<Admin, String> {
-    if text == "none" { Ok(Admin::None) } else { address(text).map(Admin::At) }
+    if text == "none" { Ok(Admin::None) } else { address(text).map(Admin::At).map_err(|fault| fault + ", or `none`") }
 }
 
 // === impl Serve ===
@@ -147,7 +143,7 @@ impl Serve {
             config.concurrency = concurrency;
         }
         if let Some(workers) = self.workers {
-            config.workers = Some(workers.into());
+            config.workers = usize::try_from(workers).ok();
         }
         match self.log_format {
             Some(Format::Text) => config.log.format = LogFormat::Text,

@@ -26,9 +26,19 @@ pub fn evenkeel(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs the binary to its end.
+/// Runs the binary to its end, which it must come to.
 pub fn run(arguments: &[&str]) -> Output {
-    evenkeel(arguments).output().unwrap()
+    let child = evenkeel(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let id = child.id().to_string();
+    let (sender, output) = channel();
+    thread::spawn(move || sender.send(child.wait_with_output()));
+    output.recv_timeout(PATIENCE).map_or_else(
+        |_| {
+            Command::new("kill").args(["-KILL", &id]).status().unwrap();
+            panic!("{arguments:?} does not end");
+        },
+        Result::unwrap,
+    )
 }
 
 /// What it printed.

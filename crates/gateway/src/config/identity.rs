@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use http::HeaderName;
 use serde::{Deserialize, Serialize};
+
+use super::{Cidr, header};
 
 /// How the gateway finds out who is calling: the first source that knows the client decides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,6 +31,20 @@ pub enum AnonymousRequests {
     Deny,
 }
 
+/// What becomes of names and groups that begin with `system:`.
+///
+/// They are those of Kubernetes' own parts, and the objects that every server starts with are lenient towards them: whoever
+/// is in `system:masters` is exempt from all limits. A source that somebody else feeds must not be able to give them away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SystemNames {
+    /// A user of such a name is answered with 401; such groups are left out.
+    #[default]
+    Refuse,
+    /// They are believed.
+    Allow,
+}
+
 /// One way to find out who is calling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -51,13 +68,17 @@ pub enum IdentitySource {
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HeaderIdentity {
     /// The addresses of the proxies, as `10.0.0.0/8` or `10.1.2.3`.
-    pub from_addresses: Vec<String>,
+    pub from_addresses: Vec<Cidr>,
     /// The common names of the proxies' certificates.
     pub from_certificates: Vec<String>,
     /// The header with the user's name.
-    pub user_header: String,
+    #[serde(with = "header")]
+    pub user_header: HeaderName,
     /// The header with a group of the user's, once for each.
-    pub group_header: String,
+    #[serde(with = "header")]
+    pub group_header: HeaderName,
+    /// Whether names and groups may begin with `system:`.
+    pub system_names: SystemNames,
 }
 
 /// A verified client certificate: its common name is the user, its organisations are the groups.
@@ -68,13 +89,16 @@ pub struct CertificateIdentity {
     pub user_prefix: String,
     /// Put before every group.
     pub group_prefix: String,
+    /// Whether names and groups may begin with `system:`.
+    pub system_names: SystemNames,
 }
 
 /// Signed bearer tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct JwtIdentity {
-    /// The keys: a file with a JSON Web Key Set, or with public keys in PEM. Read again when it changes.
+    /// The keys: a file with a JSON Web Key Set, or with public keys in PEM. Read again when it changes. A key is for one
+    /// algorithm: RS256, PS256, ES256 or EdDSA and their longer variants, never one with a shared secret.
     pub keys: PathBuf,
     /// The issuer that a token must name, if any.
     pub issuer: Option<String>,
@@ -88,6 +112,8 @@ pub struct JwtIdentity {
     pub user_prefix: String,
     /// Put before every group.
     pub group_prefix: String,
+    /// Whether names and groups may begin with `system:`.
+    pub system_names: SystemNames,
     /// How many seconds the clocks may differ.
     pub leeway_seconds: u64,
 }
@@ -105,8 +131,8 @@ pub struct TokenIdentity {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ApiKeyIdentity {
     /// The header.
-    #[serde(default = "api_key_header")]
-    pub header: String,
+    #[serde(default = "api_key_header", with = "header")]
+    pub header: HeaderName,
     /// The file. Read again when it changes.
     pub file: PathBuf,
 }
@@ -125,8 +151,8 @@ pub struct AddressIdentity {
     pub ipv6_bits: u8,
 }
 
-fn api_key_header() -> String {
-    "X-Api-Key".to_owned()
+fn api_key_header() -> HeaderName {
+    HeaderName::from_static("x-api-key")
 }
 
 // === impl IdentityConfig ===
@@ -149,8 +175,9 @@ impl Default for HeaderIdentity {
         Self {
             from_addresses: Vec::new(),
             from_certificates: Vec::new(),
-            user_header: "X-Remote-User".to_owned(),
-            group_header: "X-Remote-Group".to_owned(),
+            user_header: HeaderName::from_static("x-remote-user"),
+            group_header: HeaderName::from_static("x-remote-group"),
+            system_names: SystemNames::default(),
         }
     }
 }
@@ -167,6 +194,7 @@ impl Default for JwtIdentity {
             groups_claim: "groups".to_owned(),
             user_prefix: String::new(),
             group_prefix: String::new(),
+            system_names: SystemNames::default(),
             leeway_seconds: 60,
         }
     }

@@ -2,11 +2,16 @@
 //!
 //! Every field has a default, so that a file says only what is different. A name that is not known is a mistake.
 
+mod check;
+mod cidr;
 mod duration;
+mod header;
 mod identity;
 mod limits;
 mod listen;
 mod log;
+mod paths;
+mod read;
 mod requests;
 mod upstream;
 mod uri;
@@ -15,13 +20,18 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use cidr::masked;
+
+pub use check::Problem;
+pub use cidr::Cidr;
 pub use identity::{
     AddressIdentity, AnonymousRequests, ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentityConfig,
-    IdentitySource, JwtIdentity, TokenIdentity,
+    IdentitySource, JwtIdentity, SystemNames, TokenIdentity,
 };
 pub use limits::{Limits, Timeouts};
 pub use listen::{AdminConfig, ListenConfig, ServerTls};
 pub use log::{LogConfig, LogFormat};
+pub use read::ConfigError;
 pub use requests::{RequestsConfig, RouteConfig};
 pub use upstream::{HealthConfig, Protocol, UpstreamConfig, UpstreamTls};
 

@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How paths are understood. Without routes they are those of the Kubernetes API, and all others are what they are.
+/// How paths are understood. Without routes, and without `kubernetes`, a request is known by its method and its path: it is
+/// what Kubernetes calls a non-resource request.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct RequestsConfig {
-    /// Templates of paths; the first that fits a request says what it asks for and what it costs.
+    /// Templates of paths; the most specific one that fits a request says what it asks for and what it costs.
     pub routes: Vec<RouteConfig>,
     /// Whether paths below `/api` and `/apis` are those of Kubernetes, where no route fits. Switched on, a client can ask
     /// for a watch, and estimates follow Kubernetes'.
@@ -19,6 +20,13 @@ pub struct RequestsConfig {
 pub struct RouteConfig {
     /// The template: `/v2/tenants/{namespace}/{resource}/{name}`.
     pub path: String,
+    /// The resource that it is about, if the template has no `{resource}`. With neither, requests stay what they are,
+    /// known by their method and path, and the route only says what they cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// The verb, if it shall not follow from the method.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verb: Option<String>,
     /// The methods that it is for. None means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<String>,

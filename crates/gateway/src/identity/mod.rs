@@ -1,26 +1,47 @@
 //! Who is calling: the sources of the configuration, asked one after the other.
+//!
+//! A source that finds no credential of its kind leaves the question to the next one. A credential that is there and wrong
+//! ends the search with 401: whoever shows a forged or expired token must not pass for somebody else, be it for nobody.
+//! Only a source that reads the same header may still know it, so that there can be two issuers of bearer tokens.
+
+mod address;
+mod bearer;
+mod cache;
+mod certificate;
+mod cleanse;
+mod headers;
+mod jwt;
+mod naming;
+mod secret;
+mod tokens;
 
 use std::sync::Arc;
 
 use evenkeel::Identify;
 use evenkeel::identify::{Unidentified, anonymous};
 use evenkeel_engine::User;
-use http::HeaderMap;
+use http::header::AUTHORIZATION;
 use http::request::Parts;
+use http::{HeaderMap, HeaderName};
 
-use crate::config::IdentityConfig;
+use crate::config::{AnonymousRequests, IdentityConfig, IdentitySource};
 use crate::peer::Peer;
+use cleanse::{Cleansing, Sender};
+use headers::Headers;
+use jwt::Jwts;
+use tokens::Tokens;
 
 /// All ways to find out who is calling, shared by all workers.
 #[derive(Debug)]
-pub struct Identification {}
-
-/// Finds out who sends the requests of one connection.
-#[derive(Debug, Clone)]
-pub struct PeerIdentity {
-    _shared: Arc<Identification>,
-    _peer: Peer,
+pub struct Identification {
+    sources: Vec<Source>,
+    anonymous: AnonymousRequests,
+    cleansing: Cleansing,
 }
+
+/// Finds out who sends the requests of one connection. Clones are cheap.
+#[derive(Debug, Clone)]
+pub struct PeerIdentity(Arc<OfPeer>);
 
 /// The sources could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -30,17 +51,71 @@ pub struct IdentityError(
     pub String,
 );
 
+/// What is known of a connection, looked up once.
+#[derive(Debug)]
+struct OfPeer {
+    shared: Arc<Identification>,
+    steps: Vec<Step>,
+    sender: Sender,
+}
+
+/// What to do for a request, in the order of the sources.
+#[derive(Debug)]
+enum Step {
+    /// The connection tells who it is.
+    Known(Arc<User>),
+    /// This source has to look at the request.
+    Ask(usize),
+}
+
+#[derive(Debug)]
+enum Source {
+    Headers(Headers),
+    Certificate(naming::Naming),
+    Jwt(Jwts),
+    Tokens(Tokens),
+    ApiKey(HeaderName, Tokens),
+    Address(address::Addresses),
+}
+
+/// What a source says of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Answer {
+    /// It is this one.
+    Known(Arc<User>),
+    /// There is no credential that this source could look at.
+    Absent,
+    /// There is one, and it is not to be believed.
+    Wrong,
+}
+
 // === impl Identification ===
 
 impl Identification {
-    /// Sets the sources up, and reads the files that they name.
-    pub fn open(_config: &IdentityConfig) -> Result<Arc<Self>, IdentityError> {
-        Ok(Arc::new(Self {}))
+    /// Sets the sources up, and reads the files that they name. Every file is looked after by a thread of its own.
+    pub fn open(config: &IdentityConfig) -> Result<Arc<Self>, IdentityError> {
+        let sources = config.sources.iter().map(Source::open).collect::<Result<_, _>>().map_err(IdentityError)?;
+        Ok(Arc::new(Self { sources, anonymous: config.anonymous, cleansing: Cleansing::new(config) }))
     }
 
     /// For the requests of this connection.
     pub fn of(self: &Arc<Self>, peer: Peer) -> PeerIdentity {
-        PeerIdentity { _shared: Arc::clone(self), _peer: peer }
+        let mut steps = Vec::new();
+        for (index, source) in self.sources.iter().enumerate() {
+            let Some(step) = source.step(index, &peer) else { continue };
+            let is_last = matches!(step, Step::Known(_));
+            steps.push(step);
+            if is_last {
+                break;
+            }
+        }
+        let sender = if self.is_trusted_proxy(&peer) { Sender::TrustedProxy } else { Sender::Outsider };
+        PeerIdentity(Arc::new(OfPeer { shared: Arc::clone(self), steps, sender }))
+    }
+
+    /// Whether this is a proxy whose headers are believed, those about who is calling and those about where from.
+    pub fn is_trusted_proxy(&self, peer: &Peer) -> bool {
+        self.sources.iter().any(|source| matches!(source, Source::Headers(headers) if headers.trusts(peer)))
     }
 }
 
@@ -48,11 +123,85 @@ impl Identification {
 
 impl PeerIdentity {
     /// Takes out of a request what the upstream must not believe, and tells it who is calling if it shall know.
-    pub fn cleanse(&self, _headers: &mut HeaderMap, _user: &User) {}
+    pub fn cleanse(&self, headers: &mut HeaderMap, user: &User) {
+        self.0.shared.cleansing.apply(headers, user, self.0.sender);
+    }
+
+    /// Whether the other end is a proxy whose headers are believed.
+    pub fn is_trusted_proxy(&self) -> bool {
+        self.0.sender == Sender::TrustedProxy
+    }
 }
 
 impl Identify for PeerIdentity {
-    fn identify(&self, _parts: &Parts) -> Result<Arc<User>, Unidentified> {
-        Ok(anonymous())
+    fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
+        let shared = &self.0.shared;
+        let mut wrong: Option<&HeaderName> = None;
+        for step in &self.0.steps {
+            match step {
+                Step::Known(user) if wrong.is_none() => return Ok(Arc::clone(user)),
+                Step::Known(_) => {}
+                Step::Ask(index) => {
+                    let Some(source) = shared.sources.get(*index) else { continue };
+                    if wrong.is_some_and(|header| source.header() != Some(header)) {
+                        continue;
+                    }
+                    match source.ask(&parts.headers) {
+                        Answer::Known(user) => return Ok(user),
+                        Answer::Absent => {}
+                        Answer::Wrong => wrong = source.header(),
+                    }
+                }
+            }
+        }
+        match shared.anonymous {
+            AnonymousRequests::Allow if wrong.is_none() => Ok(anonymous()),
+            _ => Err(Unidentified::unauthorized()),
+        }
+    }
+}
+
+// === impl Source ===
+
+impl Source {
+    fn open(config: &IdentitySource) -> Result<Self, String> {
+        Ok(match config {
+            IdentitySource::TrustedHeaders(headers) => Self::Headers(Headers::new(headers)),
+            IdentitySource::ClientCertificate(certificate) => Self::Certificate(certificate::naming(certificate)),
+            IdentitySource::Jwt(jwt) => Self::Jwt(Jwts::open(jwt)?),
+            IdentitySource::Tokens(tokens) => Self::Tokens(Tokens::open(&tokens.file)?),
+            IdentitySource::ApiKey(key) => Self::ApiKey(key.header.clone(), Tokens::open(&key.file)?),
+            IdentitySource::Address(address) => Self::Address(address::Addresses::new(address)),
+        })
+    }
+
+    /// What is to be done for the requests of this connection, if anything.
+    fn step(&self, index: usize, peer: &Peer) -> Option<Step> {
+        match self {
+            Self::Headers(headers) => headers.trusts(peer).then_some(Step::Ask(index)),
+            Self::Certificate(naming) => certificate::user(naming, peer.certificate.as_deref()?).map(Step::Known),
+            Self::Address(addresses) => Some(Step::Known(addresses.user(peer.address.ip()))),
+            Self::Jwt(_) | Self::Tokens(_) | Self::ApiKey(..) => Some(Step::Ask(index)),
+        }
+    }
+
+    fn ask(&self, headers: &HeaderMap) -> Answer {
+        match self {
+            Self::Headers(source) => source.ask(headers),
+            Self::Jwt(jwts) => bearer::ask(headers, |token| jwts.ask(token)),
+            Self::Tokens(tokens) => bearer::ask(headers, |token| tokens.ask(token)),
+            Self::ApiKey(header, tokens) => tokens.ask_header(headers, header),
+            Self::Certificate(_) | Self::Address(_) => Answer::Absent,
+        }
+    }
+
+    /// Where the credential is that this source looks at.
+    fn header(&self) -> Option<&HeaderName> {
+        match self {
+            Self::Headers(headers) => Some(headers.user_header()),
+            Self::Jwt(_) | Self::Tokens(_) => Some(&AUTHORIZATION),
+            Self::ApiKey(header, _) => Some(header),
+            Self::Certificate(_) | Self::Address(_) => None,
+        }
     }
 }

@@ -1,9 +1,21 @@
 //! Where the objects come from that govern the traffic.
+//!
+//! Where objects are given, the suggested ones of Kubernetes are not added to them; the mandatory ones always are, by the
+//! flow control itself. Whoever wants some of the suggested objects puts them into a manifest.
+
+mod directory;
+mod fixed;
+mod manifests;
 
 use std::future::Future;
 use std::pin::Pin;
 
 use evenkeel_engine::controller::Objects;
+
+use crate::config::Config;
+
+pub use directory::DirectorySource;
+pub use fixed::Fixed;
 
 /// Where the objects come from: a folder of manifests, or an API server.
 pub trait ObjectSource: Send + 'static {
@@ -18,9 +30,17 @@ pub trait ObjectSource: Send + 'static {
 pub type NextObjects<'a> = Pin<Box<dyn Future<Output = Result<Objects, ObjectsError>> + Send + 'a>>;
 
 /// The objects could not be read. They stay what they were.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ObjectsError(
     /// What is wrong, with file, line and column, a problem a line.
     pub String,
 );
+
+/// The source that the settings name: manifests, or the objects that a Kubernetes server starts with.
+pub fn source(config: &Config) -> Box<dyn ObjectSource> {
+    match &config.objects {
+        Some(path) => Box::new(DirectorySource::new(path)),
+        None => Box::new(Fixed::bootstrap()),
+    }
+}

@@ -1,0 +1,229 @@
+//! Whether settings make sense together, and every problem if not.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::{Config, HealthConfig, IdentitySource, Limits, Timeouts, UpstreamConfig, paths};
+use crate::log;
+use crate::requests::Requests;
+
+/// Something that is wrong with the settings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {message}")]
+pub struct Problem {
+    /// The setting, as `listen[0].address`.
+    pub field: String,
+    /// What is wrong with it, and what to do.
+    pub message: String,
+}
+
+/// Collects problems.
+#[derive(Default)]
+struct Problems(Vec<Problem>);
+
+/// No request waits longer than this for a seat, whatever the settings say.
+const QUEUE_MAX: Duration = Duration::from_secs(60);
+/// Whoever wants to stop a gateway does not want to wait longer.
+const DRAIN_MAX: Duration = Duration::from_secs(3600);
+/// What a head has to have room for, and what it may take.
+const HEAD_BYTES: std::ops::RangeInclusive<usize> = 8192..=(1 << 24);
+const HEADERS: std::ops::RangeInclusive<usize> = 16..=4096;
+
+// === impl Config ===
+
+impl Config {
+    /// Everything that is wrong with the settings; nothing if the gateway can start with them. Looks whether the files
+    /// that they name exist, but not into them.
+    pub fn check(&self) -> Vec<Problem> {
+        let mut problems = Problems::default();
+        problems.listeners(self);
+        problems.upstreams(&self.upstreams);
+        problems.health(&self.health);
+        problems.files(self);
+        problems.identity(self);
+        problems.requests(self);
+        problems.timeouts(&self.timeouts);
+        problems.limits(&self.limits);
+        problems.zero("concurrency", u64::from(self.concurrency));
+        problems.zero("workers", self.workers.map_or(1, |workers| workers as u64));
+        if let Err(message) = log::filter(&self.log) {
+            problems.add("log.filter", message);
+        }
+        problems.0
+    }
+}
+
+// === impl Problems ===
+
+impl Problems {
+    fn add(&mut self, field: impl fmt::Display, message: impl Into<String>) {
+        self.0.push(Problem { field: field.to_string(), message: message.into() });
+    }
+
+    fn zero(&mut self, field: &str, value: u64) {
+        if value == 0 {
+            self.add(field, "must be at least 1");
+        }
+    }
+
+    fn no_time(&mut self, field: &str, duration: Duration) {
+        if duration.is_zero() {
+            self.add(field, "must be longer than zero");
+        }
+    }
+
+    fn listeners(&mut self, config: &Config) {
+        if config.listen.is_empty() {
+            self.add("listen", "there is no address to listen on; name one, as `- address: 127.0.0.1:8080`");
+        }
+        let mut taken: Vec<(String, SocketAddr)> = Vec::new();
+        let listeners = config.listen.iter().enumerate();
+        let listeners = listeners.map(|(index, listen)| (format!("listen[{index}].address"), listen.address));
+        let admin = config.admin.address.map(|address| ("admin.address".to_owned(), address));
+        for (field, address) in listeners.chain(admin) {
+            // The system chooses a port of its own for each of these.
+            if address.port() == 0 {
+                continue;
+            }
+            match taken.iter().find(|(_, other)| *other == address) {
+                Some((first, _)) => {
+                    let message = format!("{address} is the address of {first} too; each needs one of its own");
+                    self.add(field, message);
+                }
+                None => taken.push((field, address)),
+            }
+        }
+    }
+
+    fn upstreams(&mut self, upstreams: &[UpstreamConfig]) {
+        if upstreams.is_empty() {
+            let message = "there is no upstream to pass requests on to; name one, as `- url: http://127.0.0.1:9000` or \
+                           with `--upstream http://127.0.0.1:9000`";
+            self.add("upstreams", message);
+        }
+        for (index, upstream) in upstreams.iter().enumerate() {
+            let (tls, field) = (&upstream.tls, format!("upstreams[{index}]"));
+            if tls.certificate.is_some() != tls.key.is_some() {
+                self.add(format!("{field}.tls"), "a certificate needs its key, and a key its certificate; name both");
+            }
+            if *tls != super::UpstreamTls::default() && upstream.url.scheme_str() != Some("https") {
+                let message = format!("{} is not encrypted; begin it with https, or leave tls out", upstream.url);
+                self.add(format!("{field}.tls"), message);
+            }
+            if let Some(first) = upstreams[..index].iter().position(|other| other.url == upstream.url) {
+                let message = format!("{} is upstreams[{first}] already; leave it out here", upstream.url);
+                self.add(format!("{field}.url"), message);
+            }
+        }
+    }
+
+    fn health(&mut self, health: &HealthConfig) {
+        self.zero("health.failures", u64::from(health.failures));
+        self.no_time("health.pause", health.pause);
+        if health.pause_max < health.pause {
+            self.add("health.pauseMax", "is shorter than health.pause; make it at least as long");
+        }
+    }
+
+    fn files(&mut self, config: &Config) {
+        paths::visit(&mut config.clone(), &mut |field, path| {
+            if path.as_os_str().is_empty() {
+                self.add(field, "is missing; name a file");
+            } else if let Err(error) = path.metadata() {
+                self.add(field, format!("{}: {error}; name a file that exists and may be read", path.display()));
+            }
+        });
+    }
+
+    fn identity(&mut self, config: &Config) {
+        let asks_for_certificates =
+            config.listen.iter().filter_map(|listen| listen.tls.as_ref()).any(|tls| tls.client_ca.is_some());
+        let no_certificates = "no listener asks for certificates; set `tls.clientCa` of one";
+        let sources = &config.identity.sources;
+        for (index, source) in sources.iter().enumerate() {
+            let field = |name: &str| format!("identity.sources[{index}].{name}");
+            match source {
+                IdentitySource::TrustedHeaders(headers) => {
+                    if headers.from_addresses.is_empty() && headers.from_certificates.is_empty() {
+                        let message = "nobody is trusted; name proxies in fromAddresses or fromCertificates";
+                        self.add(field("trustedHeaders"), message);
+                    }
+                    if !headers.from_certificates.is_empty() && !asks_for_certificates {
+                        self.add(field("trustedHeaders.fromCertificates"), no_certificates);
+                    }
+                    if headers.user_header == headers.group_header {
+                        self.add(field("trustedHeaders.groupHeader"), "is the userHeader too; name another one");
+                    }
+                }
+                IdentitySource::ClientCertificate(_) if !asks_for_certificates => {
+                    self.add(field("clientCertificate"), no_certificates);
+                }
+                IdentitySource::Address(address) => {
+                    for (name, bits, most) in
+                        [("ipv4Bits", address.ipv4_bits, 32), ("ipv6Bits", address.ipv6_bits, 128)]
+                    {
+                        if bits > most {
+                            self.add(field(&format!("address.{name}")), format!("there are only {most} bits"));
+                        }
+                    }
+                    if index + 1 < sources.len() {
+                        let message =
+                            "everybody has an address, so that no source after this one is ever asked; put it last";
+                        self.add(field("address"), message);
+                    }
+                }
+                IdentitySource::Jwt(jwt) if jwt.user_claim.is_empty() => {
+                    self.add(field("jwt.userClaim"), "is empty; name the claim with the user's name, as `sub`");
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn requests(&mut self, config: &Config) {
+        if let Err(faults) = Requests::new(&config.requests) {
+            for message in faults.0 {
+                self.add("requests.routes", message);
+            }
+        }
+    }
+
+    fn timeouts(&mut self, timeouts: &Timeouts) {
+        let must_be = [
+            ("connect", timeouts.connect),
+            ("head", timeouts.head),
+            ("idle", timeouts.idle),
+            ("stall", timeouts.stall),
+            ("queue", timeouts.queue),
+        ];
+        for (name, duration) in must_be {
+            self.no_time(&format!("timeouts.{name}"), duration);
+        }
+        if timeouts.queue > QUEUE_MAX {
+            self.add("timeouts.queue", "nothing waits for a seat for longer than a minute; make it 1m or less");
+        }
+        if !timeouts.total.is_zero() && timeouts.answer > timeouts.total {
+            self.add("timeouts.answer", "is longer than timeouts.total; make it shorter, or total longer");
+        }
+        for (name, duration) in [("drain", timeouts.drain), ("drainNotice", timeouts.drain_notice)] {
+            if duration > DRAIN_MAX {
+                self.add(
+                    format!("timeouts.{name}"),
+                    "nobody waits longer than an hour for a gateway to stop; make it shorter",
+                );
+            }
+        }
+    }
+
+    fn limits(&mut self, limits: &Limits) {
+        self.zero("limits.connections", limits.connections as u64);
+        self.zero("limits.streams", u64::from(limits.streams));
+        for (name, value, range) in [("headBytes", limits.head_bytes, HEAD_BYTES), ("headers", limits.headers, HEADERS)]
+        {
+            if !range.contains(&value) {
+                self.add(format!("limits.{name}"), format!("must be from {} to {}", range.start(), range.end()));
+            }
+        }
+    }
+}

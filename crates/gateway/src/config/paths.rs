@@ -1,0 +1,38 @@
+//! All settings that are paths.
+
+use std::path::PathBuf;
+
+use super::{Config, IdentitySource};
+
+/// Shows every path that is set, with the name of its setting.
+pub(super) fn visit(config: &mut Config, see: &mut dyn FnMut(&str, &mut PathBuf)) {
+    for (index, listen) in config.listen.iter_mut().enumerate() {
+        if let Some(tls) = &mut listen.tls {
+            see(&format!("listen[{index}].tls.certificate"), &mut tls.certificate);
+            see(&format!("listen[{index}].tls.key"), &mut tls.key);
+            if let Some(path) = &mut tls.client_ca {
+                see(&format!("listen[{index}].tls.clientCa"), path);
+            }
+        }
+    }
+    for (index, upstream) in config.upstreams.iter_mut().enumerate() {
+        let tls = &mut upstream.tls;
+        for (name, path) in [("ca", &mut tls.ca), ("certificate", &mut tls.certificate), ("key", &mut tls.key)] {
+            if let Some(path) = path {
+                see(&format!("upstreams[{index}].tls.{name}"), path);
+            }
+        }
+    }
+    if let Some(path) = &mut config.objects {
+        see("objects", path);
+    }
+    for (index, source) in config.identity.sources.iter_mut().enumerate() {
+        let field = |name: &str| format!("identity.sources[{index}].{name}");
+        match source {
+            IdentitySource::Jwt(jwt) => see(&field("jwt.keys"), &mut jwt.keys),
+            IdentitySource::Tokens(tokens) => see(&field("tokens.file"), &mut tokens.file),
+            IdentitySource::ApiKey(key) => see(&field("apiKey.file"), &mut key.file),
+            IdentitySource::TrustedHeaders(_) | IdentitySource::ClientCertificate(_) | IdentitySource::Address(_) => {}
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! From text to settings and back.
+
+use std::path::{Path, PathBuf};
+
+use evenkeel_api::decode::{Node, Position, Value, parse_yaml};
+use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, MessageFormatter, Options, UserMessageFormatter};
+
+use super::{Config, paths};
+
+/// The settings could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file could not be read.
+    #[error("{}: {source}; name a file that exists and may be read", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is no configuration.
+    #[error("{file}:{line}:{column}: {message}")]
+    Text {
+        /// What the file is called.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The column, counted from 1.
+        column: u64,
+        /// Which setting, what is wrong with it, and what to do.
+        message: String,
+    },
+}
+
+/// A configuration is a page or two; whatever is longer is another file.
+const BYTES_MAX: usize = 1 << 20;
+
+// === impl Config ===
+
+impl Config {
+    /// Reads the settings of a file. Paths in it that are relative are relative to the folder of the file.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| ConfigError::File { path: path.to_owned(), source })?;
+        let mut config = Self::parse(&path.display().to_string(), &text)?;
+        if let Some(folder) = path.parent() {
+            paths::visit(&mut config, &mut |_, path| *path = folder.join(&*path));
+        }
+        Ok(config)
+    }
+
+    /// Reads settings. `name` is what errors call the text. Relative paths stay as they are.
+    ///
+    /// ```
+    /// use evenkeel_gateway::Config;
+    ///
+    /// let config = Config::parse("evenkeel.yaml", "
+    /// upstreams: [{url: http://127.0.0.1:9000}]
+    /// concurrency: 40
+    /// ")?;
+    /// assert_eq!(config.concurrency, 40);
+    /// let error = Config::parse("evenkeel.yaml", "timeouts: {idle: 5}").unwrap_err();
+    /// assert!(error.to_string().starts_with("evenkeel.yaml:1:18: timeouts.idle: \"5\" is not a duration"));
+    /// # Ok::<(), evenkeel_gateway::config::ConfigError>(())
+    /// ```
+    pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
+        let fault = |line, column, message| ConfigError::Text { file: name.to_owned(), line, column, message };
+        if text.len() > BYTES_MAX {
+            return Err(fault(1, 1, format!("there are more than {BYTES_MAX} bytes; this is not a configuration")));
+        }
+        // Nothing said is not the same as nothing: a file of comments means the defaults.
+        if text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#')) {
+            return Ok(Self::default());
+        }
+        serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
+            let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
+            let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
+            let at = Position { line: position(line), column: position(column) };
+            let message = match field_at(text, at) {
+                Some(field) => format!("{field}: {message}"),
+                None => message,
+            };
+            fault(line, column, message)
+        })
+    }
+
+    /// The settings as text that [`parse`](Self::parse) reads back: all of them, those not given included.
+    pub fn to_yaml(&self) -> String {
+        // The types hold nothing that YAML could not; an error would be a mistake in them, which a test looks for.
+        serde_saphyr::to_string(self).unwrap_or_else(|error| format!("# {error}\n"))
+    }
+}
+
+/// The limits of the parser are on; what YAML has for programmers is off.
+fn options() -> Options {
+    serde_saphyr::options! {
+        duplicate_keys: DuplicateKeyPolicy::Error,
+        merge_keys: MergeKeyPolicy::Error,
+        strict_booleans: true,
+        with_snippet: false,
+    }
+}
+
+fn position(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// The setting at a place of the text, as `listen[0].address`.
+fn field_at(text: &str, at: Position) -> Option<String> {
+    let documents = parse_yaml(text.as_bytes()).ok()?;
+    let mut field = String::new();
+    let mut node = &documents.first()?.root;
+    while let Some((name, next)) = last_before(node, at) {
+        if !field.is_empty() && !name.starts_with('[') {
+            field.push('.');
+        }
+        field += &name;
+        node = next;
+    }
+    (!field.is_empty()).then_some(field)
+}
+
+/// The last part of a value that begins at this place or before it.
+fn last_before(node: &Node, at: Position) -> Option<(String, &Node)> {
+    match &node.value {
+        Value::Map(members) => {
+            let member = members.iter().rev().find(|member| member.key_at <= at)?;
+            Some((member.key.clone(), &member.value))
+        }
+        Value::List(items) => {
+            let (index, item) = items.iter().enumerate().rev().find(|(_, item)| item.at <= at)?;
+            Some((format!("[{index}]"), item))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,56 @@
+//! Bearer tokens: where they are in a request.
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+
+use super::Answer;
+
+/// What `ask` says of the token, if there is one.
+pub(super) fn ask(headers: &HeaderMap, ask: impl FnOnce(&str) -> Answer) -> Answer {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let Some(value) = values.next() else { return Answer::Absent };
+    // Two of them: the upstream may take the other one for the one that counts.
+    if values.next().is_some() {
+        return Answer::Wrong;
+    }
+    let Ok(value) = value.to_str() else { return Answer::Wrong };
+    let (scheme, token) = value.trim().split_once(' ').unwrap_or((value.trim(), ""));
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Answer::Absent;
+    }
+    match token.trim() {
+        "" => Answer::Wrong,
+        token => ask(token),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_found_or_not_there_or_wrong() {
+        let of = |values: &[&[u8]]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(AUTHORIZATION, http::HeaderValue::from_bytes(value).unwrap());
+            }
+            let mut found = None;
+            let answer = ask(&headers, |token| {
+                found = Some(token.to_owned());
+                Answer::Absent
+            });
+            (answer, found)
+        };
+        for value in ["Bearer abc", "bearer  abc ", "BEARER abc"] {
+            assert_eq!(of(&[value.as_bytes()]), (Answer::Absent, Some("abc".to_owned())), "{value}");
+        }
+        for absent in [&[] as &[&[u8]], &[b"Basic YTpi"], &[b"Bearerabc"]] {
+            assert_eq!(of(absent), (Answer::Absent, None));
+        }
+        for wrong in [&[b"Bearer" as &[u8]] as &[&[u8]], &[b"Bearer "], &[b"Bearer a", b"Bearer a"], &[b"Bearer \xff"]]
+        {
+            assert_eq!(of(wrong), (Answer::Wrong, None));
+        }
+    }
+}

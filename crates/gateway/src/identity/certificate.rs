@@ -1,0 +1,22 @@
+//! Users that have shown a certificate.
+
+use std::sync::Arc;
+
+use evenkeel_engine::User;
+
+use super::naming::Naming;
+use crate::config::CertificateIdentity;
+use crate::peer::ClientCertificate;
+
+pub(super) fn naming(config: &CertificateIdentity) -> Naming {
+    Naming {
+        user_prefix: config.user_prefix.clone(),
+        group_prefix: config.group_prefix.clone(),
+        system_names: config.system_names,
+    }
+}
+
+/// The owner of a certificate; none if it may not have the name, and the next source is asked.
+pub(super) fn user(naming: &Naming, certificate: &ClientCertificate) -> Option<Arc<User>> {
+    naming.user(&certificate.common_name, certificate.organizations.iter().map(String::as_str))
+}

@@ -1,0 +1,81 @@
+//! What a token says, once it is known who signed it.
+
+use std::sync::Arc;
+
+use evenkeel_engine::User;
+use serde_json::{Map, Value};
+
+use crate::config::JwtIdentity;
+use crate::identity::naming::Naming;
+
+/// What the claims of a token have to be.
+#[derive(Debug, Clone)]
+pub(super) struct Rules {
+    issuer: Option<String>,
+    audiences: Vec<String>,
+    user_claim: String,
+    groups_claim: String,
+    naming: Naming,
+    leeway: u64,
+}
+
+/// Clocks that differ by more than this are wrong, not inexact.
+const LEEWAY_MAX: u64 = 600;
+
+// === impl Rules ===
+
+impl Rules {
+    pub(super) fn new(config: &JwtIdentity) -> Self {
+        Self {
+            issuer: config.issuer.clone(),
+            audiences: config.audiences.clone(),
+            user_claim: config.user_claim.clone(),
+            groups_claim: config.groups_claim.clone(),
+            naming: super::naming(config),
+            leeway: config.leeway_seconds.min(LEEWAY_MAX),
+        }
+    }
+
+    /// Whose token this is and until when it is good, in seconds since 1970; none if it is not good now.
+    pub(super) fn judge(&self, claims: &Map<String, Value>, now: u64) -> Option<(Arc<User>, u64)> {
+        let until = seconds(claims.get("exp")?)?.saturating_add(self.leeway);
+        let from = claims.get("nbf").map_or(Some(0), seconds)?.saturating_sub(self.leeway);
+        let is_fresh = (from..until).contains(&now);
+        if !is_fresh || !self.is_from_issuer(claims) || !self.is_for_us(claims) {
+            return None;
+        }
+        let name = claims.get(&self.user_claim)?.as_str()?;
+        let groups = match claims.get(&self.groups_claim) {
+            Some(groups) => texts(groups)?,
+            None => Vec::new(),
+        };
+        Some((self.naming.user(name, groups)?, until))
+    }
+
+    fn is_from_issuer(&self, claims: &Map<String, Value>) -> bool {
+        self.issuer.as_deref().is_none_or(|issuer| claims.get("iss").and_then(Value::as_str) == Some(issuer))
+    }
+
+    fn is_for_us(&self, claims: &Map<String, Value>) -> bool {
+        let named = claims.get("aud").and_then(texts).unwrap_or_default();
+        self.audiences.is_empty() || named.iter().any(|name| self.audiences.iter().any(|own| own == name))
+    }
+}
+
+/// A text, or a list of texts.
+fn texts(value: &Value) -> Option<Vec<&str>> {
+    match value {
+        Value::String(text) => Some(vec![text]),
+        Value::Array(items) => items.iter().map(Value::as_str).collect(),
+        Value::Null => Some(Vec::new()),
+        _ => None,
+    }
+}
+
+/// A time of a token: a number that is not negative and may have a fraction.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the value is in range, and rounded down")]
+fn seconds(value: &Value) -> Option<u64> {
+    let number =
+        value.as_u64().or_else(|| value.as_f64().filter(|time| (0.0..1e15).contains(time)).map(|time| time as u64));
+    number
+}

@@ -1,0 +1,141 @@
+//! Signed bearer tokens (JSON Web Tokens).
+//!
+//! A key says which algorithm its signatures have; what a token says about that has to be the same, and is not believed
+//! otherwise. There are no algorithms with a shared secret, and `none` is not one.
+
+mod algorithm;
+mod claims;
+mod der;
+mod keys;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use evenkeel_engine::User;
+use serde::Deserialize;
+
+use super::Answer;
+use super::cache::Cache;
+use super::naming::Naming;
+use super::secret::{SecretHash, SecretHasher};
+use crate::config::JwtIdentity;
+use crate::watch::WatchedFile;
+use algorithm::Algorithm;
+use claims::Rules;
+use keys::Keys;
+
+/// Believes tokens that are signed with one of the keys of a file.
+#[derive(Debug)]
+pub(super) struct Jwts {
+    file: WatchedFile<Verifier>,
+}
+
+/// The keys as they are now, and whose tokens were found to be good with them. New keys start with nobody known.
+#[derive(Debug)]
+struct Verifier {
+    keys: Keys,
+    rules: Rules,
+    hasher: SecretHasher,
+    known: Cache<SecretHash, GoodToken>,
+}
+
+/// Whose token it is, and when it ceases to be good.
+#[derive(Debug, Clone)]
+struct GoodToken {
+    user: Arc<User>,
+    until: u64,
+}
+
+/// The head of a token, as far as it matters.
+#[derive(Deserialize)]
+struct Head {
+    alg: String,
+    kid: Option<String>,
+    /// Extensions that must be understood. None is.
+    crit: Option<serde_json::Value>,
+}
+
+/// No token that fits into a request's head is longer.
+const TOKEN_BYTES_MAX: usize = 16 * 1024;
+/// Users with longer names and groups are put together anew each time, so that the cache has a bound in bytes.
+const KNOWN_BYTES_MAX: usize = 4096;
+
+// === impl Jwts ===
+
+impl Jwts {
+    pub(super) fn open(config: &JwtIdentity) -> Result<Self, String> {
+        let rules = Rules::new(config);
+        let read = move |path: &Path, bytes: &[u8]| {
+            let keys = Keys::read(bytes).map_err(|fault| format!("{}: {fault}", path.display()))?;
+            Verifier::new(keys, rules.clone())
+        };
+        Ok(Self { file: WatchedFile::open(&config.keys, read)? })
+    }
+
+    /// Whose token this is.
+    pub(super) fn ask(&self, token: &str) -> Answer {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        self.file.load().ask(token, now)
+    }
+}
+
+// === impl Verifier ===
+
+impl Verifier {
+    fn new(keys: Keys, rules: Rules) -> Result<Self, String> {
+        Ok(Self { keys, rules, hasher: SecretHasher::new()?, known: Cache::default() })
+    }
+
+    fn ask(&self, token: &str, now: u64) -> Answer {
+        if token.len() > TOKEN_BYTES_MAX {
+            return Answer::Wrong;
+        }
+        let hash = self.hasher.hash(token);
+        if let Some(good) = self.known.get(&hash) {
+            return if now < good.until { Answer::Known(good.user) } else { Answer::Wrong };
+        }
+        match self.verify(token, now) {
+            Some(good) => {
+                let GoodToken { user, .. } = &good;
+                let bytes = user.name.len() + user.groups.iter().map(|group| group.len()).sum::<usize>();
+                if bytes <= KNOWN_BYTES_MAX {
+                    self.known.keep(hash, good.clone());
+                }
+                Answer::Known(good.user)
+            }
+            None => Answer::Wrong,
+        }
+    }
+
+    fn verify(&self, token: &str, now: u64) -> Option<GoodToken> {
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (head, payload) = signed.split_once('.')?;
+        let head: Head = serde_json::from_slice(&decoded(head)?).ok()?;
+        let algorithm = Algorithm::named(&head.alg)?;
+        if head.crit.is_some() || !self.keys.verify(algorithm, head.kid.as_deref(), signed, &decoded(signature)?) {
+            return None;
+        }
+        let claims = serde_json::from_slice(&decoded(payload)?).ok()?;
+        let (user, until) = self.rules.judge(&claims, now)?;
+        Some(GoodToken { user, until })
+    }
+}
+
+fn decoded(part: &str) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(part).ok()
+}
+
+/// The names of a source's users.
+fn naming(config: &JwtIdentity) -> Naming {
+    Naming {
+        user_prefix: config.user_prefix.clone(),
+        group_prefix: config.group_prefix.clone(),
+        system_names: config.system_names,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! `DirectorySource`: a manifest or a folder of manifests, watched for changes.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use evenkeel_engine::controller::Objects;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::manifests::Manifests;
+use super::{NextObjects, ObjectSource, ObjectsError};
+use crate::watch::{LOOK_AGAIN, Watch, folders_of};
+
+/// A manifest, or a folder of manifests, that is watched for changes.
+///
+/// The files of a folder are those whose names end in `.yaml`, `.yml` or `.json` and do not begin with a dot. What is
+/// saved is there after some 20 milliseconds. It is all or nothing: if anything is wrong with any of the files, the objects
+/// stay what they were. What stays the same is not told again, be it objects or an error.
+///
+/// ```no_run
+/// use evenkeel_gateway::objects::{DirectorySource, ObjectSource};
+///
+/// # async fn follow(flow: evenkeel::FlowControl) {
+/// let mut source = DirectorySource::new("/etc/evenkeel/objects");
+/// loop {
+///     match source.next().await {
+///         Ok(objects) => drop(flow.apply(objects)),
+///         Err(error) => println!("{error}"),
+///     }
+/// }
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct DirectorySource {
+    path: PathBuf,
+    watch: Watch,
+    changes: watch::Receiver<u64>,
+    /// The number of changes that have been looked at.
+    seen: u64,
+    last: Option<Told>,
+}
+
+/// What was there at the last look, and what was told of it.
+#[derive(Debug)]
+struct Told {
+    manifests: Manifests,
+    outcome: Result<Objects, ObjectsError>,
+}
+
+/// What belongs together is written together: so long after the last change, it is looked at.
+const QUIET: Duration = Duration::from_millis(12);
+/// And so long after the first one, even if changes do not end.
+const HASTE: Duration = Duration::from_millis(40);
+
+// === impl DirectorySource ===
+
+impl DirectorySource {
+    /// Reads this file, or the files of this folder, and watches it. Has to be called, as `next`, inside of a tokio
+    /// runtime with its timer on.
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        let (tell, changes) = watch::channel(0);
+        let tell = std::sync::Arc::new(tell);
+        let watch = Watch::new(move || tell.send_modify(|count| *count += 1));
+        Self { path: path.as_ref().to_owned(), watch, changes, seen: 0, last: None }
+    }
+
+    async fn next_objects(&mut self) -> Result<Objects, ObjectsError> {
+        loop {
+            if self.last.is_some() {
+                self.wait().await;
+            }
+            if let Some(told) = self.look().await {
+                return told;
+            }
+        }
+    }
+
+    /// Waits until there may be something new.
+    async fn wait(&mut self) {
+        let seen = self.seen;
+        // Whether it is a change or the time that it takes to be sure of none, it is looked at.
+        let _ = timeout(LOOK_AGAIN, self.changes.wait_for(|count| *count != seen)).await;
+        let latest = Instant::now() + HASTE;
+        loop {
+            let count = *self.changes.borrow();
+            let until = latest.min(Instant::now() + QUIET);
+            if timeout_at(until, self.changes.wait_for(|now| *now != count)).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Looks at the files, and tells what is new.
+    async fn look(&mut self) -> Option<Result<Objects, ObjectsError>> {
+        let count = *self.changes.borrow();
+        // Watched before they are read: what changes after that is told.
+        self.watch.follow(folders_of(&self.path));
+        let path = self.path.clone();
+        let reading = tokio::task::spawn_blocking(move || Manifests::read(&path));
+        let manifests = match reading.await {
+            Ok(manifests) => manifests,
+            Err(error) => return Some(Err(ObjectsError(format!("{}: {error}", self.path.display())))),
+        };
+        self.seen = count;
+        if self.last.as_ref().is_some_and(|last| last.manifests == manifests) {
+            return None;
+        }
+        let outcome = manifests.objects();
+        let is_news = self.last.as_ref().is_none_or(|last| !is_same(&last.outcome, &outcome));
+        self.last = Some(Told { manifests, outcome: outcome.clone() });
+        is_news.then_some(outcome)
+    }
+}
+
+impl ObjectSource for DirectorySource {
+    fn next(&mut self) -> NextObjects<'_> {
+        Box::pin(self.next_objects())
+    }
+}
+
+/// Whether two outcomes are the same for whoever follows them, as after a change of a comment.
+fn is_same(one: &Result<Objects, ObjectsError>, other: &Result<Objects, ObjectsError>) -> bool {
+    match (one, other) {
+        (Ok(one), Ok(other)) => one.priority_levels == other.priority_levels && one.flow_schemas == other.flow_schemas,
+        (Err(one), Err(other)) => one == other,
+        _ => false,
+    }
+}
