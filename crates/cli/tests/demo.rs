@@ -1,5 +1,7 @@
 //! `evenkeel demo` makes its point, and cleans up after itself.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod child;
 
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! What is wrong is said in one sentence, with what to do, and with the right exit code.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod child;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! What packagers need: version, completions and manual pages.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod child;
 
 use child::{run, text};

@@ -1,5 +1,7 @@
 //! The page about the commands is the one that the commands make, and every help has an example.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::fs;
 
 use clap::Command;

@@ -1,5 +1,7 @@
 //! `evenkeel serve` as people run it: a process with real connections, files that change, and signals.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod child;
 mod peer;
 

@@ -76,21 +76,22 @@ struct TenantFigures {
 
 /// What the two halves show, in one sentence.
 pub(crate) fn summary(without: &Half, with: &Half) -> String {
-    let [before, after] = [without, with].map(|half| half.polite().percentile(99));
-    let times = match (before, after) {
-        (Some(before), Some(after)) => before.as_secs_f64() / after.as_secs_f64().max(f64::EPSILON),
-        _ => f64::NAN,
+    let (Some(before), Some(after)) = (without.polite().percentile(99), with.polite().percentile(99)) else {
+        return "The polite tenants got no answer in one of the halves: something is wrong with this machine."
+            .to_owned();
     };
-    let rejected = match with.polite().rejected {
-        0 => "none of their requests was rejected".to_owned(),
-        some => format!("{some} of their requests were rejected"),
+    let times = before.as_secs_f64() / after.as_secs_f64().max(f64::EPSILON);
+    let polite = with.polite();
+    let turned_away = match (polite.rejected, polite.failed) {
+        (0, 0) => "none of their requests is turned away".to_owned(),
+        (rejected, failed) => format!("{rejected} of their requests are rejected and {failed} fail"),
     };
     let work = with.served_per_second() / without.served_per_second().max(f64::EPSILON);
     format!(
-        "With Evenkeel the polite tenants' p99 is {} instead of {} ({times:.0} times less), {rejected}, and the service \
-         answers {work:.1} times as many requests.",
-        milliseconds(after),
-        milliseconds(before),
+        "With Evenkeel the polite tenants' p99 is {} instead of {} ({times:.0} times less), {turned_away}, and the \
+         service answers {work:.1} times as many requests.",
+        milliseconds(Some(after)),
+        milliseconds(Some(before)),
     )
 }
 

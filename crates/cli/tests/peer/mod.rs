@@ -1,5 +1,7 @@
 //! Both ends of a gateway: a service that answers when it is told to, and a client.
 
+#![allow(unreachable_pub, reason = "it is a module of a test")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
