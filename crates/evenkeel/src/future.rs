@@ -109,7 +109,10 @@ where
                     }
                     Err(rejected) => {
                         let answer = |Call { request, .. }: Call<S, A>| {
-                            response::rejection(&rejected, *this.rejection_form, request.headers())
+                            let mut response = response::rejection(&rejected, *this.rejection_form, request.headers());
+                            // For whoever is around this service, to tell it from an answer of the service.
+                            response.extensions_mut().insert(rejected);
+                            response
                         };
                         Stage::Refused { response: call.take().map(answer) }
                     }

@@ -22,6 +22,9 @@ use crate::work::HttpWork;
 /// With nothing said but who is calling, paths are understood as those of the Kubernetes API and all others as what they
 /// are, every request is one seat, and long-running requests are those of Kubernetes.
 ///
+/// The answer to a request that is turned away has the [`Rejected`](crate::Rejected) among its extensions, so that a layer
+/// further out can tell it from an answer of the service.
+///
 /// A service that is no Kubernetes but has paths below `/api/` or `/apis/` should say what they mean with
 /// [`digest`](Self::digest): otherwise a client can make a request look like a watch, whose seats are given back early,
 /// or like one that is not limited at all.

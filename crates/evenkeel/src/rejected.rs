@@ -13,6 +13,10 @@ pub struct Rejected {
     pub reason: Rejection,
     /// How long to wait before the next try.
     pub retry_after: Duration,
+    /// The name of the flow schema that the request belonged to.
+    pub flow_schema: Box<str>,
+    /// The name of its priority level.
+    pub priority_level: Box<str>,
     /// The identity of the flow schema that the request belonged to; empty for a built-in one.
     pub flow_schema_uid: Box<str>,
     /// The identity of its priority level; empty for a built-in one.
@@ -23,6 +27,13 @@ pub struct Rejected {
 
 impl Rejected {
     pub(crate) fn new(reason: Rejection, retry_after: Duration, schema: &Schema) -> Self {
-        Self { reason, retry_after, flow_schema_uid: schema.uid.clone(), priority_level_uid: schema.level.uid.clone() }
+        Self {
+            reason,
+            retry_after,
+            flow_schema: schema.name.clone(),
+            priority_level: schema.level.name.clone(),
+            flow_schema_uid: schema.uid.clone(),
+            priority_level_uid: schema.level.uid.clone(),
+        }
     }
 }

@@ -49,6 +49,8 @@ async fn a_rejection_is_a_status() {
     let mock = Mock::empty();
     let response = ask(&layer, &mock, get("/orders"));
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    let rejected = response.extensions().get::<evenkeel::Rejected>().unwrap();
+    assert_eq!((&*rejected.flow_schema, &*rejected.priority_level), ("strict", "strict"));
     assert_eq!(
         headers(&response),
         [

@@ -6,8 +6,7 @@
 mod file;
 mod folders;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode};
@@ -20,14 +19,9 @@ pub(crate) use folders::folders_of;
 pub(crate) struct Watch {
     watcher: Box<dyn Watcher + Send>,
     tell: Box<dyn Fn() -> Box<dyn Fn() + Send> + Send>,
-    /// Which folders are watched, and which folder it was when that began: a path may come to mean another one.
-    watched: BTreeMap<PathBuf, Option<FolderId>>,
+    watched: Vec<PathBuf>,
     is_polling: bool,
 }
-
-/// Which folder a path means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FolderId(u64, u64);
 
 /// Where the system tells of no changes, somebody has to look for them.
 const POLL_PERIOD: Duration = Duration::from_millis(500);
@@ -40,8 +34,7 @@ impl Watch {
     /// Calls `changed` at every change, from a thread of its own.
     pub(crate) fn new(changed: impl Fn() + Clone + Send + 'static) -> Self {
         let tell = Box::new(move || Box::new(changed.clone()) as Box<dyn Fn() + Send>);
-        let mut watch =
-            Self { watcher: Box::new(notify::NullWatcher), tell, watched: BTreeMap::new(), is_polling: false };
+        let mut watch = Self { watcher: Box::new(notify::NullWatcher), tell, watched: Vec::new(), is_polling: false };
         match RecommendedWatcher::new(watch.handler(), notify::Config::default()) {
             Ok(watcher) => watch.watcher = Box::new(watcher),
             Err(error) => watch.poll(&error),
@@ -50,30 +43,28 @@ impl Watch {
     }
 
     /// Watches these folders, and no others. Those that do not exist are watched when they are named again and do.
+    ///
+    /// To be called at every look, before the files are read. All watches are made anew: a folder may have been exchanged
+    /// for another of the same name, even of the same number, and the old watch tells nothing of the new folder.
     pub(crate) fn follow(&mut self, folders: Vec<PathBuf>) {
-        let wanted: BTreeMap<_, _> =
-            folders.into_iter().map(|path| (folder_id(&path), path)).map(|(id, path)| (path, id)).collect();
-        if wanted == self.watched {
-            return;
-        }
-        let is_same = |path: &PathBuf, id: &Option<FolderId>, other: &BTreeMap<_, _>| other.get(path) == Some(id);
-        for (path, _) in self.watched.iter().filter(|(path, id)| !is_same(path, id, &wanted)) {
+        for path in std::mem::replace(&mut self.watched, folders) {
             // The system has forgotten a folder that is gone.
-            let _ = self.watcher.unwatch(path);
+            let _ = self.watcher.unwatch(&path);
         }
-        let mut failure = None;
-        for (path, _) in wanted.iter().filter(|(path, id)| id.is_some() && !is_same(path, id, &self.watched)) {
-            if let Err(error) = self.watcher.watch(path, RecursiveMode::NonRecursive) {
-                // A folder that has just gone is named again at the next look.
-                if folder_id(path).is_some() {
-                    failure = Some(error);
-                }
-            }
-        }
-        self.watched = wanted;
-        if let Some(error) = failure.filter(|_| !self.is_polling) {
+        if let Some(error) = self.watch_all().filter(|_| !self.is_polling) {
             self.poll(&error);
         }
+    }
+
+    /// Watches the folders, and tells why one that exists cannot be watched.
+    fn watch_all(&mut self) -> Option<notify::Error> {
+        let mut failure = None;
+        for path in &self.watched {
+            if let Err(error) = self.watcher.watch(path, RecursiveMode::NonRecursive) {
+                failure = Some(error).filter(|_| path.is_dir()).or(failure);
+            }
+        }
+        failure
     }
 
     /// Looks at the files from time to time instead.
@@ -85,9 +76,7 @@ impl Watch {
             Ok(watcher) => self.watcher = Box::new(watcher),
             Err(error) => tracing::warn!(%error, "changes of files are noticed late"),
         }
-        for path in self.watched.keys() {
-            let _ = self.watcher.watch(path, RecursiveMode::NonRecursive);
-        }
+        let _ = self.watch_all();
     }
 
     fn handler(&self) -> impl Fn(notify::Result<Event>) + Send + use<> {
@@ -110,16 +99,4 @@ impl std::fmt::Debug for Watch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Watch").field("watched", &self.watched).finish_non_exhaustive()
     }
-}
-
-#[cfg(unix)]
-fn folder_id(path: &Path) -> Option<FolderId> {
-    use std::os::unix::fs::MetadataExt;
-    let metadata = path.metadata().ok().filter(std::fs::Metadata::is_dir)?;
-    Some(FolderId(metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn folder_id(path: &Path) -> Option<FolderId> {
-    path.is_dir().then_some(FolderId(0, 0))
 }

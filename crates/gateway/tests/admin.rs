@@ -1,0 +1,112 @@
+//! What operators see, over real connections.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenkeel::FlowControl;
+use evenkeel_gateway::admin::{self, Admin};
+use evenkeel_gateway::config::UpstreamConfig;
+use evenkeel_gateway::metrics::GatewayMetrics;
+use evenkeel_gateway::{Config, Phase, Readiness};
+use http::StatusCode;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+async fn start(readiness: &Readiness) -> SocketAddr {
+    let upstreams = vec![UpstreamConfig::new("http://127.0.0.1:9000").unwrap()];
+    let metrics = GatewayMetrics::new(2);
+    metrics.worker(1).request_ended(StatusCode::BAD_GATEWAY);
+    let admin = Admin {
+        flow: FlowControl::builder().server_concurrency(100).build(),
+        metrics,
+        readiness: readiness.clone(),
+        config: Arc::new(Config { upstreams, ..Config::default() }),
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(admin::serve(listener, admin.router()));
+    address
+}
+
+/// The whole answer, head and body.
+async fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn every_page_that_the_index_lists_is_there() {
+    let readiness = Readiness::default();
+    readiness.enter(Phase::Ready);
+    let address = start(&readiness).await;
+    let index = get(address, "/").await;
+    let pages: Vec<_> = index.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(pages.len(), 8, "{index}");
+    for page in pages {
+        let answer = get(address, page).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{page}: {answer}");
+    }
+    assert!(get(address, "/other").await.starts_with("HTTP/1.1 404"));
+}
+
+#[tokio::test]
+async fn metrics_are_those_of_the_flow_control_and_of_the_gateway() {
+    let page = get(start(&Readiness::default()).await, "/metrics").await;
+    for part in [
+        "application/openmetrics-text; version=1.0.0",
+        "apiserver_flowcontrol_nominal_limit_seats{priority_level=\"catch-all\"}",
+        "evenkeel_requests_total{code=\"5xx\"} 1\n",
+        "evenkeel_build_info{version=",
+        "# EOF\n",
+    ] {
+        assert!(page.contains(part), "{part}\n{page}");
+    }
+}
+
+#[tokio::test]
+async fn it_is_ready_only_while_it_serves_and_alive_all_the_time() {
+    let readiness = Readiness::default();
+    let address = start(&readiness).await;
+    for (phase, status, words) in [
+        (Phase::Starting, "503", "[-]phase failed: it does not listen yet"),
+        (Phase::Ready, "200", "[+]phase ok"),
+        (Phase::Draining, "503", "[-]phase failed: it is about to stop"),
+    ] {
+        readiness.enter(phase);
+        let answer = get(address, "/readyz?verbose").await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")) && answer.contains(words), "{answer}");
+        assert!(get(address, "/readyz").await.starts_with(&format!("HTTP/1.1 {status}")));
+        for path in ["/livez", "/healthz"] {
+            assert!(get(address, path).await.ends_with("\r\n\r\nok"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn settings_are_shown_as_they_can_be_read() {
+    let answer = get(start(&Readiness::default()).await, "/config").await;
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert_eq!(Config::parse("shown", body).unwrap().upstreams.len(), 1, "{body}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_that_say_nothing_are_closed_and_make_room_for_others() {
+    let address = start(&Readiness::default()).await;
+    let mut idle = Vec::new();
+    for _ in 0..100 {
+        idle.push(TcpStream::connect(address).await.unwrap());
+    }
+    let started = tokio::time::Instant::now();
+    assert!(get(address, "/livez").await.ends_with("ok"));
+    assert!(started.elapsed() <= Duration::from_secs(60), "{:?}", started.elapsed());
+    let mut nothing = Vec::new();
+    idle[0].read_to_end(&mut nothing).await.unwrap();
+    // Closed, perhaps with a word about the time that is over.
+    assert!(nothing.is_empty() || nothing.starts_with(b"HTTP/1.1 408"), "{}", String::from_utf8_lossy(&nothing));
+}

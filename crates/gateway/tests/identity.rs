@@ -1,0 +1,205 @@
+//! Who is calling: the sources one after the other, and what the upstream is told.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use evenkeel::Identify;
+use evenkeel::identify::Unidentified;
+use evenkeel_engine::User;
+use evenkeel_gateway::config::{
+    AddressIdentity, AnonymousRequests, ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentityConfig,
+    IdentitySource, SystemNames, TokenIdentity,
+};
+use evenkeel_gateway::identity::Identification;
+use evenkeel_gateway::{ClientCertificate, Peer, Transport};
+use http::request::Parts;
+
+fn peer(address: &str) -> Peer {
+    Peer { address: format!("{address}:1234").parse().unwrap(), transport: Transport::Plain, certificate: None }
+}
+
+fn with_certificate(common_name: &str, organizations: &[&str]) -> Peer {
+    let organizations = organizations.iter().map(ToString::to_string).collect();
+    let certificate = Arc::new(ClientCertificate { common_name: common_name.to_owned(), organizations });
+    Peer { transport: Transport::Tls, certificate: Some(certificate), ..peer("192.0.2.1") }
+}
+
+fn parts(headers: &[(&str, &str)]) -> Parts {
+    let request = headers.iter().fold(http::Request::builder(), |request, (name, value)| request.header(*name, *value));
+    request.body(()).unwrap().into_parts().0
+}
+
+fn open(sources: Vec<IdentitySource>, anonymous: AnonymousRequests) -> Arc<Identification> {
+    Identification::open(&IdentityConfig { sources, anonymous, tell_upstream: false }).unwrap()
+}
+
+fn name(found: Result<Arc<User>, Unidentified>) -> String {
+    found.map_or_else(|error| error.status.to_string(), |user| user.name.to_string())
+}
+
+struct Files(tempfile::TempDir);
+
+impl Files {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn put(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn tokens(&self, name: &str, text: &str) -> IdentitySource {
+        IdentitySource::Tokens(TokenIdentity { file: self.put(name, text) })
+    }
+
+    fn keys(&self, text: &str) -> IdentitySource {
+        let header = http::HeaderName::from_static("x-api-key");
+        IdentitySource::ApiKey(ApiKeyIdentity { header, file: self.put("keys.csv", text) })
+    }
+}
+
+fn trusted(addresses: &[&str], certificates: &[&str]) -> HeaderIdentity {
+    HeaderIdentity {
+        from_addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+        from_certificates: certificates.iter().map(ToString::to_string).collect(),
+        ..HeaderIdentity::default()
+    }
+}
+
+fn address() -> IdentitySource {
+    IdentitySource::Address(AddressIdentity::default())
+}
+
+const ALICE: (&str, &str) = ("x-remote-user", "alice");
+
+#[test]
+fn headers_are_believed_from_those_who_are_trusted_and_from_nobody_else() {
+    let sources = vec![IdentitySource::TrustedHeaders(trusted(&["10.0.0.0/8"], &["front"])), address()];
+    let identification = open(sources, AnonymousRequests::Allow);
+    for (peer, expected) in [
+        (peer("10.1.2.3"), "alice"),
+        (peer("[::ffff:10.1.2.3]"), "alice"),
+        (peer("11.1.2.3"), "address:11.1.2.3"),
+        (with_certificate("front", &[]), "alice"),
+        (with_certificate("back", &["front"]), "address:192.0.2.1"),
+    ] {
+        let is_trusted = expected == "alice";
+        assert_eq!(identification.is_trusted_proxy(&peer), is_trusted, "{peer:?}");
+        let identity = identification.of(peer);
+        assert_eq!(name(identity.identify(&parts(&[ALICE]))), expected);
+        assert_eq!(identity.is_trusted_proxy(), is_trusted);
+        let mut headers = parts(&[ALICE, ("X-Remote-Group", "system:masters"), ("accept", "*/*")]).headers;
+        identity.cleanse(&mut headers, &User::default());
+        assert_eq!(headers.len(), if is_trusted { 3 } else { 1 });
+    }
+}
+
+#[test]
+fn certificates_name_users_but_not_those_of_the_system() {
+    let certificate = |system_names| {
+        let config =
+            CertificateIdentity { user_prefix: "cert:".to_owned(), system_names, ..CertificateIdentity::default() };
+        open(vec![IdentitySource::ClientCertificate(config)], AnonymousRequests::Deny)
+    };
+    let groups = &["staff", "system:masters"];
+    let refused = certificate(SystemNames::Refuse).of(with_certificate("alice", groups)).identify(&parts(&[])).unwrap();
+    assert_eq!(*refused, User::new("cert:alice", ["staff", "system:authenticated"]));
+    let allowed = certificate(SystemNames::Allow).of(with_certificate("alice", groups)).identify(&parts(&[])).unwrap();
+    assert_eq!(*allowed, User::new("cert:alice", ["staff", "system:masters", "system:authenticated"]));
+    for nobody in [peer("10.1.2.3"), with_certificate("", &["staff"])] {
+        assert_eq!(name(certificate(SystemNames::Refuse).of(nobody).identify(&parts(&[]))), "401 Unauthorized");
+    }
+}
+
+#[test]
+fn a_wrong_credential_is_never_somebody_else() {
+    let files = Files::new();
+    let sources = vec![
+        files.keys("k1,robot,1"),
+        files.tokens("a.csv", "t1,alice,1"),
+        files.tokens("b.csv", "t2,bob,2"),
+        address(),
+    ];
+    let identity = open(sources, AnonymousRequests::Allow).of(peer("10.1.2.3"));
+    let bearer = |token| ("authorization", token);
+    for (headers, expected) in [
+        (&[] as &[_], "address:10.1.2.3"),
+        (&[("x-api-key", "k1")], "robot"),
+        (&[("x-api-key", "k2")], "401 Unauthorized"),
+        (&[("x-api-key", "")], "401 Unauthorized"),
+        (&[("x-api-key", "k1"), ("x-api-key", "k1")], "401 Unauthorized"),
+        // Another credential that would be right does not make up for it.
+        (&[("x-api-key", "k2"), bearer("Bearer t1")], "401 Unauthorized"),
+        (&[bearer("Bearer t1")], "alice"),
+        // A token that the first file does not know may be in the second.
+        (&[bearer("Bearer t2")], "bob"),
+        (&[bearer("Bearer t3")], "401 Unauthorized"),
+        (&[bearer("Bearer k1")], "401 Unauthorized"),
+        (&[bearer("Bearer t1"), bearer("Bearer t2")], "401 Unauthorized"),
+        (&[bearer("Basic dDE6")], "address:10.1.2.3"),
+        (&[ALICE], "address:10.1.2.3"),
+    ] {
+        assert_eq!(name(identity.identify(&parts(headers))), expected, "{headers:?}");
+    }
+}
+
+#[test]
+fn those_whom_nobody_knows_are_anonymous_or_refused() {
+    let of = |anonymous| name(open(Vec::new(), anonymous).of(peer("10.1.2.3")).identify(&parts(&[])));
+    assert_eq!(of(AnonymousRequests::Allow), "system:anonymous");
+    assert_eq!(of(AnonymousRequests::Deny), "401 Unauthorized");
+}
+
+#[test]
+fn the_same_client_is_the_same_user_each_time() {
+    let files = Files::new();
+    let sources = vec![files.tokens("a.csv", "t1,alice,1"), address()];
+    let identity = open(sources, AnonymousRequests::Allow).of(peer("10.1.2.3"));
+    for headers in [&[] as &[_], &[("authorization", "Bearer t1")]] {
+        let (one, other) = (identity.identify(&parts(headers)).unwrap(), identity.identify(&parts(headers)).unwrap());
+        assert!(Arc::ptr_eq(&one, &other));
+    }
+}
+
+#[test]
+fn files_are_read_again_when_they_change_and_bad_ones_are_not_used() {
+    let files = Files::new();
+    let identity = open(vec![files.tokens("a.csv", "t1,alice,1")], AnonymousRequests::Deny).of(peer("10.1.2.3"));
+    let ask = |token: &str| name(identity.identify(&parts(&[("authorization", &format!("Bearer {token}"))])));
+    let until = |token: &str, expected: &str| {
+        let start = Instant::now();
+        while ask(token) != expected {
+            assert!(start.elapsed() < Duration::from_secs(4), "{token} is still not {expected}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    files.put("a.csv", "t2,bob,2");
+    until("t2", "bob");
+    assert_eq!(ask("t1"), "401 Unauthorized");
+    files.put("a.csv", "t3");
+    files.put("new.csv", "t4,dora,4");
+    fs::rename(files.0.path().join("new.csv"), files.0.path().join("a.csv")).unwrap();
+    until("t4", "dora");
+}
+
+#[test]
+fn files_that_cannot_be_used_are_told_at_the_start_and_secrets_are_not() {
+    let files = Files::new();
+    let error = |source| {
+        let config = IdentityConfig { sources: vec![source], ..IdentityConfig::default() };
+        Identification::open(&config).unwrap_err().to_string()
+    };
+    let found = error(files.tokens("a.csv", "t1,alice,1\nsecret,bob"));
+    assert!(found.contains("a.csv:2: there are 2 columns") && !found.contains("secret"), "{found}");
+    let missing = IdentitySource::Tokens(TokenIdentity { file: files.0.path().join("none.csv") });
+    assert!(error(missing).contains("none.csv: No such file"));
+    let folder = IdentitySource::Tokens(TokenIdentity { file: files.0.path().to_owned() });
+    assert!(error(folder).contains("it is not a file"));
+    let identification = open(vec![files.tokens("b.csv", "secret,alice,1")], AnonymousRequests::Allow);
+    assert!(!format!("{identification:?}").contains("secret"), "{identification:?}");
+}
