@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use evenkeel_gateway::objects::{DirectorySource, Fixed, ObjectSource};
-use evenkeel_gateway::{Config, Drained, Gateway, log};
+use evenkeel_gateway::{Config, Drained, Gateway, StartError, log};
 use tokio::runtime;
 
 use crate::exit::{Exit, WrongUsage};
@@ -24,7 +24,17 @@ pub(crate) async fn start(config: Config) -> Result<Gateway> {
         Some(path) => Box::new(DirectorySource::new(path)),
         None => Box::new(Fixed::bootstrap()),
     };
-    Ok(Gateway::start(config, objects).await?)
+    Gateway::start(config, objects).await.map_err(classify)
+}
+
+/// What was said wrongly is told apart from what the machine refuses.
+fn classify(error: StartError) -> anyhow::Error {
+    match error {
+        StartError::Listen { .. } | StartError::Thread(_) => error.into(),
+        StartError::NoUpstream | StartError::Tls(_) | StartError::Identity(_) | StartError::Objects(_) => {
+            WrongUsage(error.to_string()).into()
+        }
+    }
 }
 
 /// Every problem at once, a line each.
