@@ -25,7 +25,7 @@ metadata:
 spec:
   priorityLevelConfiguration:
     name: exempt
-  matchingPrecedence: 1
+  matchingPrecedence: 2
   rules:
   - subjects: [{kind: User, user: {name: '*'}}]
     nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
@@ -51,7 +51,7 @@ metadata:
 spec:
   priorityLevelConfiguration:
     name: closed
-  matchingPrecedence: 1
+  matchingPrecedence: 2
   rules:
   - subjects: [{kind: User, user: {name: '*'}}]
     nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
