@@ -183,8 +183,10 @@ impl Serving {
         if worker.is_draining() || is_unread() && Rc::strong_count(&self.client) == 1 {
             asked.is_kept_alive = false;
         }
-        let output = &mut self.client.borrow_mut().wire.output;
-        let encoder = answer_head::put(output, &parts, &body, asked, || worker.ticks.date());
+        let encoder = {
+            let output = &mut self.client.borrow_mut().wire.output;
+            answer_head::put(output, &parts, &body, asked, || worker.ticks.date())
+        };
         let mut body = pin!(body);
         let mut relay = Relay {
             client: &self.client,

@@ -51,14 +51,10 @@ impl Relay<'_> {
             while !body.is_end_stream() {
                 let next = poll_fn(|context| self.poll_next(body.as_mut(), context, &mut stall)).await?;
                 let Some(frame) = next else { break };
-                let wire = &mut self.client.borrow_mut().wire;
-                match frame.into_data() {
-                    Ok(data) => encoder.push(data, wire).map_err(|_| RelayError::Answer)?,
-                    Err(frame) => {
-                        let trailers = frame.trailers_ref().filter(|_| self.sends_trailers);
-                        encoder.finish(trailers, wire).map_err(|_| RelayError::Answer)?;
-                        return poll_fn(|context| self.poll_flush(context, &mut stall)).await;
-                    }
+                let is_last = !frame.is_data();
+                self.encode(&mut encoder, frame)?;
+                if is_last {
+                    return poll_fn(|context| self.poll_flush(context, &mut stall)).await;
                 }
                 stall.set(self.stall_after);
             }
@@ -68,6 +64,15 @@ impl Relay<'_> {
             encoder.finish(None, &mut self.client.borrow_mut().wire).map_err(|_| RelayError::Answer)?;
         }
         poll_fn(|context| self.poll_flush(context, &mut stall)).await
+    }
+
+    fn encode(&self, encoder: &mut Encoder, frame: Frame<Bytes>) -> Result<(), RelayError> {
+        let wire = &mut self.client.borrow_mut().wire;
+        let encoded = match frame.into_data() {
+            Ok(data) => encoder.push(data, wire),
+            Err(frame) => encoder.finish(frame.trailers_ref().filter(|_| self.sends_trailers), wire),
+        };
+        encoded.map_err(|_| RelayError::Answer)
     }
 
     /// The next part, when there is room for it.
