@@ -6,6 +6,7 @@ use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Response, StatusCode};
 
 use crate::answer_body::AnswerBody;
+use crate::metrics::UpstreamFailure;
 
 /// Why a request was not answered by an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +46,18 @@ const GRPC: &[u8] = b"application/grpc";
 // === impl Failure ===
 
 impl Failure {
+    /// What metrics call it, if it is the upstream's.
+    pub(crate) fn of_upstream(self) -> Option<UpstreamFailure> {
+        Some(match self {
+            Self::Connect => UpstreamFailure::Connect,
+            Self::ConnectTimeout | Self::AnswerTimeout => UpstreamFailure::TimeOut,
+            Self::Closed => UpstreamFailure::Cut,
+            Self::MalformedAnswer => UpstreamFailure::Malformed,
+            Self::NoUpstream => UpstreamFailure::NoneLeft,
+            _ => return None,
+        })
+    }
+
     pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::Connect | Self::Closed | Self::MalformedAnswer => StatusCode::BAD_GATEWAY,

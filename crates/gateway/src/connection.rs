@@ -19,7 +19,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(worker: &Rc<Worker>, peer: Peer) -> Rc<Self> {
-        let provenance = Provenance::new(&peer, worker.trusted.is_trusted(&peer));
+        let provenance = Provenance::new(&peer, worker.identification.is_trusted_proxy(&peer));
         let identity = worker.identification.of(peer);
         Rc::new(Self { worker: Rc::clone(worker), identity, provenance })
     }

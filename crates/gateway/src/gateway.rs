@@ -4,8 +4,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::num::NonZero;
 use std::sync::Arc;
+use std::time::Duration;
 
 use evenkeel::FlowControl;
+use evenkeel_engine::controller::{Dangling, Objects};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -13,9 +15,11 @@ use tokio::task::JoinHandle;
 use crate::admin::{self, Admin};
 use crate::config::Config;
 use crate::identity::{Identification, IdentityError};
+use crate::log::RejectionLog;
 use crate::metrics::GatewayMetrics;
 use crate::objects::{ObjectSource, ObjectsError};
 use crate::readiness::{Phase, Readiness};
+use crate::requests::{Requests, RequestsError};
 use crate::ticks::Elapsed;
 use crate::tls::{ListenerTls, TlsError, keep_fresh};
 use crate::upstream::Known;
@@ -30,6 +34,7 @@ pub struct Gateway {
     admin_address: Option<SocketAddr>,
     config: Arc<Config>,
     counts: Arc<Counts>,
+    rejections: Arc<RejectionLog>,
     stage: watch::Sender<Stage>,
     workers: Vec<WorkerThread>,
     /// What runs on the caller's runtime.
@@ -54,6 +59,14 @@ pub enum StartError {
         /// What the system says.
         error: io::Error,
     },
+    /// The operators' address cannot be listened on.
+    #[error("cannot listen on {address}: {error}; is another program using it? choose another with `--admin-listen`")]
+    ListenForOperators {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        error: io::Error,
+    },
     /// A thread could not be started.
     #[error("cannot start a thread to serve requests: {0}")]
     Thread(io::Error),
@@ -63,6 +76,9 @@ pub enum StartError {
     /// A source of identities is not usable.
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    /// The routes make no sense.
+    #[error(transparent)]
+    Requests(#[from] RequestsError),
     /// The objects to follow could not be read.
     #[error(transparent)]
     Objects(#[from] ObjectsError),
@@ -87,21 +103,26 @@ impl Gateway {
             return Err(StartError::NoUpstream);
         }
         let config = Arc::new(config);
+        let requests = Requests::new(&config.requests)?;
         let identification = Identification::open(&config.identity)?;
         let upstreams = config.upstreams.iter().map(|upstream| Known::new(upstream, &config).map(Arc::new));
         let upstreams = upstreams.collect::<Result<Vec<_>, TlsError>>()?;
         let flow =
             FlowControl::builder().server_concurrency(config.concurrency).wait_limit(config.timeouts.queue).build();
-        flow.apply(objects.next().await?);
-
         let workers = config.workers.unwrap_or_else(cores).max(1);
+        let metrics = GatewayMetrics::new(workers);
+        govern(&flow, &metrics, objects.next().await?);
         let (addresses, listening, mut files) = listen(&config, workers)?;
         files.extend(upstreams.iter().filter_map(|known| known.tls.as_ref().map(|tls| tls.files())));
         let counts = Arc::<Counts>::default();
+        let rejections = Arc::new(RejectionLog::new(&config.log));
         let shared = Arc::new(Shared {
             config: Arc::clone(&config),
             flow: flow.clone(),
             identification,
+            requests,
+            metrics: metrics.clone(),
+            rejections: Arc::clone(&rejections),
             upstreams,
             counts: Arc::clone(&counts),
         });
@@ -110,19 +131,35 @@ impl Gateway {
             .map(|(index, listening)| WorkerThread::start(index, Arc::clone(&shared), listening, told.clone()))
             .collect::<io::Result<Vec<_>>>()
             .map_err(StartError::Thread)?;
-        let mut control =
-            vec![Control(tokio::spawn(follow(objects, flow.clone()))), Control(tokio::spawn(keep_fresh(files)))];
+        let mut control = vec![
+            Control(tokio::spawn(follow(objects, flow.clone(), metrics.clone()))),
+            Control(tokio::spawn(keep_fresh(files))),
+            Control(tokio::spawn(flush_rejections(Arc::clone(&rejections)))),
+        ];
         let readiness = Readiness::default();
         let admin_address = match config.admin.address {
             Some(address) => {
-                let (address, pages) = operate(address, &config, &flow, &readiness).await?;
+                let admin =
+                    Admin { flow: flow.clone(), metrics, readiness: readiness.clone(), config: Arc::clone(&config) };
+                let (address, pages) = operate(address, admin).await?;
                 control.push(pages);
                 Some(address)
             }
             None => None,
         };
         readiness.enter(Phase::Ready);
-        Ok(Self { flow, readiness, addresses, admin_address, config, counts, stage, workers, _control: control })
+        Ok(Self {
+            flow,
+            readiness,
+            addresses,
+            admin_address,
+            config,
+            counts,
+            rejections,
+            stage,
+            workers,
+            _control: control,
+        })
     }
 
     /// The flow control that all requests go through.
@@ -169,6 +206,7 @@ impl Gateway {
                 worker.ended().await;
             }
         }
+        self.rejections.flush();
         Drained { requests_cut }
     }
 }
@@ -193,29 +231,46 @@ fn listen(config: &Config, workers: usize) -> Result<Sockets, StartError> {
 }
 
 /// Serves the pages of the operators, and says where.
-async fn operate(
-    address: SocketAddr,
-    config: &Arc<Config>,
-    flow: &FlowControl,
-    readiness: &Readiness,
-) -> Result<(SocketAddr, Control), StartError> {
-    let fault = |error| StartError::Listen { address, error };
+async fn operate(address: SocketAddr, admin: Admin) -> Result<(SocketAddr, Control), StartError> {
+    let fault = |error| StartError::ListenForOperators { address, error };
     let listener = TcpListener::bind(address).await.map_err(fault)?;
     let address = listener.local_addr().map_err(fault)?;
-    let metrics = GatewayMetrics::new(config.workers.unwrap_or_else(cores).max(1));
-    let admin = Admin { flow: flow.clone(), metrics, readiness: readiness.clone(), config: Arc::clone(config) };
     Ok((address, Control(tokio::spawn(admin::serve(listener, admin.router())))))
 }
 
 /// Follows what the source says, for as long as there is something to say.
-async fn follow(mut objects: Box<dyn ObjectSource>, flow: FlowControl) {
+async fn follow(mut objects: Box<dyn ObjectSource>, flow: FlowControl, metrics: GatewayMetrics) {
     loop {
         match objects.next().await {
             Ok(new) => {
-                flow.apply(new);
+                govern(&flow, &metrics, new);
+                tracing::info!("the objects have changed, and govern from now on");
             }
-            Err(error) => tracing::error!(%error, "the objects cannot be used; those before stay"),
+            Err(error) => {
+                metrics.objects_refused();
+                tracing::error!(%error, "the objects cannot be used; those before stay");
+            }
         }
+    }
+}
+
+/// Lets these objects govern, and tells which of them are of no use.
+fn govern(flow: &FlowControl, metrics: &GatewayMetrics, objects: Objects) {
+    let report = flow.apply(objects);
+    metrics.objects_applied();
+    for Dangling { schema, level, .. } in report.dangling.iter().filter(|dangling| dangling.is_dangling) {
+        tracing::warn!(schema, level, "the flow schema's priority level does not exist; it is not followed");
+    }
+    for (level, problem) in &report.unusable {
+        tracing::warn!(level, ?problem, "the priority level cannot be used");
+    }
+}
+
+async fn flush_rejections(rejections: Arc<RejectionLog>) {
+    let mut seconds = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        seconds.tick().await;
+        rejections.flush();
     }
 }
 

@@ -30,10 +30,12 @@ pub(crate) async fn start(config: Config) -> Result<Gateway> {
 /// What was said wrongly is told apart from what the machine refuses.
 fn classify(error: StartError) -> anyhow::Error {
     match error {
-        StartError::Listen { .. } | StartError::Thread(_) => error.into(),
-        StartError::NoUpstream | StartError::Tls(_) | StartError::Identity(_) | StartError::Objects(_) => {
-            WrongUsage(error.to_string()).into()
-        }
+        StartError::Listen { .. } | StartError::ListenForOperators { .. } | StartError::Thread(_) => error.into(),
+        StartError::NoUpstream
+        | StartError::Tls(_)
+        | StartError::Identity(_)
+        | StartError::Requests(_)
+        | StartError::Objects(_) => WrongUsage(error.to_string()).into(),
     }
 }
 

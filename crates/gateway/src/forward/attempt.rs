@@ -17,7 +17,7 @@ use crate::connection::Connection;
 use crate::exchange::Exchange;
 use crate::h1::{ResponseHead, Wire};
 use crate::ticks::Elapsed;
-use crate::upstream::{Agreed, CallError, ConnectError, Http1Call, Picked, call_http2};
+use crate::upstream::{Agreed, CallError, ConnectError, Consequence, Http1Call, Picked, call_http2};
 
 /// A request on its way to an upstream.
 pub(super) struct Attempts<'a> {
@@ -71,10 +71,13 @@ impl Attempts<'_> {
             if matches!(last, Failure::Connect | Failure::ConnectTimeout)
                 || last == Failure::Closed && refused.next != Next::Fresh
             {
-                chosen.note_failure();
+                if chosen.note_failure() == Consequence::Ejected {
+                    self.connection.worker.metrics.upstream_ejected();
+                }
             }
             let Some(unsent) = refused.body else { break };
             body = unsent;
+            self.connection.worker.metrics.request_retried();
             picked = match refused.next {
                 Next::Other => {
                     tried.push(chosen.index());

@@ -7,10 +7,8 @@ mod provenance;
 mod request_id;
 mod service;
 mod trailers;
-mod trust;
 
 pub(crate) use provenance::Provenance;
 pub(crate) use request_id::{REQUEST_ID, RequestIds};
 pub(crate) use service::Flow;
 pub(crate) use trailers::{TrailerGuard, clean_trailers};
-pub(crate) use trust::TrustedProxies;

@@ -22,6 +22,7 @@ use crate::answer_body::AnswerBody;
 use crate::answers::{self, Failure};
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Inbound, Remember};
+use crate::requests::Requests;
 
 /// Passes the requests of one connection on.
 #[derive(Debug, Clone)]
@@ -30,7 +31,7 @@ pub(crate) struct Service(Rc<Connection>);
 /// The flow control of one connection, with the service inside.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    service: FlowService<Service, Remember>,
+    service: FlowService<Service, Remember, Requests, Requests>,
     last_user: Rc<RefCell<Option<Arc<User>>>>,
 }
 
@@ -40,7 +41,15 @@ impl Flow {
     /// The flow control for the requests of this connection.
     pub(crate) fn new(connection: &Rc<Connection>) -> Self {
         let (remember, last_user) = Remember::new(connection.identity.clone());
-        let layer = connection.worker.flow.layer(remember);
+        let requests = &connection.worker.requests;
+        let occupancy = requests.clone();
+        let layer = connection
+            .worker
+            .flow
+            .layer(remember)
+            .digest(requests.clone())
+            .work(requests.clone())
+            .long_running(move |parts, request| occupancy.occupancy(parts, request));
         Self { service: layer.layer(Service(Rc::clone(connection))), last_user }
     }
 
@@ -89,6 +98,9 @@ async fn forward(connection: &Rc<Connection>, request: Request<Inbound>) -> Resp
         Ok(response) => response,
         Err(failure) => {
             tracing::debug!(%failure, "a request was not answered by an upstream");
+            if let Some(failure) = failure.of_upstream() {
+                connection.worker.metrics.upstream_failed(failure);
+            }
             failure.answer(&parts.headers)
         }
     }

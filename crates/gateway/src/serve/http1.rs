@@ -14,7 +14,7 @@ use http_body::Body;
 use super::answer_head::{self, Asked};
 use super::linger::linger;
 use super::relay::{Relay, RelayError, is_gone};
-use super::{serve_http2, upgrade};
+use super::{rejected, serve_http2, upgrade};
 use crate::answers::{self, Failure};
 use crate::client_body::{ClientBody, ClientWire};
 use crate::connection::Connection;
@@ -140,6 +140,7 @@ impl Serving {
         let mut total = worker.ticks.alarm(worker.config.timeouts.total);
         let mut asked = Asked { method: head.method.clone(), version: head.version, is_kept_alive: head.is_kept_alive };
         let sends_trailers = head.headers.contains_key(TE) && has_token(&head.headers, &TE, "trailers");
+        let target = head.uri.clone();
         let (request, id) = self.request(head);
         if asked.method == Method::CONNECT {
             let response = Failure::Connection.answer(request.headers());
@@ -157,7 +158,10 @@ impl Serving {
             total.poll(context).map(|()| Err(RelayError::Time))
         });
         match wait.await {
-            Ok(response) => self.answer(response, id, &mut asked, &mut total, sends_trailers).await,
+            Ok(response) => {
+                rejected::note(&worker, &response, &asked.method, &target, &self.exchange);
+                self.answer(response, id, &mut asked, &mut total, sends_trailers).await
+            }
             Err(RelayError::Time) => {
                 let response = Failure::TotalTimeout.answer(&HeaderMap::new());
                 total.set(worker.config.timeouts.stall);
@@ -176,6 +180,7 @@ impl Serving {
         sends_trailers: bool,
     ) -> After {
         let worker = &self.connection.worker;
+        worker.metrics.request_ended(response.status());
         let (mut parts, body) = response.into_parts();
         parts.headers.insert(REQUEST_ID, id);
         // A body that nobody reads stays in the way of the next request.

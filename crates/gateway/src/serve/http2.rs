@@ -16,6 +16,7 @@ use hyper::server::conn::http2;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::rejected;
 use super::stream_watch::{StreamWatch, WatchedBody, WatchedStreams};
 use crate::answer_body::AnswerBody;
 use crate::answers::Failure;
@@ -139,12 +140,13 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         let id = worker.request_ids.assign(&mut parts.headers);
         let total = worker.config.timeouts.total;
         let fault = if parts.method == Method::CONNECT { Some(Failure::Connection) } else { settle_host(&mut parts) };
+        let (method, target, exchange) = (parts.method.clone(), parts.uri.clone(), Rc::<Exchange>::default());
         let future = match fault {
             Some(fault) => Err(fault.answer(&parts.headers)),
             None => {
                 let (stall, bytes_max) = (worker.config.timeouts.stall, worker.config.limits.body_bytes);
                 let body = ClientBody::http2(body, stall, bytes_max);
-                let inbound = Inbound { body, exchange: Rc::<Exchange>::default(), is_upgrade: false };
+                let inbound = Inbound { body, exchange: Rc::clone(&exchange), is_upgrade: false };
                 Ok(self.flow.borrow_mut().call(Request::from_parts(parts, inbound)))
             }
         };
@@ -152,13 +154,17 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
             let response = match future {
                 Err(own) => own.map(|body| Source::Own { body }),
                 Ok(future) => match worker.ticks.limit(total, future).await {
-                    Ok(Ok(response)) => response.map(|body| Source::Passed { body }),
+                    Ok(Ok(response)) => {
+                        rejected::note(&worker, &response, &method, &target, &exchange);
+                        response.map(|body| Source::Passed { body })
+                    }
                     Err(_) => {
                         let own = Failure::TotalTimeout.answer(&http::HeaderMap::new());
                         own.map(|body| Source::Own { body })
                     }
                 },
             };
+            worker.metrics.request_ended(response.status());
             let mut response = response.map(|body| WatchedBody::new(CountedBody { body, running }, watch));
             response.headers_mut().insert(REQUEST_ID, id);
             Ok(response)

@@ -4,6 +4,7 @@ mod answer_head;
 mod http1;
 mod http2;
 mod linger;
+mod rejected;
 mod relay;
 mod stream_watch;
 mod upgrade;

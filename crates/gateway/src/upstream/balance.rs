@@ -33,6 +33,15 @@ pub(crate) struct Picked {
 #[derive(Debug)]
 pub(crate) struct InFlight(Option<Arc<Known>>);
 
+/// What a failure means for an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consequence {
+    /// It stays in the rotation.
+    None,
+    /// It gets a pause.
+    Ejected,
+}
+
 // === impl Upstreams ===
 
 impl Upstreams {
@@ -106,14 +115,16 @@ impl Picked {
     }
 
     /// It refused the connection, or cut it before it answered.
-    pub(crate) fn note_failure(&self) {
+    pub(crate) fn note_failure(&self) -> Consequence {
         self.is_trial.set(false);
         if self.is_one_of_many
             && let Some(pause) = self.upstream.known.health.note_failure(Instant::now())
         {
             let upstream = &self.upstream.known.authority;
             tracing::warn!(upstream, ?pause, "the upstream fails and gets a pause");
+            return Consequence::Ejected;
         }
+        Consequence::None
     }
 
     /// It gets the request to work on.

@@ -10,6 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use super::Worker;
+use super::counts::MeteredConnection;
 use super::thread::{OpenHere, Stage};
 use crate::connection::Connection;
 use crate::peer::{Peer, Transport};
@@ -64,13 +65,15 @@ fn begin(
     open_here: &OpenHere,
 ) {
     let Some(open) = worker.counts.open(worker.config.limits.connections) else {
-        tracing::warn!(limit = worker.config.limits.connections, "there are too many connections");
+        worker.metrics.connection_refused();
+        tracing::debug!(limit = worker.config.limits.connections, "there are too many connections");
         if tls.is_none() {
             tokio::task::spawn_local(turn_away(Rc::clone(worker), stream));
         }
         return;
     };
     let (worker, here) = (Rc::clone(worker), open_here.clone());
+    let open = (open, MeteredConnection::new(worker.metrics.clone()));
     // A large answer goes out in pieces that must not wait for each other.
     let _ = stream.set_nodelay(true);
     match tls {

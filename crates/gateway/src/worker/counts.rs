@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::metrics::WorkerMetrics;
+
 /// Counts of the whole gateway.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
@@ -13,6 +15,10 @@ pub(crate) struct Counts {
 /// A connection. It is gone when this is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenConnection(Arc<Counts>);
+
+/// A connection, as metrics see it.
+#[derive(Debug)]
+pub(crate) struct MeteredConnection(WorkerMetrics);
 
 /// A request that has not been answered to its end. It has when this is dropped.
 #[derive(Debug)]
@@ -47,6 +53,21 @@ impl Counts {
 impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::Release);
+    }
+}
+
+// === impl MeteredConnection ===
+
+impl MeteredConnection {
+    pub(crate) fn new(metrics: WorkerMetrics) -> Self {
+        metrics.connection_opened();
+        Self(metrics)
+    }
+}
+
+impl Drop for MeteredConnection {
+    fn drop(&mut self) {
+        self.0.connection_closed();
     }
 }
 

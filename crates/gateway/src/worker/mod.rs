@@ -12,8 +12,11 @@ use std::sync::Arc;
 use evenkeel::FlowControl;
 
 use crate::config::Config;
-use crate::forward::{RequestIds, TrustedProxies};
+use crate::forward::RequestIds;
 use crate::identity::Identification;
+use crate::log::RejectionLog;
+use crate::metrics::{GatewayMetrics, WorkerMetrics};
+use crate::requests::Requests;
 use crate::ticks::Ticks;
 use crate::upstream::{Known, Upstreams};
 
@@ -27,6 +30,9 @@ pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     pub(crate) flow: FlowControl,
     pub(crate) identification: Arc<Identification>,
+    pub(crate) requests: Requests,
+    pub(crate) metrics: GatewayMetrics,
+    pub(crate) rejections: Arc<RejectionLog>,
     pub(crate) upstreams: Vec<Arc<Known>>,
     pub(crate) counts: Arc<Counts>,
 }
@@ -37,7 +43,9 @@ pub(crate) struct Worker {
     pub(crate) config: Arc<Config>,
     pub(crate) flow: FlowControl,
     pub(crate) identification: Arc<Identification>,
-    pub(crate) trusted: TrustedProxies,
+    pub(crate) requests: Requests,
+    pub(crate) metrics: WorkerMetrics,
+    pub(crate) rejections: Arc<RejectionLog>,
     pub(crate) ticks: Rc<Ticks>,
     pub(crate) upstreams: Upstreams,
     pub(crate) request_ids: RequestIds,
@@ -48,13 +56,15 @@ pub(crate) struct Worker {
 // === impl Worker ===
 
 impl Worker {
-    fn new(shared: &Shared) -> Rc<Self> {
+    fn new(index: usize, shared: &Shared) -> Rc<Self> {
         let ticks = Ticks::new();
         Rc::new(Self {
             config: Arc::clone(&shared.config),
             flow: shared.flow.clone(),
             identification: Arc::clone(&shared.identification),
-            trusted: TrustedProxies::new(&shared.config.identity),
+            requests: shared.requests.clone(),
+            metrics: shared.metrics.worker(index),
+            rejections: Arc::clone(&shared.rejections),
             upstreams: Upstreams::new(&shared.upstreams, &shared.config, &ticks),
             request_ids: RequestIds::new(),
             counts: Arc::clone(&shared.counts),

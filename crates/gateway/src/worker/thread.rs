@@ -56,7 +56,7 @@ impl WorkerThread {
         let (ending, ended) = oneshot::channel();
         let run = move || {
             match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
-                Ok(runtime) => runtime.block_on(run(&shared, listening, stage)),
+                Ok(runtime) => runtime.block_on(run(index, &shared, listening, stage)),
                 Err(error) => tracing::error!(%error, "a worker could not be started"),
             }
             // Everybody who waits for this has gone if it fails.
@@ -73,8 +73,8 @@ impl WorkerThread {
 }
 
 /// Serves until there is nothing left to do, or it is told to stop.
-async fn run(shared: &Shared, listening: Vec<Listening>, mut stage: watch::Receiver<Stage>) {
-    let worker = Worker::new(shared);
+async fn run(index: usize, shared: &Shared, listening: Vec<Listening>, mut stage: watch::Receiver<Stage>) {
+    let worker = Worker::new(index, shared);
     let ticking = tokio::task::spawn_local(Rc::clone(&worker.ticks).run());
     let pruning = tokio::task::spawn_local(prune(Rc::clone(&worker)));
     let last_gone = Rc::new(Notify::new());
