@@ -31,7 +31,7 @@ spec:
     nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
 ";
 
-/// Lets nothing through.
+/// Lets one request at a time through, and turns away all others: there is always room for one.
 const CLOSED: &str = "\
 apiVersion: flowcontrol.apiserver.k8s.io/v1
 kind: PriorityLevelConfiguration
@@ -73,11 +73,11 @@ fn serve(upstream: &Upstream, more: &[&str]) -> Served {
     Served { gateway, address, admin }
 }
 
-/// Asks until the status is this one, which a change of the objects brings about.
-fn until_status(address: SocketAddr, status: u16) {
+/// Waits for what a change of the objects brings about.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let until = Instant::now() + PATIENCE;
-    while get(address, "/").0 != status {
-        assert!(Instant::now() < until, "the status never was {status}");
+    while !is_so() {
+        assert!(Instant::now() < until, "it never came to this: {what}");
     }
 }
 
@@ -115,19 +115,25 @@ fn an_edit_of_the_objects_governs_and_a_mistake_changes_nothing() {
     let upstream = Upstream::start();
     let objects = TempDir::new().unwrap();
     write(&objects, "everybody.yaml", OPEN);
-    let mut served = serve(&upstream, &["--objects", path(objects.path())]);
-    assert_eq!(get(served.address, "/").0, 200);
+    let Served { mut gateway, address, admin } = serve(&upstream, &["--objects", path(objects.path())]);
+    assert_eq!(get(address, "/").0, 200);
 
     write(&objects, "everybody.yaml", CLOSED);
-    until_status(served.address, 429);
+    let levels = || get(admin, "/debug/api_priority_and_fairness/dump_priority_levels").1;
+    wait_until("there is a level `closed`", || levels().contains("closed"));
+    let slow = thread::spawn(move || get(address, "/slow").0);
+    upstream.slow_request();
+    assert_eq!(get(address, "/").0, 429);
 
     write(&objects, "everybody.yaml", &OPEN.replace("matchingPrecedence", "precedence"));
-    let line = served.gateway.line_with("everybody.yaml:8:3");
+    let line = gateway.line_with("everybody.yaml:8:3");
     assert!(line.contains("precedence"), "{line}");
-    assert_eq!(get(served.address, "/").0, 429, "a mistake must change nothing");
+    assert_eq!(get(address, "/").0, 429, "a mistake must change nothing");
 
     write(&objects, "everybody.yaml", OPEN);
-    until_status(served.address, 200);
+    wait_until("all are let through", || get(address, "/").0 == 200);
+    upstream.let_go();
+    assert_eq!(slow.join().unwrap(), 200);
 }
 
 #[test]
