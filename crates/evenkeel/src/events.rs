@@ -1,11 +1,11 @@
 //! The events of a level: what the queue set decides, counted as it happens.
 
 use evenkeel_engine::WorkEstimate;
-use evenkeel_engine::queue_set::{Arrival, Finish, Phase, QueueSetConfig, RequestId};
+use evenkeel_engine::queue_set::{Arrival, Finish, Mode, Phase, QueueSetConfig, RequestId};
 use evenkeel_engine::time::Instant;
 
 use crate::level::{LevelState, Waiter, Wakers};
-use crate::metrics::Ending;
+use crate::metrics::{Ending, Passed};
 
 /// A request on its way into a level.
 #[derive(Debug)]
@@ -26,6 +26,13 @@ impl LevelState {
         let mark = waiter.mark;
         let mut arrival = self.queue_set.arrive(now, flow_hash, work, waiter, wakers);
         let queue = match &mut arrival {
+            Arrival::Started { id, queue } if wakers.notes.tell_only_of(*id) && !self.narrows(work) => {
+                wakers.notes.first_started = None;
+                let passed = self.passed(*queue);
+                self.metrics.passed(mark, work, watches, passed);
+                self.metrics.take_over(now, &self.queue_set);
+                return arrival;
+            }
             Arrival::Started { queue, .. } => *queue,
             Arrival::Waiting { queue, .. } => Some(*queue),
             Arrival::Rejected { reason, payload, .. } => {
@@ -75,6 +82,22 @@ impl LevelState {
     pub(crate) fn configure(&mut self, now: Instant, config: QueueSetConfig, wakers: &mut Wakers) {
         self.queue_set.configure(now, config, wakers);
         self.settle(now, wakers);
+    }
+
+    /// Whether the level takes seats from a request that starts (FQ-23).
+    #[inline]
+    fn narrows(&self, work: WorkEstimate) -> bool {
+        i64::from(work.final_seats) > self.queue_set.concurrency_limit()
+    }
+
+    /// What a request that was started at once went through.
+    #[inline]
+    fn passed(&self, queue: Option<usize>) -> Passed {
+        match queue {
+            Some(queue) => Passed::Queue { length: self.queue_set.queue_length(queue) + 1 },
+            None if self.queue_set.mode() == Mode::Exempt => Passed::Exempt,
+            None => Passed::NoQueue,
+        }
     }
 
     #[inline]

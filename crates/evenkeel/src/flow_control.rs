@@ -173,17 +173,17 @@ impl FlowControl {
         let snapshot = self.shared.snapshot.load_full();
         let class = snapshot.configuration.classify(request.attributes);
         let work = request.work.estimate(request.attributes, &class.schema.level);
-        let level = Arc::clone(snapshot.levels.get(class.schema.level.id)?);
-        let (schema, clock) = (class.index, &snapshot.upkeep.clock);
+        let destination = snapshot.destination(class.index);
+        let clock = &snapshot.upkeep.clock;
         let mut wakers = Wakers::default();
         let now = clock.now();
         snapshot.upkeep.server.before_event(now);
         let mark = Mark {
-            series: snapshot.series(schema),
+            series: destination.series,
             access: Access::of(request.attributes.request),
             is_watch: request.is_watch,
         };
-        let mut state = level.lock();
+        let mut state = destination.level.lock();
         if state.is_removed {
             return None;
         }
@@ -206,7 +206,9 @@ impl FlowControl {
         if !is_started {
             trace::queued(class.schema, work);
         }
-        let admission = Admission { snapshot, level, schema, id };
+        // There are far fewer flow schemas.
+        let schema = u32::try_from(class.index).unwrap_or(u32::MAX);
+        let admission = Admission { snapshot, schema, id };
         Some(if is_started {
             Admit::started(Permit::new(admission))
         } else {

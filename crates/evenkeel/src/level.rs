@@ -4,7 +4,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use evenkeel_engine::LevelId;
-use evenkeel_engine::queue_set::{Effects, Phase, QueueSet, QueueSetConfig, RequestId};
+use evenkeel_engine::queue_set::{Effects, Mode, Phase, QueueSet, QueueSetConfig, RequestId};
 use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
 
@@ -67,7 +67,16 @@ impl Level {
         Self { id, is_quiescing: AtomicBool::new(false), state: Mutex::new(LevelState::new(config, now)) }
     }
 
+    /// A level that has gone, whose requests have to be classified anew.
+    pub(crate) fn removed(id: LevelId) -> Self {
+        let nothing = QueueSetConfig { mode: Mode::Reject, concurrency_limit: 0 };
+        let level = Self::new(id, nothing, Instant::default());
+        level.lock().is_removed = true;
+        level
+    }
+
     /// Takes the lock. A panic while it was held, which would be a bug in the engine, does not make the level useless.
+    #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, LevelState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -170,7 +179,7 @@ impl Effects<Waiter> for Wakers {
 #[cfg(test)]
 mod tests {
     use evenkeel_engine::WorkEstimate;
-    use evenkeel_engine::queue_set::{Arrival, Mode, NoEffects};
+    use evenkeel_engine::queue_set::{Arrival, NoEffects};
 
     use super::*;
 

@@ -21,7 +21,7 @@ impl Permit {
 
     /// The headers that go with every answer to the request.
     pub(crate) fn uid_headers(&self) -> &UidHeaders {
-        self.0.snapshot.uid_headers(self.0.schema)
+        &self.0.destination().uid_headers
     }
 
     /// The name of the flow schema that the request belongs to.

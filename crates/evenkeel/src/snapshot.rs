@@ -6,7 +6,7 @@ use evenkeel_engine::borrowing::DemandPeriod;
 use evenkeel_engine::controller::Levels;
 use evenkeel_engine::queue_set::QueueSetConfig;
 use evenkeel_engine::time::Instant;
-use evenkeel_engine::{Configuration, LevelId};
+use evenkeel_engine::{Configuration, LevelId, Schema};
 
 use crate::level::{Level, Wakers};
 use crate::uid_headers::UidHeaders;
@@ -18,10 +18,17 @@ pub(crate) struct Snapshot {
     pub(crate) configuration: Configuration,
     pub(crate) levels: LevelTable,
     /// One for each flow schema of the configuration.
-    uid_headers: Vec<UidHeaders>,
-    /// By flow schema, the number of its series in its level.
-    series: Box<[u32]>,
+    destinations: Box<[Destination]>,
     pub(crate) upkeep: Arc<Upkeep>,
+}
+
+/// Where the requests of a flow schema go, and what goes with them.
+#[derive(Debug)]
+pub(crate) struct Destination {
+    pub(crate) level: Arc<Level>,
+    /// The number that the series of the flow schema has in the level.
+    pub(crate) series: u32,
+    pub(crate) uid_headers: UidHeaders,
 }
 
 /// The levels, by the index of their names.
@@ -39,20 +46,27 @@ pub(crate) struct LevelChanges {
 
 impl Snapshot {
     pub(crate) fn new(configuration: Configuration, levels: LevelTable, upkeep: Arc<Upkeep>) -> Self {
-        let uid_headers = UidHeaders::of_all(&configuration);
-        let series = levels.number_series(&configuration);
-        Self { configuration, levels, uid_headers, series, upkeep }
+        let schemas = configuration.schemas().iter();
+        let destinations = schemas.map(|schema| Destination::new(schema, &levels)).collect();
+        Self { configuration, levels, destinations, upkeep }
     }
 
-    /// The headers of answers to requests of that flow schema.
-    pub(crate) fn uid_headers(&self, schema: usize) -> &UidHeaders {
-        &self.uid_headers[schema]
-    }
-
-    /// The number that the series of that flow schema has in its level.
+    /// Where the requests of that flow schema go.
     #[inline]
-    pub(crate) fn series(&self, schema: usize) -> u32 {
-        self.series[schema]
+    pub(crate) fn destination(&self, schema: usize) -> &Destination {
+        &self.destinations[schema]
+    }
+}
+
+// === impl Destination ===
+
+impl Destination {
+    fn new(schema: &Schema, levels: &LevelTable) -> Self {
+        let id = schema.level.id;
+        // A configuration leads only to levels that there are. Were there none, it would be as one that has just gone.
+        let level = levels.get(id).map_or_else(|| Arc::new(Level::removed(id)), Arc::clone);
+        let series = level.lock().metrics.series(schema);
+        Self { level, series, uid_headers: UidHeaders::new(&schema.uid, &schema.level.uid) }
     }
 }
 
@@ -65,13 +79,6 @@ impl LevelTable {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Level>> {
         self.0.iter().flatten()
-    }
-
-    /// By flow schema, the number of its series in its level.
-    fn number_series(&self, configuration: &Configuration) -> Box<[u32]> {
-        let schemas = configuration.schemas().iter();
-        let numbers = schemas.map(|schema| self.get(schema.level.id).map(|level| level.lock().metrics.series(schema)));
-        numbers.map(Option::unwrap_or_default).collect()
     }
 }
 

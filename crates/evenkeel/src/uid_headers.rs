@@ -1,6 +1,5 @@
 //! The two headers that tell which objects a request was judged by (HF-15).
 
-use evenkeel_engine::{Configuration, Schema};
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 
@@ -21,12 +20,6 @@ pub(crate) const PRIORITY_LEVEL_UID: HeaderName = HeaderName::from_static("x-kub
 impl UidHeaders {
     pub(crate) fn new(flow_schema_uid: &str, priority_level_uid: &str) -> Self {
         Self { flow_schema: value(flow_schema_uid), priority_level: value(priority_level_uid) }
-    }
-
-    /// Those of every flow schema of a configuration.
-    pub(crate) fn of_all(configuration: &Configuration) -> Vec<Self> {
-        let of = |schema: &Schema| Self::new(&schema.uid, &schema.level.uid);
-        configuration.schemas().iter().map(of).collect()
     }
 
     pub(crate) fn set(&self, headers: &mut HeaderMap) {

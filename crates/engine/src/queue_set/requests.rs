@@ -129,10 +129,11 @@ impl<T> Requests<T> {
     pub(super) fn insert(&mut self, request: Request<T>) -> RequestId {
         let id = self.next_id();
         let taken = &mut self.slots[id.slot()];
+        // Inside, where it is known that nothing has to be dropped: the request is written where it stays.
         if let Content::Free(next) = taken.content {
             self.free = next;
+            taken.content = Content::Taken(request);
         }
-        taken.content = Content::Taken(request);
         id
     }
 
