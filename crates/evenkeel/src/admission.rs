@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use evenkeel_engine::Schema;
 use evenkeel_engine::queue_set::{Finish, Phase, Rejection, RequestId};
 
 use crate::level::Wakers;
 use crate::rejected::Rejected;
-use crate::snapshot::{Destination, Snapshot};
+use crate::snapshot::Destination;
 use crate::trace;
 
 /// A request that has arrived, and the way to everything that concerns it.
@@ -16,29 +15,18 @@ use crate::trace;
 /// wherever a future is dropped and whatever panics.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    pub(crate) snapshot: Arc<Snapshot>,
-    pub(crate) schema: u32,
+    pub(crate) destination: Arc<Destination>,
     pub(crate) id: RequestId,
 }
 
 // === impl Admission ===
 
 impl Admission {
-    pub(crate) fn schema(&self) -> &Schema {
-        &self.snapshot.configuration.schemas()[self.schema as usize]
-    }
-
-    /// Where the request has gone.
-    #[inline]
-    pub(crate) fn destination(&self) -> &Destination {
-        self.snapshot.destination(self.schema as usize)
-    }
-
     /// Whether the request has been started. If not, whoever is behind the waker is woken when it is.
     pub(crate) fn is_started_or_wake(&self, waker: &std::task::Waker) -> bool {
         // Cloning and dropping a waker may run anything, code that takes this very lock included.
         let mut waker = Some(waker.clone());
-        let mut state = self.destination().level.lock();
+        let mut state = self.destination.level.lock();
         let is_waiting = state.queue_set.request(self.id).is_some_and(|request| request.phase == Phase::Waiting);
         if is_waiting && let Some(waiter) = state.queue_set.payload_mut(self.id) {
             std::mem::swap(&mut waiter.waker, &mut waker);
@@ -50,10 +38,10 @@ impl Admission {
 
     /// Turns a waiting request away. `None` if it has been started just now.
     pub(crate) fn turn_away(&self, reason: Rejection) -> Option<Rejected> {
-        let clock = &self.snapshot.upkeep.clock;
+        let clock = &self.destination.upkeep.clock;
         let (mut wakers, now) = (Wakers::default(), clock.now());
-        self.snapshot.upkeep.server.before_event(now);
-        let level = &self.destination().level;
+        self.destination.upkeep.server.before_event(now);
+        let level = &self.destination.level;
         let mut state = level.lock();
         let now = state.at(now);
         let waiter = state.cancel(now, self.id, &mut wakers)?;
@@ -63,15 +51,15 @@ impl Admission {
         // With it goes its waker: see `is_started_or_wake`.
         drop(waiter);
         wakers.wake();
-        level.note_end(is_idle, &self.snapshot.upkeep);
-        trace::turned_away(self.schema(), reason);
-        Some(Rejected::new(reason, retry_after, self.schema()))
+        level.note_end(is_idle, &self.destination.upkeep);
+        trace::turned_away(self.destination.schema(), reason);
+        Some(Rejected::new(reason, retry_after, self.destination.schema()))
     }
 }
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        let (upkeep, level) = (&self.snapshot.upkeep, &self.destination().level);
+        let (upkeep, level) = (&self.destination.upkeep, &self.destination.level);
         let mut wakers = Wakers::default();
         let now = upkeep.clock.now();
         upkeep.server.before_event(now);

@@ -24,8 +24,8 @@ impl LevelState {
     pub(crate) fn arrive(&mut self, now: Instant, arriving: Arriving, wakers: &mut Wakers) -> Arrival<Waiter> {
         let Arriving { flow_hash, work, waiter, watches } = arriving;
         let mark = waiter.mark;
-        let mut arrival = self.queue_set.arrive(now, flow_hash, work, waiter, wakers);
-        let queue = match &mut arrival {
+        let arrival = self.queue_set.arrive(now, flow_hash, work, waiter, wakers);
+        let queue = match &arrival {
             Arrival::Started { id, queue } if wakers.notes.tell_only_of(*id) && !self.narrows(work) => {
                 wakers.notes.first_started = None;
                 let passed = self.passed(*queue);
@@ -35,8 +35,7 @@ impl LevelState {
             }
             Arrival::Started { queue, .. } => *queue,
             Arrival::Waiting { queue, .. } => Some(*queue),
-            Arrival::Rejected { reason, payload, .. } => {
-                self.ended(payload, wakers);
+            Arrival::Rejected { reason, .. } => {
                 self.metrics.rejected(mark, work, watches, *reason);
                 self.settle(now, wakers);
                 return arrival;
@@ -51,10 +50,9 @@ impl LevelState {
     #[inline]
     pub(crate) fn finish(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Finish<Waiter>> {
         let ending = self.ending(id, Phase::Executing)?;
-        let mut finish = self.queue_set.finish(now, id, wakers);
+        let finish = self.queue_set.finish(now, id, wakers);
         self.metrics.finished(now, ending);
-        if let Some(Finish::Released(waiter)) = &mut finish {
-            self.ended(waiter, wakers);
+        if let Some(Finish::Released(_)) = &finish {
             self.metrics.released(ending);
         }
         self.settle(now, wakers);
@@ -63,8 +61,7 @@ impl LevelState {
 
     pub(crate) fn cancel(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Waiter> {
         let ending = self.ending(id, Phase::Waiting)?;
-        let mut waiter = self.queue_set.cancel(now, id, wakers)?;
-        self.ended(&mut waiter, wakers);
+        let waiter = self.queue_set.cancel(now, id, wakers)?;
         self.metrics.gave_up(now, ending);
         self.settle(now, wakers);
         Some(waiter)
@@ -72,8 +69,7 @@ impl LevelState {
 
     pub(crate) fn release(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Waiter> {
         let ending = self.ending(id, Phase::Lingering)?;
-        let mut waiter = self.queue_set.release(now, id, wakers)?;
-        self.ended(&mut waiter, wakers);
+        let waiter = self.queue_set.release(now, id, wakers)?;
         self.metrics.released(ending);
         self.settle(now, wakers);
         Some(waiter)
@@ -103,14 +99,6 @@ impl LevelState {
     #[inline]
     fn ending(&self, id: RequestId, phase: Phase) -> Option<Ending> {
         self.queue_set.request(id).map(|request| Ending::of(&request)).filter(|ending| ending.phase() == phase)
-    }
-
-    /// Keeps the box of a request that is gone. What was in it is dropped when the lock has been given back.
-    #[inline]
-    fn ended(&mut self, waiter: &mut Waiter, wakers: &mut Wakers) {
-        if let Some(details) = waiter.details.take() {
-            wakers.ended = self.spare_boxes.empty(details);
-        }
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! What a request needs to find its level: swapped as a whole when the objects change.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use evenkeel_engine::borrowing::DemandPeriod;
 use evenkeel_engine::controller::Levels;
@@ -15,20 +16,35 @@ use crate::upkeep::Upkeep;
 /// A configuration and the levels that it leads to. It never changes.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
-    pub(crate) configuration: Configuration,
+    pub(crate) configuration: Arc<Configuration>,
     pub(crate) levels: LevelTable,
-    /// One for each flow schema of the configuration.
-    destinations: Box<[Destination]>,
-    pub(crate) upkeep: Arc<Upkeep>,
+    /// One row for each flow schema of the configuration.
+    destinations: Box<[[Arc<Destination>; COPIES]]>,
 }
 
-/// Where the requests of a flow schema go, and what goes with them.
-#[derive(Debug)]
+/// Where the requests of a flow schema go, and what goes with them. Requests share it, and nothing else, while they are
+/// under way; there are copies of it, so that threads that count who shares it do not get into each other's way.
+#[derive(Debug, Clone)]
+#[repr(align(64))]
 pub(crate) struct Destination {
     pub(crate) level: Arc<Level>,
     /// The number that the series of the flow schema has in the level.
     pub(crate) series: u32,
+    schema: usize,
+    configuration: Arc<Configuration>,
     pub(crate) uid_headers: UidHeaders,
+    pub(crate) upkeep: Arc<Upkeep>,
+}
+
+/// How many copies there are of everything that requests share.
+const COPIES: usize = 8;
+
+thread_local! {
+    /// Which copy the thread uses.
+    static COPY: usize = {
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        THREADS.fetch_add(1, Ordering::Relaxed) % COPIES
+    };
 }
 
 /// The levels, by the index of their names.
@@ -45,28 +61,41 @@ pub(crate) struct LevelChanges {
 // === impl Snapshot ===
 
 impl Snapshot {
-    pub(crate) fn new(configuration: Configuration, levels: LevelTable, upkeep: Arc<Upkeep>) -> Self {
-        let schemas = configuration.schemas().iter();
-        let destinations = schemas.map(|schema| Destination::new(schema, &levels)).collect();
-        Self { configuration, levels, destinations, upkeep }
+    pub(crate) fn new(configuration: Configuration, levels: LevelTable, upkeep: &Arc<Upkeep>) -> Self {
+        let configuration = Arc::new(configuration);
+        let copies = |schema| {
+            let destination = Destination::new(&configuration, schema, &levels, upkeep);
+            std::array::from_fn(|_| Arc::new(destination.clone()))
+        };
+        let destinations = (0..configuration.schemas().len()).map(copies).collect();
+        Self { configuration, levels, destinations }
     }
 
     /// Where the requests of that flow schema go.
     #[inline]
-    pub(crate) fn destination(&self, schema: usize) -> &Destination {
-        &self.destinations[schema]
+    pub(crate) fn destination(&self, schema: usize) -> &Arc<Destination> {
+        // A thread that is ending uses that of another.
+        &self.destinations[schema][COPY.try_with(|copy| *copy).unwrap_or(0)]
     }
 }
 
 // === impl Destination ===
 
 impl Destination {
-    fn new(schema: &Schema, levels: &LevelTable) -> Self {
-        let id = schema.level.id;
+    fn new(configuration: &Arc<Configuration>, schema: usize, levels: &LevelTable, upkeep: &Arc<Upkeep>) -> Self {
+        let found = &configuration.schemas()[schema];
+        let id = found.level.id;
         // A configuration leads only to levels that there are. Were there none, it would be as one that has just gone.
         let level = levels.get(id).map_or_else(|| Arc::new(Level::removed(id)), Arc::clone);
-        let series = level.lock().metrics.series(schema);
-        Self { level, series, uid_headers: UidHeaders::new(&schema.uid, &schema.level.uid) }
+        let series = level.lock().metrics.series(found);
+        let uid_headers = UidHeaders::new(&found.uid, &found.level.uid);
+        let (configuration, upkeep) = (Arc::clone(configuration), Arc::clone(upkeep));
+        Self { level, series, schema, configuration, uid_headers, upkeep }
+    }
+
+    /// The flow schema.
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.configuration.schemas()[self.schema]
     }
 }
 

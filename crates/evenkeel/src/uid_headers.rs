@@ -8,6 +8,8 @@ use http::header::{HeaderName, HeaderValue};
 pub(crate) struct UidHeaders {
     flow_schema: HeaderValue,
     priority_level: HeaderValue,
+    /// Both, for answers without any other.
+    both: HeaderMap,
 }
 
 /// The header with the identity of the flow schema.
@@ -19,10 +21,17 @@ pub(crate) const PRIORITY_LEVEL_UID: HeaderName = HeaderName::from_static("x-kub
 
 impl UidHeaders {
     pub(crate) fn new(flow_schema_uid: &str, priority_level_uid: &str) -> Self {
-        Self { flow_schema: value(flow_schema_uid), priority_level: value(priority_level_uid) }
+        let (flow_schema, priority_level) = (value(flow_schema_uid), value(priority_level_uid));
+        let names = [(FLOW_SCHEMA_UID, flow_schema.clone()), (PRIORITY_LEVEL_UID, priority_level.clone())];
+        Self { flow_schema, priority_level, both: names.into_iter().collect() }
     }
 
     pub(crate) fn set(&self, headers: &mut HeaderMap) {
+        if headers.capacity() == 0 {
+            // A copy is made without hashing the names, which are long.
+            *headers = self.both.clone();
+            return;
+        }
         headers.insert(FLOW_SCHEMA_UID, self.flow_schema.clone());
         headers.insert(PRIORITY_LEVEL_UID, self.priority_level.clone());
     }

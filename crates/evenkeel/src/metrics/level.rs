@@ -11,6 +11,7 @@ use evenkeel_engine::{Schema, WorkEstimate};
 use super::crowd::{Crowd, Doing};
 use super::ratio::RatioHistogram;
 use super::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, Series, WATCHES};
+use crate::digests::DigestId;
 use crate::level::Waiter;
 
 /// The numbers of a level. They outlive the level (OB-7).
@@ -82,6 +83,8 @@ pub(crate) struct Mark {
     pub(crate) series: u32,
     pub(crate) access: super::Access,
     pub(crate) is_watch: bool,
+    /// What it was digested with, which dumps want to know.
+    pub(crate) digest: DigestId,
 }
 
 static SEAT_UTILIZATION: [f64; 13] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
