@@ -14,7 +14,6 @@ pub(crate) struct KeptDetails(Option<Box<Option<Details>>>);
 /// How many boxes a thread keeps at most.
 const SPARE_MAX: usize = 64;
 
-#[expect(clippy::vec_box, reason = "the boxes are what this is about")]
 type SpareBoxes = RefCell<Vec<Box<Option<Details>>>>;
 
 thread_local! {
