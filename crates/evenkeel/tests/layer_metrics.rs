@@ -88,8 +88,8 @@ async fn ob_13_dumps_show_what_the_layer_made_of_a_request() {
     assert_eq!(shown(&flow.dump_requests(RequestColumns::WithDetails)), ["get", "", "orders", "17"]);
     drop(stuck);
 
-    let routes = RouteTable::new([Route::new("/api/shops/{namespace}/{resource}")]).unwrap();
-    let routed = flow.layer(Anonymous).digest(routes);
+    let table = RouteTable::new([Route::new("/api/shops/{namespace}/{resource}")]).unwrap();
+    let routed = flow.layer(Anonymous).digest(table);
     let mut stuck = layer::send(&routed, &Mock::stuck(), orders());
     assert!(stuck.poll().is_none());
     assert_eq!(shown(&flow.dump_requests(RequestColumns::WithDetails)), ["list", "17", "", "orders"]);
