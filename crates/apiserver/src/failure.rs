@@ -126,6 +126,18 @@ impl Failure {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
     }
 
+    /// 400 unless the name of the object in a body is that of the URL (API-105).
+    pub fn check_name(found: &str, url: &str) -> Result<(), Self> {
+        if found == url {
+            return Ok(());
+        }
+        Err(Self::bad_request(if found.is_empty() {
+            format!("the name of the object ({url} based on URL) was undeterminable: name must be provided")
+        } else {
+            format!("the name of the object ({found}) does not match the name on the URL ({url})")
+        }))
+    }
+
     fn invalid_in(group: &'static str, kind: &'static str, name: &str, errors: &FieldErrors) -> Self {
         let message = format!("{kind}.{group} \"{name}\" is invalid: {errors}");
         let details = Details { name: name.to_owned(), group, kind, causes: causes(errors), ..Details::default() };

@@ -2,4 +2,7 @@
 
 mod failure;
 
+pub mod managed_fields;
+pub mod patch;
+
 pub use failure::{Cause, Details, Failure};

@@ -7,10 +7,12 @@
 mod decode;
 mod engine;
 mod mutate;
+mod patch;
 
 pub use decode::decode;
 pub use engine::engine;
 pub use mutate::Mutator;
+pub use patch::patch;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,42 @@
+//! Who owns which field: `managedFields`, and server-side apply (API-123 to API-144).
+//!
+//! All functions are pure: the stored object, the request and the time come in, the new object comes out.
+//!
+//! | request | call |
+//! |---|---|
+//! | POST | [`created`] |
+//! | PUT, and patches other than apply | [`updated`], then [`settle`] |
+//! | apply patch | [`ApplyBody::parse`], [`apply`], then [`settle`] if the object exists |
+//!
+//! Which fields there are, and what of them is owned as a whole, comes from the schema table (`ownership`). Two states
+//! of an object are compared field by field (`compare`) in every version that an owner has named its fields in.
+
+mod ancient;
+mod apply;
+mod apply_body;
+mod compare;
+mod conflict;
+mod difference;
+mod element;
+mod field_set;
+#[cfg(test)]
+mod field_set_tests;
+mod fields_v1;
+mod last_applied;
+mod merge;
+mod owned;
+mod owner;
+mod ownership;
+mod prune;
+mod schema_check;
+mod settle;
+mod translate;
+mod update;
+mod view;
+mod writer;
+
+pub use apply::{ApplyRequest, OnConflict, apply};
+pub use apply_body::ApplyBody;
+pub use settle::settle;
+pub use update::{SentManagers, created, updated};
+pub use writer::{Endpoint, Writer};

@@ -1,0 +1,60 @@
+//! Takes away what a manager no longer applies and nobody else owns (API-127).
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::element::Element;
+use super::field_set::FieldSet;
+use super::ownership::Ownership;
+
+/// What decides whether a part of an object stays.
+#[derive(Clone, Copy)]
+pub(crate) struct Claims<'a> {
+    /// What the manager applied the last time.
+    pub(crate) last: &'a FieldSet,
+    /// What anybody owns, with what the manager applies now.
+    pub(crate) current: &'a FieldSet,
+}
+
+/// Takes away everything that was applied the last time and that nobody claims any more.
+///
+/// An object that has its name from the schema goes when nobody claims anything in it; a key of a map or an item of a list
+/// goes when nobody claims itself.
+pub(crate) fn prune(value: &mut Value, ownership: Ownership, claims: Claims<'_>) {
+    let emptied = match value {
+        Value::Object(members) => {
+            members.retain(|name, value| {
+                let element = Element::Field(Cow::Owned(name.clone()));
+                keep(value, &element, ownership, claims)
+            });
+            members.is_empty()
+        }
+        Value::Array(items) => {
+            items.retain_mut(|item| match ownership.element_of(item) {
+                Some(element) => keep(item, &element, ownership, claims),
+                None => true,
+            });
+            items.is_empty()
+        }
+        _ => false,
+    };
+    if emptied {
+        *value = Value::Null;
+    }
+}
+
+fn keep(value: &mut Value, element: &Element, ownership: Ownership, claims: Claims<'_>) -> bool {
+    let Some(last) = claims.last.child(element) else { return true };
+    let nobody = FieldSet::default();
+    let current = claims.current.child(element).unwrap_or(&nobody);
+    let is_named = ownership.names(element);
+    let claimed = |set: &FieldSet| set.itself || (is_named && set.has_children());
+    if claimed(last) && !claimed(current) {
+        return false;
+    }
+    if last.has_children() {
+        prune(value, ownership.below(element), Claims { last, current });
+    }
+    true
+}

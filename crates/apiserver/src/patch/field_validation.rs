@@ -1,0 +1,13 @@
+//! `FieldValidation`: what is made of unknown fields and duplicate keys (API-81).
+
+/// What is made of fields that a type does not have, and of keys that occur twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FieldValidation {
+    /// They are dropped.
+    Ignore,
+    /// They are dropped, and the client is told.
+    #[default]
+    Warn,
+    /// The request is refused.
+    Strict,
+}

@@ -1,0 +1,71 @@
+//! Paths of a JSON patch: RFC 6901, and what they lead to.
+
+use serde_json::Value;
+
+/// The place that a path names: the value around it, and the last step.
+pub(super) struct Place<'a> {
+    pub(super) parent: &'a mut Value,
+    pub(super) last: String,
+}
+
+/// The place that a path names, if everything before its last step is there. The whole document has no place.
+pub(super) fn place<'a>(document: &'a mut Value, path: &str) -> Option<Place<'a>> {
+    let (parents, last) = path.strip_prefix('/').map(|rest| rest.rsplit_once('/').unwrap_or(("", rest)))?;
+    let mut parent = document;
+    if path.len() > last.len() + 1 {
+        for step in parents.split('/') {
+            parent = child_mut(parent, &unescaped(step))?;
+        }
+    }
+    Some(Place { parent, last: unescaped(last) })
+}
+
+/// The value at a path.
+pub(super) fn get<'a>(document: &'a Value, path: &str) -> Option<&'a Value> {
+    path.strip_prefix('/')?.split('/').try_fold(document, |value, step| match value {
+        Value::Object(members) => members.get(&unescaped(step)),
+        Value::Array(items) => items.get(index(step)?),
+        _ => None,
+    })
+}
+
+/// The number of an element of a list, as RFC 6901 writes it.
+pub(super) fn index(step: &str) -> Option<usize> {
+    let is_plain = step.bytes().all(|byte| byte.is_ascii_digit()) && (step == "0" || !step.starts_with('0'));
+    if is_plain { step.parse().ok() } else { None }
+}
+
+fn child_mut<'a>(value: &'a mut Value, step: &str) -> Option<&'a mut Value> {
+    match value {
+        Value::Object(members) => members.get_mut(step),
+        Value::Array(items) => items.get_mut(index(step)?),
+        _ => None,
+    }
+}
+
+fn unescaped(step: &str) -> String {
+    step.replace("~1", "/").replace("~0", "~")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn api_117_paths_lead_to_members_and_elements() {
+        let mut document = json!({"a": [{"b/c": 1}], "": 2, "~1": 3});
+        assert_eq!(get(&document, "/a/0/b~1c"), Some(&json!(1)));
+        assert_eq!(get(&document, "/"), Some(&json!(2)));
+        assert_eq!(get(&document, "/~01"), Some(&json!(3)));
+        for absent in ["", "a", "/a/1", "/a/00", "/a/-", "/a/0/b", "/x/y"] {
+            assert_eq!(get(&document, absent), None, "{absent:?}");
+        }
+        assert_eq!(place(&mut document, "/a/0/new").unwrap().last, "new");
+        assert_eq!(place(&mut document, "/top").unwrap().last, "top");
+        assert!(place(&mut document, "").is_none());
+        assert!(place(&mut document, "a").is_none());
+        assert!(place(&mut document, "/x/y").is_none());
+    }
+}
