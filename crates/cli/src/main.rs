@@ -1,3 +1,10 @@
-//! The `evenkeel` binary: one module for each command.
+//! The `evenkeel` binary.
 
-fn main() {}
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    evenkeel_cli::run(std::env::args_os())
+}

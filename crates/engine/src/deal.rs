@@ -97,10 +97,17 @@ impl Dealer {
 
     /// The hand of the flow with that hash (SS-2, SS-3).
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "a remainder is below the deck's size, which is 32 bits")]
     pub fn deal(&self, hash: u64) -> Hand {
+        let mut hand = Hand::EMPTY;
+        self.deal_into(&mut hand, hash);
+        hand
+    }
+
+    /// The same in place of a hand that is not wanted any more, without moving it.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "a remainder is below the deck's size, which is 32 bits")]
+    pub(crate) fn deal_into(&self, hand: &mut Hand, hash: u64) {
         let mut digits = [0; HAND_SIZE_MAX];
-        let mut cards = [0; HAND_SIZE_MAX];
         let mut rest = hash;
         for (dealt, divisor) in self.divisors[..self.size.hand()].iter().enumerate() {
             let (quotient, remainder) = divisor.divide(rest);
@@ -109,9 +116,9 @@ impl Dealer {
             // The digit counts only the cards that are left: step over those dealt before, last one first.
             let card = digits[..dealt].iter().rev().fold(digit, |card, &earlier| card + u32::from(card >= earlier));
             digits[dealt] = digit;
-            cards[dealt] = card;
+            hand.cards[dealt] = card;
         }
-        Hand { cards, size: self.size.hand }
+        hand.size = self.size.hand;
     }
 }
 
@@ -144,6 +151,9 @@ impl Divisor {
 // === impl Hand ===
 
 impl Hand {
+    /// No cards.
+    pub(crate) const EMPTY: Self = Self { cards: [0; HAND_SIZE_MAX], size: 0 };
+
     /// The cards, in the order of dealing.
     pub fn cards(&self) -> &[u32] {
         &self.cards[..usize::from(self.size)]

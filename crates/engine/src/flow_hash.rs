@@ -1,5 +1,7 @@
 //! The hash of a flow, from which its hand of queues is dealt (FM-16).
 
+mod memo;
+
 use sha2::block_api::compress256;
 use sha2::{Digest, Sha256};
 
@@ -57,10 +59,15 @@ impl FlowHasher {
         block[self.prefix_length..length].copy_from_slice(distinguisher.as_bytes());
         block[length] = 0x80;
         block[TEXT_LENGTH_MAX + 1..].copy_from_slice(&(length as u64 * 8).to_be_bytes());
-        let mut state = INITIAL_STATE;
-        compress256(&mut state, &[block]);
-        u64::from(state[0].swap_bytes()) | u64::from(state[1].swap_bytes()) << 32
+        memo::remembered(&block, compress)
     }
+}
+
+/// The first eight bytes of the SHA-256 of a text that is one block with its end.
+fn compress(block: &[u8; BLOCK_LENGTH]) -> u64 {
+    let mut state = INITIAL_STATE;
+    compress256(&mut state, std::slice::from_ref(block));
+    u64::from(state[0].swap_bytes()) | u64::from(state[1].swap_bytes()) << 32
 }
 
 /// The bytes that SHA-256 takes in at a time.

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use evenkeel_engine::Schema;
 use evenkeel_engine::queue_set::{Finish, Phase, Rejection, RequestId};
 
-use crate::level::{Level, Wakers};
+use crate::level::Wakers;
 use crate::rejected::Rejected;
-use crate::snapshot::Snapshot;
+use crate::snapshot::Destination;
 use crate::trace;
 
 /// A request that has arrived, and the way to everything that concerns it.
@@ -16,24 +15,18 @@ use crate::trace;
 /// wherever a future is dropped and whatever panics.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    pub(crate) snapshot: Arc<Snapshot>,
-    pub(crate) level: Arc<Level>,
-    pub(crate) schema: usize,
+    pub(crate) destination: Arc<Destination>,
     pub(crate) id: RequestId,
 }
 
 // === impl Admission ===
 
 impl Admission {
-    pub(crate) fn schema(&self) -> &Schema {
-        &self.snapshot.configuration.schemas()[self.schema]
-    }
-
     /// Whether the request has been started. If not, whoever is behind the waker is woken when it is.
     pub(crate) fn is_started_or_wake(&self, waker: &std::task::Waker) -> bool {
         // Cloning and dropping a waker may run anything, code that takes this very lock included.
         let mut waker = Some(waker.clone());
-        let mut state = self.level.lock();
+        let mut state = self.destination.level.lock();
         let is_waiting = state.queue_set.request(self.id).is_some_and(|request| request.phase == Phase::Waiting);
         if is_waiting && let Some(waiter) = state.queue_set.payload_mut(self.id) {
             std::mem::swap(&mut waiter.waker, &mut waker);
@@ -45,10 +38,11 @@ impl Admission {
 
     /// Turns a waiting request away. `None` if it has been started just now.
     pub(crate) fn turn_away(&self, reason: Rejection) -> Option<Rejected> {
-        let clock = &self.snapshot.upkeep.clock;
+        let clock = &self.destination.upkeep.clock;
         let (mut wakers, now) = (Wakers::default(), clock.now());
-        self.snapshot.upkeep.server.before_event(now);
-        let mut state = self.level.lock();
+        self.destination.upkeep.server.before_event(now);
+        let level = &self.destination.level;
+        let mut state = level.lock();
         let now = state.at(now);
         let waiter = state.cancel(now, self.id, &mut wakers)?;
         let retry_after = state.record_drop(clock.unix_second());
@@ -57,19 +51,19 @@ impl Admission {
         // With it goes its waker: see `is_started_or_wake`.
         drop(waiter);
         wakers.wake();
-        self.level.note_end(is_idle, &self.snapshot.upkeep);
-        trace::turned_away(self.schema(), reason);
-        Some(Rejected::new(reason, retry_after, self.schema()))
+        level.note_end(is_idle, &self.destination.upkeep);
+        trace::turned_away(self.destination.schema(), reason);
+        Some(Rejected::new(reason, retry_after, self.destination.schema()))
     }
 }
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        let upkeep = &self.snapshot.upkeep;
+        let (upkeep, level) = (&self.destination.upkeep, &self.destination.level);
         let mut wakers = Wakers::default();
         let now = upkeep.clock.now();
         upkeep.server.before_event(now);
-        let mut state = self.level.lock();
+        let mut state = level.lock();
         let now = state.at(now);
         let finish = state.finish(now, self.id, &mut wakers);
         let cancelled = if finish.is_none() { state.cancel(now, self.id, &mut wakers) } else { None };
@@ -79,9 +73,9 @@ impl Drop for Admission {
         drop(cancelled);
         // Before anybody is woken: a waker that panics must not cost seats.
         if let Some(Finish::Lingering { until }) = finish {
-            upkeep.release_at(until, Arc::clone(&self.level), self.id);
+            upkeep.release_at(until, Arc::clone(level), self.id);
         }
-        self.level.note_end(is_idle, upkeep);
+        level.note_end(is_idle, upkeep);
         wakers.wake();
     }
 }

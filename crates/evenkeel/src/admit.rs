@@ -28,7 +28,7 @@ pub struct Admit {
 enum State {
     Started(Permit),
     Waiting(Admission, Instant),
-    Rejected(Rejected),
+    Rejected(Box<Rejected>),
     Done,
 }
 
@@ -44,7 +44,18 @@ impl Admit {
     }
 
     pub(crate) fn rejected(rejected: Rejected) -> Self {
-        Self { state: State::Rejected(rejected), timer: None }
+        Self { state: State::Rejected(Box::new(rejected)), timer: None }
+    }
+}
+
+impl Admit {
+    /// The permit of a request that has been started at once, and otherwise what waits for it.
+    #[inline]
+    pub(crate) fn into_permit(self) -> Result<Permit, Self> {
+        match self.state {
+            State::Started(permit) => Ok(permit),
+            state => Err(Self { state, timer: self.timer }),
+        }
     }
 }
 
@@ -55,13 +66,13 @@ impl Future for Admit {
         let this = &mut *self;
         match std::mem::replace(&mut this.state, State::Done) {
             State::Started(permit) => Poll::Ready(Ok(permit)),
-            State::Rejected(rejected) => Poll::Ready(Err(rejected)),
+            State::Rejected(rejected) => Poll::Ready(Err(*rejected)),
             State::Done => Poll::Pending,
             State::Waiting(admission, until) => {
                 if admission.is_started_or_wake(context.waker()) {
                     return Poll::Ready(Ok(Permit::new(admission)));
                 }
-                let clock = &admission.snapshot.upkeep.clock;
+                let clock = &admission.destination.upkeep.clock;
                 if this.timer.is_none() {
                     this.timer = clock.timer(until).map(|at| Box::pin(tokio::time::sleep_until(at)));
                 }

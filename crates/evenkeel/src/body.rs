@@ -38,7 +38,19 @@ pub(crate) struct Held {
     /// Its seats, if it still has some.
     pub(crate) permit: Option<Permit>,
     /// Its place among the watches, if it is one that counts.
-    pub(crate) watch: Option<Watch>,
+    pub(crate) watch: Option<Box<Watch>>,
+}
+
+// === impl Held ===
+
+impl Held {
+    /// The request has been let in: a watch counts from now on.
+    #[inline]
+    pub(crate) fn start_watch(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.start();
+        }
+    }
 }
 
 // === impl FlowBody ===

@@ -31,6 +31,7 @@ pub struct ManualClock(Arc<AtomicI64>);
 // === impl Clock ===
 
 impl Clock {
+    #[inline]
     pub(crate) fn now(&self) -> Instant {
         Instant::from_nanos(match self {
             Self::Tokio(start) => nanos(start.elapsed()),
@@ -96,6 +97,8 @@ impl ManualClock {
 }
 
 /// A span of time as the engine counts it; one of more than three centuries stops there.
+#[inline]
 pub(crate) fn nanos(time: Duration) -> Nanos {
-    Nanos::try_from(time.as_nanos()).unwrap_or(Nanos::MAX)
+    let seconds = Nanos::try_from(time.as_secs()).unwrap_or(Nanos::MAX);
+    seconds.saturating_mul(SECOND).saturating_add(Nanos::from(time.subsec_nanos()))
 }

@@ -1,10 +1,14 @@
 //! `Digest`: what is asked.
 
+use std::time::Duration;
+
 use evenkeel_engine::RequestInfo;
 use evenkeel_engine::digest::routes::RouteTable;
-use evenkeel_engine::digest::{DigestError, Kubernetes};
+use evenkeel_engine::digest::{DigestError, Kubernetes, Query};
 use http::Uri;
 use http::request::Parts;
+
+use crate::deadline;
 
 /// Says what a request asks for. Any function from the head of a request does; see
 /// [`FlowLayer::digest_with`](crate::FlowLayer::digest_with) for closures.
@@ -25,6 +29,12 @@ use http::request::Parts;
 pub trait Digest {
     /// What the request with this head asks for.
     fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError>;
+
+    /// How much time the request says that it has, where that is part of its form: the parameter `timeout` of Kubernetes
+    /// (HF-7). It is not asked if [`FlowLayer::deadline`](crate::FlowLayer::deadline) was.
+    fn timeout(&self, _parts: &Parts) -> Option<Duration> {
+        None
+    }
 }
 
 /// The path and the query of a request, as they were sent.
@@ -32,11 +42,21 @@ pub(crate) fn target(uri: &Uri) -> &str {
     uri.path_and_query().map_or("/", |target| target.as_str())
 }
 
+/// The query of a request, as it was sent.
+#[inline]
+pub(crate) fn query(uri: &Uri) -> Query<'_> {
+    Query::new(uri.query().unwrap_or_default())
+}
+
 // === impl Digest ===
 
 impl Digest for Kubernetes {
     fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
         Kubernetes::digest(self, parts.method.as_str(), target(&parts.uri))
+    }
+
+    fn timeout(&self, parts: &Parts) -> Option<Duration> {
+        deadline::of_kubernetes(query(&parts.uri))
     }
 }
 

@@ -1,11 +1,11 @@
 //! The events of a level: what the queue set decides, counted as it happens.
 
 use evenkeel_engine::WorkEstimate;
-use evenkeel_engine::queue_set::{Arrival, Finish, Phase, QueueSetConfig, RequestId};
+use evenkeel_engine::queue_set::{Arrival, Finish, Mode, Phase, QueueSetConfig, RequestId};
 use evenkeel_engine::time::Instant;
 
 use crate::level::{LevelState, Waiter, Wakers};
-use crate::metrics::Ending;
+use crate::metrics::{Ending, Passed};
 
 /// A request on its way into a level.
 #[derive(Debug)]
@@ -24,12 +24,18 @@ impl LevelState {
     pub(crate) fn arrive(&mut self, now: Instant, arriving: Arriving, wakers: &mut Wakers) -> Arrival<Waiter> {
         let Arriving { flow_hash, work, waiter, watches } = arriving;
         let mark = waiter.mark;
-        let mut arrival = self.queue_set.arrive(now, flow_hash, work, waiter, wakers);
-        let queue = match &mut arrival {
+        let arrival = self.queue_set.arrive(now, flow_hash, work, waiter, wakers);
+        let queue = match &arrival {
+            Arrival::Started { id, queue } if wakers.notes.tell_only_of(*id) && !self.narrows(work) => {
+                wakers.notes.first_started = None;
+                let passed = self.passed(*queue);
+                self.metrics.passed(mark, work, watches, passed);
+                self.metrics.take_over(now, &self.queue_set);
+                return arrival;
+            }
             Arrival::Started { queue, .. } => *queue,
             Arrival::Waiting { queue, .. } => Some(*queue),
-            Arrival::Rejected { reason, payload, .. } => {
-                self.ended(payload, wakers);
+            Arrival::Rejected { reason, .. } => {
                 self.metrics.rejected(mark, work, watches, *reason);
                 self.settle(now, wakers);
                 return arrival;
@@ -44,10 +50,9 @@ impl LevelState {
     #[inline]
     pub(crate) fn finish(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Finish<Waiter>> {
         let ending = self.ending(id, Phase::Executing)?;
-        let mut finish = self.queue_set.finish(now, id, wakers);
+        let finish = self.queue_set.finish(now, id, wakers);
         self.metrics.finished(now, ending);
-        if let Some(Finish::Released(waiter)) = &mut finish {
-            self.ended(waiter, wakers);
+        if let Some(Finish::Released(_)) = &finish {
             self.metrics.released(ending);
         }
         self.settle(now, wakers);
@@ -56,8 +61,7 @@ impl LevelState {
 
     pub(crate) fn cancel(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Waiter> {
         let ending = self.ending(id, Phase::Waiting)?;
-        let mut waiter = self.queue_set.cancel(now, id, wakers)?;
-        self.ended(&mut waiter, wakers);
+        let waiter = self.queue_set.cancel(now, id, wakers)?;
         self.metrics.gave_up(now, ending);
         self.settle(now, wakers);
         Some(waiter)
@@ -65,8 +69,7 @@ impl LevelState {
 
     pub(crate) fn release(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Waiter> {
         let ending = self.ending(id, Phase::Lingering)?;
-        let mut waiter = self.queue_set.release(now, id, wakers)?;
-        self.ended(&mut waiter, wakers);
+        let waiter = self.queue_set.release(now, id, wakers)?;
         self.metrics.released(ending);
         self.settle(now, wakers);
         Some(waiter)
@@ -77,17 +80,25 @@ impl LevelState {
         self.settle(now, wakers);
     }
 
+    /// Whether the level takes seats from a request that starts (FQ-23).
+    #[inline]
+    fn narrows(&self, work: WorkEstimate) -> bool {
+        i64::from(work.final_seats) > self.queue_set.concurrency_limit()
+    }
+
+    /// What a request that was started at once went through.
+    #[inline]
+    fn passed(&self, queue: Option<usize>) -> Passed {
+        match queue {
+            Some(queue) => Passed::Queue { length: self.queue_set.queue_length(queue) + 1 },
+            None if self.queue_set.mode() == Mode::Exempt => Passed::Exempt,
+            None => Passed::NoQueue,
+        }
+    }
+
     #[inline]
     fn ending(&self, id: RequestId, phase: Phase) -> Option<Ending> {
         self.queue_set.request(id).map(|request| Ending::of(&request)).filter(|ending| ending.phase() == phase)
-    }
-
-    /// Keeps the box of a request that is gone. What was in it is dropped when the lock has been given back.
-    #[inline]
-    fn ended(&mut self, waiter: &mut Waiter, wakers: &mut Wakers) {
-        if let Some(details) = waiter.details.take() {
-            wakers.ended = self.spare_boxes.empty(details);
-        }
     }
 
     #[inline]

@@ -13,14 +13,16 @@ use crate::admission::Admission;
 use crate::admit::Admit;
 use crate::builder::Builder;
 use crate::clock::{Clock, nanos};
+use crate::digests::{DigestId, Digests};
 use crate::events::Arriving;
+use crate::kept_details::KeptDetails;
 use crate::known_levels::KnownLevels;
 use crate::level::{Waiter, Wakers};
 use crate::metrics::{Access, FlowCollector, LevelSample, Mark, ServerSample};
 use crate::permit::Permit;
 use crate::rejected::Rejected;
-use crate::request::{EstimateWork, Request};
-use crate::snapshot::{LevelChanges, Snapshot};
+use crate::request::{Details, EstimateWork, Incoming, Patience, Request};
+use crate::snapshot::{Destination, LevelChanges, Snapshot};
 use crate::status::LevelStatus;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::trace;
@@ -53,8 +55,10 @@ pub(crate) struct Shared {
     snapshot: ArcSwap<Snapshot>,
     control: Mutex<Control>,
     pub(crate) known_levels: KnownLevels,
+    /// What the layers digest requests with, for dumps.
+    pub(crate) digests: Digests,
     upkeep: Arc<Upkeep>,
-    wait_limit: Duration,
+    pub(crate) wait_limit: Duration,
 }
 
 /// The control plane.
@@ -86,12 +90,13 @@ impl FlowControl {
         let upkeep = Arc::new(Upkeep::new(clock));
         let mut changes = LevelChanges::default();
         let (controller, applied) = Controller::new(server_concurrency, &mut changes, now);
-        let snapshot = Snapshot::new(applied.configuration, changes.table, Arc::clone(&upkeep));
+        let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep);
         let flow = Self {
             shared: Arc::new(Shared {
                 snapshot: ArcSwap::from_pointee(snapshot),
                 control: Mutex::new(Control { controller, adjusted_at: now }),
                 known_levels: KnownLevels::default(),
+                digests: Digests::default(),
                 upkeep,
                 wait_limit,
             }),
@@ -109,14 +114,22 @@ impl FlowControl {
     ///
     /// The request is classified and given a place at once. Dropping the future gives the place up.
     pub fn admit(&self, attributes: Attributes<'_>, work: impl EstimateWork) -> Admit {
-        self.admit_request(Request::new(attributes).work(work))
+        let (patience, digest) = (Patience::default(), DigestId::default());
+        self.take_in(&Incoming { attributes, work, patience, head: None, digest, is_watch: false, watches: None })
     }
 
     /// The same for a request about which there is more to say.
-    pub fn admit_request<W: EstimateWork>(&self, mut request: Request<'_, W>) -> Admit {
+    pub fn admit_request<W: EstimateWork>(&self, request: Request<'_, W>) -> Admit {
+        let Request { attributes, work, patience, details, is_watch, watches } = request;
+        let head = details.as_ref().map(Details::head);
+        self.take_in(&Incoming { attributes, work, patience, head, digest: DigestId::default(), is_watch, watches })
+    }
+
+    #[inline]
+    pub(crate) fn take_in<W: EstimateWork>(&self, request: &Incoming<'_, W>) -> Admit {
         loop {
             // A level that is gone by the time its lock is taken was in a configuration that is gone too.
-            if let Some(admit) = self.try_admit(&mut request) {
+            if let Some(admit) = self.try_admit(request) {
                 return admit;
             }
             // Whoever removed it is about to put the next one in place.
@@ -169,26 +182,28 @@ impl FlowControl {
 
     /// `None` if the level was removed between looking it up and taking its lock.
     #[inline]
-    fn try_admit<W: EstimateWork>(&self, request: &mut Request<'_, W>) -> Option<Admit> {
-        let snapshot = self.shared.snapshot.load_full();
+    fn try_admit<W: EstimateWork>(&self, request: &Incoming<'_, W>) -> Option<Admit> {
+        let snapshot = self.shared.snapshot.load();
         let class = snapshot.configuration.classify(request.attributes);
         let work = request.work.estimate(request.attributes, &class.schema.level);
-        let level = Arc::clone(snapshot.levels.get(class.schema.level.id)?);
-        let (schema, clock) = (class.index, &snapshot.upkeep.clock);
+        let destination = snapshot.destination(class.index);
+        let Destination { level, upkeep, .. } = &**destination;
+        let clock = &upkeep.clock;
         let mut wakers = Wakers::default();
         let now = clock.now();
-        snapshot.upkeep.server.before_event(now);
+        upkeep.server.before_event(now);
         let mark = Mark {
-            series: snapshot.series(schema),
+            series: destination.series,
             access: Access::of(request.attributes.request),
             is_watch: request.is_watch,
+            digest: request.digest,
         };
+        let details = request.head.map(|head| KeptDetails::new(|| head.to_details()));
         let mut state = level.lock();
         if state.is_removed {
             return None;
         }
         let now = state.at(now);
-        let details = request.details.take().map(|details| state.spare_boxes.fill(details));
         let waiter = Waiter { waker: None, details, mark };
         let arriving = Arriving { flow_hash: class.flow_hash, work, waiter, watches: request.watches };
         let (id, is_started) = match state.arrive(now, arriving, &mut wakers) {
@@ -206,7 +221,7 @@ impl FlowControl {
         if !is_started {
             trace::queued(class.schema, work);
         }
-        let admission = Admission { snapshot, level, schema, id };
+        let admission = Admission { destination: Arc::clone(destination), id };
         Some(if is_started {
             Admit::started(Permit::new(admission))
         } else {
@@ -250,8 +265,7 @@ impl Shared {
                 }
             }
             trace::unusable(&unusable);
-            let upkeep = Arc::clone(&self.upkeep);
-            self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, upkeep)));
+            self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep)));
             Report { dangling, unusable }
         });
         drop(control);

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
+use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body::Body;
 use pin_project_lite::pin_project;
@@ -28,7 +29,7 @@ pin_project! {
         S: Service<Request<A>>,
     {
         #[pin]
-        stage: Stage<S, S::Future, A, B>,
+        stage: Stage<S, S::Future, S::Error, A, B>,
         held: Held,
         occupancy: Occupancy,
         rejection_form: RejectionForm,
@@ -37,13 +38,15 @@ pin_project! {
 
 pin_project! {
     #[project = StageProjection]
-    enum Stage<S, F, A, B> {
+    enum Stage<S, F, E, A, B> {
         /// It waits to be let in.
         Waiting { #[pin] admit: Admit, call: Option<Call<S, A>> },
         /// It has been let in, or needs not be, and the service is not ready.
         Readying { call: Option<Call<S, A>> },
         /// The service works on it.
         Running { #[pin] future: F },
+        /// The service has failed before it got the request.
+        Failed { error: Option<E> },
         /// It does not get to the service.
         Refused { response: Option<Response<FlowBody<B>>> },
         /// It has been answered.
@@ -52,9 +55,10 @@ pin_project! {
 }
 
 /// A call that is to be made.
-struct Call<S, A> {
-    service: S,
-    request: Request<A>,
+pub(crate) struct Call<S, A> {
+    pub(crate) service: S,
+    pub(crate) parts: Parts,
+    pub(crate) body: A,
 }
 
 // === impl FlowFuture ===
@@ -63,27 +67,37 @@ impl<S, A, B> FlowFuture<S, A, B>
 where
     S: Service<Request<A>>,
 {
+    /// A request that waits.
     pub(crate) fn arrived(
-        service: S,
-        request: Request<A>,
+        call: Call<S, A>,
         admit: Admit,
         occupancy: Occupancy,
-        watch: Option<Watch>,
+        watch: Option<Box<Watch>>,
         rejection_form: RejectionForm,
     ) -> Self {
-        let stage = Stage::Waiting { admit, call: Some(Call { service, request }) };
+        let stage = Stage::Waiting { admit, call: Some(call) };
         Self { stage, held: Held { permit: None, watch }, occupancy, rejection_form }
     }
 
-    pub(crate) fn unlimited(service: S, request: Request<A>) -> Self {
-        Self::at(Stage::Readying { call: Some(Call { service, request }) })
+    /// A request that has been let in, or needs not be.
+    #[inline]
+    pub(crate) fn started(mut call: Call<S, A>, mut held: Held, occupancy: Occupancy) -> Self {
+        held.start_watch();
+        // Nobody is to be woken yet: a service that is not ready is asked again when the future is polled.
+        let stage = match call.service.poll_ready(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(())) => Stage::Running { future: call.make() },
+            Poll::Ready(Err(error)) => {
+                held = Held::default();
+                Stage::Failed { error: Some(error) }
+            }
+            Poll::Pending => Stage::Readying { call: Some(call) },
+        };
+        Self { stage, held, occupancy, rejection_form: RejectionForm::default() }
     }
 
+    /// A request that does not get to the service.
     pub(crate) fn refused(response: Response<FlowBody<B>>) -> Self {
-        Self::at(Stage::Refused { response: Some(response) })
-    }
-
-    fn at(stage: Stage<S, S::Future, A, B>) -> Self {
+        let stage = Stage::Refused { response: Some(response) };
         Self { stage, held: Held::default(), occupancy: Occupancy::None, rejection_form: RejectionForm::default() }
     }
 }
@@ -99,43 +113,8 @@ where
         let mut this = self.project();
         loop {
             let next = match this.stage.as_mut().project() {
-                StageProjection::Waiting { admit, call } => match ready!(admit.poll(context)) {
-                    Ok(permit) => {
-                        if let Some(watch) = &mut this.held.watch {
-                            watch.start();
-                        }
-                        this.held.permit = Some(permit);
-                        Stage::Readying { call: call.take() }
-                    }
-                    Err(rejected) => {
-                        let answer = |Call { request, .. }: Call<S, A>| {
-                            let mut response = response::rejection(&rejected, *this.rejection_form, request.headers());
-                            // For whoever is around this service, to tell it from an answer of the service.
-                            response.extensions_mut().insert(rejected);
-                            response
-                        };
-                        Stage::Refused { response: call.take().map(answer) }
-                    }
-                },
-                StageProjection::Readying { call } => {
-                    let Some(Call { mut service, request }) = call.take() else { return Poll::Pending };
-                    // Taken out whenever the service is asked something, so that its panic frees the seats.
-                    let held = std::mem::take(this.held);
-                    let readiness = service.poll_ready(context);
-                    if readiness.is_pending() {
-                        *call = Some(Call { service, request });
-                        *this.held = held;
-                        return Poll::Pending;
-                    }
-                    if let Poll::Ready(Err(error)) = readiness {
-                        this.stage.set(Stage::Done);
-                        return Poll::Ready(Err(error));
-                    }
-                    let future = service.call(request);
-                    *this.held = held;
-                    Stage::Running { future }
-                }
                 StageProjection::Running { future } => {
+                    // Taken out whenever the service is asked something, so that its panic frees the seats.
                     let held = std::mem::take(this.held);
                     let Poll::Ready(result) = future.poll(context) else {
                         *this.held = held;
@@ -145,6 +124,43 @@ where
                     this.stage.set(Stage::Done);
                     return Poll::Ready(response);
                 }
+                StageProjection::Waiting { admit, call } => match ready!(admit.poll(context)) {
+                    Ok(permit) => {
+                        this.held.permit = Some(permit);
+                        this.held.start_watch();
+                        Stage::Readying { call: call.take() }
+                    }
+                    Err(rejected) => {
+                        let answer = |Call { parts, .. }: Call<S, A>| {
+                            let mut response = response::rejection(&rejected, *this.rejection_form, &parts.headers);
+                            // For whoever is around this service, to tell it from an answer of the service.
+                            response.extensions_mut().insert(rejected);
+                            response
+                        };
+                        Stage::Refused { response: call.take().map(answer) }
+                    }
+                },
+                StageProjection::Readying { call } => {
+                    let Some(mut asked) = call.take() else { return Poll::Pending };
+                    let held = std::mem::take(this.held);
+                    match asked.service.poll_ready(context) {
+                        Poll::Ready(Ok(())) => {
+                            let future = asked.make();
+                            *this.held = held;
+                            Stage::Running { future }
+                        }
+                        Poll::Ready(Err(error)) => Stage::Failed { error: Some(error) },
+                        Poll::Pending => {
+                            *call = Some(asked);
+                            *this.held = held;
+                            return Poll::Pending;
+                        }
+                    }
+                }
+                StageProjection::Failed { error } => match error.take() {
+                    Some(error) => return Poll::Ready(Err(error)),
+                    None => return Poll::Pending,
+                },
                 StageProjection::Refused { response } => match response.take() {
                     Some(response) => return Poll::Ready(Ok(response)),
                     None => return Poll::Pending,
@@ -153,6 +169,16 @@ where
             };
             this.stage.set(next);
         }
+    }
+}
+
+// === impl Call ===
+
+impl<S: Service<Request<A>>, A> Call<S, A> {
+    /// Makes the call to a service that has said that it is ready.
+    #[inline]
+    fn make(mut self) -> S::Future {
+        self.service.call(Request::from_parts(self.parts, self.body))
     }
 }
 

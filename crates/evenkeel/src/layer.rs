@@ -9,6 +9,7 @@ use http::request::Parts;
 use tower_layer::Layer;
 
 use crate::digest::Digest;
+use crate::digests::{DigestId, SharedDigest};
 use crate::flow_control::FlowControl;
 use crate::identify::Identify;
 use crate::occupancy::Occupancy;
@@ -73,31 +74,42 @@ impl FlowControl {
     /// # }
     /// ```
     pub fn layer<I: Identify>(&self, identify: I) -> FlowLayer<I> {
+        let (digest, digest_id) = remembered(self, Kubernetes::default());
         FlowLayer {
             rules: Rules {
                 flow: self.clone(),
                 identify: Arc::new(identify),
-                digest: Arc::default(),
+                digest,
                 work: Arc::default(),
-                occupancy: Arc::new(|_, request| Occupancy::kubernetes(request)),
-                deadline: Arc::new(|_| None),
+                digest_id,
+                occupancy: None,
+                deadline: None,
                 rejection_form: RejectionForm::default(),
             },
         }
     }
 }
 
+/// A digest, and the number by which dumps find it.
+fn remembered<D: Digest + Send + Sync + 'static>(flow: &FlowControl, digest: D) -> (Arc<D>, DigestId) {
+    let digest = Arc::new(digest);
+    let shared: Arc<SharedDigest> = Arc::clone(&digest) as _;
+    let id = flow.shared().digests.add(Arc::downgrade(&shared));
+    (digest, id)
+}
+
 // === impl FlowLayer ===
 
 impl<I, D, W> FlowLayer<I, D, W> {
     /// What is asked: the Kubernetes API with other prefixes, or a table of routes.
-    pub fn digest<E: Digest>(self, digest: E) -> FlowLayer<I, E, W> {
+    pub fn digest<E: Digest + Send + Sync + 'static>(self, digest: E) -> FlowLayer<I, E, W> {
         let Rules { flow, identify, work, occupancy, deadline, rejection_form, .. } = self.rules;
-        let digest = Arc::new(digest);
-        FlowLayer { rules: Rules { flow, identify, digest, work, occupancy, deadline, rejection_form } }
+        let (digest, digest_id) = remembered(&flow, digest);
+        FlowLayer { rules: Rules { flow, identify, digest, work, digest_id, occupancy, deadline, rejection_form } }
     }
 
-    /// What is asked, as a closure knows it.
+    /// What is asked, as a closure knows it. The dump of requests asks the closure once more, and has nothing left of the
+    /// request but its method and its URI then.
     ///
     /// ```
     /// use evenkeel::FlowControl;
@@ -114,16 +126,16 @@ impl<I, D, W> FlowLayer<I, D, W> {
     /// ```
     pub fn digest_with<F>(self, digest: F) -> FlowLayer<I, F, W>
     where
-        F: for<'a> Fn(&'a Parts) -> Result<RequestInfo<'a>, DigestError>,
+        F: for<'a> Fn(&'a Parts) -> Result<RequestInfo<'a>, DigestError> + Send + Sync + 'static,
     {
         self.digest(digest)
     }
 
     /// How much work a request is: the same for all, what a closure says, or [`KubernetesWork`](crate::KubernetesWork).
     pub fn work<V: HttpWork>(self, work: V) -> FlowLayer<I, D, V> {
-        let Rules { flow, identify, digest, occupancy, deadline, rejection_form, .. } = self.rules;
+        let Rules { flow, identify, digest, digest_id, occupancy, deadline, rejection_form, .. } = self.rules;
         let work = Arc::new(work);
-        FlowLayer { rules: Rules { flow, identify, digest, work, occupancy, deadline, rejection_form } }
+        FlowLayer { rules: Rules { flow, identify, digest, work, digest_id, occupancy, deadline, rejection_form } }
     }
 
     /// Which requests run for long, and for how long they take their seats. The default is
@@ -148,14 +160,18 @@ impl<I, D, W> FlowLayer<I, D, W> {
         mut self,
         occupancy: impl Fn(&Parts, &RequestInfo<'_>) -> Occupancy + Send + Sync + 'static,
     ) -> Self {
-        self.rules.occupancy = Arc::new(occupancy);
+        self.rules.occupancy = Some(Arc::new(occupancy));
         self
     }
 
     /// How long a request has until nobody wants its answer any more. It waits for a quarter of that at most (HF-6).
     /// Nothing is stopped when the time is over.
+    ///
+    /// Without this it is what the request itself says, if that is less than four times the
+    /// [`wait_limit`](crate::Builder::wait_limit): the parameter `timeout` of a Kubernetes request (HF-7), or the header
+    /// `grpc-timeout` of a call of gRPC. What cannot be read as a time is left to the service.
     pub fn deadline(mut self, deadline: impl Fn(&Parts) -> Option<Duration> + Send + Sync + 'static) -> Self {
-        self.rules.deadline = Arc::new(deadline);
+        self.rules.deadline = Some(Arc::new(deadline));
         self
     }
 

@@ -4,13 +4,12 @@ use std::task::Waker;
 use std::time::Duration;
 
 use evenkeel_engine::LevelId;
-use evenkeel_engine::queue_set::{Effects, Phase, QueueSet, QueueSetConfig, RequestId};
+use evenkeel_engine::queue_set::{Effects, Mode, Phase, QueueSet, QueueSetConfig, RequestId};
 use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
 
+use crate::kept_details::KeptDetails;
 use crate::metrics::{LevelMetrics, Mark, Notes};
-use crate::request::Details;
-use crate::spare_boxes::SpareBoxes;
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::upkeep::Upkeep;
 
@@ -29,8 +28,6 @@ pub(crate) struct LevelState {
     pub(crate) queue_set: QueueSet<Waiter>,
     pub(crate) retry_after: RetryAfter,
     pub(crate) metrics: LevelMetrics,
-    /// For the details of requests to come.
-    pub(crate) spare_boxes: SpareBoxes<Details>,
     /// Whether the level is gone: whoever still comes has to be classified anew.
     pub(crate) is_removed: bool,
     /// The time of the latest event.
@@ -42,22 +39,20 @@ pub(crate) struct LevelState {
 pub(crate) struct Waiter {
     /// Who is to be woken when the request starts; nobody if it has started at once.
     pub(crate) waker: Option<Waker>,
-    /// What dumps show of it, in one of the level's boxes.
-    pub(crate) details: Option<Box<Option<Details>>>,
+    /// What dumps show of it.
+    pub(crate) details: Option<KeptDetails>,
     /// How it is counted.
     pub(crate) mark: Mark,
 }
 
-/// Collects those to be woken, so that they are woken when the lock has been given back, what is to be counted before
-/// that, and what is to be dropped after it.
+/// Collects those to be woken, so that they are woken when the lock has been given back, and what is to be counted before
+/// that.
 #[derive(Debug, Default)]
 pub(crate) struct Wakers {
     /// Nearly every event starts one request at most, which needs no memory.
     first: Option<Waker>,
     others: Vec<Waker>,
     pub(crate) notes: Notes,
-    /// Of the request that has ended. To drop them may run anything.
-    pub(crate) ended: Option<Details>,
 }
 
 // === impl Level ===
@@ -67,7 +62,16 @@ impl Level {
         Self { id, is_quiescing: AtomicBool::new(false), state: Mutex::new(LevelState::new(config, now)) }
     }
 
+    /// A level that has gone, whose requests have to be classified anew.
+    pub(crate) fn removed(id: LevelId) -> Self {
+        let nothing = QueueSetConfig { mode: Mode::Reject, concurrency_limit: 0 };
+        let level = Self::new(id, nothing, Instant::default());
+        level.lock().is_removed = true;
+        level
+    }
+
     /// Takes the lock. A panic while it was held, which would be a bug in the engine, does not make the level useless.
+    #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, LevelState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,14 +99,7 @@ impl LevelState {
     fn new(config: QueueSetConfig, now: Instant) -> Self {
         let queue_set = QueueSet::new(config, now);
         let metrics = LevelMetrics::new(now);
-        Self {
-            queue_set,
-            retry_after: RetryAfter::default(),
-            metrics,
-            spare_boxes: SpareBoxes::default(),
-            is_removed: false,
-            latest: now,
-        }
+        Self { queue_set, retry_after: RetryAfter::default(), metrics, is_removed: false, latest: now }
     }
 
     /// The time at which an event happens whose thread has read the clock before it took the lock: threads overtake each
@@ -170,7 +167,7 @@ impl Effects<Waiter> for Wakers {
 #[cfg(test)]
 mod tests {
     use evenkeel_engine::WorkEstimate;
-    use evenkeel_engine::queue_set::{Arrival, Mode, NoEffects};
+    use evenkeel_engine::queue_set::{Arrival, NoEffects};
 
     use super::*;
 

@@ -21,27 +21,27 @@ impl Permit {
 
     /// The headers that go with every answer to the request.
     pub(crate) fn uid_headers(&self) -> &UidHeaders {
-        self.0.snapshot.uid_headers(self.0.schema)
+        &self.0.destination.uid_headers
     }
 
     /// The name of the flow schema that the request belongs to.
     pub fn flow_schema(&self) -> &str {
-        &self.0.schema().name
+        &self.0.destination.schema().name
     }
 
     /// The identity of that flow schema; empty for a built-in one.
     pub fn flow_schema_uid(&self) -> &str {
-        &self.0.schema().uid
+        &self.0.destination.schema().uid
     }
 
     /// The name of the priority level that the request is in.
     pub fn priority_level(&self) -> &str {
-        &self.0.schema().level.name
+        &self.0.destination.schema().level.name
     }
 
     /// The identity of that priority level; empty for a built-in one.
     pub fn priority_level_uid(&self) -> &str {
-        &self.0.schema().level.uid
+        &self.0.destination.schema().level.uid
     }
 }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use evenkeel_engine::{Attributes, LevelInfo, User, WorkEstimate};
 
+use crate::digests::DigestId;
+
 /// A request that is about to arrive.
 ///
 /// ```
@@ -45,6 +47,26 @@ pub struct Details {
     pub method: http::Method,
     /// For what.
     pub uri: http::Uri,
+}
+
+/// The same, borrowed from the request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head<'a> {
+    pub(crate) user: &'a Arc<User>,
+    pub(crate) method: &'a http::Method,
+    pub(crate) uri: &'a http::Uri,
+}
+
+/// A request on its way in.
+#[derive(Debug)]
+pub(crate) struct Incoming<'a, W> {
+    pub(crate) attributes: Attributes<'a>,
+    pub(crate) work: W,
+    pub(crate) patience: Patience,
+    pub(crate) head: Option<Head<'a>>,
+    pub(crate) digest: DigestId,
+    pub(crate) is_watch: bool,
+    pub(crate) watches: Option<u64>,
 }
 
 /// Says how much work a request is. A [`WorkEstimate`] says the same of all; a closure may look at the request and at
@@ -101,6 +123,23 @@ impl<'a, W> Request<'a, W> {
     #[must_use]
     pub fn interested_watches(self, watches: u64) -> Self {
         Self { watches: Some(watches), ..self }
+    }
+}
+
+// === impl Details ===
+
+impl Details {
+    pub(crate) fn head(&self) -> Head<'_> {
+        Head { user: &self.user, method: &self.method, uri: &self.uri }
+    }
+}
+
+// === impl Head ===
+
+impl Head<'_> {
+    #[inline]
+    pub(crate) fn to_details(self) -> Details {
+        Details { user: Arc::clone(self.user), method: self.method.clone(), uri: self.uri.clone() }
     }
 }
 

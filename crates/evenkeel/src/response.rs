@@ -8,6 +8,7 @@ use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, X_CONTENT
 use http::{HeaderMap, Response, StatusCode};
 
 use crate::body::FlowBody;
+use crate::deadline::is_grpc;
 use crate::identify::Unidentified;
 use crate::rejected::Rejected;
 use crate::uid_headers::UidHeaders;
@@ -67,11 +68,6 @@ pub(crate) fn undigested<B>(error: &DigestError, request: &HeaderMap) -> Respons
 /// The answer to a request of which nobody knows who sent it.
 pub(crate) fn unidentified<B>(error: &Unidentified, request: &HeaderMap) -> Response<FlowBody<B>> {
     Problem { status: error.status, message: &error.message, retry_after: None }.answer(request)
-}
-
-/// Whether a request is one of gRPC, and its answer has to be.
-fn is_grpc(request: &HeaderMap) -> bool {
-    request.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(GRPC.as_bytes()))
 }
 
 fn answer<B>(status: StatusCode, kind: HeaderValue, text: Bytes) -> Response<FlowBody<B>> {

@@ -4,18 +4,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel_engine::digest::Query;
 use evenkeel_engine::{Attributes, LevelInfo, RequestInfo};
 use http::Response;
 use http::request::Parts;
 
 use crate::admit::Admit;
 use crate::body::FlowBody;
-use crate::digest::{Digest, target};
+use crate::deadline;
+use crate::digest::{Digest, query};
+use crate::digests::DigestId;
 use crate::flow_control::FlowControl;
 use crate::identify::Identify;
 use crate::occupancy::Occupancy;
-use crate::request::{Details, Patience, Request};
+use crate::request::{Head, Incoming, Patience};
 use crate::response::{self, RejectionForm};
 use crate::work::{HttpWork, Watch};
 
@@ -25,8 +26,12 @@ pub(crate) struct Rules<I, D, W> {
     pub(crate) identify: Arc<I>,
     pub(crate) digest: Arc<D>,
     pub(crate) work: Arc<W>,
-    pub(crate) occupancy: Arc<OccupancyOf>,
-    pub(crate) deadline: Arc<DeadlineOf>,
+    /// By which dumps find the digest.
+    pub(crate) digest_id: DigestId,
+    /// `None` for what holds in Kubernetes.
+    pub(crate) occupancy: Option<Arc<OccupancyOf>>,
+    /// `None` for what requests say themselves.
+    pub(crate) deadline: Option<Arc<DeadlineOf>>,
     pub(crate) rejection_form: RejectionForm,
 }
 
@@ -36,47 +41,61 @@ pub(crate) type DeadlineOf = dyn Fn(&Parts) -> Option<Duration> + Send + Sync;
 /// What becomes of a request.
 pub(crate) enum Verdict<B> {
     /// It has arrived at its level.
-    Arrived { admit: Admit, occupancy: Occupancy, watch: Option<Watch> },
+    Arrived { admit: Admit, occupancy: Occupancy, watch: Option<Box<Watch>> },
     /// It goes to the service at once.
     Unlimited,
     /// It does not go anywhere.
-    Refused(Response<FlowBody<B>>),
+    Refused(Box<Response<FlowBody<B>>>),
 }
 
 // === impl Rules ===
 
 impl<I: Identify, D: Digest, W: HttpWork> Rules<I, D, W> {
     pub(crate) fn judge<B>(&self, parts: &Parts) -> Verdict<B> {
-        let request = match self.digest.digest(parts) {
+        // Looked at where it is: it is large.
+        let digested = self.digest.digest(parts);
+        let request = match &digested {
             Ok(request) => request,
-            Err(error) => return Verdict::Refused(response::undigested(&error, &parts.headers)),
+            Err(error) => return Verdict::Refused(Box::new(response::undigested(error, &parts.headers))),
         };
-        let occupancy = (self.occupancy)(parts, &request);
+        let occupancy = match &self.occupancy {
+            Some(occupancy) => occupancy(parts, request),
+            None => Occupancy::kubernetes(request),
+        };
         if occupancy == Occupancy::None {
             return Verdict::Unlimited;
         }
         let user = match self.identify.identify(parts) {
             Ok(user) => user,
-            Err(error) => return Verdict::Refused(response::unidentified(&error, &parts.headers)),
+            Err(error) => return Verdict::Refused(Box::new(response::unidentified(&error, &parts.headers))),
         };
-        let query = Query::of_target(target(&parts.uri));
+        let query = query(&parts.uri);
         // A watch has no deadline: it is meant to go on (HF-7).
-        let deadline_in = if occupancy == Occupancy::ToTheEnd { (self.deadline)(parts) } else { None };
-        let details = Details { user: Arc::clone(&user), method: parts.method.clone(), uri: parts.uri.clone() };
+        let deadline_in = if occupancy == Occupancy::ToTheEnd { self.deadline_of(parts) } else { None };
         let is_watch = occupancy == Occupancy::ToTheHeaders;
-        let mut arriving = Request::new(Attributes { user: &user, request: &request })
-            .work(|attributes: Attributes<'_>, level: &LevelInfo| self.work.estimate_http(attributes, query, level))
-            .patience(Patience { received_ago: Duration::ZERO, deadline_in })
-            .details(details);
-        if is_watch {
-            arriving = arriving.watch();
-        }
-        if let Some(watches) = self.work.interested_watches(&request) {
-            arriving = arriving.interested_watches(watches);
-        }
-        let admit = self.flow.admit_request(arriving);
-        let watch = if is_watch { self.work.watch(&request, query) } else { None };
+        let admit = self.flow.take_in(&Incoming {
+            attributes: Attributes { user: &user, request },
+            work: |attributes: Attributes<'_>, level: &LevelInfo| self.work.estimate_http(attributes, query, level),
+            patience: Patience { received_ago: Duration::ZERO, deadline_in },
+            head: Some(Head { user: &user, method: &parts.method, uri: &parts.uri }),
+            digest: self.digest_id,
+            is_watch,
+            watches: self.work.interested_watches(request),
+        });
+        let watch = if is_watch { self.work.watch(request, query).map(Box::new) } else { None };
         Verdict::Arrived { admit, occupancy, watch }
+    }
+
+    /// How much time a request has: what somebody was asked to say, or what the request itself says, unless that is as
+    /// long as all requests have (HF-7).
+    #[inline]
+    fn deadline_of(&self, parts: &Parts) -> Option<Duration> {
+        if let Some(deadline) = &self.deadline {
+            return deadline(parts);
+        }
+        let timeout = self.digest.timeout(parts).or_else(|| deadline::of_grpc(parts))?;
+        let request_timeout = self.flow.shared().wait_limit.saturating_mul(4);
+        Some(timeout).filter(|timeout| !timeout.is_zero() && *timeout < request_timeout)
     }
 }
 
@@ -87,8 +106,9 @@ impl<I, D, W> Clone for Rules<I, D, W> {
             identify: Arc::clone(&self.identify),
             digest: Arc::clone(&self.digest),
             work: Arc::clone(&self.work),
-            occupancy: Arc::clone(&self.occupancy),
-            deadline: Arc::clone(&self.deadline),
+            digest_id: self.digest_id,
+            occupancy: self.occupancy.clone(),
+            deadline: self.deadline.clone(),
             rejection_form: self.rejection_form,
         }
     }

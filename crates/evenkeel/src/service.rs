@@ -10,10 +10,11 @@ use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
-use crate::body::FlowBody;
+use crate::body::{FlowBody, Held};
 use crate::digest::Digest;
-use crate::future::FlowFuture;
+use crate::future::{Call, FlowFuture};
 use crate::identify::Identify;
+use crate::occupancy::Occupancy;
 use crate::rules::{Rules, Verdict};
 use crate::work::HttpWork;
 
@@ -21,7 +22,8 @@ use crate::work::HttpWork;
 ///
 /// It is always ready: a request has to arrive before it is known where it belongs and whether it has to wait. A clone of
 /// the service inside is asked whether it is ready when the request has been let in, and not before, so that requests
-/// that wait keep nothing of it.
+/// that wait keep nothing of it. If it is ready at once, it gets the request at once, and otherwise when the future is
+/// polled.
 #[derive(Debug)]
 pub struct FlowService<S, I, D = Kubernetes, W = WorkEstimate> {
     inner: S,
@@ -60,14 +62,17 @@ where
     fn call(&mut self, request: Request<A>) -> Self::Future {
         let (parts, body) = request.into_parts();
         let verdict = self.rules.judge(&parts);
-        let request = Request::from_parts(parts, body);
+        let call = Call { service: self.inner.clone(), parts, body };
         match verdict {
             Verdict::Arrived { admit, occupancy, watch } => {
                 let form = self.rules.rejection_form;
-                FlowFuture::arrived(self.inner.clone(), request, admit, occupancy, watch, form)
+                match admit.into_permit() {
+                    Ok(permit) => FlowFuture::started(call, Held { permit: Some(permit), watch }, occupancy),
+                    Err(admit) => FlowFuture::arrived(call, admit, occupancy, watch, form),
+                }
             }
-            Verdict::Unlimited => FlowFuture::unlimited(self.inner.clone(), request),
-            Verdict::Refused(response) => FlowFuture::refused(response),
+            Verdict::Unlimited => FlowFuture::started(call, Held::default(), Occupancy::None),
+            Verdict::Refused(response) => FlowFuture::refused(*response),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! What a request needs to find its level: swapped as a whole when the objects change.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use evenkeel_engine::borrowing::DemandPeriod;
 use evenkeel_engine::controller::Levels;
 use evenkeel_engine::queue_set::QueueSetConfig;
 use evenkeel_engine::time::Instant;
-use evenkeel_engine::{Configuration, LevelId};
+use evenkeel_engine::{Configuration, LevelId, Schema};
 
 use crate::level::{Level, Wakers};
 use crate::uid_headers::UidHeaders;
@@ -15,13 +16,35 @@ use crate::upkeep::Upkeep;
 /// A configuration and the levels that it leads to. It never changes.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
-    pub(crate) configuration: Configuration,
+    pub(crate) configuration: Arc<Configuration>,
     pub(crate) levels: LevelTable,
-    /// One for each flow schema of the configuration.
-    uid_headers: Vec<UidHeaders>,
-    /// By flow schema, the number of its series in its level.
-    series: Box<[u32]>,
+    /// One row for each flow schema of the configuration.
+    destinations: Box<[[Arc<Destination>; COPIES]]>,
+}
+
+/// Where the requests of a flow schema go, and what goes with them. Requests share it, and nothing else, while they are
+/// under way; there are copies of it, so that threads that count who shares it do not get into each other's way.
+#[derive(Debug, Clone)]
+#[repr(align(64))]
+pub(crate) struct Destination {
+    pub(crate) level: Arc<Level>,
+    /// The number that the series of the flow schema has in the level.
+    pub(crate) series: u32,
+    schema: usize,
+    configuration: Arc<Configuration>,
+    pub(crate) uid_headers: UidHeaders,
     pub(crate) upkeep: Arc<Upkeep>,
+}
+
+/// How many copies there are of everything that requests share.
+const COPIES: usize = 8;
+
+thread_local! {
+    /// Which copy the thread uses.
+    static COPY: usize = {
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        THREADS.fetch_add(1, Ordering::Relaxed) % COPIES
+    };
 }
 
 /// The levels, by the index of their names.
@@ -38,21 +61,41 @@ pub(crate) struct LevelChanges {
 // === impl Snapshot ===
 
 impl Snapshot {
-    pub(crate) fn new(configuration: Configuration, levels: LevelTable, upkeep: Arc<Upkeep>) -> Self {
-        let uid_headers = UidHeaders::of_all(&configuration);
-        let series = levels.number_series(&configuration);
-        Self { configuration, levels, uid_headers, series, upkeep }
+    pub(crate) fn new(configuration: Configuration, levels: LevelTable, upkeep: &Arc<Upkeep>) -> Self {
+        let configuration = Arc::new(configuration);
+        let copies = |schema| {
+            let destination = Destination::new(&configuration, schema, &levels, upkeep);
+            std::array::from_fn(|_| Arc::new(destination.clone()))
+        };
+        let destinations = (0..configuration.schemas().len()).map(copies).collect();
+        Self { configuration, levels, destinations }
     }
 
-    /// The headers of answers to requests of that flow schema.
-    pub(crate) fn uid_headers(&self, schema: usize) -> &UidHeaders {
-        &self.uid_headers[schema]
-    }
-
-    /// The number that the series of that flow schema has in its level.
+    /// Where the requests of that flow schema go.
     #[inline]
-    pub(crate) fn series(&self, schema: usize) -> u32 {
-        self.series[schema]
+    pub(crate) fn destination(&self, schema: usize) -> &Arc<Destination> {
+        // A thread that is ending uses that of another.
+        &self.destinations[schema][COPY.try_with(|copy| *copy).unwrap_or(0)]
+    }
+}
+
+// === impl Destination ===
+
+impl Destination {
+    fn new(configuration: &Arc<Configuration>, schema: usize, levels: &LevelTable, upkeep: &Arc<Upkeep>) -> Self {
+        let found = &configuration.schemas()[schema];
+        let id = found.level.id;
+        // A configuration leads only to levels that there are. Were there none, it would be as one that has just gone.
+        let level = levels.get(id).map_or_else(|| Arc::new(Level::removed(id)), Arc::clone);
+        let series = level.lock().metrics.series(found);
+        let uid_headers = UidHeaders::new(&found.uid, &found.level.uid);
+        let (configuration, upkeep) = (Arc::clone(configuration), Arc::clone(upkeep));
+        Self { level, series, schema, configuration, uid_headers, upkeep }
+    }
+
+    /// The flow schema.
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.configuration.schemas()[self.schema]
     }
 }
 
@@ -65,13 +108,6 @@ impl LevelTable {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Level>> {
         self.0.iter().flatten()
-    }
-
-    /// By flow schema, the number of its series in its level.
-    fn number_series(&self, configuration: &Configuration) -> Box<[u32]> {
-        let schemas = configuration.schemas().iter();
-        let numbers = schemas.map(|schema| self.get(schema.level.id).map(|level| level.lock().metrics.series(schema)));
-        numbers.map(Option::unwrap_or_default).collect()
     }
 }
 

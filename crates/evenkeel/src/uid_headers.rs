@@ -1,6 +1,5 @@
 //! The two headers that tell which objects a request was judged by (HF-15).
 
-use evenkeel_engine::{Configuration, Schema};
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 
@@ -9,6 +8,8 @@ use http::header::{HeaderName, HeaderValue};
 pub(crate) struct UidHeaders {
     flow_schema: HeaderValue,
     priority_level: HeaderValue,
+    /// Both, for answers without any other.
+    both: HeaderMap,
 }
 
 /// The header with the identity of the flow schema.
@@ -20,16 +21,17 @@ pub(crate) const PRIORITY_LEVEL_UID: HeaderName = HeaderName::from_static("x-kub
 
 impl UidHeaders {
     pub(crate) fn new(flow_schema_uid: &str, priority_level_uid: &str) -> Self {
-        Self { flow_schema: value(flow_schema_uid), priority_level: value(priority_level_uid) }
-    }
-
-    /// Those of every flow schema of a configuration.
-    pub(crate) fn of_all(configuration: &Configuration) -> Vec<Self> {
-        let of = |schema: &Schema| Self::new(&schema.uid, &schema.level.uid);
-        configuration.schemas().iter().map(of).collect()
+        let (flow_schema, priority_level) = (value(flow_schema_uid), value(priority_level_uid));
+        let names = [(FLOW_SCHEMA_UID, flow_schema.clone()), (PRIORITY_LEVEL_UID, priority_level.clone())];
+        Self { flow_schema, priority_level, both: names.into_iter().collect() }
     }
 
     pub(crate) fn set(&self, headers: &mut HeaderMap) {
+        if headers.capacity() == 0 {
+            // A copy is made without hashing the names, which are long.
+            *headers = self.both.clone();
+            return;
+        }
         headers.insert(FLOW_SCHEMA_UID, self.flow_schema.clone());
         headers.insert(PRIORITY_LEVEL_UID, self.priority_level.clone());
     }

@@ -13,10 +13,18 @@ mod admit;
 mod builder;
 #[path = "../src/clock.rs"]
 mod clock;
+#[path = "../src/deadline.rs"]
+mod deadline;
+#[path = "../src/digest.rs"]
+mod digest;
+#[path = "../src/digests.rs"]
+mod digests;
 #[path = "../src/events.rs"]
 mod events;
 #[path = "../src/flow_control.rs"]
 mod flow_control;
+#[path = "../src/kept_details.rs"]
+mod kept_details;
 #[path = "../src/known_levels.rs"]
 mod known_levels;
 #[path = "../src/level.rs"]
@@ -32,8 +40,6 @@ mod request;
 mod service;
 #[path = "../src/snapshot.rs"]
 mod snapshot;
-#[path = "../src/spare_boxes.rs"]
-mod spare_boxes;
 #[path = "../src/status.rs"]
 mod status;
 #[path = "../src/trace.rs"]

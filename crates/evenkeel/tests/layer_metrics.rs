@@ -5,6 +5,8 @@
 mod layer;
 
 use evenkeel::debug::RequestColumns;
+use evenkeel::engine::RequestInfo;
+use evenkeel::engine::digest::routes::{Route, RouteTable};
 use evenkeel::identify::Anonymous;
 use evenkeel::{FlowControl, KubernetesWork};
 use http::Request;
@@ -66,4 +68,37 @@ async fn dumps_show_who_asks_for_what() {
         drop(stuck);
         assert!(!flow.dump_requests(RequestColumns::WithDetails).contains(path));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ob_13_dumps_show_what_the_layer_made_of_a_request() {
+    let flow = flow();
+    let shown = |dump: &str| {
+        let line = dump.lines().nth(1).unwrap_or_default();
+        let cells: Vec<_> = line.split(',').map(|cell| cell.trim().to_owned()).collect();
+        // Verb, namespace, name and resource.
+        [11, 13, 14, 16].map(|column| cells.get(column).cloned().unwrap_or_default())
+    };
+    let orders = || get("/api/shops/17/orders");
+
+    // As Kubernetes understands it, "shops" is a version.
+    let kubernetes = flow.layer(Anonymous);
+    let mut stuck = layer::send(&kubernetes, &Mock::stuck(), orders());
+    assert!(stuck.poll().is_none());
+    assert_eq!(shown(&flow.dump_requests(RequestColumns::WithDetails)), ["get", "", "orders", "17"]);
+    drop(stuck);
+
+    let table = RouteTable::new([Route::new("/api/shops/{namespace}/{resource}")]).unwrap();
+    let routed = flow.layer(Anonymous).digest(table);
+    let mut stuck = layer::send(&routed, &Mock::stuck(), orders());
+    assert!(stuck.poll().is_none());
+    assert_eq!(shown(&flow.dump_requests(RequestColumns::WithDetails)), ["list", "17", "", "orders"]);
+    drop(stuck);
+
+    let closure = flow.layer(Anonymous).digest_with(|parts| {
+        Ok(RequestInfo { verb: "sell".into(), namespace: parts.uri.path()[11..13].into(), ..RequestInfo::default() })
+    });
+    let mut stuck = layer::send(&closure, &Mock::stuck(), orders());
+    assert!(stuck.poll().is_none());
+    assert_eq!(shown(&flow.dump_requests(RequestColumns::WithDetails)), ["sell", "17", "", ""]);
 }

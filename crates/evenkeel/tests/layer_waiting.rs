@@ -114,9 +114,20 @@ async fn hf_16_a_panic_frees_the_seat_before_it_goes_on() {
     assert_eq!(ask(&layer, &Mock::empty(), get("/orders")).status(), StatusCode::OK);
     drop(first);
 
-    let mut second = send(&layer, &Mock::new(|_| panic!("in the call")), get("/orders"));
-    catch_unwind(AssertUnwindSafe(|| second.poll())).expect_err("the service panics");
+    // A service that is ready gets the request at once, and so panics at once.
+    let panics = Mock::new(|_| panic!("in the call"));
+    catch_unwind(AssertUnwindSafe(|| send(&layer, &panics, get("/orders")))).err().expect("the service panics");
     assert_eq!(ask(&layer, &Mock::empty(), get("/orders")).status(), StatusCode::OK);
+
+    // One that has had to wait panics when it is polled.
+    let mut running = send(&layer, &Mock::stuck(), get(QUEUED));
+    assert!(running.poll().is_none());
+    let mut waits = send(&layer, &panics, get(QUEUED));
+    assert!(waits.poll().is_none());
+    drop(running);
+    catch_unwind(AssertUnwindSafe(|| waits.poll())).expect_err("the service panics");
+    assert_eq!(ask(&layer, &Mock::empty(), get(QUEUED)).status(), StatusCode::OK);
+    drop(waits);
 }
 
 #[tokio::test(start_paused = true)]

@@ -141,7 +141,7 @@ impl Targets {
 /// Gives an object something of everything that can be patched.
 fn dress<S: HubSpec>(object: &mut Object<V1, S>) {
     let metadata = &mut object.metadata;
-    metadata.name = "target".to_owned();
+    "target".clone_into(&mut metadata.name);
     metadata.labels.insert("a".to_owned(), "1".to_owned());
     metadata.finalizers = vec!["example.com/a".to_owned(), "example.com/b".to_owned()];
     let reference = OwnerReference { uid: "u-1".to_owned(), name: "x".to_owned(), ..OwnerReference::default() };

@@ -40,13 +40,18 @@ impl Comparison {
         Pair { old: Some(old), new: Some(new) }.compare(ownership)
     }
 
-    fn insert(&mut self, element: &Element, below: Comparison) {
-        if !below.changed.is_empty() {
-            self.changed.insert(element.clone(), below.changed);
+    /// What differs below these elements, which come in any order.
+    fn of_children(children: impl Iterator<Item = (Element, Comparison)>) -> Self {
+        let (mut changed, mut removed) = (Vec::new(), Vec::new());
+        for (element, below) in children {
+            if !below.removed.is_empty() {
+                removed.push((element.clone(), below.removed));
+            }
+            if !below.changed.is_empty() {
+                changed.push((element, below.changed));
+            }
         }
-        if !below.removed.is_empty() {
-            self.removed.insert(element.clone(), below.removed);
-        }
+        Self { changed: FieldSet::of_children(changed), removed: FieldSet::of_children(removed) }
     }
 }
 
@@ -77,11 +82,10 @@ impl<'a> Pair<'a> {
 
     fn compare_members(self, ownership: Ownership) -> Comparison {
         let (old, new) = (members(self.old), members(self.new));
-        let mut comparison = Comparison::default();
-        for name in both_names(old, new) {
+        Comparison::of_children(both_names(old, new).filter_map(|name| {
             let pair = Pair { old: old.and_then(|old| old.get(name)), new: new.and_then(|new| new.get(name)) };
             if pair.old == pair.new {
-                continue;
+                return None;
             }
             let (name, below) = match ownership {
                 Ownership::Fields(schema) => match schema.field(name) {
@@ -90,9 +94,8 @@ impl<'a> Pair<'a> {
                 },
                 _ => (Cow::Owned(name.clone()), Ownership::Whole),
             };
-            comparison.insert(&Element::Field(name), pair.compare(below));
-        }
-        comparison
+            Some((Element::Field(name), pair.compare(below)))
+        }))
     }
 
     fn compare_items(self, ownership: Ownership) -> Comparison {
@@ -103,11 +106,10 @@ impl<'a> Pair<'a> {
         for item in elements(self.new) {
             items.entry(element(ownership, item)).or_default().new.push(item);
         }
-        let mut comparison = Comparison::default();
-        for (element, items) in items {
-            comparison.insert(&element, items.compare(ownership.below(&element)));
-        }
-        comparison
+        Comparison::of_children(items.into_iter().map(|(element, items)| {
+            let below = items.compare(ownership.below(&element));
+            (element, below)
+        }))
     }
 }
 

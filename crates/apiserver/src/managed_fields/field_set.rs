@@ -23,6 +23,23 @@ impl FieldSet {
         Self { itself: true, children: Vec::new() }
     }
 
+    /// The set of what is below these elements, which come in any order. It takes no more than sorting them, however
+    /// many there are.
+    pub(crate) fn of_children(mut children: Vec<(Element, FieldSet)>) -> Self {
+        children.retain(|(_, child)| !child.is_empty());
+        if !children.is_sorted_by(|(one, _), (other, _)| one < other) {
+            children.sort_by(|(one, _), (other, _)| one.cmp(other));
+            children.dedup_by(|later, earlier| {
+                let is_same = later.0 == earlier.0;
+                if is_same {
+                    earlier.1.unite(std::mem::take(&mut later.1));
+                }
+                is_same
+            });
+        }
+        Self { itself: false, children }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         !self.itself && self.children.is_empty()
     }
@@ -41,30 +58,21 @@ impl FieldSet {
         Some(&self.children[index].1)
     }
 
-    /// Adds what `set` holds below that element.
-    pub(crate) fn insert(&mut self, element: Element, set: FieldSet) {
-        if set.is_empty() {
-            return;
-        }
-        // Trees are mostly built in order.
-        if self.children.last().is_none_or(|(last, _)| *last < element) {
-            return self.children.push((element, set));
-        }
-        match self.children.binary_search_by(|(own, _)| own.cmp(&element)) {
-            Ok(index) => self.children[index].1.unite(set),
-            Err(index) => self.children.insert(index, (element, set)),
+    /// Adds what `set` holds below an element that comes after all others.
+    pub(crate) fn push(&mut self, element: Element, set: FieldSet) {
+        debug_assert!(self.children.last().is_none_or(|(last, _)| *last < element), "{element} is out of order");
+        if !set.is_empty() {
+            self.children.push((element, set));
         }
     }
 
     /// Adds everything that is in `other`.
-    pub(crate) fn unite(&mut self, other: FieldSet) {
+    pub(crate) fn unite(&mut self, mut other: FieldSet) {
         self.itself |= other.itself;
-        if self.children.is_empty() {
-            self.children = other.children;
-            return;
-        }
-        for (element, set) in other.children {
-            self.insert(element, set);
+        if !other.children.is_empty() {
+            let mut children = std::mem::take(&mut self.children);
+            children.append(&mut other.children);
+            self.children = Self::of_children(children).children;
         }
     }
 
@@ -87,7 +95,7 @@ impl FieldSet {
         let mut both = FieldSet { itself: self.itself && other.itself, children: Vec::new() };
         for (element, child) in &self.children {
             if let Some(other) = other.child(element) {
-                both.insert(element.clone(), child.intersection(other));
+                both.push(element.clone(), child.intersection(other));
             }
         }
         both

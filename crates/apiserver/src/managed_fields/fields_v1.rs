@@ -57,16 +57,12 @@ impl Reader {
             Value::Null => return Ok(FieldSet::leaf()),
             _ => return Err(NoFieldSet),
         };
-        let mut set = FieldSet::default();
-        for (text, below) in members {
-            if text == ITSELF {
-                set.itself = true;
-            } else {
-                let element = Element::parse(text).ok_or(NoFieldSet)?;
-                set.insert(element, self.read(below, depth + 1)?);
-            }
+        let mut children = Vec::with_capacity(members.len());
+        for (text, below) in members.iter().filter(|(text, _)| *text != ITSELF) {
+            children.push((Element::parse(text).ok_or(NoFieldSet)?, self.read(below, depth + 1)?));
         }
-        set.itself |= !set.has_children();
+        let mut set = FieldSet::of_children(children);
+        set.itself = !set.has_children() || members.contains_key(ITSELF);
         Ok(set)
     }
 }

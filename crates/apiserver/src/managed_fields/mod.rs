@@ -19,6 +19,8 @@ mod conflict;
 mod difference;
 mod element;
 mod field_set;
+#[cfg(test)]
+mod field_set_tests;
 mod fields_v1;
 mod last_applied;
 mod merge;

@@ -10,35 +10,33 @@ use super::ownership::Ownership;
 
 /// The fields of an object that was sent to be applied.
 pub(crate) fn owned_fields(value: &Value, ownership: Ownership) -> FieldSet {
-    let mut set = FieldSet::default();
-    match (ownership, value) {
-        (Ownership::Whole, _) => set.itself = true,
+    let field = |name: &String| Element::Field(Cow::Owned(name.clone()));
+    let children = match (ownership, value) {
+        (Ownership::Whole, _) => return FieldSet::leaf(),
         (Ownership::Fields(schema), Value::Object(members)) => {
-            for (name, value) in members {
+            let below = |(name, value): (&String, &Value)| {
                 let mut below = owned_fields(value, Ownership::of_named(schema, name));
                 // An explicit `null` or empty object is a value like any other.
                 below.itself |= value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
-                set.insert(Element::Field(Cow::Owned(name.clone())), below);
-            }
+                (field(name), below)
+            };
+            members.iter().map(below).collect()
         }
         (Ownership::Keys, Value::Object(members)) => {
-            for name in members.keys() {
-                set.insert(Element::Field(Cow::Owned(name.clone())), FieldSet::leaf());
-            }
+            members.keys().map(|name| (field(name), FieldSet::leaf())).collect()
         }
         (Ownership::Elements, Value::Array(items)) => {
-            for item in items {
-                set.insert(Element::value(item), FieldSet::leaf());
-            }
+            items.iter().map(|item| (Element::value(item), FieldSet::leaf())).collect()
         }
         (Ownership::Members { shape, .. }, Value::Array(items)) => {
-            for item in items {
+            let below = |item: &Value| {
                 let mut below = owned_fields(item, Ownership::of_member(shape));
                 below.itself = true;
-                set.insert(ownership.element_of(item).unwrap_or(Element::Index(0)), below);
-            }
+                Some((ownership.element_of(item)?, below))
+            };
+            items.iter().filter_map(below).collect()
         }
-        _ => {}
-    }
-    set
+        _ => Vec::new(),
+    };
+    FieldSet::of_children(children)
 }

@@ -15,17 +15,17 @@ pub(crate) fn translate(set: &FieldSet, from: Ownership, to: Ownership) -> Field
     if matches!(from, Ownership::Whole) {
         return if set.is_empty() { FieldSet::default() } else { FieldSet::leaf() };
     }
-    let mut translated = FieldSet::default();
-    translated.itself = set.itself;
-    for (element, below) in set.children() {
+    let below = |(element, below): (&Element, &FieldSet)| {
         let renamed = rename(element, from, to);
         let below = match (from, from.names(element)) {
             // A field that the schema does not know has no parts that could be told.
             (Ownership::Fields(_), false) => below.clone(),
             _ => translate(below, from.below(element), to.below(&renamed)),
         };
-        translated.insert(renamed, below);
-    }
+        (renamed, below)
+    };
+    let mut translated = FieldSet::of_children(set.children().map(below).collect());
+    translated.itself = set.itself;
     translated
 }
 

@@ -100,6 +100,10 @@ impl DemandPeriod {
 #[inline]
 #[expect(clippy::cast_precision_loss, reason = "both parts are small enough to be exact")]
 fn as_seconds(span: Nanos) -> f64 {
+    // Most events are less than a second apart.
+    if (0..SECOND).contains(&span) {
+        return span as f64 / 1e9;
+    }
     (span / SECOND) as f64 + (span % SECOND) as f64 / 1e9
 }
 

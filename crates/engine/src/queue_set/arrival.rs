@@ -122,7 +122,8 @@ impl<T> QueueSet<T> {
     }
 
     /// Takes in a request that runs at once.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as for `Requests::insert`")]
     fn insert_started(
         &mut self,
         now: Instant,

@@ -1,7 +1,7 @@
 //! Choosing a queue: of the queues dealt to a flow, the one with the least work waiting (FQ-15, FQ-16).
 
 use crate::SeatSeconds;
-use crate::deal::{DealSize, Dealer};
+use crate::deal::{DealSize, Dealer, Hand};
 
 /// Chooses queues for arriving requests.
 #[derive(Debug, Clone)]
@@ -35,7 +35,8 @@ impl Placement {
     /// equally full.
     #[inline]
     pub(super) fn choose(&mut self, hash: u64, waiting_work: &[SeatSeconds]) -> Option<usize> {
-        let hand = self.dealer.as_ref()?.deal(hash);
+        let mut hand = Hand::EMPTY;
+        self.dealer.as_ref()?.deal_into(&mut hand, hash);
         let cards = hand.cards();
         let offset = usize::try_from(self.placed % cards.len() as u64).unwrap_or(0);
         self.placed = self.placed.wrapping_add(1);

@@ -3,14 +3,16 @@
 //! They stand in slots that are used again, so that nothing is allocated once the set has seen its largest crowd. A slot
 //! counts how often it has been used, and is given up before that count would begin anew.
 
+use std::fmt;
+
 use crate::time::Instant;
 use crate::{SeatSeconds, WorkEstimate};
 
 /// Names a request of one queue set. It is never given to another request of that set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestId {
-    slot: u32,
-    generation: u32,
+    /// The slot in the lower half and its generation in the upper one: a name is handed on as one number.
+    number: u64,
 }
 
 /// What a request is doing.
@@ -87,12 +89,32 @@ impl RequestId {
     /// A number below the largest number of requests that the set has held at one time: an index for a table that the
     /// caller keeps beside it. (A number that has been given out 2^32 times is not used again, and so there is one more
     /// for each such.)
+    #[inline]
     pub fn slot(self) -> usize {
-        self.slot as usize
+        self.slot_number() as usize
     }
 
+    #[inline]
+    fn new(slot: u32, generation: u32) -> Self {
+        Self { number: u64::from(slot) | u64::from(generation) << 32 }
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
     pub(super) fn slot_number(self) -> u32 {
-        self.slot
+        self.number as u32
+    }
+
+    #[inline]
+    fn generation(self) -> u32 {
+        (self.number >> 32) as u32
+    }
+}
+
+impl fmt::Debug for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (slot, generation) = (self.slot_number(), self.generation());
+        f.debug_struct("RequestId").field("slot", &slot).field("generation", &generation).finish()
     }
 }
 
@@ -121,18 +143,20 @@ impl<T> Requests<T> {
         if self.free == NO_SLOT {
             self.add_slot();
         }
-        RequestId { slot: self.free, generation: self.slots[self.free as usize].generation }
+        RequestId::new(self.free, self.slots[self.free as usize].generation)
     }
 
     /// Takes a request in, which gets the [next name](Self::next_id).
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that the request is written where it stays, and not moved there")]
     pub(super) fn insert(&mut self, request: Request<T>) -> RequestId {
         let id = self.next_id();
         let taken = &mut self.slots[id.slot()];
+        // Inside, where it is known that nothing has to be dropped: the request is written where it stays.
         if let Content::Free(next) = taken.content {
             self.free = next;
+            taken.content = Content::Taken(request);
         }
-        taken.content = Content::Taken(request);
         id
     }
 
@@ -148,7 +172,7 @@ impl<T> Requests<T> {
     #[inline]
     pub(super) fn get(&self, id: RequestId) -> Option<&Request<T>> {
         match self.slots.get(id.slot()) {
-            Some(Slot { generation, content: Content::Taken(request) }) if *generation == id.generation => {
+            Some(Slot { generation, content: Content::Taken(request) }) if *generation == id.generation() => {
                 Some(request)
             }
             _ => None,
@@ -159,7 +183,7 @@ impl<T> Requests<T> {
     #[inline]
     pub(super) fn get_mut(&mut self, id: RequestId) -> Option<&mut Request<T>> {
         match self.slots.get_mut(id.slot()) {
-            Some(Slot { generation, content: Content::Taken(request) }) if *generation == id.generation => {
+            Some(Slot { generation, content: Content::Taken(request) }) if *generation == id.generation() => {
                 Some(request)
             }
             _ => None,
@@ -170,7 +194,7 @@ impl<T> Requests<T> {
     pub(super) fn in_slot(&self, slot: u32) -> Option<(RequestId, &Request<T>)> {
         match self.slots.get(slot as usize) {
             Some(Slot { generation, content: Content::Taken(request) }) => {
-                Some((RequestId { slot, generation: *generation }, request))
+                Some((RequestId::new(slot, *generation), request))
             }
             _ => None,
         }
@@ -181,7 +205,7 @@ impl<T> Requests<T> {
     pub(super) fn in_slot_mut(&mut self, slot: u32) -> Option<(RequestId, &mut Request<T>)> {
         match self.slots.get_mut(slot as usize) {
             Some(Slot { generation, content: Content::Taken(request) }) => {
-                Some((RequestId { slot, generation: *generation }, request))
+                Some((RequestId::new(slot, *generation), request))
             }
             _ => None,
         }
@@ -199,13 +223,13 @@ impl<T> Requests<T> {
     /// Lets the request go.
     #[inline]
     pub(super) fn remove(&mut self, id: RequestId) -> Option<Request<T>> {
-        let slot = self.slots.get_mut(id.slot()).filter(|slot| slot.generation == id.generation)?;
+        let slot = self.slots.get_mut(id.slot()).filter(|slot| slot.generation == id.generation())?;
         match std::mem::replace(&mut slot.content, Content::Free(self.free)) {
             Content::Taken(request) => {
                 // The slot of the last generation stays as it is, on no list: no name is left for another request.
                 if let Some(next) = slot.generation.checked_add(1) {
                     slot.generation = next;
-                    self.free = id.slot;
+                    self.free = id.slot_number();
                 }
                 Some(request)
             }
@@ -220,7 +244,7 @@ impl<T> Requests<T> {
     /// All requests, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (RequestId, &Request<T>)> {
         self.slots.iter().zip(0..).filter_map(|(slot, index)| match &slot.content {
-            Content::Taken(request) => Some((RequestId { slot: index, generation: slot.generation }, request)),
+            Content::Taken(request) => Some((RequestId::new(index, slot.generation), request)),
             Content::Free(_) => None,
         })
     }
@@ -244,16 +268,19 @@ mod tests {
         // As after 2^32 - 2 more requests.
         requests.slots[first.slot()].generation = u32::MAX;
         let last = requests.insert(request(2));
-        assert_eq!((last.slot, last.generation), (first.slot, u32::MAX));
+        assert_eq!((last.slot(), last.generation()), (first.slot(), u32::MAX));
         let other = requests.insert(request(3));
         assert_eq!(requests.remove(last).map(|request| request.payload), Some(2));
 
         assert!(requests.get(last).is_none() && requests.remove(last).is_none(), "it is gone");
         let next = requests.insert(request(4));
-        assert!(next != first && next.slot != last.slot && next.slot != other.slot, "{next:?}: the slot is given up");
+        assert!(
+            next != first && next.slot() != last.slot() && next.slot() != other.slot(),
+            "{next:?}: the slot is given up"
+        );
         assert!(requests.get(first).is_none());
         assert_eq!(requests.remove(other).map(|request| request.payload), Some(3));
-        assert_eq!(requests.insert(request(5)).slot, other.slot, "other slots are used again");
+        assert_eq!(requests.insert(request(5)).slot(), other.slot(), "other slots are used again");
         let mut left: Vec<_> = requests.iter().map(|(_, request)| request.payload).collect();
         left.sort_unstable();
         assert_eq!(left, [4, 5]);

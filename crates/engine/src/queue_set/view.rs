@@ -71,11 +71,13 @@ pub struct RequestView<'a, T> {
 
 impl<T> QueueSet<T> {
     /// What happens to requests that find no seat.
+    #[inline]
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
     /// How many seats may be in use at a time.
+    #[inline]
     pub fn concurrency_limit(&self) -> i64 {
         self.limit
     }
@@ -86,26 +88,31 @@ impl<T> QueueSet<T> {
     }
 
     /// How many requests wait.
+    #[inline]
     pub fn waiting(&self) -> usize {
         self.waiting
     }
 
     /// How many requests are executing; lingering ones are not.
+    #[inline]
     pub fn executing(&self) -> usize {
         self.executing
     }
 
     /// The seats of executing and lingering requests.
+    #[inline]
     pub fn seats_in_use(&self) -> i64 {
         self.seats_in_use
     }
 
     /// The seats that waiting requests ask for, with the surplus of FQ-24.
+    #[inline]
     pub fn seats_waiting(&self) -> i64 {
         self.seats_waiting
     }
 
     /// Whether nothing waits and nothing executes (FQ-34).
+    #[inline]
     pub fn is_idle(&self) -> bool {
         self.waiting == 0 && self.executing == 0
     }
@@ -147,6 +154,7 @@ impl<T> QueueSet<T> {
     }
 
     /// How many requests wait in the queue of that number.
+    #[inline]
     pub fn queue_length(&self, queue: usize) -> usize {
         self.order.get(queue).map_or(0, |&slot| self.queues[slot as usize].line.len())
     }
@@ -183,6 +191,7 @@ impl<T> QueueSet<T> {
     }
 
     /// One request, unless it is gone.
+    #[inline]
     pub fn request(&self, id: RequestId) -> Option<RequestView<'_, T>> {
         self.requests.get(id).map(|request| self.view(id, request))
     }
@@ -192,6 +201,7 @@ impl<T> QueueSet<T> {
         self.requests.get_mut(id).map(|request| &mut request.payload)
     }
 
+    #[inline]
     fn view<'a>(&'a self, id: RequestId, request: &'a Request<T>) -> RequestView<'a, T> {
         let queue = (request.queue != NO_QUEUE).then(|| self.queues[request.queue as usize].index as usize);
         RequestView {

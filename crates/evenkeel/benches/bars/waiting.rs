@@ -1,21 +1,32 @@
 //! A hundred thousand requests that wait: their memory, and how fast they are started.
 
+use std::cell::LazyCell;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use evenkeel::{Admit, FlowControl, Permit};
+use evenkeel_bars::{Bar, Bars, nanos_per_operation};
 use evenkeel_engine::{User, WorkEstimate};
 
 use crate::service::{assert_idle, attributes, objects, queuing_up_to, user};
-use crate::{Measured, best_of, memory};
+use crate::{ROUND, memory};
 
 /// A waker as that of a task is: shared, and to be counted.
 struct Task;
 
 impl Wake for Task {
     fn wake(self: Arc<Self>) {}
+}
+
+pub(crate) fn bars(bars: &mut Bars) {
+    bars.measure("memory of each of 100,000 waiting requests, future and timer included", "bytes", || {
+        (memory(), Bar::AtMost(1024.0, "bytes"))
+    });
+    let few = LazyCell::new(|| turns(FEW));
+    bars.measure("dispatch of one request with 1,000 waiting", "ns", || (*few, Bar::None));
+    bars.measure("dispatch of one request with 100,000 waiting", "ns", || (turns(MANY), Bar::TimesAtMost(1.2, *few)));
 }
 
 const MANY: u32 = 100_000;
@@ -89,40 +100,25 @@ fn in_runtime<T>(run: impl FnOnce() -> T) -> T {
     run()
 }
 
-pub(crate) fn memory() -> Measured {
+/// The bytes of each of many waiting requests.
+fn memory() -> f64 {
     in_runtime(|| {
         let mut crowd = Crowd::new(100);
         crowd.waiting.reserve(MANY as usize);
         let ((), _, bytes) = memory::counted(|| crowd.fill(MANY));
         crowd.end();
-        let each = bytes / i64::from(MANY);
-        Measured {
-            measure: "memory of each of 100,000 waiting requests, future and timer included",
-            figure: format!("{each} bytes"),
-            bar: "at most 1024 bytes".to_owned(),
-            is_met: each <= 1024,
-        }
+        bytes as f64 / f64::from(MANY)
     })
 }
 
 /// The time of a turn while so many wait.
-fn turns(waiting: u32) -> u128 {
+fn turns(waiting: u32) -> f64 {
     in_runtime(|| {
         // One user: one queue, so that the requests start in the order in which they are looked at.
         let mut crowd = Crowd::new(1);
         crowd.fill(waiting);
-        let turn = best_of(5, 50_000, |turns| (0..turns).for_each(|n| crowd.turn(n)));
+        let turn = nanos_per_operation(ROUND, || (0..ROUND).for_each(|n| crowd.turn(n)));
         crowd.end();
-        turn.as_nanos()
+        turn
     })
-}
-
-pub(crate) fn dispatch() -> Measured {
-    let (few, many) = (turns(FEW), turns(MANY));
-    Measured {
-        measure: "dispatch of one request with 1,000 and with 100,000 waiting",
-        figure: format!("{few} ns and {many} ns: {:+.0} %", (many as f64 / few as f64 - 1.0) * 100.0),
-        bar: "within 20 %".to_owned(),
-        is_met: many * 100 <= few * 120,
-    }
 }

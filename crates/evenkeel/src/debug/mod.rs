@@ -70,7 +70,7 @@ impl FlowControl {
     /// assert!(header.ends_with("Resource, SubResource\n"));
     /// ```
     pub fn dump_requests(&self, columns: RequestColumns) -> String {
-        requests::dump(&self.levels_in_play(), &self.shared().upkeep().clock, columns)
+        requests::dump(&self.levels_in_play(), self.shared(), columns)
     }
 
     /// The levels that there are now, by name.

@@ -11,7 +11,8 @@ use evenkeel_engine::{Attributes, RequestInfo, WorkEstimate};
 
 use super::table::Table;
 use super::{RequestColumns, duration, timestamp};
-use crate::clock::Clock;
+use crate::digests::{self, DigestId};
+use crate::flow_control::Shared;
 use crate::level::{Level, LevelState, Waiter};
 use crate::request::Details;
 
@@ -23,6 +24,7 @@ struct Row {
     queue: Option<usize>,
     index_in_queue: Option<usize>,
     details: Option<Details>,
+    digest: DigestId,
     arrived: Instant,
     started: Option<Instant>,
     work: WorkEstimate,
@@ -44,7 +46,7 @@ const COLUMNS: [&str; 10] = [
 const DETAIL_COLUMNS: [&str; 8] =
     ["UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource"];
 
-pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)], clock: &Clock, columns: RequestColumns) -> String {
+pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)], shared: &Shared, columns: RequestColumns) -> String {
     let header = match columns {
         RequestColumns::Basic => COLUMNS.to_vec(),
         RequestColumns::WithDetails => [&COLUMNS[..], &DETAIL_COLUMNS].concat(),
@@ -58,7 +60,7 @@ pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)], clock: &Clock, columns: Re
             (queue, row.index_in_queue.unwrap_or(usize::MAX), row.arrived)
         });
         for row in &rows {
-            table.push(row.cells(name, clock, columns));
+            table.push(row.cells(name, shared, columns));
         }
     }
     table.text()
@@ -87,17 +89,19 @@ impl Row {
             method: series.filter(|_| has_flows).and_then(|series| series.method.clone()),
             queue: request.queue,
             index_in_queue,
-            details: request.payload.details.as_deref().and_then(Option::clone),
+            details: request.payload.details.as_ref().and_then(|details| Option::clone(details)),
+            digest: request.payload.mark.digest,
             arrived: request.arrived,
             started: request.started,
             work: request.work,
         }
     }
 
-    fn cells(&self, level: &str, clock: &Clock, columns: RequestColumns) -> Vec<String> {
-        let target = self.details.as_ref().map(|details| details.uri.to_string()).unwrap_or_default();
-        let method = self.details.as_ref().map_or("", |details| details.method.as_str());
-        let info = Kubernetes::default().digest(method, &target).unwrap_or_default();
+    fn cells(&self, level: &str, shared: &Shared, columns: RequestColumns) -> Vec<String> {
+        let clock = &shared.upkeep().clock;
+        let digest = shared.digests.get(self.digest).unwrap_or_else(|| Arc::new(Kubernetes::default()));
+        let head = self.details.as_ref().map(|details| digests::head(details.method.clone(), details.uri.clone()));
+        let info = head.as_ref().and_then(|head| digest.digest(head).ok()).unwrap_or_default();
         let index = |index: Option<usize>| index.map_or_else(|| "-1".to_owned(), |index| index.to_string());
         let mut cells = vec![
             level.to_owned(),

@@ -11,6 +11,7 @@ use evenkeel_engine::{Schema, WorkEstimate};
 use super::crowd::{Crowd, Doing};
 use super::ratio::RatioHistogram;
 use super::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, Series, WATCHES};
+use crate::digests::DigestId;
 use crate::level::Waiter;
 
 /// The numbers of a level. They outlive the level (OB-7).
@@ -54,6 +55,17 @@ pub(crate) struct Notes {
     pub(crate) epoch_advanced: Option<bool>,
 }
 
+/// What a request that was started at once went through.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Passed {
+    /// A queue of that length, itself included.
+    Queue { length: usize },
+    /// A level that has no queues.
+    NoQueue,
+    /// A level that has no limit, where no waiting is counted (OB-4).
+    Exempt,
+}
+
 /// What has to be known of a request before it ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ending {
@@ -71,6 +83,8 @@ pub(crate) struct Mark {
     pub(crate) series: u32,
     pub(crate) access: super::Access,
     pub(crate) is_watch: bool,
+    /// What it was digested with, which dumps want to know.
+    pub(crate) digest: DigestId,
 }
 
 static SEAT_UTILIZATION: [f64; 13] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
@@ -144,6 +158,30 @@ impl LevelMetrics {
         }
     }
 
+    /// A request was taken in and started at once, and nothing else happened: what [`arrived`](Self::arrived) and a
+    /// start count together. `length` is that of the queue that it went through, itself included, if there are queues.
+    #[inline]
+    pub(crate) fn passed(&mut self, mark: Mark, work: WorkEstimate, watches: Option<u64>, passed: Passed) {
+        let seats = i64::from(work.max_seats());
+        self.crowd.add(Doing::Executing, mark.access, 1);
+        let Some(numbers) = self.numbers(mark.series) else { return };
+        numbers.seats.observe(&SEATS, seats);
+        if let Some(watches) = watches {
+            numbers.watches.observe(&WATCHES, i64::try_from(watches).unwrap_or(i64::MAX));
+        }
+        numbers.dispatched += 1;
+        numbers.executing += 1;
+        numbers.executing_seats += seats;
+        match passed {
+            Passed::Queue { length } => {
+                numbers.queue_length.observe(&QUEUE_LENGTHS, i64::try_from(length).unwrap_or(i64::MAX));
+                numbers.wait[1].observe(&DURATIONS, 0);
+            }
+            Passed::NoQueue => numbers.wait[1].observe(&DURATIONS, 0),
+            Passed::Exempt => {}
+        }
+    }
+
     /// A request was turned away at once.
     pub(crate) fn rejected(&mut self, mark: Mark, work: WorkEstimate, watches: Option<u64>, reason: Rejection) {
         self.estimated(mark, i64::from(work.max_seats()), watches);
@@ -208,6 +246,12 @@ impl LevelMetrics {
         if let Some(is_clean) = notes.epoch_advanced.take() {
             self.epoch_advances[usize::from(is_clean)] += 1;
         }
+        self.take_over(now, set);
+    }
+
+    /// Takes over the state that an event led to.
+    #[inline]
+    pub(crate) fn take_over(&mut self, now: Instant, set: &QueueSet<Waiter>) {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.ratios.seats.set(now, set.seats_in_use());
         self.ratios.waiting.set(now, number(set.waiting()));
@@ -278,6 +322,15 @@ impl Notes {
         } else {
             self.others_started.push(id);
         }
+    }
+
+    /// Whether the event did nothing but start this request.
+    #[inline]
+    pub(crate) fn tell_only_of(&self, id: RequestId) -> bool {
+        self.first_started == Some(id)
+            && self.others_started.is_empty()
+            && self.blocked.is_none()
+            && self.epoch_advanced.is_none()
     }
 
     fn started(&self) -> impl Iterator<Item = RequestId> {

@@ -1,8 +1,8 @@
 //! Ratio histograms: how long a ratio had which value (OB-5).
 //!
-//! A value that is held for `k` nanoseconds counts as `k` observations. A change costs a few additions: the bounds of
-//! the buckets are turned into whole numerators when the denominator changes, and a numerator that moves by a little
-//! moves by one bucket at most, so there is neither a division nor a search.
+//! A value that is held for `k` nanoseconds counts as `k` observations. A change of the numerator costs one product: the
+//! bounds of the buckets are turned into whole numerators when the denominator changes, time is added to a bucket when
+//! the ratio leaves it, and what a request changes lies together at the beginning.
 
 use evenkeel_engine::time::Instant;
 
@@ -10,22 +10,30 @@ use super::histogram::Shown;
 
 /// How long a ratio had which value.
 #[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
 pub(crate) struct RatioHistogram<const N: usize> {
-    bounds: &'static [f64; N],
+    /// The changes of the numerator since the denominator changed, each times the moment at which it came. So the
+    /// integral is what the numerator makes of the time from zero to now, less this.
+    moments: i128,
+    numerator: i64,
+    /// The numerators of the present bucket are above this one, ...
+    above: i64,
+    /// ... and not above this one.
+    up_to: i64,
+    /// Up to when time is accounted for.
+    now: Instant,
+    /// Since when the ratio has been in the present bucket.
+    since: Instant,
+    bucket: usize,
+    /// Nanoseconds in each bucket, and above all.
+    spans: [u64; N],
+    span_above: u64,
     /// For each bucket the largest numerator that belongs to it.
     limits: [i64; N],
-    /// Nanoseconds in each bucket.
-    spans: [u64; N],
-    above: u64,
+    bounds: &'static [f64; N],
     /// The integral of the ratio up to the last change of the denominator.
     sum: f64,
-    /// The integral of the numerator since then.
-    integral: i128,
-    numerator: i64,
     denominator: i64,
-    bucket: usize,
-    /// Up to when time is accounted for.
-    since: Instant,
 }
 
 // === impl RatioHistogram ===
@@ -34,16 +42,19 @@ impl<const N: usize> RatioHistogram<N> {
     /// Nothing of one, from now on (OB-6).
     pub(crate) fn new(bounds: &'static [f64; N], now: Instant) -> Self {
         let mut ratio = Self {
-            bounds,
-            limits: [0; N],
-            spans: [0; N],
-            above: 0,
-            sum: 0.0,
-            integral: 0,
+            moments: 0,
             numerator: 0,
-            denominator: 0,
-            bucket: 0,
+            above: 0,
+            up_to: 0,
+            now,
             since: now,
+            bucket: 0,
+            spans: [0; N],
+            span_above: 0,
+            limits: [0; N],
+            bounds,
+            sum: 0.0,
+            denominator: 0,
         };
         ratio.set_denominator(now, 1);
         ratio
@@ -54,15 +65,19 @@ impl<const N: usize> RatioHistogram<N> {
     pub(crate) fn set(&mut self, now: Instant, numerator: i64) {
         if numerator != self.numerator {
             self.account(now);
-            self.numerator = numerator;
-            self.find_bucket();
+            self.correct(numerator);
         }
     }
 
     /// The numerator is this, and has been since time was last accounted for.
+    #[inline]
     pub(crate) fn correct(&mut self, numerator: i64) {
+        let change = numerator.wrapping_sub(self.numerator);
+        self.moments += i128::from(change) * i128::from(self.now.as_nanos());
         self.numerator = numerator;
-        self.find_bucket();
+        if numerator <= self.above || numerator > self.up_to {
+            self.change_bucket();
+        }
     }
 
     /// The denominator changes. Below one it is one.
@@ -74,7 +89,7 @@ impl<const N: usize> RatioHistogram<N> {
         }
         self.account(now);
         self.sum = self.sum();
-        self.integral = 0;
+        self.moments = self.moment();
         self.denominator = denominator;
         for (limit, bound) in self.limits.iter_mut().zip(self.bounds) {
             let is_within = |numerator: i64| numerator as f64 / denominator as f64 <= *bound;
@@ -82,44 +97,58 @@ impl<const N: usize> RatioHistogram<N> {
             let near = (*bound * denominator as f64) as i64;
             *limit = (near - 1..=near + 1).rfind(|numerator| is_within(*numerator)).unwrap_or(near);
         }
-        self.find_bucket();
+        self.change_bucket();
     }
 
     /// Accounts for the time that has passed. A time before the last one counts as no time.
     #[inline]
     pub(crate) fn account(&mut self, now: Instant) {
-        let Ok(elapsed) = u64::try_from(now - self.since) else { return };
-        self.since = now;
-        match self.spans.get_mut(self.bucket) {
-            Some(span) => *span += elapsed,
-            None => self.above += elapsed,
-        }
-        self.integral += i128::from(self.numerator) * i128::from(elapsed);
+        self.now = self.now.max(now);
     }
 
     /// The histogram up to when time is accounted for.
     pub(crate) fn show(&self) -> Shown {
-        let finite = self.bounds.iter().copied().zip(self.spans);
+        let mut shown = *self;
+        shown.end_span();
+        let finite = shown.bounds.iter().copied().zip(shown.spans);
         Shown {
-            sum: self.sum(),
-            count: self.spans.iter().sum::<u64>() + self.above,
-            buckets: finite.chain([(f64::INFINITY, self.above)]).collect(),
+            sum: shown.sum(),
+            count: shown.spans.iter().sum::<u64>() + shown.span_above,
+            buckets: finite.chain([(f64::INFINITY, shown.span_above)]).collect(),
         }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a metric is a binary64")]
     fn sum(&self) -> f64 {
-        if self.integral == 0 { self.sum } else { self.sum + self.integral as f64 / self.denominator as f64 }
+        let integral = self.moment() - self.moments;
+        if integral == 0 { self.sum } else { self.sum + integral as f64 / self.denominator as f64 }
     }
 
+    /// What the numerator makes of the time from zero to now.
+    fn moment(&self) -> i128 {
+        i128::from(self.numerator) * i128::from(self.now.as_nanos())
+    }
+
+    /// Adds the time since the ratio came into the present bucket.
     #[inline]
-    fn find_bucket(&mut self) {
+    fn end_span(&mut self) {
+        let span = u64::try_from(self.now - self.since).unwrap_or(0);
+        self.since = self.now;
+        *self.spans.get_mut(self.bucket).unwrap_or(&mut self.span_above) += span;
+    }
+
+    /// The ratio leaves its bucket, or the buckets have changed.
+    #[inline]
+    fn change_bucket(&mut self) {
+        self.end_span();
         while self.bucket < N && self.numerator > self.limits[self.bucket] {
             self.bucket += 1;
         }
         while self.bucket > 0 && self.numerator <= self.limits[self.bucket - 1] {
             self.bucket -= 1;
         }
+        self.above = if self.bucket == 0 { i64::MIN } else { self.limits[self.bucket - 1] };
+        self.up_to = self.limits.get(self.bucket).copied().unwrap_or(i64::MAX);
     }
 }
 

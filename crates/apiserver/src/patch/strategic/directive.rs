@@ -1,5 +1,7 @@
 //! The members of a strategic merge patch that say how to merge, rather than what (API-121).
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
@@ -36,9 +38,9 @@ pub(super) fn take_strategy(patch: &mut Map<String, Value>) -> Result<Option<Str
 
 /// Takes `$retainKeys` out of an object of a patch: the members that the object keeps. All that the patch sets must be
 /// among them.
-pub(super) fn take_retained(patch: &mut Map<String, Value>) -> Result<Option<Vec<String>>, Failure> {
+pub(super) fn take_retained(patch: &mut Map<String, Value>) -> Result<Option<HashSet<String>>, Failure> {
     let Some(value) = patch.remove(RETAIN_KEYS) else { return Ok(None) };
-    let names: Option<Vec<String>> =
+    let names: Option<HashSet<String>> =
         value.as_array().and_then(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect());
     let Some(names) = names else { return Err(Failure::bad_request("invalid patch format of retainKeys")) };
     let is_retained = |(name, value): (&String, &Value)| value.is_null() || is_directive(name) || names.contains(name);

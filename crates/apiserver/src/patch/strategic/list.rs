@@ -1,6 +1,6 @@
 //! Merges the lists of a strategic merge patch: sets of texts, and objects told apart by a key.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use evenkeel_api::schema::Field;
 use serde_json::{Map, Value};
@@ -28,7 +28,7 @@ struct Elements {
     /// What to merge, each with what it is told apart by.
     merged: Vec<(String, Value)>,
     /// What goes.
-    deleted: Vec<String>,
+    deleted: HashSet<String>,
     /// What becomes of the list.
     strategy: Option<Strategy>,
 }
@@ -91,7 +91,9 @@ impl ListPatch {
                 (Value::Object(mut members), Some(key)) if is_special(&Value::Object(members.clone())) => {
                     match take_strategy(&mut members)? {
                         Some(Strategy::Replace) => elements.strategy = Some(Strategy::Replace),
-                        _ => elements.deleted.push(identity(&members, key)?),
+                        _ => {
+                            elements.deleted.insert(identity(&members, key)?);
+                        }
                     }
                 }
                 (Value::Object(members), Some(key)) => {

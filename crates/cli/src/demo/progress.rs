@@ -1,0 +1,75 @@
+//! How far the demo is: one line that changes on a terminal, a line now and then elsewhere.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use super::half::Half;
+use super::table::milliseconds;
+
+/// Without a terminal, so much time is between two lines.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Tells about one half on standard error.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    title: &'static str,
+    length: Duration,
+    screen: Screen,
+}
+
+#[derive(Debug)]
+enum Screen {
+    Terminal,
+    Lines { next: Duration },
+}
+
+// === impl Progress ===
+
+impl Progress {
+    pub(crate) fn new(title: &'static str, length: Duration) -> Self {
+        let screen = if io::stderr().is_terminal() { Screen::Terminal } else { Screen::Lines { next: Duration::ZERO } };
+        Self { title, length, screen }
+    }
+
+    /// Shows how it goes, if it is time for that.
+    pub(crate) fn show(&mut self, elapsed: Duration, half: &Half) {
+        let line = self.line(elapsed, half);
+        match &mut self.screen {
+            Screen::Terminal => write(&format!("\r\x1b[2K{line}")),
+            Screen::Lines { next } if elapsed >= *next && elapsed < self.length => {
+                *next += LINE_EVERY;
+                write(&format!("{line}\n"));
+            }
+            Screen::Lines { .. } => {}
+        }
+    }
+
+    /// Shows how it ended.
+    pub(crate) fn end(&mut self, half: &Half) {
+        let line = self.line(self.length, half);
+        match self.screen {
+            Screen::Terminal => write(&format!("\r\x1b[2K{line}\n")),
+            Screen::Lines { .. } => write(&format!("{line}\n")),
+        }
+    }
+
+    fn line(&self, elapsed: Duration, half: &Half) -> String {
+        let (polite, greedy) = (half.polite(), half.greedy());
+        format!(
+            "{:<17} {:>2}/{} s   polite tenants: {} answered, p99 {}   greedy: {} answered, {} rejected",
+            self.title,
+            elapsed.min(self.length).as_secs(),
+            self.length.as_secs(),
+            polite.served(),
+            milliseconds(polite.percentile(99)),
+            greedy.served(),
+            greedy.rejected,
+        )
+    }
+}
+
+/// The demo goes on where nobody can be told about it.
+fn write(text: &str) {
+    let mut stderr = io::stderr();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}

@@ -1,0 +1,153 @@
+//! The figures of both halves, for programs, and the sentence that says what they mean.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::half::Half;
+use super::service;
+use super::table::milliseconds;
+use super::tally::Tally;
+use super::tenant::Tenant;
+
+/// Raised when a field changes its name or its meaning. New fields may come at any time.
+const FORMAT_VERSION: u32 = 1;
+
+/// What `-o json` prints, field by field. Times are in milliseconds, and `null` where nothing was answered.
+pub(crate) const FIELDS: [(&str, &str); 16] = [
+    ("formatVersion", "1; raised when a field changes its name or its meaning, not when one is added"),
+    ("secondsPerHalf", "how long requests were sent in each half"),
+    ("service.workers", "how many requests the sample service works on at a time"),
+    ("service.workMs", "how long a request takes on average when the service has room"),
+    ("service.slowdownMax", "how many times slower the service is at worst when too many requests are inside"),
+    ("withoutEvenkeel, withEvenkeel", "the two halves, with the same fields in both"),
+    ("….servedPerSecond", "how many requests the service answered in a second"),
+    ("….politeP99Ms", "the p99 of all polite tenants together"),
+    ("….tenants[].name", "the tenant"),
+    ("….tenants[].greedy", "whether it is the greedy one"),
+    ("….tenants[].requests", "the requests that it has sent: the sum of the next three"),
+    ("….tenants[].served", "those answered with success"),
+    ("….tenants[].rejected", "those turned away with 429 or 503"),
+    ("….tenants[].failed", "those without an answer, or with any other one"),
+    ("….tenants[].p50Ms, p99Ms", "what half, and 99 of 100, of the served requests took at most"),
+    ("summary", "the sentence under the table"),
+];
+
+/// What `-o json` prints.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Report {
+    format_version: u32,
+    seconds_per_half: u64,
+    service: ServiceFigures,
+    without_evenkeel: HalfFigures,
+    with_evenkeel: HalfFigures,
+    summary: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ServiceFigures {
+    workers: usize,
+    work_ms: u64,
+    slowdown_max: u32,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct HalfFigures {
+    served_per_second: f64,
+    polite_p99_ms: Option<f64>,
+    tenants: Vec<TenantFigures>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TenantFigures {
+    name: &'static str,
+    greedy: bool,
+    requests: usize,
+    served: usize,
+    rejected: usize,
+    failed: usize,
+    p50_ms: Option<f64>,
+    p99_ms: Option<f64>,
+}
+
+/// What the two halves show, in one sentence.
+pub(crate) fn summary(without: &Half, with: &Half) -> String {
+    let (Some(before), Some(after)) = (without.polite().percentile(99), with.polite().percentile(99)) else {
+        return "The polite tenants got no answer in one of the halves: something is wrong with this machine."
+            .to_owned();
+    };
+    let times = before.as_secs_f64() / after.as_secs_f64().max(f64::EPSILON);
+    let polite = with.polite();
+    let turned_away = match (polite.rejected, polite.failed) {
+        (0, 0) => "none of their requests is turned away".to_owned(),
+        (rejected, failed) => format!("{rejected} of their requests are rejected and {failed} fail"),
+    };
+    let work = with.served_per_second() / without.served_per_second().max(f64::EPSILON);
+    format!(
+        "With Evenkeel the polite tenants' p99 is {} instead of {} ({times:.0} times less), {turned_away}, and the \
+         service answers {work:.1} times as many requests.",
+        milliseconds(Some(after)),
+        milliseconds(Some(before)),
+    )
+}
+
+// === impl Report ===
+
+impl Report {
+    pub(crate) fn new(without: &Half, with: &Half, length: Duration) -> Self {
+        Self {
+            format_version: FORMAT_VERSION,
+            seconds_per_half: length.as_secs(),
+            service: ServiceFigures {
+                workers: service::WORKERS,
+                work_ms: service::WORK_MS,
+                slowdown_max: service::SLOWDOWN_MAX,
+            },
+            without_evenkeel: HalfFigures::new(without),
+            with_evenkeel: HalfFigures::new(with),
+            summary: summary(without, with),
+        }
+    }
+}
+
+// === impl HalfFigures ===
+
+impl HalfFigures {
+    fn new(half: &Half) -> Self {
+        Self {
+            served_per_second: rounded(half.served_per_second()),
+            polite_p99_ms: half.polite().percentile(99).map(in_milliseconds),
+            tenants: half.tenants.iter().map(|(tenant, tally)| TenantFigures::new(*tenant, tally)).collect(),
+        }
+    }
+}
+
+// === impl TenantFigures ===
+
+impl TenantFigures {
+    fn new(tenant: Tenant, tally: &Tally) -> Self {
+        Self {
+            name: tenant.name,
+            greedy: !tenant.is_polite(),
+            requests: tally.requests(),
+            served: tally.served(),
+            rejected: tally.rejected,
+            failed: tally.failed,
+            p50_ms: tally.percentile(50).map(in_milliseconds),
+            p99_ms: tally.percentile(99).map(in_milliseconds),
+        }
+    }
+}
+
+fn in_milliseconds(duration: Duration) -> f64 {
+    rounded(duration.as_secs_f64() * 1000.0)
+}
+
+/// To three places: more would pretend to know more.
+fn rounded(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
+}

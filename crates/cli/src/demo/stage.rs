@@ -1,0 +1,126 @@
+//! What the demo needs, and what stays up for the reader: the sample service, the gateway, and a folder with the objects.
+
+use std::fmt::Write;
+use std::fs;
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result};
+use evenkeel_gateway::config::{
+    AdminConfig, HeaderIdentity, IdentityConfig, IdentitySource, ListenConfig, LogConfig, UpstreamConfig,
+};
+use evenkeel_gateway::{Config, Gateway};
+use tempfile::TempDir;
+
+use super::service::{SampleService, WORKERS};
+use super::tenant::HEADER;
+use crate::serve;
+
+/// This machine.
+const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
+
+const OBJECTS: &str = include_str!("tenants.yaml");
+
+/// All that runs. The folder is removed with it.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    service: SampleService,
+    gateway: Gateway,
+    address: SocketAddr,
+    folder: TempDir,
+}
+
+/// Something that the reader can try.
+struct Suggestion {
+    what: &'static str,
+    command: String,
+}
+
+// === impl Stage ===
+
+impl Stage {
+    pub(crate) async fn set_up(service: SampleService, listen: SocketAddr, admin_listen: SocketAddr) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("evenkeel-demo-").tempdir();
+        let folder = folder.context("cannot make a folder for the objects; TMPDIR names where")?;
+        fs::write(folder.path().join("tenants.yaml"), OBJECTS).context("cannot write the objects of the demo")?;
+        let config = Config {
+            listen: vec![ListenConfig { address: listen, tls: None }],
+            admin: AdminConfig { address: Some(admin_listen) },
+            upstreams: vec![UpstreamConfig::new(&format!("http://{}", service.address())).map_err(anyhow::Error::msg)?],
+            concurrency: u32::try_from(WORKERS)?,
+            objects: Some(folder.path().to_owned()),
+            identity: tenants_by_header()?,
+            log: LogConfig { filter: "warn".to_owned(), rejections_per_second: 0, ..LogConfig::default() },
+            ..Config::default()
+        };
+        let gateway = serve::start(config).await?;
+        let address = *gateway.addresses().first().context("the gateway has no address")?;
+        Ok(Self { service, gateway, address, folder })
+    }
+
+    pub(crate) fn service(&self) -> SocketAddr {
+        self.service.address()
+    }
+
+    pub(crate) fn gateway(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends everything in good order.
+    pub(crate) async fn take_down(self) {
+        self.gateway.drain().await;
+    }
+
+    /// What the reader can do now, with the exact commands.
+    pub(crate) fn invitation(&self) -> String {
+        let mut text = "Everything stays up until Ctrl-C. In another terminal, try:\n".to_owned();
+        for Suggestion { what, command } in self.suggestions() {
+            // Writing to a text cannot fail.
+            let _ = write!(text, "\n  {what}:\n    {command}\n");
+        }
+        text
+    }
+
+    fn suggestions(&self) -> Vec<Suggestion> {
+        let url = format!("http://{}", self.address);
+        let manifest = self.folder.path().join("tenants.yaml");
+        let manifest = manifest.display();
+        let mut suggestions = vec![
+            Suggestion { what: "A polite tenant", command: format!("curl -i -H '{HEADER}: polite-1' {url}/") },
+            Suggestion {
+                what: "The greedy one, with 100 requests at a time: how many are answered, and how many get a 429",
+                command: format!(
+                    "curl -sZ --parallel-immediate --parallel-max 100 -o /dev/null -w '%{{http_code}}\\n' \
+                     -H '{HEADER}: greedy' '{url}/[1-400]' | sort | uniq -c"
+                ),
+            },
+            Suggestion {
+                what: "Let less of its requests wait: saved, it governs at once; then try the last command again",
+                command: format!("sed -i 's/queueLengthLimit: .*/queueLengthLimit: 1/' {manifest}"),
+            },
+        ];
+        if let Some(admin) = self.gateway.admin_address() {
+            suggestions.push(Suggestion {
+                what: "What is measured",
+                command: format!("curl -s http://{admin}/metrics | grep apiserver_flowcontrol"),
+            });
+            suggestions.push(Suggestion {
+                what: "What every level is doing now, and every queue, and every request",
+                command: format!(
+                    "curl -s http://{admin}/debug/api_priority_and_fairness/{{dump_priority_levels,dump_queues,dump_requests}}"
+                ),
+            });
+        }
+        suggestions
+    }
+}
+
+/// The simplest for `curl`: clients of this machine are believed to be who they say they are.
+fn tenants_by_header() -> Result<IdentityConfig> {
+    let from_addresses: Result<_, _> = LOOPBACK.iter().map(|network| network.parse()).collect();
+    let header = HeaderIdentity {
+        from_addresses: from_addresses.map_err(anyhow::Error::msg)?,
+        user_header: HEADER.parse()?,
+        ..HeaderIdentity::default()
+    };
+    Ok(IdentityConfig { sources: vec![IdentitySource::TrustedHeaders(header)], ..IdentityConfig::default() })
+}

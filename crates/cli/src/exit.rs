@@ -1,0 +1,63 @@
+//! How the binary ends: its exit codes, and errors that choose one.
+
+use std::process::ExitCode;
+
+/// The exit codes of the binary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything went well.
+    Success = 0,
+    /// Something failed while it started or ran.
+    Failure = 1,
+    /// It was not told properly what to do.
+    Usage = 2,
+    /// It was stopped before the requests that it had begun had ended.
+    Cut = 3,
+}
+
+/// The command line or the settings are wrong: ends with [`Exit::Usage`].
+#[derive(Debug)]
+pub(crate) struct WrongUsage(pub(crate) String);
+
+// === impl Exit ===
+
+impl Exit {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Success, Self::Failure, Self::Usage, Self::Cut];
+
+    /// The number that the caller of the binary sees.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// What it tells the caller.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Success => "the command has done its work, or has stopped in good order",
+            Self::Failure => "something failed while it started or ran; the message says what, and what to do",
+            Self::Usage => "a flag, the settings or the objects are wrong; the message says where",
+            Self::Cut => "it was stopped before all requests that it had begun had ended, and cut off the rest",
+        }
+    }
+
+    /// The exit code that an error asks for.
+    pub(crate) fn of(error: &anyhow::Error) -> Self {
+        if error.is::<WrongUsage>() { Self::Usage } else { Self::Failure }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+// === impl WrongUsage ===
+
+impl std::fmt::Display for WrongUsage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongUsage {}

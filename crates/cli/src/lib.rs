@@ -1,0 +1,24 @@
+//! The commands of the `evenkeel` binary: what they are called, what they take, and how they end.
+//!
+//! What a command does is in the crates below this one; here are its flags, its messages and its exit code, one module
+//! for each command. [`run`] is the whole binary, [`command`] describes it, and [`reference`] is the page
+//! `docs/commands.md`.
+//!
+//! ```
+//! let help = evenkeel_cli::command().render_long_help().to_string();
+//! assert!(help.contains("evenkeel serve --upstream"));
+//! ```
+
+mod completions;
+mod demo;
+mod exit;
+mod man;
+mod reference;
+mod serve;
+mod signals;
+mod subcommand;
+mod usage;
+
+pub use exit::Exit;
+pub use reference::reference;
+pub use subcommand::{command, run};

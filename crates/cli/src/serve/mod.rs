@@ -1,0 +1,218 @@
+//! `evenkeel serve`: the gateway in front of a service.
+
+mod life;
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use evenkeel_gateway::Config;
+use evenkeel_gateway::config::{ListenConfig, LogFormat, UpstreamConfig};
+
+use crate::exit::{Exit, WrongUsage};
+use crate::usage::{address, number};
+pub(crate) use life::start;
+
+const EXAMPLES: &str = "\
+Examples:
+  Stand in front of a service that works on 50 requests at a time:
+    evenkeel serve --upstream http://127.0.0.1:9000 --concurrency 50
+  For everybody, with objects of your own, which are followed when they change:
+    evenkeel serve --upstream http://127.0.0.1:9000 --listen 0.0.0.0:8080 --objects ./objects
+  Two upstreams and all settings from a file:
+    evenkeel serve --config evenkeel.yaml --upstream http://one:9000 --upstream http://two:9000
+  See the settings that the file, the flags and the defaults make together:
+    evenkeel serve --config evenkeel.yaml --print-config
+
+Signals:
+  SIGTERM, SIGINT  stop: readiness turns false, requests that have begun are finished; a second one ends at once
+  SIGHUP           read the settings again, and say whether they are right and need a restart";
+
+/// Stands in front of a service and keeps one noisy client from starving the others.
+///
+/// What a flag says goes before what the file says, and that before the defaults.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
+pub(crate) struct Serve {
+    /// The service that requests are passed on to. Several are balanced by load.
+    #[arg(long, value_name = "URL", value_parser = UpstreamConfig::new)]
+    upstream: Vec<UpstreamConfig>,
+
+    /// Where clients connect to [default: 127.0.0.1:8080]. May be given several times.
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    listen: Vec<SocketAddr>,
+
+    /// Where metrics, health checks and dumps are, or `none` [default: 127.0.0.1:9901].
+    #[arg(long, value_name = "ADDR", value_parser = admin)]
+    admin_listen: Option<Admin>,
+
+    /// A file with settings.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// A manifest or a folder of manifests with flow schemas and priority levels, followed when they change.
+    /// Without one, those that a Kubernetes server starts with.
+    #[arg(long, value_name = "PATH")]
+    objects: Option<PathBuf>,
+
+    /// How many ordinary requests the upstreams together can work on at a time [default: 600].
+    #[arg(long, value_name = "N", value_parser = number::<1_000_000>)]
+    concurrency: Option<u32>,
+
+    /// How many threads serve requests [default: one for each core].
+    #[arg(long, value_name = "N", value_parser = number::<1024>)]
+    workers: Option<u32>,
+
+    /// How a line of the log looks [default: text].
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<Format>,
+
+    /// What is worth a line of the log: `error`, `warn`, `info`, `debug` or `trace`, or several for parts, as
+    /// `info,evenkeel_gateway=debug` [default: info].
+    #[arg(long, value_name = "FILTER")]
+    log_filter: Option<String>,
+
+    /// Prints the settings that the file, the flags and the defaults make together, and ends.
+    #[arg(long)]
+    print_config: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// An object of JSON a line, for machines.
+    Json,
+}
+
+/// The operators' listener, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Admin {
+    At(SocketAddr),
+    None,
+}
+
+fn admin(text: &str) -> Result<Admin, String> {
+    if text == "none" { Ok(Admin::None) } else { address(text).map(Admin::At).map_err(|fault| fault + ", or `none`") }
+}
+
+// === impl Serve ===
+
+impl Serve {
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let config = self.settings()?;
+        if self.print_config {
+            let printed = io::stdout().write_all(config.to_yaml().as_bytes());
+            printed.context("cannot write the settings to standard output")?;
+            return Ok(Exit::Success);
+        }
+        life::run(config, || self.settings())
+    }
+
+    /// What the file, the flags and the defaults make together.
+    fn settings(&self) -> Result<Config, WrongUsage> {
+        let mut config = match &self.config {
+            Some(path) => Config::read(path).map_err(|error| WrongUsage(error.to_string()))?,
+            None => Config::default(),
+        };
+        self.override_settings(&mut config);
+        Ok(config)
+    }
+
+    fn override_settings(&self, config: &mut Config) {
+        if !self.upstream.is_empty() {
+            config.upstreams.clone_from(&self.upstream);
+        }
+        if !self.listen.is_empty() {
+            // TLS is a setting of the file's; a flag that moves a listener does not take it off.
+            let tls = config.listen.first().and_then(|listen| listen.tls.clone());
+            let at = |&address| ListenConfig { address, tls: tls.clone() };
+            config.listen = self.listen.iter().map(at).collect();
+        }
+        match self.admin_listen {
+            Some(Admin::At(address)) => config.admin.address = Some(address),
+            Some(Admin::None) => config.admin.address = None,
+            None => {}
+        }
+        if let Some(objects) = &self.objects {
+            config.objects = Some(objects.clone());
+        }
+        if let Some(concurrency) = self.concurrency {
+            config.concurrency = concurrency;
+        }
+        if let Some(workers) = self.workers {
+            config.workers = usize::try_from(workers).ok();
+        }
+        match self.log_format {
+            Some(Format::Text) => config.log.format = LogFormat::Text,
+            Some(Format::Json) => config.log.format = LogFormat::Json,
+            None => {}
+        }
+        if let Some(filter) = &self.log_filter {
+            config.log.filter.clone_from(filter);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        serve: Serve,
+    }
+
+    fn settings(flags: &str, file: &str) -> Config {
+        let mut config = Config::parse("file", file).unwrap();
+        let line = CommandLine::parse_from(["serve"].into_iter().chain(flags.split_whitespace()));
+        line.serve.override_settings(&mut config);
+        config
+    }
+
+    #[test]
+    fn what_no_flag_says_is_as_in_the_file() {
+        let file = "{concurrency: 7, workers: 3, admin: {address: null}, log: {format: json, filter: debug}, \
+                    objects: there, listen: [{address: 127.0.0.1:81}], upstreams: [{url: http://a:1}]}";
+        assert_eq!(settings("", file), Config::parse("file", file).unwrap());
+    }
+
+    #[test]
+    fn flags_go_before_the_file() {
+        let file = "{concurrency: 7, workers: 3, admin: {address: null}, log: {format: json, filter: debug}, \
+                    objects: there, listen: [{address: 127.0.0.1:81}], upstreams: [{url: http://a:1}, {url: http://b:2}]}";
+        let flags = "--concurrency 8 --workers 4 --admin-listen 127.0.0.1:5 --log-format text --log-filter warn \
+                     --objects here --listen 127.0.0.1:82 --listen [::1]:82 --upstream http://c:3";
+        let expected = "{concurrency: 8, workers: 4, admin: {address: 127.0.0.1:5}, log: {format: text, filter: warn}, \
+                        objects: here, listen: [{address: 127.0.0.1:82}, {address: '[::1]:82'}], \
+                        upstreams: [{url: http://c:3}]}";
+        assert_eq!(settings(flags, file), Config::parse("file", expected).unwrap());
+        assert_eq!(settings("--admin-listen none", "").admin.address, None);
+    }
+
+    #[test]
+    fn a_listener_that_is_moved_stays_encrypted() {
+        let file = "listen: [{address: 127.0.0.1:443, tls: {certificate: c.pem, key: k.pem}}]";
+        let moved = "listen: [{address: 127.0.0.1:444, tls: {certificate: c.pem, key: k.pem}}]";
+        assert_eq!(settings("--listen 127.0.0.1:444", file), Config::parse("file", moved).unwrap());
+    }
+
+    #[test]
+    fn the_defaults_that_the_help_shows_are_the_defaults() {
+        let help = crate::command().find_subcommand_mut("serve").unwrap().render_long_help().to_string();
+        let config = Config::default();
+        for shown in [
+            config.listen[0].address.to_string(),
+            config.admin.address.unwrap().to_string(),
+            config.concurrency.to_string(),
+            config.log.filter,
+        ] {
+            assert!(help.contains(&format!("[default: {shown}]")), "{shown}");
+        }
+    }
+}

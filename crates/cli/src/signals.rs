@@ -1,0 +1,48 @@
+//! The signals that a running command listens to.
+
+use anyhow::Context;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// The signals that ask for something. None of them ends the process by itself once this exists.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// To stop: SIGTERM or SIGINT.
+    Stop,
+    /// To look at the settings again: SIGHUP.
+    Reload,
+}
+
+// === impl Signals ===
+
+impl Signals {
+    pub(crate) fn listen() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen to signals");
+        Ok(Self {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for the next one. Dropping the future loses nothing.
+    pub(crate) async fn next(&mut self) -> Wish {
+        tokio::select! {
+            _ = self.terminate.recv() => Wish::Stop,
+            _ = self.interrupt.recv() => Wish::Stop,
+            _ = self.hang_up.recv() => Wish::Reload,
+        }
+    }
+
+    /// Waits until somebody asks to stop.
+    pub(crate) async fn stop(&mut self) {
+        while self.next().await != Wish::Stop {}
+    }
+}

@@ -1,0 +1,76 @@
+//! The commands and how one of them is chosen and run.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::exit::Exit;
+use crate::{completions, demo, man, serve, usage};
+
+const EXAMPLES: &str = "\
+Examples:
+  See what it does, with nothing to set up:
+    evenkeel demo
+  Stand in front of a service that works on 50 requests at a time:
+    evenkeel serve --upstream http://127.0.0.1:9000 --concurrency 50";
+
+/// Keeps HTTP services on an even keel when too much traffic arrives at once.
+///
+/// Requests are sorted into priority levels, each with its share of the service's seats, and inside a level the requests
+/// of different clients are queued fairly, as Kubernetes does for its API server.
+#[derive(Debug, Parser)]
+#[command(name = "evenkeel", version, after_long_help = EXAMPLES, after_help = EXAMPLES, max_term_width = 120)]
+struct Evenkeel {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(Box<serve::Serve>),
+    Demo(demo::Demo),
+    Completions(completions::Completions),
+    Man(man::Man),
+}
+
+/// What the binary is called, and all its commands and flags.
+pub fn command() -> clap::Command {
+    Evenkeel::command()
+}
+
+/// Runs the binary with these arguments, of which the first is its own name.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    match Evenkeel::try_parse_from(&arguments) {
+        Ok(evenkeel) => evenkeel.command.run().unwrap_or_else(|error| {
+            complain(&format!("{error:#}"));
+            Exit::of(&error)
+        }),
+        Err(error) if error.use_stderr() => {
+            complain(&usage::sentence(&error, &arguments));
+            Exit::Usage
+        }
+        Err(help) => help.print().map_or(Exit::Failure, |()| Exit::Success),
+    }
+    .into()
+}
+
+/// Says what went wrong. Nobody can be told if that fails too.
+fn complain(what: &str) {
+    let _ = writeln!(io::stderr(), "evenkeel: {what}");
+}
+
+// === impl Command ===
+
+impl Command {
+    fn run(self) -> anyhow::Result<Exit> {
+        match self {
+            Self::Serve(serve) => serve.run(),
+            Self::Demo(demo) => demo.run(),
+            Self::Completions(completions) => completions.run(),
+            Self::Man(man) => man.run(),
+        }
+    }
+}

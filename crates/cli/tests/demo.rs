@@ -1,0 +1,83 @@
+//! `evenkeel demo` makes its point, and cleans up after itself.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod child;
+
+use std::path::Path;
+use std::process::Command;
+
+use child::{Running, evenkeel, run, text};
+use serde_json::Value;
+use tempfile::TempDir;
+
+#[test]
+fn the_greedy_tenant_is_held_back_and_the_polite_ones_do_not_notice() {
+    let output = run(&["demo", "--once", "-o", "json", "--seconds", "2"]);
+    let (report, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("without Evenkeel") && said.contains("with Evenkeel"), "{said}");
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((&report["formatVersion"], &report["secondsPerHalf"]), (&1.into(), &2.into()));
+
+    let [without, with] = ["withoutEvenkeel", "withEvenkeel"].map(|half| &report[half]);
+    let tenants = with["tenants"].as_array().unwrap();
+    assert_eq!(tenants.len(), 6);
+    for tenant in tenants.iter().filter(|tenant| tenant["greedy"] == false) {
+        assert_eq!((&tenant["rejected"], &tenant["failed"]), (&0.into(), &0.into()), "{tenant}");
+        assert!(tenant["served"].as_u64().unwrap() >= 15, "{tenant}");
+    }
+    let greedy = tenants.iter().find(|tenant| tenant["greedy"] == true).unwrap();
+    assert!(greedy["rejected"].as_u64().unwrap() > 0, "{greedy}");
+
+    // It is some forty times less on a quiet machine.
+    let [before, after] = [without, with].map(|half| half["politeP99Ms"].as_f64().unwrap());
+    assert!(after * 3.0 < before, "p99 of the polite tenants: {before} ms without, {after} ms with Evenkeel");
+}
+
+#[test]
+fn it_stays_up_for_the_commands_that_it_prints_until_it_is_interrupted() {
+    let folders = TempDir::new().unwrap();
+    let mut demo = Running::spawn(evenkeel(&["demo", "--seconds", "1"]).env("TMPDIR", folders.path()));
+    let output = demo.output_until("dump_requests");
+    assert!(output.contains("With Evenkeel the polite tenants' p99"), "{output}");
+    let command = |part: &str| output.lines().map(str::trim).find(|line| line.contains(part)).unwrap().to_owned();
+
+    assert!(shell(&command("curl -i")).contains("hello from the sample service"));
+    assert!(shell(&command("/metrics")).contains("apiserver_flowcontrol_"));
+    assert!(shell(&command("dump_requests")).contains("PriorityLevelName"));
+    let greedy = command("sort | uniq -c");
+    assert!(shell(&greedy).contains(" 200\n"));
+
+    let edit = command("sed -i");
+    let manifest = Path::new(edit.rsplit(' ').next().unwrap());
+    assert!(manifest.starts_with(folders.path()));
+    assert_private(manifest.parent().unwrap());
+    shell(&edit);
+
+    demo.signal("INT");
+    assert_eq!(demo.end().0.code(), Some(0), "{}", demo.rest());
+    assert_eq!(folders.path().read_dir().unwrap().count(), 0, "the folder of the demo is left behind");
+}
+
+#[test]
+fn an_interrupt_in_the_middle_leaves_nothing_behind() {
+    let folders = TempDir::new().unwrap();
+    let mut demo = Running::spawn(evenkeel(&["demo", "--seconds", "600"]).env("TMPDIR", folders.path()));
+    demo.line_with("without Evenkeel");
+    demo.signal("TERM");
+    assert_eq!(demo.end().0.code(), Some(3), "{}", demo.rest());
+    assert_eq!(folders.path().read_dir().unwrap().count(), 0, "the folder of the demo is left behind");
+}
+
+/// Runs a command as the reader would, in a shell, and returns what it printed.
+fn shell(command: &str) -> String {
+    let output = Command::new("bash").args(["-c", command]).output().unwrap();
+    assert!(output.status.success(), "{command}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn assert_private(folder: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+}

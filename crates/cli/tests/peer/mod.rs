@@ -1,0 +1,83 @@
+//! Both ends of a gateway: a service that answers when it is told to, and a client.
+
+#![allow(unreachable_pub, reason = "it is a module of a test")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use super::child::PATIENCE;
+
+/// A service on a port of this machine. It answers at once, except on `/slow`.
+pub struct Upstream {
+    pub address: SocketAddr,
+    /// One message for each request to `/slow` that has arrived.
+    arrived: Receiver<()>,
+    /// One message lets one such request go.
+    release: Sender<()>,
+}
+
+// === impl Upstream ===
+
+impl Upstream {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (arrival, arrived) = channel();
+        let (release, released) = channel();
+        let released = Arc::new(Mutex::new(released));
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (arrival, released) = (arrival.clone(), Arc::clone(&released));
+                thread::spawn(move || serve(&stream, &arrival, &released));
+            }
+        });
+        Self { address, arrived, release }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Waits until a request to `/slow` has arrived.
+    pub fn slow_request(&self) {
+        self.arrived.recv_timeout(PATIENCE).unwrap();
+    }
+
+    /// Answers one request to `/slow`.
+    pub fn let_go(&self) {
+        self.release.send(()).unwrap();
+    }
+}
+
+fn serve(stream: &TcpStream, arrival: &Sender<()>, released: &Mutex<Receiver<()>>) {
+    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+    while let Some(request) = lines.next() {
+        lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
+        let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+        if path == "/slow" {
+            // The test that waits for it says what went wrong.
+            let _ = arrival.send(());
+            let _ = released.lock().unwrap().recv_timeout(PATIENCE);
+        }
+        let body = format!("upstream saw {path}\n");
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+        if (&*stream).write_all((head + &body).as_bytes()).is_err() {
+            break;
+        }
+    }
+}
+
+/// Asks for a path on a connection of its own: the status, and all after the head.
+pub fn get(address: SocketAddr, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
+    (status.unwrap_or_else(|| panic!("no status in {answer:?}")), body)
+}

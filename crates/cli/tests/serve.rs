@@ -1,0 +1,230 @@
+//! `evenkeel serve` as people run it: a process with real connections, files that change, and signals.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod child;
+mod peer;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Instant;
+
+use child::{PATIENCE, Running, address_after, run, text};
+use peer::{Upstream, get};
+use tempfile::TempDir;
+
+/// Lets everything through.
+const OPEN: &str = "\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: everybody
+spec:
+  priorityLevelConfiguration:
+    name: exempt
+  matchingPrecedence: 2
+  rules:
+  - subjects: [{kind: User, user: {name: '*'}}]
+    nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
+";
+
+/// Lets one request at a time through, and turns away all others: there is always room for one.
+const CLOSED: &str = "\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata:
+  name: closed
+spec:
+  type: Limited
+  limited:
+    nominalConcurrencyShares: 0
+    lendablePercent: 0
+    limitResponse: {type: Reject}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: everybody
+spec:
+  priorityLevelConfiguration:
+    name: closed
+  matchingPrecedence: 2
+  rules:
+  - subjects: [{kind: User, user: {name: '*'}}]
+    nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
+";
+
+/// A gateway that is ready.
+struct Served {
+    gateway: Running,
+    address: SocketAddr,
+    admin: SocketAddr,
+}
+
+fn serve(upstream: &Upstream, more: &[&str]) -> Served {
+    let url = upstream.url();
+    let ports = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--upstream", &url];
+    let mut gateway = Running::start(&[&ports, more].concat());
+    let line = gateway.line_with("ready: ");
+    let (address, admin) = (address_after(&line, "listening on "), address_after(&line, "admin on "));
+    Served { gateway, address, admin }
+}
+
+/// Waits for what a change of the objects brings about.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < until, "it never came to this: {what}");
+    }
+}
+
+fn write(folder: &TempDir, name: &str, text: &str) {
+    fs::write(folder.path().join(name), text).unwrap();
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn it_says_where_it_listens_and_passes_requests_on() {
+    let upstream = Upstream::start();
+    let served = serve(&upstream, &[]);
+    assert_eq!(get(served.address, "/a?b=c"), (200, "upstream saw /a?b=c\n".to_owned()));
+    assert_eq!([get(served.admin, "/livez").0, get(served.admin, "/readyz").0], [200, 200]);
+    assert!(get(served.admin, "/metrics").1.contains("apiserver_flowcontrol_"));
+}
+
+#[test]
+fn curl_gets_its_answer() {
+    let upstream = Upstream::start();
+    let served = serve(&upstream, &[]);
+    let curl = Command::new("curl").args(["-sS", &format!("http://{}/from-curl", served.address)]).output();
+    let Ok(curl) = curl else {
+        eprintln!("skipped: curl is not installed");
+        return;
+    };
+    assert_eq!((text(&curl.stdout), text(&curl.stderr)), ("upstream saw /from-curl\n".to_owned(), String::new()));
+}
+
+#[test]
+fn an_edit_of_the_objects_governs_and_a_mistake_changes_nothing() {
+    let upstream = Upstream::start();
+    let objects = TempDir::new().unwrap();
+    write(&objects, "everybody.yaml", OPEN);
+    let Served { mut gateway, address, admin } = serve(&upstream, &["--objects", path(objects.path())]);
+    assert_eq!(get(address, "/").0, 200);
+
+    write(&objects, "everybody.yaml", CLOSED);
+    let levels = || get(admin, "/debug/api_priority_and_fairness/dump_priority_levels").1;
+    wait_until("there is a level `closed`", || levels().contains("closed"));
+    let slow = thread::spawn(move || get(address, "/slow").0);
+    upstream.slow_request();
+    assert_eq!(get(address, "/").0, 429);
+
+    write(&objects, "everybody.yaml", &OPEN.replace("matchingPrecedence", "precedence"));
+    let line = gateway.line_with("everybody.yaml:8:3");
+    assert!(line.contains("precedence"), "{line}");
+    assert_eq!(get(address, "/").0, 429, "a mistake must change nothing");
+
+    write(&objects, "everybody.yaml", OPEN);
+    wait_until("all are let through", || get(address, "/").0 == 200);
+    upstream.let_go();
+    assert_eq!(slow.join().unwrap(), 200);
+}
+
+#[test]
+fn it_finishes_what_has_begun_before_it_ends() {
+    let upstream = Upstream::start();
+    let Served { mut gateway, address, admin: _ } = serve(&upstream, &[]);
+    let slow = thread::spawn(move || get(address, "/slow"));
+    upstream.slow_request();
+    gateway.signal("TERM");
+    gateway.line_with("told to stop");
+    upstream.let_go();
+    assert_eq!(slow.join().unwrap(), (200, "upstream saw /slow\n".to_owned()));
+    let (status, output) = gateway.end();
+    assert_eq!((status.code(), output.as_str()), (Some(0), ""), "{}", gateway.rest());
+}
+
+#[test]
+fn an_interrupt_stops_it_too_and_a_second_one_ends_it_at_once() {
+    let upstream = Upstream::start();
+    let Served { mut gateway, address, admin: _ } = serve(&upstream, &[]);
+    let slow = thread::spawn(move || std::panic::catch_unwind(|| get(address, "/slow")));
+    upstream.slow_request();
+    gateway.signal("INT");
+    gateway.line_with("told to stop");
+    gateway.signal("INT");
+    assert_eq!(gateway.end().0.code(), Some(3), "{}", gateway.rest());
+    // Its connection is cut, or it is told so; it is not left hanging.
+    let _ = slow.join().unwrap();
+}
+
+#[test]
+fn a_hang_up_reads_the_settings_again_and_harms_nothing() {
+    let upstream = Upstream::start();
+    let folder = TempDir::new().unwrap();
+    write(&folder, "evenkeel.yaml", "concurrency: 7\n");
+    let settings = folder.path().join("evenkeel.yaml");
+    let mut served = serve(&upstream, &["--config", path(&settings)]);
+
+    served.gateway.signal("HUP");
+    served.gateway.line_with("have not changed");
+    write(&folder, "evenkeel.yaml", "concurrency: 8\n");
+    served.gateway.signal("HUP");
+    served.gateway.line_with("restart to follow them");
+    write(&folder, "evenkeel.yaml", "concurency: 8\n");
+    served.gateway.signal("HUP");
+    let line = served.gateway.line_with("those that run stay");
+    assert!(line.contains("evenkeel.yaml:1:1"), "{line}");
+    assert_eq!(get(served.address, "/").0, 200);
+}
+
+#[test]
+fn logs_are_json_if_asked_for() {
+    let upstream = Upstream::start();
+    let url = upstream.url();
+    let mut gateway = Running::start(&[
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--admin-listen",
+        "none",
+        "--upstream",
+        &url,
+        "--log-format",
+        "json",
+    ]);
+    let line = gateway.line_with("ready: ");
+    assert!(serde_json::from_str::<serde_json::Value>(&line).is_ok(), "{line}");
+    assert!(line.contains("admin on none"), "{line}");
+}
+
+#[test]
+fn printed_settings_read_back() {
+    let folder = TempDir::new().unwrap();
+    write(&folder, "evenkeel.yaml", "{concurrency: 7, timeouts: {idle: 1m30s}, workers: 2}");
+    let file = folder.path().join("evenkeel.yaml");
+    let printed = run(&[
+        "serve",
+        "--config",
+        path(&file),
+        "--upstream",
+        "http://127.0.0.1:9000",
+        "--workers",
+        "3",
+        "--print-config",
+    ]);
+    assert_eq!((printed.status.code(), text(&printed.stderr)), (Some(0), String::new()));
+    let printed = text(&printed.stdout);
+    for setting in ["concurrency: 7", "workers: 3", "idle: 1m30s", "http://127.0.0.1:9000"] {
+        assert!(printed.contains(setting), "{setting} is not in\n{printed}");
+    }
+    write(&folder, "again.yaml", &printed);
+    let again = run(&["serve", "--config", path(&folder.path().join("again.yaml")), "--print-config"]);
+    assert_eq!(text(&again.stdout), printed);
+}

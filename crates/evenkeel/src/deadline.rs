@@ -1,0 +1,157 @@
+//! How much time a request says that it has (HF-7): the parameter `timeout` of Kubernetes, and the header of gRPC.
+
+use std::time::Duration;
+
+use evenkeel_engine::digest::Query;
+use http::header::CONTENT_TYPE;
+use http::request::Parts;
+use http::{HeaderMap, Method};
+
+const GRPC: &str = "application/grpc";
+const GRPC_TIMEOUT: &str = "grpc-timeout";
+
+/// Whether a request is one of gRPC, and its answer has to be.
+pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(GRPC.as_bytes()))
+}
+
+/// The time that a call of gRPC gives itself, if it is one and says so.
+pub(crate) fn of_grpc(parts: &Parts) -> Option<Duration> {
+    // All calls are of this method, and most requests are not.
+    if parts.method != Method::POST || !is_grpc(&parts.headers) {
+        return None;
+    }
+    grpc_timeout(parts.headers.get(GRPC_TIMEOUT)?.to_str().ok()?)
+}
+
+/// The time that the query of a Kubernetes request names, if it names any.
+pub(crate) fn of_kubernetes(query: Query<'_>) -> Option<Duration> {
+    if query.as_str().is_empty() {
+        return None;
+    }
+    go_duration(&query.first("timeout")?)
+}
+
+/// At most eight digits and a unit.
+fn grpc_timeout(text: &str) -> Option<Duration> {
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let number: u64 = digits.parse().ok()?;
+    Some(match unit {
+        "H" => Duration::from_secs(number * 3600),
+        "M" => Duration::from_secs(number * 60),
+        "S" => Duration::from_secs(number),
+        "m" => Duration::from_millis(number),
+        "u" => Duration::from_micros(number),
+        "n" => Duration::from_nanos(number),
+        _ => return None,
+    })
+}
+
+/// A duration as Go writes it: numbers with units, such as `1m30s` or `1.5h`. Negative and malformed ones are `None`.
+fn go_duration(text: &str) -> Option<Duration> {
+    let mut rest = text.strip_prefix('+').unwrap_or(text);
+    if rest == "0" {
+        return Some(Duration::ZERO);
+    }
+    let mut whole = None;
+    while !rest.is_empty() {
+        let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
+        let (number, from_unit) = rest.split_at(end);
+        let end = from_unit.find(|letter: char| letter.is_ascii_digit() || letter == '.').unwrap_or(from_unit.len());
+        let (unit, after) = from_unit.split_at(end);
+        // Twice: a number may start or end with its point, but may not be one.
+        let is_number = number != "." && number.bytes().filter(|byte| *byte == b'.').count() < 2;
+        let part = number.parse::<f64>().ok().filter(|_| is_number)? * seconds(unit)?;
+        whole = Some(whole.unwrap_or(0.0) + part);
+        rest = after;
+    }
+    // Too long for a number of Go is malformed, and far too long to matter.
+    Duration::try_from_secs_f64(whole?).ok()
+}
+
+/// How many seconds a unit of Go has.
+fn seconds(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ns" => 1e-9,
+        "us" | "µs" | "μs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hf_7_the_parameter_is_a_duration_of_go() {
+        let of = |query| of_kubernetes(Query::new(query)).map(|timeout| timeout.as_millis());
+        for (query, millis) in [
+            ("timeout=8s", 8_000),
+            ("limit=5&timeout=500ms&timeout=9s", 500),
+            ("timeout=1m30s", 90_000),
+            ("timeout=1.5h", 5_400_000),
+            ("timeout=%2B.5s", 500),
+            ("timeout=2.s3ms", 2_003),
+            ("timeout=3000us", 3),
+            ("timeout=3000%C2%B5s", 3),
+            ("timeout=0", 0),
+            ("timeout=0s", 0),
+        ] {
+            assert_eq!(of(query), Some(millis), "{query}");
+        }
+        for query in [
+            "",
+            "timeout",
+            "timeout=",
+            "timeout=8",
+            "timeout=-8s",
+            "timeout=s",
+            "timeout=.s",
+            "timeout=1..2s",
+            "timeout=8 s",
+            "timeout=8x",
+            "timeout=1e3s",
+            "timeout=8s9",
+            "timeouts=8s",
+            "timeout=99999999999999999999h",
+        ] {
+            assert_eq!(of(query), None, "{query}");
+        }
+    }
+
+    #[test]
+    fn the_header_of_grpc_is_eight_digits_and_a_unit() {
+        for (text, timeout) in [
+            ("1H", Duration::from_secs(3600)),
+            ("2M", Duration::from_secs(120)),
+            ("8S", Duration::from_secs(8)),
+            ("99999999m", Duration::from_millis(99_999_999)),
+            ("5u", Duration::from_micros(5)),
+            ("0n", Duration::ZERO),
+        ] {
+            assert_eq!(grpc_timeout(text), Some(timeout), "{text}");
+        }
+        for text in ["", "S", "8", "8s", "123456789S", "-1S", "+1S", "1.5S", "8 S", "8é"] {
+            assert_eq!(grpc_timeout(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_calls_of_grpc_have_its_header() {
+        let timeout = |method: &str, kind: &str| {
+            let request = http::Request::builder().method(method).header(CONTENT_TYPE, kind).header(GRPC_TIMEOUT, "8S");
+            of_grpc(&request.body(()).unwrap().into_parts().0)
+        };
+        assert_eq!(timeout("POST", "application/grpc"), Some(Duration::from_secs(8)));
+        assert_eq!(timeout("POST", "application/grpc+proto"), Some(Duration::from_secs(8)));
+        assert_eq!(timeout("POST", "application/json"), None);
+        assert_eq!(timeout("GET", "application/grpc"), None);
+    }
+}

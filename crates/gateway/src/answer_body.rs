@@ -1,0 +1,123 @@
+//! `AnswerBody`: the body of an answer, from an upstream or of the gateway's own.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::forward::clean_trailers;
+use crate::ticks::Alarm;
+use crate::upstream::{Http1Answer, InFlight};
+
+/// The body of an answer.
+#[derive(Debug, Default)]
+pub(crate) struct AnswerBody {
+    source: Source,
+    /// The upstream has this request to work on, until the body has ended.
+    in_flight: Option<InFlight>,
+}
+
+#[derive(Debug, Default)]
+enum Source {
+    #[default]
+    None,
+    Own(Bytes),
+    Http1(Box<Http1Answer>),
+    Http2 {
+        body: hyper::body::Incoming,
+        stall: Alarm,
+        stall_after: Duration,
+    },
+}
+
+/// Why an answer's body came to no end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AnswerError {
+    #[error("the upstream has closed its connection in the middle of an answer")]
+    Cut,
+    #[error("the upstream's answer has stalled")]
+    Stalled,
+    #[error("the body of the upstream's answer cannot be understood")]
+    Malformed,
+    #[error("the request to which this is the answer has come to no end")]
+    Request,
+}
+
+// === impl AnswerBody ===
+
+impl AnswerBody {
+    pub(crate) fn own(text: impl Into<Bytes>) -> Self {
+        Self { source: Source::Own(text.into()), in_flight: None }
+    }
+
+    pub(crate) fn http1(answer: Box<Http1Answer>, in_flight: InFlight) -> Self {
+        Self { source: Source::Http1(answer), in_flight: Some(in_flight) }
+    }
+
+    pub(crate) fn http2(body: hyper::body::Incoming, stall: Alarm, stall_after: Duration, in_flight: InFlight) -> Self {
+        if body.is_end_stream() {
+            return Self::default();
+        }
+        Self { source: Source::Http2 { body, stall, stall_after }, in_flight: Some(in_flight) }
+    }
+}
+
+/// A part of an answer, without trailers that could be taken for something else.
+fn clean(frame: Frame<Bytes>) -> Frame<Bytes> {
+    if frame.is_data() {
+        return frame;
+    }
+    Frame::trailers(frame.into_trailers().map(clean_trailers).unwrap_or_default())
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = AnswerError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, AnswerError>>> {
+        let this = &mut *self;
+        let frame = match &mut this.source {
+            Source::None => None,
+            Source::Own(text) => (!text.is_empty()).then(|| Ok(Frame::data(std::mem::take(text)))),
+            Source::Http1(answer) => ready!(answer.poll_frame(context)),
+            Source::Http2 { body, stall, stall_after } => match Pin::new(body).poll_frame(context) {
+                Poll::Ready(frame) => {
+                    stall.set(*stall_after);
+                    frame.map(|frame| frame.map_err(|_| AnswerError::Cut))
+                }
+                Poll::Pending => {
+                    ready!(stall.poll(context));
+                    Some(Err(AnswerError::Stalled))
+                }
+            },
+        };
+        let frame = frame.map(|frame| frame.map(clean));
+        if !matches!(frame, Some(Ok(_))) || this.is_end_stream() {
+            this.in_flight = None;
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.source {
+            Source::None => true,
+            Source::Own(text) => text.is_empty(),
+            Source::Http1(answer) => answer.is_ended(),
+            Source::Http2 { body, .. } => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.source {
+            Source::None => SizeHint::with_exact(0),
+            Source::Own(text) => SizeHint::with_exact(text.len() as u64),
+            Source::Http1(answer) => answer.left().map_or_else(SizeHint::default, SizeHint::with_exact),
+            Source::Http2 { body, .. } => body.size_hint(),
+        }
+    }
+}

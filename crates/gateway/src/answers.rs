@@ -1,0 +1,140 @@
+//! The gateway's own answers: which step failed, in the form that the client understands.
+//!
+//! They name no address and no other inner matter; those are in the log.
+
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{HeaderMap, Response, StatusCode};
+
+use crate::answer_body::AnswerBody;
+use crate::metrics::UpstreamFailure;
+
+/// Why a request was not answered by an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("connecting to the upstream failed")]
+    Connect,
+    #[error("connecting to the upstream took too long")]
+    ConnectTimeout,
+    #[error("there is no upstream that could be asked")]
+    NoUpstream,
+    #[error("the upstream closed its connection before it answered")]
+    Closed,
+    #[error("the upstream's answer cannot be understood")]
+    MalformedAnswer,
+    #[error("the upstream did not answer in time")]
+    AnswerTimeout,
+    #[error("the request took too long")]
+    TotalTimeout,
+    #[error("the head of the request did not arrive in time")]
+    HeadTimeout,
+    #[error("the body of the request stalled")]
+    BodyStalled,
+    #[error("the body of the request is too large")]
+    BodyTooLarge,
+    #[error("the body of the request cannot be understood")]
+    MalformedBody,
+    #[error("the request has no host, or two that differ")]
+    HostConflict,
+    #[error("this is no proxy for other servers: CONNECT is not allowed")]
+    Connection,
+    #[error("the client has gone")]
+    ClientGone,
+}
+
+const GRPC: &[u8] = b"application/grpc";
+
+// === impl Failure ===
+
+impl Failure {
+    /// What metrics call it, if it is the upstream's.
+    pub(crate) fn of_upstream(self) -> Option<UpstreamFailure> {
+        Some(match self {
+            Self::Connect => UpstreamFailure::Connect,
+            Self::ConnectTimeout | Self::AnswerTimeout => UpstreamFailure::TimeOut,
+            Self::Closed => UpstreamFailure::Cut,
+            Self::MalformedAnswer => UpstreamFailure::Malformed,
+            Self::NoUpstream => UpstreamFailure::NoneLeft,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn status(self) -> StatusCode {
+        match self {
+            Self::Connect | Self::Closed | Self::MalformedAnswer => StatusCode::BAD_GATEWAY,
+            Self::NoUpstream => StatusCode::SERVICE_UNAVAILABLE,
+            Self::ConnectTimeout | Self::AnswerTimeout | Self::TotalTimeout => StatusCode::GATEWAY_TIMEOUT,
+            Self::HeadTimeout | Self::BodyStalled => StatusCode::REQUEST_TIMEOUT,
+            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::MalformedBody | Self::HostConflict | Self::ClientGone => StatusCode::BAD_REQUEST,
+            Self::Connection => StatusCode::METHOD_NOT_ALLOWED,
+        }
+    }
+
+    /// The answer to a request with these headers.
+    pub(crate) fn answer(self, request: &HeaderMap) -> Response<AnswerBody> {
+        answer(self.status(), &self.to_string(), request)
+    }
+}
+
+/// An answer with this status and message: a `Status` object, or a status of gRPC for those who speak that.
+pub(crate) fn answer(status: StatusCode, message: &str, request: &HeaderMap) -> Response<AnswerBody> {
+    if is_grpc(request) {
+        return grpc(status, message);
+    }
+    let text = format!(
+        r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":{},"reason":"{}","code":{}}}"#,
+        serde_json::Value::from(message),
+        reason(status),
+        status.as_u16(),
+    );
+    let mut response = Response::new(AnswerBody::own(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Whether a request is one of gRPC, and its answer has to be.
+pub(crate) fn is_grpc(request: &HeaderMap) -> bool {
+    request.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(GRPC))
+}
+
+/// An answer of gRPC that consists of trailers only, which are sent as headers then. The messages here are printable
+/// ASCII without a percent sign, so that they need not be escaped.
+fn grpc(status: StatusCode, message: &str) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::default());
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    headers.insert(HeaderName::from_static("grpc-status"), grpc_code(status).into());
+    if let Ok(message) = HeaderValue::from_str(message) {
+        headers.insert(HeaderName::from_static("grpc-message"), message);
+    }
+    response
+}
+
+/// The reason, as Kubernetes words it where it has a word for it.
+fn reason(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::BAD_REQUEST => "BadRequest",
+        StatusCode::METHOD_NOT_ALLOWED => "MethodNotAllowed",
+        StatusCode::PAYLOAD_TOO_LARGE => "RequestEntityTooLarge",
+        StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",
+        StatusCode::BAD_GATEWAY => "BadGateway",
+        StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => "Timeout",
+        StatusCode::UNAUTHORIZED => "Unauthorized",
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "RequestHeaderFieldsTooLarge",
+        _ => "InternalError",
+    }
+}
+
+/// The status of gRPC that says the same.
+fn grpc_code(status: StatusCode) -> u16 {
+    match status {
+        StatusCode::BAD_REQUEST => 3,                                    // INVALID_ARGUMENT
+        StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => 4,  // DEADLINE_EXCEEDED
+        StatusCode::PAYLOAD_TOO_LARGE => 8,                              // RESOURCE_EXHAUSTED
+        StatusCode::METHOD_NOT_ALLOWED => 12,                            // UNIMPLEMENTED
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => 14, // UNAVAILABLE
+        StatusCode::UNAUTHORIZED => 16,                                  // UNAUTHENTICATED
+        _ => 2,                                                          // UNKNOWN
+    }
+}

@@ -1,0 +1,216 @@
+//! `ClientBody`: the body of a request, read from the client's connection when it is asked for.
+
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::forward::TrailerGuard;
+use crate::h1::{Decoded, Decoder, Wire};
+use crate::ticks::{Alarm, Ticks};
+
+/// The body of a request.
+#[derive(Debug)]
+pub(crate) struct ClientBody {
+    source: Source,
+    /// Nothing has moved for too long when this rings.
+    stall: Option<Alarm>,
+    stall_after: Duration,
+    bytes_left: u64,
+    is_begun: bool,
+    trailers: Option<TrailerGuard>,
+}
+
+#[derive(Debug)]
+enum Source {
+    None,
+    Http1(Rc<RefCell<ClientWire>>),
+    Http2(hyper::body::Incoming),
+}
+
+/// A client's connection, which both the one that serves it and the body of its request look at.
+#[derive(Debug)]
+pub(crate) struct ClientWire {
+    pub(crate) wire: Wire,
+    /// How far the body of the current request has been read.
+    pub(crate) decoder: Decoder,
+    /// The client waits for permission to send its body.
+    pub(crate) owes_continue: bool,
+}
+
+/// Why a request's body came to no end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BodyError {
+    #[error("the client has gone")]
+    Gone,
+    #[error("the body of the request has stalled")]
+    Stalled,
+    #[error("the body of the request is too large")]
+    TooLarge,
+    #[error("the body of the request cannot be understood")]
+    Malformed,
+}
+
+// === impl ClientBody ===
+
+impl ClientBody {
+    pub(crate) fn none() -> Self {
+        Self::new(Source::None, Duration::ZERO, 0)
+    }
+
+    /// The body of the request whose head has just been read from this connection.
+    pub(crate) fn http1(wire: &Rc<RefCell<ClientWire>>, stall_after: Duration, bytes_max: u64) -> Self {
+        if wire.borrow().decoder.is_done() {
+            return Self::none();
+        }
+        Self::new(Source::Http1(Rc::clone(wire)), stall_after, bytes_max)
+    }
+
+    pub(crate) fn http2(body: hyper::body::Incoming, stall_after: Duration, bytes_max: u64) -> Self {
+        if body.is_end_stream() {
+            return Self::none();
+        }
+        Self::new(Source::Http2(body), stall_after, bytes_max)
+    }
+
+    fn new(source: Source, stall_after: Duration, bytes_max: u64) -> Self {
+        let bytes_left = if bytes_max == 0 { u64::MAX } else { bytes_max };
+        Self { source, stall: None, stall_after, bytes_left, is_begun: false, trailers: None }
+    }
+
+    /// Whether nothing of it has been read, so that it can be sent to somebody else.
+    pub(crate) fn is_untouched(&self) -> bool {
+        !self.is_begun
+    }
+
+    /// Whether there is nothing to read.
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self.source, Source::None)
+    }
+
+    /// How much is left to read, if that is known.
+    pub(crate) fn left(&self) -> Option<u64> {
+        match &self.source {
+            Source::None => Some(0),
+            Source::Http1(wire) => wire.borrow().decoder.left(),
+            Source::Http2(body) => body.size_hint().exact(),
+        }
+    }
+
+    /// Whether it is known to be larger than it may be.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.left().is_some_and(|left| left > self.bytes_left)
+    }
+
+    /// Gives up waiting for it after the time that was said. Without this it may take as long as it likes.
+    pub(crate) fn watch(&mut self, ticks: &Rc<Ticks>) {
+        if !self.is_none() {
+            self.stall = Some(ticks.alarm(self.stall_after));
+        }
+    }
+
+    /// Has its trailers looked at.
+    pub(crate) fn guard_trailers(&mut self, guard: impl FnOnce() -> TrailerGuard) {
+        if !self.is_none() {
+            self.trailers = Some(guard());
+        }
+    }
+
+    /// What is let through of a part, if anything is.
+    fn check(&mut self, frame: Frame<Bytes>) -> Result<Option<Frame<Bytes>>, BodyError> {
+        match frame.into_data() {
+            Ok(data) => {
+                self.bytes_left = self.bytes_left.checked_sub(data.len() as u64).ok_or(BodyError::TooLarge)?;
+                Ok(Some(Frame::data(data)))
+            }
+            Err(frame) => Ok(match (frame.into_trailers(), &self.trailers) {
+                (Ok(trailers), Some(guard)) => Some(Frame::trailers(guard.clean(trailers))),
+                _ => None,
+            }),
+        }
+    }
+
+    fn poll_source(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut self.source {
+            Source::None => Poll::Ready(None),
+            Source::Http1(wire) => wire.borrow_mut().poll_frame(context),
+            Source::Http2(body) => {
+                Pin::new(body).poll_frame(context).map(|frame| frame.map(|frame| frame.map_err(|_| BodyError::Gone)))
+            }
+        }
+    }
+}
+
+impl Body for ClientBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let this = &mut *self;
+        this.is_begun = true;
+        let Poll::Ready(frame) = this.poll_source(context) else {
+            if let Some(stall) = &mut this.stall {
+                ready!(stall.poll(context));
+                return Poll::Ready(Some(Err(BodyError::Stalled)));
+            }
+            return Poll::Pending;
+        };
+        if let Some(stall) = &mut this.stall {
+            stall.set(this.stall_after);
+        }
+        Poll::Ready(match frame {
+            None => None,
+            Some(frame) => frame.and_then(|frame| this.check(frame)).transpose(),
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.source {
+            Source::None => true,
+            Source::Http1(wire) => wire.borrow().decoder.is_done(),
+            Source::Http2(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left().map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+// === impl ClientWire ===
+
+impl ClientWire {
+    pub(crate) fn new(wire: Wire) -> Self {
+        Self { wire, decoder: Decoder::EMPTY, owes_continue: false }
+    }
+
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if std::mem::take(&mut self.owes_continue) && self.wire.input.is_empty() {
+            self.wire.output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+        }
+        if self.wire.has_output()
+            && let Poll::Ready(Err(_)) = self.wire.poll_flush(context)
+        {
+            return Poll::Ready(Some(Err(BodyError::Gone)));
+        }
+        loop {
+            match self.decoder.decode(&mut self.wire.input) {
+                Ok(Some(Decoded::Data(data))) => return Poll::Ready(Some(Ok(Frame::data(data)))),
+                Ok(Some(Decoded::Trailers(trailers))) => return Poll::Ready(Some(Ok(Frame::trailers(trailers)))),
+                Ok(Some(Decoded::End)) => return Poll::Ready(None),
+                Ok(None) => match ready!(self.wire.poll_fill(context)) {
+                    Ok(0) | Err(_) => return Poll::Ready(Some(Err(BodyError::Gone))),
+                    Ok(_) => {}
+                },
+                Err(_) => return Poll::Ready(Some(Err(BodyError::Malformed))),
+            }
+        }
+    }
+}

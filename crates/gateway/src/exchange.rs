@@ -1,0 +1,94 @@
+//! `Exchange`: what a client's connection and the forwarding of one of its requests tell each other.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use evenkeel::Identify;
+use evenkeel::identify::Unidentified;
+use evenkeel_engine::User;
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
+
+use crate::client_body::ClientBody;
+use crate::h1::Wire;
+use crate::identity::PeerIdentity;
+
+/// What travels with the head of a request to the place where it is passed on.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    pub(crate) body: ClientBody,
+    pub(crate) exchange: Rc<Exchange>,
+    /// Whether the client wants to speak something else afterwards, and can.
+    pub(crate) is_upgrade: bool,
+}
+
+/// What is told beside the request and its answer.
+#[derive(Debug, Default)]
+pub(crate) struct Exchange {
+    /// Who is calling, if that has been found out.
+    user: RefCell<Option<Arc<User>>>,
+    /// Heads of answers with a status below 200, which are passed on as they come.
+    interim: RefCell<Vec<(StatusCode, HeaderMap)>>,
+    /// The upstream's connection, after an answer with status 101.
+    upgraded: RefCell<Option<Box<Wire>>>,
+}
+
+/// Identifies, and remembers who it was: the upstream may have to be told, and it is found out only once.
+#[derive(Debug)]
+pub(crate) struct Remember {
+    identity: PeerIdentity,
+    last: Rc<RefCell<Option<Arc<User>>>>,
+}
+
+/// More interim answers than this are not kept for a client that does not read them.
+const INTERIM_MAX: usize = 8;
+
+// === impl Exchange ===
+
+impl Exchange {
+    pub(crate) fn set_user(&self, user: Option<Arc<User>>) {
+        *self.user.borrow_mut() = user;
+    }
+
+    pub(crate) fn take_user(&self) -> Option<Arc<User>> {
+        self.user.borrow_mut().take()
+    }
+
+    pub(crate) fn add_interim(&self, status: StatusCode, headers: HeaderMap) {
+        let mut interim = self.interim.borrow_mut();
+        if interim.len() < INTERIM_MAX {
+            interim.push((status, headers));
+        }
+    }
+
+    pub(crate) fn take_interim(&self) -> Vec<(StatusCode, HeaderMap)> {
+        std::mem::take(&mut *self.interim.borrow_mut())
+    }
+
+    pub(crate) fn set_upgraded(&self, wire: Box<Wire>) {
+        *self.upgraded.borrow_mut() = Some(wire);
+    }
+
+    pub(crate) fn take_upgraded(&self) -> Option<Box<Wire>> {
+        self.upgraded.borrow_mut().take()
+    }
+}
+
+// === impl Remember ===
+
+impl Remember {
+    /// Identifies like this, and leaves whom it has found where the second part can be asked.
+    pub(crate) fn new(identity: PeerIdentity) -> (Self, Rc<RefCell<Option<Arc<User>>>>) {
+        let last = Rc::default();
+        (Self { identity, last: Rc::clone(&last) }, last)
+    }
+}
+
+impl Identify for Remember {
+    fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
+        let user = self.identity.identify(parts)?;
+        *self.last.borrow_mut() = Some(Arc::clone(&user));
+        Ok(user)
+    }
+}

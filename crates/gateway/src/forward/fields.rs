@@ -1,0 +1,81 @@
+//! Which header fields go on to the other side (RFC 9110, 7.6.1).
+
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, EXPECT, FORWARDED, HOST, HeaderName, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
+    TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
+};
+use http::{HeaderMap, StatusCode};
+
+/// Whether a field is about one connection only, and never goes on.
+pub(super) fn is_of_the_connection(name: &HeaderName) -> bool {
+    match *name {
+        CONNECTION | TE | TRAILER | TRANSFER_ENCODING | UPGRADE | PROXY_AUTHENTICATE | PROXY_AUTHORIZATION => true,
+        _ => matches!(name.as_str(), "keep-alive" | "proxy-connection" | "http2-settings"),
+    }
+}
+
+/// Whether a field of a request goes on as it is. Others do not, or are written anew.
+pub(super) fn goes_on(name: &HeaderName) -> bool {
+    match *name {
+        EXPECT | CONTENT_LENGTH | HOST | VIA | FORWARDED => false,
+        _ => {
+            !is_of_the_connection(name)
+                && !matches!(name.as_str(), "x-forwarded-for" | "x-forwarded-proto" | "x-forwarded-host")
+        }
+    }
+}
+
+/// Takes out what `Connection` names. It cannot name what says how the message ends, or whom it is for.
+///
+/// This comes before anything of the gateway's own is added, so that a client cannot have that taken out.
+pub(super) fn remove_named(headers: &mut HeaderMap) {
+    if !headers.contains_key(CONNECTION) {
+        return;
+    }
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .filter_map(|token| HeaderName::from_bytes(token.trim_ascii()).ok())
+        .filter(|name| !matches!(*name, HOST | CONTENT_LENGTH | TRANSFER_ENCODING | CONNECTION | TE | UPGRADE | EXPECT))
+        .collect();
+    for name in named {
+        headers.remove(name);
+    }
+}
+
+/// Takes out of an answer what is about the upstream's connection only.
+pub(crate) fn clean_answer(status: StatusCode, headers: &mut HeaderMap) {
+    if status == StatusCode::SWITCHING_PROTOCOLS {
+        return;
+    }
+    remove_named(headers);
+    for name in [CONNECTION, TRANSFER_ENCODING, UPGRADE, TRAILER, TE, PROXY_AUTHENTICATE] {
+        headers.remove(name);
+    }
+    for name in ["keep-alive", "proxy-connection"] {
+        headers.remove(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_connection_names_is_removed() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in
+            [("connection", "close, x-one"), ("connection", "Host,X-Two,content-length"), ("host", "a")]
+        {
+            headers.append(name, value.parse().unwrap());
+        }
+        for name in ["x-one", "x-two", "x-three", "content-length"] {
+            headers.insert(name, "1".parse().unwrap());
+        }
+        remove_named(&mut headers);
+        let mut left: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+        left.sort_unstable();
+        assert_eq!(left, ["connection", "content-length", "host", "x-three"]);
+    }
+}

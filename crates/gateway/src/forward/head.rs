@@ -1,0 +1,117 @@
+//! The head of the request that an upstream gets.
+
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, TE, UPGRADE};
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, Uri, Version};
+
+use super::fields::goes_on;
+use super::provenance::Provenance;
+use crate::client_body::ClientBody;
+use crate::h1::{Encoder, has_token};
+use crate::upstream::Known;
+
+/// Writes the head for HTTP/1.1, and says how the body is to be sent.
+pub(super) fn put_http1(
+    output: &mut Vec<u8>,
+    parts: &Parts,
+    body: &ClientBody,
+    known: &Known,
+    provenance: &Provenance,
+    is_upgrade: bool,
+) -> Encoder {
+    let mut put = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| output.extend_from_slice(piece));
+    let host = host(parts, known);
+    put(&[parts.method.as_str().as_bytes(), b" "]);
+    let target = target(&parts.uri);
+    if target != "*" {
+        put(&[known.prefix.as_bytes()]);
+    }
+    put(&[target.as_bytes(), b" HTTP/1.1\r\nhost: ", host, b"\r\n"]);
+    for (name, value) in &parts.headers {
+        if goes_on(name) {
+            put(&[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
+        }
+    }
+    provenance.each(&parts.headers, parts.version, host, |name, value| {
+        put(&[name.as_str().as_bytes(), b": "]);
+        put(value);
+        put(&[b"\r\n"]);
+    });
+    if is_upgrade {
+        put(&[b"connection: upgrade\r\n"]);
+        for protocol in parts.headers.get_all(UPGRADE) {
+            put(&[b"upgrade: ", protocol.as_bytes(), b"\r\n"]);
+        }
+    } else if wants_trailers(&parts.headers) {
+        put(&[b"te: trailers\r\nconnection: te\r\n"]);
+    }
+    let encoder = match body.left() {
+        Some(length) => {
+            // A request that may have a body says that it has none.
+            let has_length = parts.headers.contains_key(CONTENT_LENGTH);
+            if length > 0 || has_length || matches!(parts.method, Method::POST | Method::PUT | Method::PATCH) {
+                put(&[b"content-length: ", length.to_string().as_bytes(), b"\r\n"]);
+            }
+            Encoder::Length(length)
+        }
+        None => {
+            put(&[b"transfer-encoding: chunked\r\n"]);
+            Encoder::CHUNKED
+        }
+    };
+    put(&[b"\r\n"]);
+    encoder
+}
+
+/// The request for HTTP/2.
+pub(super) fn http2(
+    parts: &Parts,
+    body: ClientBody,
+    known: &Known,
+    provenance: &Provenance,
+) -> Option<Request<ClientBody>> {
+    let mut headers = HeaderMap::with_capacity(parts.headers.len() + 8);
+    for (name, value) in &parts.headers {
+        if goes_on(name) && *name != CONNECTION {
+            headers.append(name, value.clone());
+        }
+    }
+    let host = host(parts, known);
+    provenance.each(&parts.headers, parts.version, host, |name, pieces| {
+        if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(pieces.concat())) {
+            headers.append(HeaderName::clone(name), value);
+        }
+    });
+    if wants_trailers(&parts.headers) {
+        headers.insert(TE, HeaderValue::from_static("trailers"));
+    }
+    if let Some(length) = body.left()
+        && (length > 0 || parts.headers.contains_key(CONTENT_LENGTH))
+    {
+        headers.insert(CONTENT_LENGTH, length.into());
+    }
+    let target = target(&parts.uri);
+    let path = if target == "*" { target.to_owned() } else { format!("{}{target}", known.prefix) };
+    let scheme = if known.tls.is_some() { "https" } else { "http" };
+    let uri = Uri::builder().scheme(scheme).authority(host).path_and_query(path).build().ok()?;
+    let mut request = Request::new(body);
+    *request.method_mut() = parts.method.clone();
+    *request.uri_mut() = uri;
+    *request.version_mut() = Version::HTTP_2;
+    *request.headers_mut() = headers;
+    Some(request)
+}
+
+fn target(uri: &Uri) -> &str {
+    uri.path_and_query().map_or("/", |target| target.as_str())
+}
+
+/// The host that the client has asked for; one of HTTP/1.0 need not have said.
+fn host<'a>(parts: &'a Parts, known: &'a Known) -> &'a [u8] {
+    parts.headers.get(HOST).map_or(known.authority.as_bytes(), HeaderValue::as_bytes)
+}
+
+fn wants_trailers(headers: &HeaderMap) -> bool {
+    headers.contains_key(TE) && has_token(headers, &TE, "trailers")
+}

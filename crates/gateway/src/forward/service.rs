@@ -1,0 +1,115 @@
+//! The service inside of the flow control: passes requests on.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use evenkeel::identify::Unidentified;
+use evenkeel::{FlowFuture, FlowService, Identify};
+use evenkeel_engine::User;
+use http::request::Parts;
+use http::{Request, Response};
+use tower_layer::Layer;
+
+use super::attempt::Attempts;
+use super::fields::remove_named;
+use super::trailers::TrailerGuard;
+use crate::answer_body::AnswerBody;
+use crate::answers::{self, Failure};
+use crate::connection::Connection;
+use crate::exchange::{Exchange, Inbound, Remember};
+use crate::requests::Requests;
+
+/// Passes the requests of one connection on.
+#[derive(Debug, Clone)]
+pub(crate) struct Service(Rc<Connection>);
+
+/// The flow control of one connection, with the service inside.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    service: FlowService<Service, Remember, Requests, Requests>,
+    last_user: Rc<RefCell<Option<Arc<User>>>>,
+}
+
+// === impl Flow ===
+
+impl Flow {
+    /// The flow control for the requests of this connection.
+    pub(crate) fn new(connection: &Rc<Connection>) -> Self {
+        let (remember, last_user) = Remember::new(connection.identity.clone());
+        let requests = &connection.worker.requests;
+        let occupancy = requests.clone();
+        let layer = connection
+            .worker
+            .flow
+            .layer(remember)
+            .digest(requests.clone())
+            .work(requests.clone())
+            .long_running(move |parts, request| occupancy.occupancy(parts, request));
+        Self { service: layer.layer(Service(Rc::clone(connection))), last_user }
+    }
+
+    /// A request arrives.
+    pub(crate) fn call(&mut self, request: Request<Inbound>) -> FlowFuture<Service, Inbound, AnswerBody> {
+        let exchange = Rc::clone(&request.body().exchange);
+        let future = tower_service::Service::call(&mut self.service, request);
+        // It has been identified by now, unless it is not limited at all.
+        exchange.set_user(self.last_user.borrow_mut().take());
+        future
+    }
+}
+
+// === impl Service ===
+
+impl tower_service::Service<Request<Inbound>> for Service {
+    type Response = Response<AnswerBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Inbound>) -> Self::Future {
+        let connection = Rc::clone(&self.0);
+        Box::pin(async move { Ok(forward(&connection, request).await) })
+    }
+}
+
+async fn forward(connection: &Rc<Connection>, request: Request<Inbound>) -> Response<AnswerBody> {
+    let (mut parts, Inbound { mut body, exchange, is_upgrade }) = request.into_parts();
+    let user = match user(connection, &exchange, &parts) {
+        Ok(user) => user,
+        Err(error) => return answers::answer(error.status, &error.message, &parts.headers),
+    };
+    if body.is_too_large() {
+        return Failure::BodyTooLarge.answer(&parts.headers);
+    }
+    remove_named(&mut parts.headers);
+    connection.identity.cleanse(&mut parts.headers, &user);
+    body.watch(&connection.worker.ticks);
+    body.guard_trailers(|| TrailerGuard { identity: connection.identity.clone(), user });
+    let attempts = Attempts { connection, exchange: &exchange, parts: &parts, is_upgrade };
+    match attempts.run(body).await {
+        Ok(response) => response,
+        Err(failure) => {
+            tracing::debug!(%failure, "a request was not answered by an upstream");
+            if let Some(failure) = failure.of_upstream() {
+                connection.worker.metrics.upstream_failed(failure);
+            }
+            failure.answer(&parts.headers)
+        }
+    }
+}
+
+/// Who is calling. Requests that are not limited have not been identified yet, and are no exception.
+fn user(connection: &Connection, exchange: &Exchange, parts: &Parts) -> Result<Arc<User>, Unidentified> {
+    match exchange.take_user() {
+        Some(user) => Ok(user),
+        None => connection.identity.identify(parts),
+    }
+}

@@ -1,0 +1,168 @@
+//! `Decoder`: takes a body out of what has been read.
+
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+
+use super::chunks::{Chunks, take};
+
+/// How a body that arrives ends, and how far it has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Decoder(Kind);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// After so many more bytes.
+    Length(u64),
+    /// After the last chunk.
+    Chunked(Chunks),
+    /// When the connection closes.
+    ToTheClose,
+}
+
+/// A part of a body.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Decoded {
+    Data(Bytes),
+    Trailers(HeaderMap),
+    End,
+}
+
+/// A body that is not one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Malformed(pub(super) &'static str);
+
+// === impl Decoder ===
+
+impl Decoder {
+    pub(crate) const EMPTY: Self = Self(Kind::Length(0));
+    pub(crate) const CHUNKED: Self = Self(Kind::Chunked(Chunks::Size));
+    pub(crate) const TO_THE_CLOSE: Self = Self(Kind::ToTheClose);
+
+    pub(crate) fn length(length: u64) -> Self {
+        Self(Kind::Length(length))
+    }
+
+    /// The next part, or none if more has to be read first.
+    pub(crate) fn decode(&mut self, input: &mut BytesMut) -> Result<Option<Decoded>, Malformed> {
+        match &mut self.0 {
+            Kind::Length(0) => Ok(Some(Decoded::End)),
+            Kind::Chunked(chunks) => {
+                let decoded = chunks.decode(input);
+                chunks.end_now(input);
+                decoded
+            }
+            _ if input.is_empty() => Ok(None),
+            Kind::Length(left) => {
+                let (data, rest) = take(input, *left);
+                *left = rest;
+                Ok(Some(Decoded::Data(data)))
+            }
+            Kind::ToTheClose => Ok(Some(Decoded::Data(input.split().freeze()))),
+        }
+    }
+
+    /// The other end has closed. Whether the body is complete with that.
+    pub(crate) fn close(&mut self) -> bool {
+        if self.0 == Kind::ToTheClose {
+            *self = Self::EMPTY;
+        }
+        self.is_done()
+    }
+
+    /// Whether the whole body has been taken.
+    pub(crate) fn is_done(self) -> bool {
+        matches!(self.0, Kind::Length(0) | Kind::Chunked(Chunks::Done))
+    }
+
+    /// How much is left, if that is known.
+    pub(crate) fn left(self) -> Option<u64> {
+        match self.0 {
+            Kind::Length(left) => Some(left),
+            Kind::Chunked(Chunks::Done) => Some(0),
+            Kind::Chunked(_) | Kind::ToTheClose => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Everything that comes out when the input arrives in pieces of this size.
+    fn decode(
+        mut decoder: Decoder,
+        text: &[u8],
+        piece: usize,
+    ) -> Result<(Vec<u8>, Vec<String>, bool, Vec<u8>), Malformed> {
+        let (mut input, mut data, mut names) = (BytesMut::new(), Vec::new(), Vec::new());
+        let mut pieces = text.chunks(piece);
+        loop {
+            match decoder.decode(&mut input)? {
+                Some(Decoded::Data(part)) => data.extend_from_slice(&part),
+                Some(Decoded::Trailers(trailers)) => names.extend(trailers.keys().map(ToString::to_string)),
+                Some(Decoded::End) => break,
+                None => match pieces.next() {
+                    Some(piece) => input.extend_from_slice(piece),
+                    None => break,
+                },
+            }
+        }
+        pieces.for_each(|piece| input.extend_from_slice(piece));
+        Ok((data, names, decoder.is_done(), input.to_vec()))
+    }
+
+    #[test]
+    fn chunks_are_read_however_they_arrive() {
+        let text = b"5\r\nhello\r\n7;name=\"v\"\r\n, world\r\n0\r\nChecksum: 1\r\n\r\nGET";
+        for piece in 1..text.len() {
+            let (data, names, is_done, rest) = decode(Decoder::CHUNKED, text, piece).unwrap();
+            assert_eq!((&*data, names, is_done), (&b"hello, world"[..], vec!["checksum".to_owned()], true), "{piece}");
+            assert_eq!(rest, b"GET");
+        }
+    }
+
+    #[test]
+    fn a_body_ends_with_its_last_byte() {
+        for (text, decoder) in [(&b"2\r\nab\r\n0\r\n\r\n"[..], Decoder::CHUNKED), (b"ab", Decoder::length(2))] {
+            let (mut decoder, mut input) = (decoder, BytesMut::from(text));
+            assert_eq!(decoder.decode(&mut input), Ok(Some(Decoded::Data("ab".into()))));
+            assert!(decoder.is_done() && input.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_could_be_read_in_two_ways_is_refused() {
+        for text in [
+            "\r\n",
+            "g\r\n",
+            "-1\r\n",
+            "+1\r\n",
+            "0x1\r\nx",
+            " 1\r\nx\r\n",
+            "1\nx\n",
+            "1\r\nxy\r\n",
+            "1\r\nx\n0\r\n",
+            "ffffffffffffffff\r\n",
+            "10000000000000000\r\n",
+            "1;a\rb\r\nx",
+            "0\r\nbad name: 1\r\n\r\n",
+            "0\r\n folded\r\n\r\n",
+            "1;a\0\r\nx\r\n",
+        ] {
+            assert!(decode(Decoder::CHUNKED, text.as_bytes(), 3).is_err(), "{text:?}");
+        }
+        assert!(decode(Decoder::CHUNKED, &[b'1'; 300], 7).is_err());
+        let many = format!("0\r\n{}", "a: b\r\n".repeat(4000));
+        assert!(decode(Decoder::CHUNKED, many.as_bytes(), 1000).is_err());
+    }
+
+    #[test]
+    fn a_length_is_kept() {
+        let (data, _, is_done, rest) = decode(Decoder::length(3), b"abcdef", 2).unwrap();
+        assert_eq!((&*data, is_done, &*rest), (&b"abc"[..], true, &b"def"[..]));
+        assert!(!Decoder::length(3).close());
+        assert!(!Decoder::CHUNKED.close());
+        assert!(Decoder::TO_THE_CLOSE.close());
+    }
+}

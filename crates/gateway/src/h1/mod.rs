@@ -1,0 +1,18 @@
+//! HTTP/1.1 on both sides: heads, bodies, and how they lie on the wire.
+//!
+//! Why this is here and not that of hyper: see `docs/decisions/0020-our-own-http1.md`.
+
+mod chunks;
+mod decoder;
+mod encoder;
+mod fields;
+mod request_head;
+mod response_head;
+mod wire;
+
+pub(crate) use decoder::{Decoded, Decoder};
+pub(crate) use encoder::{Encoder, Overrun};
+pub(crate) use fields::has_token;
+pub(crate) use request_head::{HeadFault, HeadLimits, RequestHead};
+pub(crate) use response_head::ResponseHead;
+pub(crate) use wire::Wire;

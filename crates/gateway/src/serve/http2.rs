@@ -1,0 +1,234 @@
+//! Serves a client's connection that speaks HTTP/2.
+
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+use evenkeel::FlowBody;
+use http::header::{HOST, HeaderValue};
+use http::{Method, Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http2;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::rejected;
+use super::stream_watch::{StreamWatch, WatchedBody, WatchedStreams};
+use crate::answer_body::AnswerBody;
+use crate::answers::Failure;
+use crate::client_body::ClientBody;
+use crate::connection::Connection;
+use crate::exchange::{Exchange, Inbound};
+use crate::forward::{Flow, REQUEST_ID};
+use crate::worker::RunningRequest;
+
+/// What answers the requests of one connection.
+struct Answers {
+    connection: Rc<Connection>,
+    flow: RefCell<Flow>,
+    /// How many requests are being answered, and how many there were.
+    running: Rc<Cell<usize>>,
+    begun: Rc<Cell<u64>>,
+    next_watch: Rc<RefCell<Option<Rc<StreamWatch>>>>,
+}
+
+/// A request that is being answered: counted by its connection and by the gateway.
+#[derive(Debug)]
+struct Running {
+    of_connection: Rc<Cell<usize>>,
+    _of_gateway: RunningRequest,
+}
+
+/// The body of an answer, with the count of its request.
+type Answered = WatchedBody<CountedBody>;
+
+pin_project_lite::pin_project! {
+    /// A body whose request runs until it is dropped.
+    #[derive(Debug)]
+    struct CountedBody {
+        #[pin]
+        body: Source,
+        running: Running,
+    }
+}
+
+pin_project_lite::pin_project! {
+    /// An answer that was passed on, or one of this connection's own.
+    #[project = SourceProjection]
+    #[derive(Debug)]
+    enum Source {
+        Passed { #[pin] body: FlowBody<AnswerBody> },
+        Own { #[pin] body: AnswerBody },
+    }
+}
+
+/// How long a connection that is told to close has for that, if nothing runs on it.
+const CLOSE_MAX: Duration = Duration::from_secs(2);
+const STREAM_WINDOW: u32 = 256 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// What is kept of an answer that the client is slow to read, for each stream.
+const SEND_BUFFER: usize = 64 * 1024;
+
+/// Serves a connection to its end.
+pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + AsyncWrite + Unpin + 'static) {
+    let worker = Rc::clone(&connection.worker);
+    let (timeouts, limits) = (&worker.config.timeouts, &worker.config.limits);
+    let (running, begun, next_watch) = (Rc::default(), Rc::default(), Rc::default());
+    let streams =
+        WatchedStreams { ticks: Rc::clone(&worker.ticks), stall_after: timeouts.stall, next: Rc::clone(&next_watch) };
+    let flow = RefCell::new(Flow::new(&connection));
+    let answers = Answers { connection, flow, running: Rc::clone(&running), begun: Rc::clone(&begun), next_watch };
+    let mut served = pin!(
+        http2::Builder::new(streams)
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(limits.streams)
+            .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_send_buf_size(SEND_BUFFER)
+            .serve_connection(TokioIo::new(stream), answers)
+    );
+    let mut alarm = worker.ticks.alarm(timeouts.idle);
+    let (mut is_closing, mut seen) = (false, 0);
+    poll_fn(|context| {
+        loop {
+            if worker.is_draining() && !is_closing {
+                is_closing = true;
+                served.as_mut().graceful_shutdown();
+                alarm.set(CLOSE_MAX);
+            }
+            if served.as_mut().poll(context).is_ready() {
+                return Poll::Ready(());
+            }
+            if running.get() > 0 || begun.get() != seen {
+                seen = begun.get();
+                alarm.set(if is_closing { CLOSE_MAX } else { timeouts.idle });
+            }
+            match alarm.poll(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(()) if is_closing => return Poll::Ready(()),
+                Poll::Ready(()) => {
+                    is_closing = true;
+                    served.as_mut().graceful_shutdown();
+                    alarm.set(CLOSE_MAX);
+                }
+            }
+        }
+    })
+    .await;
+}
+
+// === impl Answers ===
+
+impl hyper::service::Service<Request<Incoming>> for Answers {
+    type Response = Response<Answered>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let worker = Rc::clone(&self.connection.worker);
+        self.running.set(self.running.get() + 1);
+        self.begun.set(self.begun.get() + 1);
+        let running = Running { of_connection: Rc::clone(&self.running), _of_gateway: worker.counts.begin_request() };
+        let watch = Rc::new(StreamWatch::default());
+        *self.next_watch.borrow_mut() = Some(Rc::clone(&watch));
+        let (mut parts, body) = request.into_parts();
+        let id = worker.request_ids.assign(&mut parts.headers);
+        let total = worker.config.timeouts.total;
+        let fault = if parts.method == Method::CONNECT { Some(Failure::Connection) } else { settle_host(&mut parts) };
+        let (method, target, exchange) = (parts.method.clone(), parts.uri.clone(), Rc::<Exchange>::default());
+        let future = match fault {
+            Some(fault) => Err(fault.answer(&parts.headers)),
+            None => {
+                let (stall, bytes_max) = (worker.config.timeouts.stall, worker.config.limits.body_bytes);
+                let body = ClientBody::http2(body, stall, bytes_max);
+                let inbound = Inbound { body, exchange: Rc::clone(&exchange), is_upgrade: false };
+                Ok(self.flow.borrow_mut().call(Request::from_parts(parts, inbound)))
+            }
+        };
+        Box::pin(async move {
+            let response = match future {
+                Err(own) => own.map(|body| Source::Own { body }),
+                Ok(future) => match worker.ticks.limit(total, future).await {
+                    Ok(Ok(response)) => {
+                        rejected::note(&worker, &response, &method, &target, &exchange);
+                        response.map(|body| Source::Passed { body })
+                    }
+                    Err(_) => {
+                        let own = Failure::TotalTimeout.answer(&http::HeaderMap::new());
+                        own.map(|body| Source::Own { body })
+                    }
+                },
+            };
+            worker.metrics.request_ended(response.status());
+            let mut response = response.map(|body| WatchedBody::new(CountedBody { body, running }, watch));
+            response.headers_mut().insert(REQUEST_ID, id);
+            Ok(response)
+        })
+    }
+}
+
+/// Brings `:authority` and `host` together: everybody after this looks at `host`.
+fn settle_host(parts: &mut http::request::Parts) -> Option<Failure> {
+    let mut hosts = parts.headers.get_all(HOST).iter();
+    let (host, other) = (hosts.next(), hosts.next());
+    match (parts.uri.authority(), host) {
+        _ if other.is_some() => Some(Failure::HostConflict),
+        (None, None) => Some(Failure::HostConflict),
+        (None, Some(_)) => None,
+        (Some(authority), Some(host)) => {
+            let is_same = host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes());
+            if is_same { None } else { Some(Failure::HostConflict) }
+        }
+        (Some(authority), None) => match HeaderValue::from_str(authority.as_str()) {
+            Ok(host) if !authority.as_str().contains('@') => {
+                parts.headers.insert(HOST, host);
+                None
+            }
+            _ => Some(Failure::HostConflict),
+        },
+    }
+}
+
+// === impl Running ===
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.of_connection.set(self.of_connection.get().saturating_sub(1));
+    }
+}
+
+// === impl CountedBody ===
+
+impl http_body::Body for CountedBody {
+    type Data = bytes::Bytes;
+    type Error = crate::answer_body::AnswerError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<bytes::Bytes>, Self::Error>>> {
+        match self.project().body.project() {
+            SourceProjection::Passed { body } => body.poll_frame(context),
+            SourceProjection::Own { body } => body.poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.body {
+            Source::Passed { body } => body.is_end_stream(),
+            Source::Own { body } => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        match &self.body {
+            Source::Passed { body } => body.size_hint(),
+            Source::Own { body } => body.size_hint(),
+        }
+    }
+}

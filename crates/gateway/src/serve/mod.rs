@@ -1,0 +1,13 @@
+//! Serving a client's connection: HTTP/1.1, HTTP/2, or whatever an upgrade leads to.
+
+mod answer_head;
+mod http1;
+mod http2;
+mod linger;
+mod rejected;
+mod relay;
+mod stream_watch;
+mod upgrade;
+
+pub(crate) use http1::serve as serve_http1;
+pub(crate) use http2::serve as serve_http2;

@@ -1,0 +1,53 @@
+//! After an upgrade: whatever client and upstream say to each other, in both directions.
+
+use std::rc::Rc;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
+
+use crate::h1::Wire;
+use crate::worker::Worker;
+
+/// What one direction keeps at most.
+const BUFFER: usize = 16 * 1024;
+
+/// Copies until both directions have ended, or one has failed. Nothing is cut for being silent: what is spoken here has
+/// its own idea of how long that may be.
+pub(super) async fn run(client: Wire, upstream: Wire, worker: &Rc<Worker>) {
+    let (client_first, upstream_first) = (client.input.freeze(), upstream.input.freeze());
+    let (client_in, client_out) = split(client.stream);
+    let (upstream_in, upstream_out) = split(upstream.stream);
+    let both = async {
+        tokio::try_join!(
+            copy(client_first, client_in, upstream_out, worker),
+            copy(upstream_first, upstream_in, client_out, worker)
+        )
+    };
+    let _ = both.await;
+}
+
+/// Copies one direction to its end, and tells the other side of the end.
+async fn copy(
+    first: Bytes,
+    mut input: impl AsyncRead + Unpin,
+    mut output: impl AsyncWrite + Unpin,
+    worker: &Rc<Worker>,
+) -> std::io::Result<()> {
+    let stall = worker.config.timeouts.stall;
+    let mut piece = first;
+    loop {
+        if !piece.is_empty() {
+            // A side that does not read is another matter than one that does not speak.
+            let written = worker.ticks.limit(stall, async {
+                output.write_all(&piece).await?;
+                output.flush().await
+            });
+            written.await.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))?;
+        }
+        let mut buffer = BytesMut::with_capacity(BUFFER);
+        if input.read_buf(&mut buffer).await? == 0 {
+            return output.shutdown().await;
+        }
+        piece = buffer.freeze();
+    }
+}

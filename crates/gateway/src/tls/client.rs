@@ -1,0 +1,105 @@
+//! TLS towards an upstream.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
+
+use super::files::{Fresh, Refresh, TlsError, authorities, certificates, key};
+use crate::config::{Protocol, UpstreamTls};
+
+/// TLS towards one upstream.
+#[derive(Debug)]
+pub(crate) struct ClientTls {
+    name: ServerName<'static>,
+    config: Arc<Fresh<Offers>>,
+}
+
+/// What the gateway says it can speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offer {
+    Http1,
+    Http2,
+    Both,
+}
+
+/// A configuration for every offer.
+#[derive(Debug)]
+struct Offers {
+    http1: Arc<ClientConfig>,
+    http2: Arc<ClientConfig>,
+    both: Arc<ClientConfig>,
+}
+
+// === impl ClientTls ===
+
+impl ClientTls {
+    pub(crate) fn open(config: &UpstreamTls, host: &str, _protocol: Protocol) -> Result<Self, TlsError> {
+        let name = config.server_name.as_deref().unwrap_or(host);
+        let name = ServerName::try_from(name.to_owned()).map_err(|_| TlsError::Name(name.to_owned()))?;
+        let files = [&config.ca, &config.certificate, &config.key].into_iter().flatten().cloned().collect();
+        let config = config.clone();
+        Ok(Self { name, config: Fresh::new(files, move || Offers::new(&config))? })
+    }
+
+    pub(crate) async fn connect(&self, stream: TcpStream, offer: Offer) -> io::Result<TlsStream<TcpStream>> {
+        let config = {
+            let offers = self.config.get();
+            match offer {
+                Offer::Http1 => Arc::clone(&offers.http1),
+                Offer::Http2 => Arc::clone(&offers.http2),
+                Offer::Both => Arc::clone(&offers.both),
+            }
+        };
+        TlsConnector::from(config).connect(self.name.clone(), stream).await
+    }
+
+    pub(crate) fn files(&self) -> Arc<dyn Refresh> {
+        Arc::clone(&self.config) as Arc<dyn Refresh>
+    }
+}
+
+// === impl Offers ===
+
+impl Offers {
+    fn new(config: &UpstreamTls) -> Result<Self, TlsError> {
+        let base = base(config)?;
+        let with = |protocols: &[&str]| {
+            let mut made = base.clone();
+            made.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
+            Arc::new(made)
+        };
+        Ok(Self { http1: with(&["http/1.1"]), http2: with(&["h2"]), both: with(&["h2", "http/1.1"]) })
+    }
+}
+
+fn base(config: &UpstreamTls) -> Result<ClientConfig, TlsError> {
+    let roots = match &config.ca {
+        Some(path) => authorities(path)?,
+        None => machine_roots()?,
+    };
+    let unusable =
+        |path: &Path, error: &dyn ToString| TlsError::Unusable { path: path.into(), error: error.to_string() };
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unusable(Path::new("tls"), &error))?
+        .with_root_certificates(roots);
+    match (&config.certificate, &config.key) {
+        (None, None) => Ok(builder.with_no_client_auth()),
+        (Some(certificate), Some(path)) => builder
+            .with_client_auth_cert(certificates(certificate)?, key(path)?)
+            .map_err(|error| unusable(certificate, &error)),
+        _ => Err(TlsError::Half),
+    }
+}
+
+fn machine_roots() -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() { Err(TlsError::NoRoots) } else { Ok(roots) }
+}

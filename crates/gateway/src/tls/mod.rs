@@ -1,0 +1,11 @@
+//! TLS on both sides, with certificates that are read again when their files change.
+
+mod client;
+mod files;
+mod server;
+mod subject;
+
+pub(crate) use client::{ClientTls, Offer};
+pub use files::TlsError;
+pub(crate) use files::{Refresh, keep_fresh};
+pub(crate) use server::ListenerTls;

@@ -1,0 +1,76 @@
+//! TLS of a listener.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{ServerConfig, crypto::ring};
+use tokio_rustls::server::TlsStream;
+
+use super::files::{Fresh, Refresh, TlsError, authorities, certificates, key};
+use super::subject;
+use crate::config::ServerTls;
+use crate::peer::ClientCertificate;
+
+/// TLS of one listener, shared by all workers.
+#[derive(Debug)]
+pub(crate) struct ListenerTls(Arc<Fresh<ServerConfig>>);
+
+/// A connection on which TLS has been agreed.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    pub(crate) stream: TlsStream<TcpStream>,
+    pub(crate) is_http2: bool,
+    pub(crate) certificate: Option<Arc<ClientCertificate>>,
+}
+
+// === impl ListenerTls ===
+
+impl ListenerTls {
+    pub(crate) fn open(config: &ServerTls) -> Result<Self, TlsError> {
+        let mut files = vec![config.certificate.clone(), config.key.clone()];
+        files.extend(config.client_ca.clone());
+        let config = config.clone();
+        Ok(Self(Fresh::new(files, move || server_config(&config))?))
+    }
+
+    pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<Accepted> {
+        let config = Arc::clone(&self.0.get());
+        let stream = TlsAcceptor::from(config).accept(stream).await?;
+        let (_, session) = stream.get_ref();
+        let is_http2 = session.alpn_protocol() == Some(b"h2");
+        // It has been verified: only those that lead to a trusted authority get here.
+        let certificate = session.peer_certificates().and_then(|chain| chain.first());
+        let certificate = certificate.and_then(|certificate| subject::read(certificate)).map(Arc::new);
+        Ok(Accepted { stream, is_http2, certificate })
+    }
+
+    pub(crate) fn files(&self) -> Arc<dyn Refresh> {
+        Arc::clone(&self.0) as Arc<dyn Refresh>
+    }
+}
+
+fn server_config(config: &ServerTls) -> Result<ServerConfig, TlsError> {
+    let unusable =
+        |path: &Path, error: &dyn ToString| TlsError::Unusable { path: path.into(), error: error.to_string() };
+    let provider = Arc::new(ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unusable(&config.certificate, &error))?;
+    let builder = match &config.client_ca {
+        None => builder.with_no_client_auth(),
+        Some(path) => {
+            let roots = Arc::new(authorities(path)?);
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).allow_unauthenticated();
+            builder.with_client_cert_verifier(verifier.build().map_err(|error| unusable(path, &error))?)
+        }
+    };
+    let mut made = builder
+        .with_single_cert(certificates(&config.certificate)?, key(&config.key)?)
+        .map_err(|error| unusable(&config.certificate, &error))?;
+    made.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(made)
+}

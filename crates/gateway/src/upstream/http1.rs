@@ -1,0 +1,257 @@
+//! A request to an upstream over HTTP/1.1.
+//!
+//! It is driven by whoever waits for the answer: there is no task for a connection, and dropping the request closes it.
+
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use http_body::{Body, Frame};
+
+use super::Upstream;
+use crate::answer_body::AnswerError;
+use crate::client_body::{BodyError, ClientBody};
+use crate::h1::{Decoded, Decoder, Encoder, Overrun, ResponseHead, Wire};
+use crate::ticks::{Alarm, Ticks};
+
+/// A request whose head is to be sent, or has been, and whose answer has not begun.
+#[derive(Debug)]
+pub(crate) struct Http1Call {
+    sending: Sending,
+    method: Method,
+    has_input: bool,
+}
+
+/// The answer to a request, from the end of its head on.
+#[derive(Debug)]
+pub(crate) struct Http1Answer {
+    /// None when the connection is used by somebody else already, or closed.
+    sending: Option<Sending>,
+    decoder: Decoder,
+    is_kept_alive: bool,
+    upstream: Rc<Upstream>,
+    stall: Alarm,
+    stall_after: Duration,
+}
+
+/// A connection with the request that is being sent on it.
+#[derive(Debug)]
+struct Sending {
+    wire: Box<Wire>,
+    body: ClientBody,
+    encoder: Encoder,
+    is_complete: bool,
+    /// How many pieces of the body have been taken.
+    pieces: u64,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallError {
+    /// The upstream has closed the connection.
+    Closed,
+    /// The upstream's answer is not one.
+    Malformed,
+    /// The request's own body has come to no end.
+    Body(BodyError),
+}
+
+// === impl Http1Call ===
+
+impl Http1Call {
+    /// A request whose head is on the wire already.
+    pub(crate) fn new(wire: Box<Wire>, method: Method, body: ClientBody, encoder: Encoder) -> Self {
+        let is_complete = body.is_none();
+        Self { sending: Sending { wire, body, encoder, is_complete, pieces: 0 }, method, has_input: false }
+    }
+
+    /// Sends, and waits for the head of an answer, be it an interim one.
+    pub(crate) fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<Result<ResponseHead, CallError>> {
+        match self.sending.poll(context) {
+            Poll::Ready(Err(CallError::Body(error))) => return Poll::Ready(Err(CallError::Body(error))),
+            // An upstream that does not want to read on may have said why.
+            Poll::Ready(Err(_)) => self.sending.is_complete = true,
+            Poll::Ready(Ok(())) | Poll::Pending => {}
+        }
+        let wire = &mut self.sending.wire;
+        loop {
+            if !wire.input.is_empty() {
+                self.has_input = true;
+                match ResponseHead::take(&mut wire.input, &self.method) {
+                    Ok(Some(head)) => return Poll::Ready(Ok(head)),
+                    Ok(None) => {}
+                    Err(_) => return Poll::Ready(Err(CallError::Malformed)),
+                }
+            }
+            match ready!(wire.poll_fill(context)) {
+                Ok(0) | Err(_) => return Poll::Ready(Err(CallError::Closed)),
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// The request's body, to be sent to somebody else, if nothing of it has been read and nothing has been answered.
+    pub(crate) fn into_unanswered(self) -> Option<ClientBody> {
+        (!self.has_input && self.sending.body.is_untouched()).then_some(self.sending.body)
+    }
+
+    /// How much of the request's body has been taken so far, to see whether it moves.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sending.pieces
+    }
+
+    /// The connection, for something that is no HTTP any more.
+    pub(crate) fn into_wire(self) -> Box<Wire> {
+        self.sending.wire
+    }
+
+    /// The answer that begins with this head.
+    pub(crate) fn into_answer(
+        self,
+        head: &ResponseHead,
+        upstream: &Rc<Upstream>,
+        ticks: &Rc<Ticks>,
+        stall_after: Duration,
+    ) -> Http1Answer {
+        let mut answer = Http1Answer {
+            sending: Some(self.sending),
+            decoder: head.body,
+            is_kept_alive: head.is_kept_alive,
+            upstream: Rc::clone(upstream),
+            stall: ticks.alarm(stall_after),
+            stall_after,
+        };
+        if answer.decoder.is_done() {
+            answer.end();
+        }
+        answer
+    }
+}
+
+// === impl Http1Answer ===
+
+impl Http1Answer {
+    /// The next part of the body, while the rest of the request is sent.
+    pub(crate) fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnswerError>>> {
+        let Poll::Ready(frame) = self.poll_decoded(context) else {
+            ready!(self.stall.poll(context));
+            self.sending = None;
+            return Poll::Ready(Some(Err(AnswerError::Stalled)));
+        };
+        self.stall.set(self.stall_after);
+        match frame {
+            Ok(Decoded::Data(data)) => {
+                if self.decoder.is_done() {
+                    self.end();
+                }
+                Poll::Ready(Some(Ok(Frame::data(data))))
+            }
+            Ok(Decoded::Trailers(trailers)) => {
+                self.end();
+                Poll::Ready(Some(Ok(Frame::trailers(trailers))))
+            }
+            Ok(Decoded::End) => {
+                self.end();
+                Poll::Ready(None)
+            }
+            Err(error) => {
+                self.sending = None;
+                Poll::Ready(Some(Err(error)))
+            }
+        }
+    }
+
+    fn poll_decoded(&mut self, context: &mut Context<'_>) -> Poll<Result<Decoded, AnswerError>> {
+        let Some(sending) = &mut self.sending else { return Poll::Ready(Ok(Decoded::End)) };
+        match sending.poll(context) {
+            Poll::Ready(Err(CallError::Body(_))) => return Poll::Ready(Err(AnswerError::Request)),
+            Poll::Ready(Err(_)) => {
+                sending.is_complete = true;
+                self.is_kept_alive = false;
+            }
+            Poll::Ready(Ok(())) | Poll::Pending => {}
+        }
+        loop {
+            match self.decoder.decode(&mut sending.wire.input) {
+                Ok(Some(decoded)) => return Poll::Ready(Ok(decoded)),
+                Ok(None) => {}
+                Err(_) => return Poll::Ready(Err(AnswerError::Malformed)),
+            }
+            match ready!(sending.wire.poll_fill(context)) {
+                Ok(0) | Err(_) if self.decoder.close() => return Poll::Ready(Ok(Decoded::End)),
+                Ok(0) | Err(_) => return Poll::Ready(Err(AnswerError::Cut)),
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// Whether the whole body has been taken.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.sending.is_none()
+    }
+
+    /// How much is left, if that is known.
+    pub(crate) fn left(&self) -> Option<u64> {
+        self.decoder.left()
+    }
+
+    /// The answer is complete: somebody else may use the connection, if the request is too.
+    fn end(&mut self) {
+        if let Some(sending) = self.sending.take()
+            && self.is_kept_alive
+            && sending.is_complete
+            && !sending.wire.has_output()
+            && sending.wire.input.is_empty()
+        {
+            self.upstream.pool.put(sending.wire);
+        }
+    }
+}
+
+// === impl Sending ===
+
+impl Sending {
+    /// Sends until the request is complete.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        while !self.is_complete {
+            if self.wire.is_full() {
+                ready!(self.wire.poll_flush(context)).map_err(CallError::closed)?;
+            }
+            let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) else {
+                ready!(self.wire.poll_flush(context)).map_err(CallError::closed)?;
+                return Poll::Pending;
+            };
+            self.pieces += 1;
+            self.encode(frame)?;
+        }
+        self.wire.poll_flush(context).map_err(CallError::closed)
+    }
+
+    fn encode(&mut self, frame: Option<Result<Frame<Bytes>, BodyError>>) -> Result<(), CallError> {
+        let overrun = |_: Overrun| CallError::Body(BodyError::Malformed);
+        let Some(frame) = frame.transpose().map_err(CallError::Body)? else {
+            self.is_complete = true;
+            return self.encoder.finish(None, &mut self.wire).map_err(overrun);
+        };
+        match frame.into_data() {
+            Ok(data) => self.encoder.push(data, &mut self.wire).map_err(overrun),
+            Err(frame) => {
+                self.is_complete = true;
+                self.encoder.finish(frame.trailers_ref(), &mut self.wire).map_err(overrun)
+            }
+        }
+    }
+}
+
+// === impl CallError ===
+
+impl CallError {
+    #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+    fn closed(_error: io::Error) -> Self {
+        Self::Closed
+    }
+}

@@ -1,0 +1,84 @@
+//! The services behind the gateway: which one is asked, and the connections to it.
+//!
+//! Every worker has connections of its own. What workers share is how much every upstream has to do and whether it is
+//! well, and that only matters where there is more than one.
+
+mod balance;
+mod connect;
+mod health;
+mod http1;
+mod http2;
+mod pool;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use http::uri::Scheme;
+
+use crate::config::{Config, Protocol, UpstreamConfig};
+use crate::ticks::Ticks;
+use crate::tls::{ClientTls, TlsError};
+
+pub(crate) use balance::{Consequence, InFlight, Picked, Upstreams};
+pub(crate) use connect::ConnectError;
+pub(crate) use http1::{CallError, Http1Answer, Http1Call};
+pub(crate) use http2::{Agreed, call as call_http2};
+
+use health::Health;
+use pool::Pool;
+
+/// What all workers know of an upstream.
+#[derive(Debug)]
+pub(crate) struct Known {
+    /// Its host: a name or an address, without the brackets of IPv6.
+    host: String,
+    port: u16,
+    /// Host and port as they are in URLs.
+    pub(crate) authority: String,
+    /// What is put before every path, without a slash at the end.
+    pub(crate) prefix: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) tls: Option<ClientTls>,
+    health: Health,
+    load: AtomicUsize,
+}
+
+/// An upstream, with the connections of one worker.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    pub(crate) known: Arc<Known>,
+    pub(crate) pool: Pool,
+    ticks: Rc<Ticks>,
+    timeouts: Arc<Config>,
+}
+
+// === impl Known ===
+
+impl Known {
+    pub(crate) fn new(config: &UpstreamConfig, gateway: &Config) -> Result<Self, TlsError> {
+        let is_tls = config.url.scheme() == Some(&Scheme::HTTPS);
+        let host = config.url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
+        let tls = if is_tls { Some(ClientTls::open(&config.tls, &host, config.protocol)?) } else { None };
+        let authority = config.url.authority().map(ToString::to_string).unwrap_or_default();
+        Ok(Self {
+            host,
+            port: config.url.port_u16().unwrap_or(if is_tls { 443 } else { 80 }),
+            authority,
+            prefix: config.url.path().trim_end_matches('/').to_owned(),
+            protocol: config.protocol,
+            tls,
+            health: Health::new(gateway.health.clone()),
+            load: AtomicUsize::new(0),
+        })
+    }
+}
+
+// === impl Upstream ===
+
+impl Upstream {
+    fn new(known: Arc<Known>, config: &Arc<Config>, ticks: &Rc<Ticks>) -> Self {
+        let pool = Pool::new(config.limits.idle_upstream_connections, config.timeouts.idle, Rc::clone(ticks));
+        Self { known, pool, ticks: Rc::clone(ticks), timeouts: Arc::clone(config) }
+    }
+}

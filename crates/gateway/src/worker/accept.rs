@@ -1,0 +1,120 @@
+//! Accepting connections, and finding out what is spoken on them.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use super::Worker;
+use super::counts::MeteredConnection;
+use super::thread::{OpenHere, Stage};
+use crate::connection::Connection;
+use crate::peer::{Peer, Transport};
+use crate::serve::{serve_http1, serve_http2};
+use crate::stream::Stream;
+use crate::tls::ListenerTls;
+
+/// When the system has no more sockets for us, this is how long we wait for some to be closed.
+const PAUSE: Duration = Duration::from_millis(50);
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-type: text/plain\r\n\
+    content-length: 42\r\nconnection: close\r\n\r\nThere are too many connections; try later.";
+
+/// Accepts connections until it is told to stop, and then those that wait already.
+pub(super) async fn accept_all(
+    worker: Rc<Worker>,
+    listener: TcpListener,
+    tls: Option<Arc<ListenerTls>>,
+    open_here: OpenHere,
+    mut stage: watch::Receiver<Stage>,
+) {
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            _ = stage.wait_for(|stage| *stage != Stage::Serving) => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, address)) => begin(&worker, stream, address, tls.clone(), &open_here),
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+    // Clients believe that these connections are open: they are served too.
+    if let Ok(listener) = listener.into_std() {
+        while let Ok((stream, address)) = listener.accept() {
+            if stream.set_nonblocking(true).is_ok()
+                && let Ok(stream) = TcpStream::from_std(stream)
+            {
+                begin(&worker, stream, address, tls.clone(), &open_here);
+            }
+        }
+    }
+}
+
+fn begin(
+    worker: &Rc<Worker>,
+    stream: TcpStream,
+    address: SocketAddr,
+    tls: Option<Arc<ListenerTls>>,
+    open_here: &OpenHere,
+) {
+    let Some(open) = worker.counts.open(worker.config.limits.connections) else {
+        worker.metrics.connection_refused();
+        tracing::debug!(limit = worker.config.limits.connections, "there are too many connections");
+        if tls.is_none() {
+            tokio::task::spawn_local(turn_away(Rc::clone(worker), stream));
+        }
+        return;
+    };
+    let (worker, here) = (Rc::clone(worker), open_here.clone());
+    let open = (open, MeteredConnection::new(worker.metrics.clone()));
+    // A large answer goes out in pieces that must not wait for each other.
+    let _ = stream.set_nodelay(true);
+    match tls {
+        None => {
+            let peer = Peer { address, transport: Transport::Plain, certificate: None };
+            let connection = Connection::new(&worker, peer);
+            tokio::task::spawn_local(async move {
+                let _counted = (open, here);
+                serve_http1(connection, Stream::Plain(stream)).await;
+            });
+        }
+        Some(tls) => {
+            tokio::task::spawn_local(async move {
+                let _counted = (open, here);
+                serve_tls(worker, stream, address, &tls).await;
+            });
+        }
+    }
+}
+
+async fn serve_tls(worker: Rc<Worker>, stream: TcpStream, address: SocketAddr, tls: &ListenerTls) {
+    let accepted = match worker.ticks.limit(worker.config.timeouts.head, Box::pin(tls.accept(stream))).await {
+        Ok(Ok(accepted)) => accepted,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, client = %address.ip(), "no TLS could be agreed with a client");
+            return;
+        }
+        Err(_) => return,
+    };
+    let peer = Peer { address, transport: Transport::Tls, certificate: accepted.certificate };
+    let connection = Connection::new(&worker, peer);
+    drop(worker);
+    let stream = Stream::Tls(Box::new(accepted.stream.into()));
+    if accepted.is_http2 {
+        serve_http2(connection, stream).await;
+    } else {
+        serve_http1(connection, stream).await;
+    }
+}
+
+/// Tells a client that there are too many connections.
+async fn turn_away(worker: Rc<Worker>, mut stream: TcpStream) {
+    let _ = worker.ticks.limit(Duration::from_secs(1), stream.write_all(BUSY)).await;
+}

@@ -1,0 +1,86 @@
+//! Workers: threads that serve connections, each with a runtime, listeners and upstream connections of its own.
+
+mod accept;
+mod counts;
+mod listener;
+mod thread;
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use evenkeel::FlowControl;
+
+use crate::config::Config;
+use crate::forward::RequestIds;
+use crate::identity::Identification;
+use crate::log::RejectionLog;
+use crate::metrics::{GatewayMetrics, WorkerMetrics};
+use crate::requests::Requests;
+use crate::ticks::Ticks;
+use crate::upstream::{Known, Upstreams};
+
+pub(crate) use counts::{Counts, RunningRequest};
+pub(crate) use listener::{Listening, bind};
+pub(crate) use thread::{Stage, WorkerThread};
+
+/// What all workers share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: Arc<Config>,
+    pub(crate) flow: FlowControl,
+    pub(crate) identification: Arc<Identification>,
+    pub(crate) requests: Requests,
+    pub(crate) metrics: GatewayMetrics,
+    pub(crate) rejections: Arc<RejectionLog>,
+    pub(crate) upstreams: Vec<Arc<Known>>,
+    pub(crate) counts: Arc<Counts>,
+}
+
+/// What a worker's connections and requests need of it.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) config: Arc<Config>,
+    pub(crate) flow: FlowControl,
+    pub(crate) identification: Arc<Identification>,
+    pub(crate) requests: Requests,
+    pub(crate) metrics: WorkerMetrics,
+    pub(crate) rejections: Arc<RejectionLog>,
+    pub(crate) ticks: Rc<Ticks>,
+    pub(crate) upstreams: Upstreams,
+    pub(crate) request_ids: RequestIds,
+    pub(crate) counts: Arc<Counts>,
+    is_draining: Cell<bool>,
+}
+
+// === impl Worker ===
+
+impl Worker {
+    fn new(index: usize, shared: &Shared) -> Rc<Self> {
+        let ticks = Ticks::new();
+        Rc::new(Self {
+            config: Arc::clone(&shared.config),
+            flow: shared.flow.clone(),
+            identification: Arc::clone(&shared.identification),
+            requests: shared.requests.clone(),
+            metrics: shared.metrics.worker(index),
+            rejections: Arc::clone(&shared.rejections),
+            upstreams: Upstreams::new(&shared.upstreams, &shared.config, &ticks),
+            request_ids: RequestIds::new(),
+            counts: Arc::clone(&shared.counts),
+            is_draining: Cell::new(false),
+            ticks,
+        })
+    }
+
+    /// Whether connections are to be closed as soon as their requests have been answered.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.is_draining.get()
+    }
+
+    /// From now on they are.
+    fn start_draining(&self) {
+        self.is_draining.set(true);
+        self.ticks.wake_all();
+    }
+}

@@ -1,0 +1,127 @@
+//! The thread of a worker, from its start to its end.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::{Notify, oneshot, watch};
+
+use super::accept::accept_all;
+use super::listener::Listening;
+use super::{Shared, Worker};
+
+/// How far the workers are told to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// They accept connections.
+    Serving,
+    /// They end what they have begun.
+    Draining,
+    /// They end at once.
+    Stopped,
+}
+
+/// A worker's thread.
+#[derive(Debug)]
+pub(crate) struct WorkerThread {
+    ended: oneshot::Receiver<()>,
+}
+
+/// The connections of one worker. Every clone but the first is one.
+#[derive(Debug, Clone)]
+pub(super) struct OpenHere {
+    _last: Rc<LastGone>,
+}
+
+/// Tells when the last connection is gone.
+#[derive(Debug)]
+struct LastGone(Rc<Notify>);
+
+/// How often idle connections to upstreams are looked at.
+const PRUNE_PERIOD: Duration = Duration::from_secs(1);
+
+// === impl WorkerThread ===
+
+impl WorkerThread {
+    pub(crate) fn start(
+        index: usize,
+        shared: Arc<Shared>,
+        listening: Vec<Listening>,
+        stage: watch::Receiver<Stage>,
+    ) -> io::Result<Self> {
+        let (ending, ended) = oneshot::channel();
+        let run = move || {
+            match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
+                Ok(runtime) => runtime.block_on(run(index, &shared, listening, stage)),
+                Err(error) => tracing::error!(%error, "a worker could not be started"),
+            }
+            // Everybody who waits for this has gone if it fails.
+            let _ = ending.send(());
+        };
+        thread::Builder::new().name(format!("evenkeel-{index}")).spawn(run)?;
+        Ok(Self { ended })
+    }
+
+    /// Waits until the worker has ended.
+    pub(crate) async fn ended(&mut self) {
+        let _ = (&mut self.ended).await;
+    }
+}
+
+/// Serves until there is nothing left to do, or it is told to stop.
+async fn run(index: usize, shared: &Shared, listening: Vec<Listening>, mut stage: watch::Receiver<Stage>) {
+    let worker = Worker::new(index, shared);
+    let ticking = tokio::task::spawn_local(Rc::clone(&worker.ticks).run());
+    let pruning = tokio::task::spawn_local(prune(Rc::clone(&worker)));
+    let last_gone = Rc::new(Notify::new());
+    let open_here = OpenHere { _last: Rc::new(LastGone(Rc::clone(&last_gone))) };
+    let mut accepting = Vec::new();
+    for Listening { socket, tls } in listening {
+        match TcpListener::from_std(socket) {
+            Ok(listener) => {
+                let accept = accept_all(Rc::clone(&worker), listener, tls, open_here.clone(), stage.clone());
+                accepting.push(tokio::task::spawn_local(accept));
+            }
+            Err(error) => tracing::error!(%error, "a worker could not listen"),
+        }
+    }
+    // When the gateway itself is gone, there is nobody left to serve for.
+    let _ = stage.wait_for(|stage| *stage != Stage::Serving).await;
+    let end = async {
+        for accept in accepting {
+            let _ = accept.await;
+        }
+        worker.start_draining();
+        drop(open_here);
+        last_gone.notified().await;
+    };
+    let is_draining = *stage.borrow() == Stage::Draining;
+    if is_draining {
+        tokio::select! {
+            () = end => {}
+            _ = stage.wait_for(|stage| *stage == Stage::Stopped) => {}
+        }
+    }
+    ticking.abort();
+    pruning.abort();
+}
+
+async fn prune(worker: Rc<Worker>) {
+    let mut interval = tokio::time::interval(PRUNE_PERIOD);
+    loop {
+        interval.tick().await;
+        worker.upstreams.prune();
+    }
+}
+
+// === impl LastGone ===
+
+impl Drop for LastGone {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
