@@ -3,6 +3,7 @@
 mod cache;
 mod embedded;
 mod error;
+mod etcd;
 mod event;
 mod object;
 mod read;
@@ -12,6 +13,7 @@ mod watch;
 pub use cache::HistoryLimits;
 pub use embedded::EmbeddedStore;
 pub use error::Error;
+pub use etcd::{EtcdConfig, EtcdIdentity, EtcdLogin, EtcdStore, EtcdTls};
 pub use event::{Change, Event};
 pub use object::{NAME_BYTES_MAX, Object, PAYLOAD_BYTES_MAX};
 pub use read::{At, Freshness, List, ListOptions};

@@ -29,6 +29,9 @@ use committer::Committer;
 /// So many writes can wait for their turn; further ones wait for room.
 const COMMANDS_MAX: usize = 1024;
 
+/// What redb and we ourselves say about a file; a person reads it, and no code acts on it.
+type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
 /// A store in one file, in this process.
 ///
 /// Every write that was answered survives the end of the process and a loss of power. Writes that come at the same time

@@ -13,6 +13,7 @@ use redb::{Builder, Database, DatabaseError, StorageBackend, TableError};
 use crate::Error;
 use crate::cache::{Cache, HistoryLimits};
 
+use super::Outcome;
 use super::format::{FIRST_REVISION, FORMAT, HISTORY, META, META_FORMAT, META_REVISION, OBJECTS};
 use super::load::load;
 use super::migrate::{STEPS, migrate};
@@ -45,10 +46,10 @@ pub(crate) fn open_file(path: &Path, limits: HistoryLimits) -> Result<(Database,
 }
 
 /// The database of a backend that holds nothing yet, and what is in it.
-pub(crate) fn open_new(backend: impl StorageBackend, limits: HistoryLimits) -> Result<(Database, Cache), redb::Error> {
+pub(crate) fn open_new(backend: impl StorageBackend, limits: HistoryLimits) -> Outcome<(Database, Cache)> {
     let database = builder().create_with_backend(backend)?;
     initialize(&database)?;
-    let cache = load(&database, limits).map_err(redb::Error::Corrupted)?;
+    let cache = load(&database, limits)?;
     Ok((database, cache))
 }
 
@@ -59,7 +60,7 @@ fn builder() -> Builder {
     builder
 }
 
-fn initialize(database: &Database) -> Result<(), redb::Error> {
+fn initialize(database: &Database) -> Outcome<()> {
     let transaction = database.begin_write()?;
     {
         let mut meta = transaction.open_table(META)?;
@@ -82,7 +83,7 @@ fn create_file(path: &Path) -> Result<(), Error> {
         OpenOptions::new().read(true).write(true).create_new(true).open(&draft).map_err(|error| cannot(&error))?;
     let made = FileBackend::new(file)
         .and_then(|backend| builder().create_with_backend(backend))
-        .map_err(redb::Error::from)
+        .map_err(Into::into)
         .and_then(|database| initialize(&database))
         .map_err(|error| cannot(&error))
         // A link, not a rename: it fails if somebody else was faster.
@@ -141,7 +142,7 @@ fn look(backend: impl StorageBackend, limits: HistoryLimits) -> Result<(u32, Cac
     }
     let format = format_of(&database)?;
     migrate(&database, format, STEPS).map_err(|error| Fault::Damaged(error.to_string()))?;
-    let cache = load(&database, limits).map_err(Fault::Damaged)?;
+    let cache = load(&database, limits).map_err(|error| Fault::Damaged(error.to_string()))?;
     Ok((format, cache))
 }
 
