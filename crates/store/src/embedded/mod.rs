@@ -7,6 +7,8 @@ mod load;
 mod migrate;
 mod open;
 mod overlay;
+#[cfg(test)]
+mod power_loss;
 
 use std::fmt;
 use std::path::Path;

@@ -53,6 +53,14 @@ pub(crate) fn open_new(backend: impl StorageBackend, limits: HistoryLimits) -> O
     Ok((database, cache))
 }
 
+/// The database of a backend that holds one of ours, and what is in it.
+#[cfg(test)]
+pub(crate) fn open_again(backend: impl StorageBackend, limits: HistoryLimits) -> Outcome<(Database, Cache)> {
+    let database = builder().create_with_backend(backend)?;
+    let cache = load(&database, limits)?;
+    Ok((database, cache))
+}
+
 fn builder() -> Builder {
     let mut builder = Builder::new();
     // The newest format of redb's files, which all its later versions read.

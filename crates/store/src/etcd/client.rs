@@ -271,8 +271,12 @@ impl From<Failure> for Error {
         match failure {
             Failure::Refused(status) => match status.code() {
                 Code::Unauthenticated | Code::PermissionDenied => Self::Denied(status.message().to_owned()),
-                // A wrong password.
-                Code::InvalidArgument if status.message().contains("authentication failed") => {
+                // A wrong password, and none where one is wanted.
+                Code::InvalidArgument
+                    if ["authentication failed", "user name is empty"]
+                        .iter()
+                        .any(|problem| status.message().contains(problem)) =>
+                {
                     Self::Denied(status.message().to_owned())
                 }
                 _ => Self::Unavailable(status.message().to_owned()),

@@ -114,13 +114,11 @@ async fn certificates_are_shown_and_checked() {
     let folder = tempfile::tempdir().unwrap();
     let (server_tls, tls) = certificates(folder.path());
     let server = EtcdServer::start_with(Some(&server_tls)).await;
-    let open = async |tls: Option<EtcdTls>| {
-        let mut config = EtcdConfig::new([server.endpoint()]);
-        config.tls = tls;
-        config.call_deadline = Duration::from_secs(3);
+    let open = async |tls: Option<EtcdTls>, call_deadline| {
+        let config = EtcdConfig { tls, call_deadline, ..EtcdConfig::new([server.endpoint()]) };
         EtcdStore::open(&config).await
     };
-    let store = open(Some(tls.clone())).await.unwrap();
+    let store = open(Some(tls.clone()), Duration::from_secs(8)).await.unwrap();
     let mut watch = store.watch(WatchOptions::after(store.revision().await.unwrap())).await.unwrap();
     let created = store.create(SCHEMA, "a", text("one")).await.unwrap();
     assert_eq!(soon("an event", watch.next()).await.unwrap().object(), Some(&created));
@@ -129,10 +127,10 @@ async fn certificates_are_shown_and_checked() {
     let wrong_name = EtcdTls { server_name: Some("another.example".to_owned()), ..tls.clone() };
     let anonymous = EtcdTls { identity: None, ..tls };
     for refused in [None, Some(anonymous), Some(stranger), Some(wrong_name)] {
-        assert!(matches!(open(refused).await, Err(Error::Unavailable(_))));
+        assert!(matches!(open(refused, Duration::from_millis(500)).await, Err(Error::Unavailable(_))));
     }
     let garbage = EtcdTls { ca: b"no certificate".to_vec(), ..EtcdTls::default() };
-    assert!(open(Some(garbage)).await.is_err());
+    assert!(open(Some(garbage), Duration::from_millis(500)).await.is_err());
 }
 
 #[tokio::test]
