@@ -144,7 +144,8 @@ impl EtcdServer {
         let address = self.endpoint();
         let child = std::cell::RefCell::new(self.child.as_mut().unwrap());
         until("etcd", || async {
-            match child.borrow_mut().try_wait().unwrap() {
+            let ended = child.borrow_mut().try_wait().unwrap();
+            match ended {
                 Some(_) => Some(false),
                 None => TcpStream::connect(&address).await.is_ok().then_some(true),
             }

@@ -111,7 +111,7 @@ async fn write(store: Arc<EtcdStore>, stop: Arc<AtomicBool>, count: watch::Sende
             }
             // After a write of unknown outcome, what is read from the cache may be out of date.
             Err(Error::Unknown(_) | Error::Unavailable(_) | Error::Conflict { .. } | Error::AlreadyExists { .. }) => {
-                tokio::task::yield_now().await
+                tokio::task::yield_now().await;
             }
             Err(other) => panic!("{other}"),
         }

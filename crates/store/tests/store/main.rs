@@ -1,5 +1,7 @@
 //! The tests of both stores, as their users see them.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests, and what they share")]
+
 mod access;
 mod contract;
 mod contract_embedded;

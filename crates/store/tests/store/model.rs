@@ -75,11 +75,11 @@ async fn check(store: Arc<dyn Store>, mut random: Random, writers: usize, operat
     for number in 0..9 {
         watched.spawn(follow(Arc::clone(&store), random.fork(), start, number));
     }
-    let mut writes: Vec<Answered> = written.join_all().await.into_iter().flatten().collect();
+    let mut answered: Vec<Answered> = written.join_all().await.into_iter().flatten().collect();
     writing.store(false, Ordering::Relaxed);
     for kind in KINDS {
         let object = store.create(kind, END, text("")).await.unwrap();
-        writes.push(Answered {
+        answered.push(Answered {
             revision: object.revision,
             kind,
             name: END.to_owned(),
@@ -88,7 +88,7 @@ async fn check(store: Arc<dyn Store>, mut random: Random, writers: usize, operat
         });
     }
 
-    let model = Model::replay(start, writes);
+    let model = Model::replay(start, answered);
     for watched in watched.join_all().await {
         assert_eq!(watched.events, model.events_after(watched.options.after, watched.options.kind));
     }

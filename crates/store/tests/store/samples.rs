@@ -22,7 +22,7 @@ pub(crate) fn json(kind: Kind, name: &str) -> Bytes {
             serde_json::to_vec(&schema)
         }
         Kind::PriorityLevelConfiguration => {
-            let level = PriorityLevelConfiguration::builder(name).limited(|limited| limited.reject()).build();
+            let level = PriorityLevelConfiguration::builder(name).limited(|limited| limited.shares(5).reject()).build();
             validate::create(&level, Version::V1).unwrap();
             serde_json::to_vec(&level)
         }

@@ -54,7 +54,7 @@ pub(crate) async fn an_update_is_conditional(store: Shared) {
     assert_eq!(updated.create_revision, created.revision);
     match store.update(SCHEMA, "a", created.revision, text("three")).await {
         Err(Error::Conflict { expected, current }) => {
-            assert_eq!((expected, current), (created.revision, updated.clone()))
+            assert_eq!((expected, current), (created.revision, updated.clone()));
         }
         other => panic!("{other:?}"),
     }
@@ -66,7 +66,7 @@ pub(crate) async fn a_removal_is_conditional(store: Shared) {
     let created = store.create(LEVEL, "a", text("one")).await.unwrap();
     match store.delete(LEVEL, "a", created.revision + 1).await {
         Err(Error::Conflict { expected, current }) => {
-            assert_eq!((expected, &current), (created.revision + 1, &created))
+            assert_eq!((expected, &current), (created.revision + 1, &created));
         }
         other => panic!("{other:?}"),
     }
