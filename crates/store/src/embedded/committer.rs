@@ -63,6 +63,9 @@ impl Committer {
                 Command::Close { reply } => {
                     self.commands.close();
                     drop(self.database);
+                    while let Some(late) = self.commands.blocking_recv() {
+                        late.refuse();
+                    }
                     let _ = reply.send(());
                     return;
                 }

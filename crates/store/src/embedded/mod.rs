@@ -4,6 +4,7 @@ mod command;
 mod committer;
 mod format;
 mod load;
+mod locked;
 mod migrate;
 mod open;
 mod overlay;

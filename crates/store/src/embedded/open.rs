@@ -16,6 +16,7 @@ use crate::cache::{Cache, HistoryLimits};
 use super::Outcome;
 use super::format::{FIRST_REVISION, FORMAT, HISTORY, META, META_FORMAT, META_REVISION, OBJECTS};
 use super::load::load;
+use super::locked::LockedFile;
 use super::migrate::{STEPS, migrate};
 use super::overlay::Overlay;
 
@@ -38,8 +39,8 @@ pub(crate) fn open_file(path: &Path, limits: HistoryLimits) -> Result<(Database,
         create_file(path)?;
     }
     // First without changing anything, and only if all is well for real.
-    let (format, cache) = inspect(path, limits)?;
     let backend = lock(path)?;
+    let (format, cache) = inspect(path, backend.clone(), limits)?;
     let database = builder().create_with_backend(backend).map_err(|error| damaged(path, error.to_string()))?;
     migrate(&database, format, STEPS).map_err(|error| file_error("migrate", path, &error))?;
     Ok((database, cache))
@@ -110,18 +111,17 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn lock(path: &Path) -> Result<FileBackend, Error> {
+fn lock(path: &Path) -> Result<LockedFile, Error> {
     let file =
         OpenOptions::new().read(true).write(true).open(path).map_err(|error| file_error("open", path, &error))?;
-    FileBackend::new(file).map_err(|error| match error {
+    FileBackend::new(file).map(LockedFile::new).map_err(|error| match error {
         DatabaseError::DatabaseAlreadyOpen => Error::InUse { path: path.to_owned() },
         other => file_error("lock", path, &other),
     })
 }
 
 /// Reads the whole file, repairs it if the process that had it was killed, and checks it, all without a write.
-fn inspect(path: &Path, limits: HistoryLimits) -> Result<(u32, Cache), Error> {
-    let backend = lock(path)?;
+fn inspect(path: &Path, backend: LockedFile, limits: HistoryLimits) -> Result<(u32, Cache), Error> {
     let cannot = |error: io::Error| file_error("read", path, &error);
     let len = backend.len().map_err(cannot)?;
     let magic_len = MAGIC.len().min(usize::try_from(len).unwrap_or(usize::MAX));

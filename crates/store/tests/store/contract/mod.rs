@@ -50,6 +50,7 @@ macro_rules! contract {
         crate::contract::contract!(@ $open, HistoryLimits::default(), races in races:
             one_of_many_creations_wins,
             no_update_is_lost,
+            writes_that_meet_the_end_are_done_or_refused,
             a_list_and_a_watch_from_there_miss_nothing);
     };
     (@ $open:path, $limits:expr, $group:ident in $module:ident: $($case:ident),+) => {

@@ -52,6 +52,19 @@ pub(crate) async fn no_update_is_lost(store: Shared) {
     assert_eq!(counter.payload, (WRITERS * UPDATES).to_string());
 }
 
+pub(crate) async fn writes_that_meet_the_end_are_done_or_refused(store: Shared) {
+    let mut writers = JoinSet::new();
+    for writer in 0..32 {
+        let store = Arc::clone(&store);
+        writers.spawn(async move { store.create(SCHEMA, &format!("a{writer}"), text("one")).await });
+    }
+    tokio::task::yield_now().await;
+    store.close().await.unwrap();
+    for outcome in writers.join_all().await {
+        assert!(matches!(outcome, Ok(_) | Err(Error::Closed)), "{outcome:?}");
+    }
+}
+
 pub(crate) async fn a_list_and_a_watch_from_there_miss_nothing(store: Shared) {
     let writer = tokio::spawn({
         let store = Arc::clone(&store);
