@@ -125,7 +125,7 @@ impl Watch {
             return Err(error.clone());
         }
         let state = self.cache.state();
-        let error = match state.history.from_place(self.place) {
+        let error = match state.history.starting_at(self.place) {
             Some(mut events) => {
                 while self.taken.len() < TAKE_MAX {
                     let Some(event) = events.next() else {

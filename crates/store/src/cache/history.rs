@@ -105,7 +105,7 @@ impl History {
     }
 
     /// The writes from a place on; `None` if some of them are forgotten.
-    pub(crate) fn from_place(&self, place: u64) -> Option<impl Iterator<Item = &Arc<Event>>> {
+    pub(crate) fn starting_at(&self, place: u64) -> Option<impl Iterator<Item = &Arc<Event>>> {
         let skipped = usize::try_from(place.checked_sub(self.first_place)?).ok()?;
         Some(self.events.range(skipped.min(self.events.len())..))
     }

@@ -73,3 +73,34 @@ fn differences(state: &State, kinds: &[Objects; Kind::ALL.len()], revision: u64)
 fn removal(object: &Object, revision: u64) -> Write {
     Write { revision, kind: object.kind, name: object.name.clone(), object: None }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use crate::cache::{History, HistoryLimits};
+    use crate::{Error, Watch, WatchOptions};
+
+    use super::*;
+
+    fn objects(revision: u64) -> [Objects; 2] {
+        let (kind, payload) = (Kind::FlowSchema, Bytes::new());
+        let object = Object { kind, name: "a".into(), revision, create_revision: revision, payload };
+        [Objects::from_sorted(&[Arc::new(object)]), Objects::default()]
+    }
+
+    #[tokio::test]
+    async fn an_old_backup_ends_all_watches() {
+        let history = History::new(50, HistoryLimits::default());
+        let cache = Arc::new(Cache::new(objects(50), history, 50));
+        let mut watch = Watch::new(Arc::clone(&cache), WatchOptions::after(50)).unwrap();
+        assert_eq!(watch.try_next().unwrap(), None);
+        cache.replace(objects(20), 20);
+        assert!(matches!(watch.next().await, Err(Error::TooOld { .. })));
+        assert_eq!(cache.list(Kind::FlowSchema, None, 0).revision, 20);
+        // From there on it goes on as ever.
+        let mut watch = Watch::new(Arc::clone(&cache), WatchOptions::after(20)).unwrap();
+        cache.apply([removal(&cache.get(Kind::FlowSchema, "a").unwrap(), 21)], 21);
+        assert_eq!(watch.next().await.unwrap().revision, 21);
+    }
+}

@@ -34,6 +34,20 @@ pub(crate) enum Action {
     Delete { expected: u64 },
 }
 
+// === impl Command ===
+
+impl Command {
+    /// Answers what came after the end.
+    pub(crate) fn refuse(self) {
+        // Whoever asked may not be there any more.
+        match self {
+            Self::Write(write) => drop(write.reply.send(Err(Error::Closed))),
+            Self::Compact { reply, .. } => drop(reply.send(Err(Error::Closed))),
+            Self::Close { reply } => drop(reply.send(())),
+        }
+    }
+}
+
 // === impl WriteCommand ===
 
 impl WriteCommand {

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::cache::{Cache, Write};
 use crate::{Error, Object};
 
+use super::Outcome;
 use super::command::{Command, WriteCommand};
 use super::format::{HISTORY, META, META_REVISION, OBJECTS, Row, kind_number};
 
@@ -34,7 +35,13 @@ struct Batch {
     previous: Vec<Option<Arc<Object>>>,
     /// The objects that the batch has written so far.
     touched: HashMap<(Kind, Box<str>), Option<Arc<Object>>>,
-    replies: Vec<(oneshot::Sender<Result<Write, Error>>, Result<Write, Error>)>,
+    replies: Vec<Reply>,
+}
+
+/// Who waits, and for what.
+struct Reply {
+    to: oneshot::Sender<Result<Write, Error>>,
+    answer: Result<Write, Error>,
 }
 
 // === impl Committer ===
@@ -56,6 +63,9 @@ impl Committer {
                 Command::Close { reply } => {
                     self.commands.close();
                     drop(self.database);
+                    while let Some(late) = self.commands.blocking_recv() {
+                        late.refuse();
+                    }
                     let _ = reply.send(());
                     return;
                 }
@@ -148,7 +158,7 @@ impl Batch {
             self.previous.push(current);
             self.writes.push(write.clone());
         }
-        self.replies.push((command.reply, decision));
+        self.replies.push(Reply { to: command.reply, answer: decision });
     }
 
     /// First everybody can see the writes, and then those who made them are answered.
@@ -157,20 +167,20 @@ impl Batch {
             let revision = last.revision;
             cache.apply(self.writes, revision);
         }
-        for (reply, answer) in self.replies {
-            let _ = reply.send(answer);
+        for Reply { to, answer } in self.replies {
+            let _ = to.send(answer);
         }
     }
 
     /// A refusal may have been because of a write of the same batch, and is void with it.
     fn fail(self, error: &Error) {
-        for (reply, _) in self.replies {
-            let _ = reply.send(Err(error.clone()));
+        for Reply { to, .. } in self.replies {
+            let _ = to.send(Err(error.clone()));
         }
     }
 }
 
-fn fill(transaction: &redb::WriteTransaction, batch: &Batch, revision: u64, oldest: u64) -> Result<(), redb::Error> {
+fn fill(transaction: &redb::WriteTransaction, batch: &Batch, revision: u64, oldest: u64) -> Outcome<()> {
     let mut objects = transaction.open_table(OBJECTS)?;
     let mut history = transaction.open_table(HISTORY)?;
     for (write, previous) in batch.writes.iter().zip(&batch.previous) {
@@ -187,7 +197,7 @@ fn fill(transaction: &redb::WriteTransaction, batch: &Batch, revision: u64, olde
 }
 
 /// Removes the history up to a revision.
-fn forget(transaction: &redb::WriteTransaction, revision: u64) -> Result<(), redb::Error> {
+fn forget(transaction: &redb::WriteTransaction, revision: u64) -> Outcome<()> {
     let mut history = transaction.open_table(HISTORY)?;
     let first = history.first()?.map(|(revision, _)| revision.value());
     for old in first.into_iter().flat_map(|first| first..=revision) {

@@ -5,16 +5,17 @@
 
 use redb::{Database, WriteTransaction};
 
+use super::Outcome;
 use super::format::{META, META_FORMAT};
 
 /// Brings a file from one format to the next.
-pub(crate) type Step = fn(&WriteTransaction) -> Result<(), redb::Error>;
+pub(crate) type Step = fn(&WriteTransaction) -> Outcome<()>;
 
 /// The first step leads from format 1 to format 2, and so on.
 pub(crate) const STEPS: &[Step] = &[];
 
 /// Takes the steps that a file of format `found` needs.
-pub(crate) fn migrate(database: &Database, found: u32, steps: &[Step]) -> Result<(), redb::Error> {
+pub(crate) fn migrate(database: &Database, found: u32, steps: &[Step]) -> Outcome<()> {
     let due = steps.get(found.saturating_sub(1) as usize..).unwrap_or_default();
     if due.is_empty() {
         return Ok(());
@@ -40,7 +41,7 @@ mod tests {
 
     const LOG: TableDefinition<'_, u64, &str> = TableDefinition::new("test.log");
 
-    fn note(transaction: &WriteTransaction, text: &str) -> Result<(), redb::Error> {
+    fn note(transaction: &WriteTransaction, text: &str) -> Outcome<()> {
         let mut log = transaction.open_table(LOG)?;
         let place = log.last()?.map_or(0, |(place, _)| place.value() + 1);
         log.insert(place, text)?;
@@ -82,7 +83,7 @@ mod tests {
     #[test]
     fn a_step_that_fails_leaves_the_file_in_its_old_format() {
         let database = file(1);
-        let steps: &[Step] = &[|t| note(t, "1 to 2"), |_| Err(redb::Error::Corrupted("no".to_owned()))];
+        let steps: &[Step] = &[|t| note(t, "1 to 2"), |_| Err("no".into())];
         migrate(&database, 1, steps).unwrap_err();
         assert_eq!(read(&database), (1, vec![]));
     }

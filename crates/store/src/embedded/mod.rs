@@ -4,9 +4,12 @@ mod command;
 mod committer;
 mod format;
 mod load;
+mod locked;
 mod migrate;
 mod open;
 mod overlay;
+#[cfg(test)]
+mod power_loss;
 
 use std::fmt;
 use std::path::Path;
@@ -28,6 +31,9 @@ use committer::Committer;
 
 /// So many writes can wait for their turn; further ones wait for room.
 const COMMANDS_MAX: usize = 1024;
+
+/// What redb and we ourselves say about a file; a person reads it, and no code acts on it.
+type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// A store in one file, in this process.
 ///

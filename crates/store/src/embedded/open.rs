@@ -13,8 +13,10 @@ use redb::{Builder, Database, DatabaseError, StorageBackend, TableError};
 use crate::Error;
 use crate::cache::{Cache, HistoryLimits};
 
+use super::Outcome;
 use super::format::{FIRST_REVISION, FORMAT, HISTORY, META, META_FORMAT, META_REVISION, OBJECTS};
 use super::load::load;
+use super::locked::LockedFile;
 use super::migrate::{STEPS, migrate};
 use super::overlay::Overlay;
 
@@ -37,18 +39,26 @@ pub(crate) fn open_file(path: &Path, limits: HistoryLimits) -> Result<(Database,
         create_file(path)?;
     }
     // First without changing anything, and only if all is well for real.
-    let (format, cache) = inspect(path, limits)?;
     let backend = lock(path)?;
+    let (format, cache) = inspect(path, backend.clone(), limits)?;
     let database = builder().create_with_backend(backend).map_err(|error| damaged(path, error.to_string()))?;
     migrate(&database, format, STEPS).map_err(|error| file_error("migrate", path, &error))?;
     Ok((database, cache))
 }
 
 /// The database of a backend that holds nothing yet, and what is in it.
-pub(crate) fn open_new(backend: impl StorageBackend, limits: HistoryLimits) -> Result<(Database, Cache), redb::Error> {
+pub(crate) fn open_new(backend: impl StorageBackend, limits: HistoryLimits) -> Outcome<(Database, Cache)> {
     let database = builder().create_with_backend(backend)?;
     initialize(&database)?;
-    let cache = load(&database, limits).map_err(redb::Error::Corrupted)?;
+    let cache = load(&database, limits)?;
+    Ok((database, cache))
+}
+
+/// The database of a backend that holds one of ours, and what is in it.
+#[cfg(test)]
+pub(crate) fn open_again(backend: impl StorageBackend, limits: HistoryLimits) -> Outcome<(Database, Cache)> {
+    let database = builder().create_with_backend(backend)?;
+    let cache = load(&database, limits)?;
     Ok((database, cache))
 }
 
@@ -59,7 +69,7 @@ fn builder() -> Builder {
     builder
 }
 
-fn initialize(database: &Database) -> Result<(), redb::Error> {
+fn initialize(database: &Database) -> Outcome<()> {
     let transaction = database.begin_write()?;
     {
         let mut meta = transaction.open_table(META)?;
@@ -82,7 +92,7 @@ fn create_file(path: &Path) -> Result<(), Error> {
         OpenOptions::new().read(true).write(true).create_new(true).open(&draft).map_err(|error| cannot(&error))?;
     let made = FileBackend::new(file)
         .and_then(|backend| builder().create_with_backend(backend))
-        .map_err(redb::Error::from)
+        .map_err(Into::into)
         .and_then(|database| initialize(&database))
         .map_err(|error| cannot(&error))
         // A link, not a rename: it fails if somebody else was faster.
@@ -101,18 +111,17 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn lock(path: &Path) -> Result<FileBackend, Error> {
+fn lock(path: &Path) -> Result<LockedFile, Error> {
     let file =
         OpenOptions::new().read(true).write(true).open(path).map_err(|error| file_error("open", path, &error))?;
-    FileBackend::new(file).map_err(|error| match error {
+    FileBackend::new(file).map(LockedFile::new).map_err(|error| match error {
         DatabaseError::DatabaseAlreadyOpen => Error::InUse { path: path.to_owned() },
         other => file_error("lock", path, &other),
     })
 }
 
 /// Reads the whole file, repairs it if the process that had it was killed, and checks it, all without a write.
-fn inspect(path: &Path, limits: HistoryLimits) -> Result<(u32, Cache), Error> {
-    let backend = lock(path)?;
+fn inspect(path: &Path, backend: LockedFile, limits: HistoryLimits) -> Result<(u32, Cache), Error> {
     let cannot = |error: io::Error| file_error("read", path, &error);
     let len = backend.len().map_err(cannot)?;
     let magic_len = MAGIC.len().min(usize::try_from(len).unwrap_or(usize::MAX));
@@ -141,7 +150,7 @@ fn look(backend: impl StorageBackend, limits: HistoryLimits) -> Result<(u32, Cac
     }
     let format = format_of(&database)?;
     migrate(&database, format, STEPS).map_err(|error| Fault::Damaged(error.to_string()))?;
-    let cache = load(&database, limits).map_err(Fault::Damaged)?;
+    let cache = load(&database, limits).map_err(|error| Fault::Damaged(error.to_string()))?;
     Ok((format, cache))
 }
 

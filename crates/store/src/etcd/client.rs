@@ -1,0 +1,327 @@
+//! Calls to a cluster of etcd: one member at a time, the next when it fails, and never longer than the deadline.
+
+use std::error::Error as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use http::uri::PathAndQuery;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio_stream::StreamExt;
+use tonic::client::Grpc;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::{Code, ConnectError, Request, Status, Streaming};
+use tonic_prost::ProstCodec;
+
+use crate::Error;
+
+use super::config::{EtcdConfig, EtcdLogin, EtcdTls};
+use super::messages::{AuthenticateRequest, AuthenticateResponse, WatchCreateRequest, WatchRequest, WatchResponse};
+
+/// A page of the largest objects that etcd takes fits into this.
+const MESSAGE_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// etcd hangs up on clients that ask whether it is there more often than every five seconds.
+const KEEP_ALIVE: Duration = Duration::from_secs(6);
+const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(2);
+
+/// Between two rounds in which no member could be reached.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The members of a cluster, and the one that is talked to.
+#[derive(Debug)]
+pub(crate) struct Client {
+    members: Vec<Channel>,
+    current: AtomicUsize,
+    /// Tells of every change of `current`.
+    moved: watch::Sender<usize>,
+    login: Option<EtcdLogin>,
+    token: Mutex<Option<MetadataValue<Ascii>>>,
+    call_deadline: Duration,
+    attempt_deadline: Duration,
+}
+
+/// A call of etcd's protocol.
+pub(crate) struct Method {
+    path: &'static str,
+    /// What may be done when it is not known whether the call has taken effect.
+    retry: Retry,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Retry {
+    /// It changes nothing, or nothing more the second time.
+    Always,
+    /// Only when it surely has not taken effect.
+    IfNotSent,
+}
+
+/// Why a call was in vain.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// etcd has answered, and refuses.
+    Refused(Status),
+    /// No member could be reached; nothing was done.
+    NotSent(String),
+    /// It was sent, and no answer came.
+    Unanswered(String),
+}
+
+pub(crate) const RANGE: Method = Method { path: "/etcdserverpb.KV/Range", retry: Retry::Always };
+pub(crate) const TXN: Method = Method { path: "/etcdserverpb.KV/Txn", retry: Retry::IfNotSent };
+pub(crate) const COMPACT: Method = Method { path: "/etcdserverpb.KV/Compact", retry: Retry::IfNotSent };
+const AUTHENTICATE: &str = "/etcdserverpb.Auth/Authenticate";
+const WATCH: &str = "/etcdserverpb.Watch/Watch";
+
+// === impl Client ===
+
+impl Client {
+    /// Connects when the first call is made.
+    pub(crate) fn new(config: &EtcdConfig) -> Result<Self, Error> {
+        if config.endpoints.is_empty() {
+            return Err(Error::Location("an etcd needs at least one endpoint".to_owned()));
+        }
+        let members = config.endpoints.iter().map(|endpoint| channel(endpoint, config.tls.as_ref()));
+        Ok(Self {
+            members: members.collect::<Result<_, _>>()?,
+            current: AtomicUsize::new(0),
+            moved: watch::Sender::new(0),
+            login: config.login.clone(),
+            token: Mutex::new(None),
+            call_deadline: config.call_deadline,
+            attempt_deadline: config.attempt_deadline,
+        })
+    }
+
+    pub(crate) fn call_deadline(&self) -> Duration {
+        self.call_deadline
+    }
+
+    /// Calls one member after the other until one has answered or the deadline has passed.
+    pub(crate) async fn call<Q, A>(&self, method: &Method, request: Q) -> Result<A, Failure>
+    where
+        Q: prost::Message + Clone + 'static,
+        A: prost::Message + Default + 'static,
+    {
+        let deadline = Instant::now() + self.call_deadline;
+        let mut failures = 0;
+        loop {
+            let member = self.current.load(Ordering::Relaxed);
+            let attempt_deadline = deadline.min(Instant::now() + self.attempt_deadline);
+            let failure = match timeout_at(attempt_deadline, self.attempt(member, method.path, request.clone())).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(status)) => Failure::from(status),
+                Err(_) => Failure::Unanswered("a member did not answer in time".to_owned()),
+            };
+            match &failure {
+                Failure::Refused(status) if status.code() == Code::Unauthenticated && self.login.is_some() => {
+                    self.forget_token();
+                }
+                Failure::Refused(_) => return Err(failure),
+                Failure::NotSent(_) => self.leave(member),
+                Failure::Unanswered(_) => {
+                    self.leave(member);
+                    if method.retry == Retry::IfNotSent {
+                        return Err(failure);
+                    }
+                }
+            }
+            failures += 1;
+            if failures % self.members.len() == 0 {
+                sleep(PAUSE).await;
+            }
+            if Instant::now() >= deadline {
+                return Err(failure);
+            }
+        }
+    }
+
+    /// Opens a watch at the member that is talked to now, and returns when etcd has said something.
+    pub(crate) async fn watch(
+        &self,
+        create: WatchCreateRequest,
+    ) -> Result<(WatchResponse, Streaming<WatchResponse>), Failure> {
+        let member = self.current.load(Ordering::Relaxed);
+        let opened = timeout(self.attempt_deadline, self.open_watch(member, create)).await;
+        let failure = match opened {
+            Ok(Ok(opened)) => return Ok(opened),
+            Ok(Err(status)) => {
+                if status.code() == Code::Unauthenticated {
+                    self.forget_token();
+                }
+                Failure::from(status)
+            }
+            Err(_) => Failure::Unanswered("a member did not answer in time".to_owned()),
+        };
+        self.leave(member);
+        Err(failure)
+    }
+
+    /// Told when another member is talked to.
+    pub(crate) fn moved(&self) -> watch::Receiver<usize> {
+        self.moved.subscribe()
+    }
+
+    /// Goes on to the next member, if nobody has done so already. Those who watch move along.
+    pub(crate) fn leave(&self, member: usize) {
+        let next = (member + 1) % self.members.len();
+        if self.current.compare_exchange(member, next, Ordering::Relaxed, Ordering::Relaxed).is_ok() && next != member {
+            self.moved.send_replace(next);
+        }
+    }
+
+    pub(crate) fn current(&self) -> usize {
+        self.current.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn forget_token(&self) {
+        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    async fn attempt<Q, A>(&self, member: usize, path: &'static str, request: Q) -> Result<A, Status>
+    where
+        Q: prost::Message + 'static,
+        A: prost::Message + Default + 'static,
+    {
+        let mut request = Request::new(request);
+        self.sign(member, &mut request).await?;
+        unary(self.grpc(member), path, request).await
+    }
+
+    async fn open_watch(
+        &self,
+        member: usize,
+        create: WatchCreateRequest,
+    ) -> Result<(WatchResponse, Streaming<WatchResponse>), Status> {
+        // The stream of requests stays open: its end would be the end of the watch.
+        let requests = tokio_stream::once(WatchRequest { create: Some(create) }).chain(tokio_stream::pending());
+        let mut request = Request::new(requests);
+        self.sign(member, &mut request).await?;
+        let mut grpc = self.grpc(member);
+        grpc.ready().await.map_err(not_ready)?;
+        let codec = ProstCodec::<WatchRequest, WatchResponse>::default();
+        let mut answers = grpc.streaming(request, PathAndQuery::from_static(WATCH), codec).await?.into_inner();
+        let first = answers.message().await?.ok_or_else(|| Status::unavailable("the watch ended at once"))?;
+        Ok((first, answers))
+    }
+
+    /// Adds what every request carries: that a member without a leader shall refuse, and who we are.
+    async fn sign<Q>(&self, member: usize, request: &mut Request<Q>) -> Result<(), Status> {
+        request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
+        if let Some(login) = &self.login {
+            let token = self.token(member, login).await?;
+            request.metadata_mut().insert("token", token);
+        }
+        Ok(())
+    }
+
+    async fn token(&self, member: usize, login: &EtcdLogin) -> Result<MetadataValue<Ascii>, Status> {
+        let known = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(token) = known {
+            return Ok(token);
+        }
+        let request = AuthenticateRequest { name: login.user.clone(), password: login.password.clone() };
+        let answer: AuthenticateResponse = unary(self.grpc(member), AUTHENTICATE, Request::new(request)).await?;
+        let mut token = MetadataValue::try_from(answer.token).map_err(|_| Status::internal("the token is no text"))?;
+        token.set_sensitive(true);
+        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token.clone());
+        Ok(token)
+    }
+
+    fn grpc(&self, member: usize) -> Grpc<Channel> {
+        Grpc::new(self.members[member].clone()).max_decoding_message_size(MESSAGE_BYTES_MAX)
+    }
+}
+
+// === impl Failure ===
+
+impl From<Status> for Failure {
+    fn from(status: Status) -> Self {
+        let mut source = status.source();
+        while let Some(error) = source {
+            if error.is::<ConnectError>() {
+                return Self::NotSent(error.to_string());
+            }
+            source = error.source();
+        }
+        match status.code() {
+            // Refused before anything was done, and another member may know better.
+            Code::Unavailable if status.message() == "etcdserver: no leader" => {
+                Self::NotSent(status.message().to_owned())
+            }
+            Code::InvalidArgument
+            | Code::NotFound
+            | Code::AlreadyExists
+            | Code::PermissionDenied
+            | Code::ResourceExhausted
+            | Code::FailedPrecondition
+            | Code::OutOfRange
+            | Code::Unimplemented
+            | Code::Unauthenticated => Self::Refused(status),
+            _ => Self::Unanswered(status.message().to_owned()),
+        }
+    }
+}
+
+/// What a failed call means to somebody who was only reading.
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(status) => match status.code() {
+                Code::Unauthenticated | Code::PermissionDenied => Self::Denied(status.message().to_owned()),
+                // A wrong password, and none where one is wanted.
+                Code::InvalidArgument
+                    if ["authentication failed", "user name is empty"]
+                        .iter()
+                        .any(|problem| status.message().contains(problem)) =>
+                {
+                    Self::Denied(status.message().to_owned())
+                }
+                _ => Self::Unavailable(status.message().to_owned()),
+            },
+            Failure::NotSent(problem) | Failure::Unanswered(problem) => Self::Unavailable(problem),
+        }
+    }
+}
+
+fn channel(endpoint: &str, tls: Option<&EtcdTls>) -> Result<Channel, Error> {
+    let bad = |problem: tonic::transport::Error| {
+        let cause = problem.source().map_or_else(|| problem.to_string(), ToString::to_string);
+        Error::Location(format!("cannot use the endpoint {endpoint:?}: {cause}"))
+    };
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let mut builder = Endpoint::from_shared(format!("{scheme}://{endpoint}"))
+        .map_err(bad)?
+        .connect_timeout(KEEP_ALIVE_ANSWER)
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_timeout(KEEP_ALIVE_ANSWER)
+        .keep_alive_while_idle(true)
+        .tcp_nodelay(true);
+    if let Some(tls) = tls {
+        let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&tls.ca));
+        if let Some(identity) = &tls.identity {
+            config = config.identity(Identity::from_pem(&identity.certificate, &identity.key));
+        }
+        if let Some(name) = &tls.server_name {
+            config = config.domain_name(name);
+        }
+        builder = builder.tls_config(config).map_err(bad)?;
+    }
+    Ok(builder.connect_lazy())
+}
+
+async fn unary<Q, A>(mut grpc: Grpc<Channel>, path: &'static str, request: Request<Q>) -> Result<A, Status>
+where
+    Q: prost::Message + 'static,
+    A: prost::Message + Default + 'static,
+{
+    grpc.ready().await.map_err(not_ready)?;
+    let codec = ProstCodec::<Q, A>::default();
+    Ok(grpc.unary(request, PathAndQuery::from_static(path), codec).await?.into_inner())
+}
+
+fn not_ready(error: tonic::transport::Error) -> Status {
+    Status::from_error(Box::new(error))
+}

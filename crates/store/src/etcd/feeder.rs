@@ -1,0 +1,160 @@
+//! The task that keeps the cache up to date: it watches etcd, and begins again where it was whenever that ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tonic::Streaming;
+
+use crate::cache::{Cache, Write};
+
+use super::messages::{EventType, WatchCreateRequest, WatchEvent, WatchResponse, revision_of, signed, unsigned};
+use super::read::Reader;
+
+/// The longest pause between two attempts.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+const PAUSE_MIN: Duration = Duration::from_millis(20);
+
+/// Feeds a cache from a cluster.
+pub(crate) struct Feeder {
+    pub(crate) reader: Arc<Reader>,
+    pub(crate) cache: Arc<Cache>,
+}
+
+/// Why a watch has ended.
+#[derive(Debug)]
+enum End {
+    /// The connection is gone, or another member is talked to now. Where it was it goes on.
+    Lost(String),
+    /// What comes next cannot be told any more.
+    Gone(String),
+}
+
+// === impl Feeder ===
+
+impl Feeder {
+    /// Works until it is aborted.
+    pub(crate) async fn run(self) {
+        let mut pause = PAUSE_MIN;
+        loop {
+            let revision = self.cache.freshness().revision;
+            let end = self.follow(revision).await;
+            self.cache.set_disconnected(std::time::Instant::now());
+            let relisted = match end {
+                End::Lost(reason) => {
+                    tracing::info!(revision, reason, "the watch of etcd has ended and goes on where it was");
+                    Ok(())
+                }
+                End::Gone(reason) => {
+                    tracing::warn!(revision, reason, "etcd cannot go on where the watch was; all objects are listed");
+                    self.relist().await
+                }
+            };
+            if let Err(error) = &relisted {
+                tracing::warn!(%error, "etcd cannot be listed");
+            }
+            // Whoever made progress may try again at once.
+            let progressed = relisted.is_ok() && self.cache.freshness().revision > revision;
+            pause = if progressed { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
+            sleep(pause).await;
+        }
+    }
+
+    /// Watches from a revision on, until that ends.
+    async fn follow(&self, revision: u64) -> End {
+        let client = &self.reader.client;
+        let mut moved = client.moved();
+        let range = self.reader.keys.all();
+        let create = WatchCreateRequest {
+            key: range.start,
+            range_end: range.end,
+            start_revision: signed(revision + 1),
+            progress_notify: true,
+            fragment: true,
+        };
+        let (first, answers) = match client.watch(create).await {
+            Ok(opened) => opened,
+            Err(failure) => return End::Lost(crate::Error::from(failure).to_string()),
+        };
+        // An etcd that is behind us has been restored from a backup, or is a member that has to catch up.
+        if revision_of(first.header.as_ref()) < revision {
+            match self.reader.revision().await {
+                Ok(newest) if newest < revision => return End::Gone(format!("etcd is back at revision {newest}")),
+                Ok(_) => {}
+                Err(error) => return End::Lost(error.to_string()),
+            }
+        }
+        let member = client.current();
+        let end = tokio::select! {
+            end = self.take_in(first, answers) => {
+                if matches!(end, End::Lost(_)) {
+                    client.leave(member);
+                }
+                end
+            }
+            _ = moved.changed() => End::Lost("another member is talked to".to_owned()),
+        };
+        end
+    }
+
+    /// Takes in what etcd sends.
+    async fn take_in(&self, first: WatchResponse, mut answers: Streaming<WatchResponse>) -> End {
+        let mut pending = Vec::new();
+        let mut answer = first;
+        loop {
+            if answer.canceled {
+                return self.canceled(&answer);
+            }
+            if answer.created {
+                self.cache.set_connected();
+            } else if answer.events.is_empty() && !answer.fragment && pending.is_empty() {
+                // Sent to this one watch, in its place between the events: nothing up to here is still to come.
+                self.cache.apply([], revision_of(answer.header.as_ref()));
+            }
+            pending.append(&mut answer.events);
+            if !answer.fragment {
+                self.apply(std::mem::take(&mut pending));
+            }
+            answer = match answers.message().await {
+                Ok(Some(answer)) => answer,
+                Ok(None) => return End::Lost("the member has ended it".to_owned()),
+                Err(status) => return End::Lost(status.message().to_owned()),
+            };
+        }
+    }
+
+    fn canceled(&self, answer: &WatchResponse) -> End {
+        if answer.compact_revision > 0 {
+            return End::Gone(format!("compacted up to revision {}", answer.compact_revision));
+        }
+        // Without a token that holds, etcd gives no reason that could be told from others.
+        self.reader.client.forget_token();
+        End::Lost(answer.cancel_reason.clone())
+    }
+
+    fn apply(&self, events: Vec<WatchEvent>) {
+        // Not the revision of the answer: etcd may be ahead of what it has sent.
+        let last = events.iter().filter_map(|event| event.kv.as_ref()).map(|kv| unsigned(kv.mod_revision)).max();
+        let Some(last) = last else { return };
+        let known = self.cache.freshness().revision;
+        let writes = events.into_iter().filter_map(|event| self.write(&event)).filter(|write| write.revision > known);
+        self.cache.apply(writes, last);
+    }
+
+    /// The write of an event; `None` if it is not about an object.
+    fn write(&self, event: &WatchEvent) -> Option<Write> {
+        let kv = event.kv.as_ref()?;
+        let (kind, name) = self.reader.keys.parse(&kv.key)?;
+        let object = match EventType::try_from(event.r#type).ok()? {
+            EventType::Put => Some(self.reader.keys.object(kv)?),
+            EventType::Delete => None,
+        };
+        Some(Write { revision: unsigned(kv.mod_revision), kind, name: name.into(), object })
+    }
+
+    async fn relist(&self) -> Result<(), crate::Error> {
+        let (kinds, revision) = self.reader.list_all().await?;
+        self.cache.replace(kinds, revision);
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! Reads that go to etcd itself. All of them are linearizable, or of one revision.
+
+use std::sync::Arc;
+
+use evenkeel_api::Kind;
+use tonic::Code;
+
+use crate::cache::Objects;
+use crate::{Error, List, Object};
+
+use super::client::{Client, Failure, RANGE};
+use super::keys::{KeyRange, Keys};
+use super::messages::{RangeRequest, RangeResponse, revision_of, signed};
+
+/// So many objects are asked for at a time.
+const PAGE: usize = 128;
+
+/// Reads from a cluster.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    pub(crate) client: Arc<Client>,
+    pub(crate) keys: Keys,
+}
+
+/// An object, if it is there, and the revision at which that was true.
+pub(crate) struct Found {
+    pub(crate) revision: u64,
+    pub(crate) object: Option<Arc<Object>>,
+}
+
+// === impl Reader ===
+
+impl Reader {
+    /// The newest revision of the whole etcd.
+    pub(crate) async fn revision(&self) -> Result<u64, Error> {
+        let KeyRange { start, .. } = self.keys.all();
+        let request = RangeRequest { key: start, count_only: true, ..RangeRequest::default() };
+        let answer = self.range(request, 0).await?;
+        Ok(revision_of(answer.header.as_ref()))
+    }
+
+    /// One object, at a revision; the newest for zero.
+    pub(crate) async fn get(&self, kind: Kind, name: &str, revision: u64) -> Result<Found, Error> {
+        let request = RangeRequest { key: self.keys.key(kind, name), ..RangeRequest::default() };
+        let answer = self.range(request, revision).await?;
+        let object = answer.kvs.first().and_then(|kv| self.keys.object(kv));
+        Ok(Found { revision: revision_of(answer.header.as_ref()), object })
+    }
+
+    /// The objects of a kind at a revision (the newest for zero), by as many pages as it takes.
+    pub(crate) async fn list(
+        &self,
+        kind: Kind,
+        mut revision: u64,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<List, Error> {
+        let mut items: Vec<Arc<Object>> = Vec::new();
+        let mut after = after.map(ToOwned::to_owned);
+        loop {
+            let wanted = if limit == 0 { PAGE } else { PAGE.min(limit - items.len()) };
+            let KeyRange { start, end } = self.keys.of(kind, after.as_deref());
+            let request =
+                RangeRequest { key: start, range_end: end, limit: signed(wanted as u64), ..RangeRequest::default() };
+            let answer = self.range(request, revision).await?;
+            if revision == 0 {
+                // All further pages are of the revision of the first.
+                revision = revision_of(answer.header.as_ref());
+            }
+            items.extend(answer.kvs.iter().filter_map(|kv| self.keys.object(kv)));
+            let remaining = usize::try_from(answer.count).unwrap_or(0).saturating_sub(answer.kvs.len());
+            if remaining == 0 || answer.kvs.is_empty() || (limit != 0 && items.len() >= limit) {
+                return Ok(List { revision, items, remaining });
+            }
+            // A key that is no object's is skipped, but the next page begins after it all the same.
+            after = answer.kvs.last().and_then(|kv| self.keys.name_after(kind, &kv.key));
+        }
+    }
+
+    /// The objects of all kinds at one revision, the newest.
+    pub(crate) async fn list_all(&self) -> Result<([Objects; Kind::ALL.len()], u64), Error> {
+        let mut kinds: [Objects; Kind::ALL.len()] = Default::default();
+        let mut revision = 0;
+        for kind in Kind::ALL {
+            let list = self.list(kind, revision, None, 0).await?;
+            revision = list.revision;
+            kinds[kind as usize] = Objects::from_sorted(&list.items);
+        }
+        Ok((kinds, revision))
+    }
+
+    /// Whether the objects of a kind are as they were at a revision, and up to which revision that is so.
+    ///
+    /// They are if there are still as many, and none was written since: what was written since and is gone again would
+    /// otherwise have to be balanced by something that was created since.
+    pub(crate) async fn unchanged(&self, kind: Kind, since: u64, count: usize) -> Result<Option<u64>, Error> {
+        let KeyRange { start, end } = self.keys.of(kind, None);
+        let request = RangeRequest {
+            key: start,
+            range_end: end,
+            limit: 1,
+            keys_only: true,
+            min_mod_revision: signed(since + 1),
+            ..RangeRequest::default()
+        };
+        let answer = self.range(request, 0).await?;
+        let same = answer.kvs.is_empty() && usize::try_from(answer.count) == Ok(count);
+        Ok(same.then(|| revision_of(answer.header.as_ref())))
+    }
+
+    async fn range(&self, mut request: RangeRequest, revision: u64) -> Result<RangeResponse, Error> {
+        request.revision = signed(revision);
+        self.client.call(&RANGE, request).await.map_err(|failure| match failure {
+            Failure::Refused(status) if status.code() == Code::OutOfRange => out_of_range(status.message(), revision),
+            other => other.into(),
+        })
+    }
+}
+
+/// etcd says in words only whether a revision is gone or still to come. What the bounds are it does not say.
+pub(crate) fn out_of_range(message: &str, asked: u64) -> Error {
+    if message.contains("compacted") {
+        Error::TooOld { asked, oldest: asked + 1 }
+    } else {
+        Error::FutureRevision { asked, current: asked.saturating_sub(1) }
+    }
+}

@@ -1,0 +1,185 @@
+//! A cluster of three members that fail one way or another while somebody writes and watches.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use evenkeel_store::{At, Error, EtcdConfig, EtcdStore, Event, ListOptions, Object, Store, WatchOptions};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::etcd_server::EtcdCluster;
+use crate::proxy::Proxy;
+use crate::samples::{SCHEMA, text};
+use crate::until::{soon, until};
+
+/// Writes resume within this time, whatever has failed.
+const RESUME: Duration = Duration::from_secs(10);
+const END: &str = "zz-end";
+
+/// Writes and watches while members fail.
+struct Load {
+    store: Arc<EtcdStore>,
+    stop: Arc<AtomicBool>,
+    /// How many writes were answered.
+    answered: watch::Receiver<u64>,
+    writer: JoinHandle<Vec<Arc<Object>>>,
+    watcher: JoinHandle<Vec<Arc<Event>>>,
+}
+
+impl Load {
+    async fn start(endpoints: Vec<String>) -> Self {
+        let store = Arc::new(EtcdStore::open(&EtcdConfig::new(endpoints)).await.unwrap());
+        let stop = Arc::new(AtomicBool::new(false));
+        let (count, answered) = watch::channel(0);
+        let mut events = store.watch(WatchOptions::after(store.revision().await.unwrap())).await.unwrap();
+        let writer = tokio::spawn(write(Arc::clone(&store), Arc::clone(&stop), count));
+        let watcher = tokio::spawn(async move {
+            let mut seen = Vec::new();
+            loop {
+                let event = events.next().await.unwrap();
+                seen.push(Arc::clone(&event));
+                if event.name() == END {
+                    return seen;
+                }
+            }
+        });
+        Self { store, stop, answered, writer, watcher }
+    }
+
+    /// Waits until some more writes have been answered.
+    async fn writes(&mut self, more: u64) {
+        let target = *self.answered.borrow() + more;
+        soon("writes", self.answered.wait_for(|count| *count >= target)).await.unwrap();
+    }
+
+    /// The first write that is answered from now on has to be so in time. One may be on its way.
+    async fn resumes(&mut self) {
+        let start = Instant::now();
+        self.writes(2).await;
+        assert!(start.elapsed() < RESUME, "writes resumed only after {:?}", start.elapsed());
+    }
+
+    /// Ends the writes, and compares what was answered, what was seen, and what is there.
+    async fn check(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let answered = soon("the writer", self.writer).await.unwrap();
+        until("the last write", || async {
+            let ended = self.store.create(SCHEMA, END, text("")).await;
+            matches!(ended, Ok(_) | Err(Error::AlreadyExists { .. })).then_some(())
+        })
+        .await;
+        let seen = soon("the watcher", self.watcher).await.unwrap();
+        assert!(seen.is_sorted_by(|a, b| a.revision < b.revision), "events are out of order or repeated");
+        let by_revision: BTreeMap<u64, &Arc<Event>> = seen.iter().map(|event| (event.revision, event)).collect();
+        for object in &answered {
+            let event = by_revision.get(&object.revision).expect("every answered write is seen");
+            assert_eq!(event.object(), Some(object));
+        }
+        let mut replayed = BTreeMap::new();
+        for event in &seen {
+            let was = match event.object() {
+                Some(object) => replayed.insert(object.name.clone(), Arc::clone(object)),
+                None => replayed.remove(event.name()),
+            };
+            assert_eq!(was.as_ref(), event.previous(), "an event was missed");
+        }
+        let list = self.store.list(SCHEMA, ListOptions { at: At::Latest, ..ListOptions::default() }).await.unwrap();
+        assert_eq!(replayed.into_values().collect::<Vec<_>>(), list.items);
+        println!("{} writes were answered, {} events seen", answered.len(), seen.len());
+    }
+}
+
+/// Creates and updates one object after the other. A write of which nobody knows whether it took place is left alone.
+async fn write(store: Arc<EtcdStore>, stop: Arc<AtomicBool>, count: watch::Sender<u64>) -> Vec<Arc<Object>> {
+    let mut answered: Vec<Arc<Object>> = Vec::new();
+    let mut number = 0;
+    while !stop.load(Ordering::Relaxed) {
+        number += 1;
+        let name = format!("a{:03}", number % 200);
+        let payload = text(format!("{number}"));
+        let outcome = match store.get(SCHEMA, &name, At::Cached).await {
+            Ok(None) => store.create(SCHEMA, &name, payload).await,
+            Ok(Some(object)) => store.update(SCHEMA, &name, object.revision, payload).await,
+            Err(error) => Err(error),
+        };
+        match outcome {
+            Ok(object) => {
+                answered.push(object);
+                count.send_modify(|count| *count += 1);
+            }
+            // After a write of unknown outcome, what is read from the cache may be out of date.
+            Err(Error::Unknown(_) | Error::Unavailable(_) | Error::Conflict { .. } | Error::AlreadyExists { .. }) => {
+                tokio::task::yield_now().await;
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    answered
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_loses_its_leader() {
+    let mut cluster = EtcdCluster::start(3).await;
+    let leader = cluster.leader().await;
+    let mut load = Load::start(cluster.endpoints()).await;
+    load.writes(20).await;
+    cluster.member(leader).kill();
+    load.resumes().await;
+    load.writes(20).await;
+    cluster.member(leader).restart().await;
+    let next = cluster.leader().await;
+    if next != leader {
+        cluster.member(next).kill();
+        load.resumes().await;
+    }
+    load.check().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_has_a_member_that_does_not_answer() {
+    let mut cluster = EtcdCluster::start(3).await;
+    let mut load = Load::start(cluster.endpoints()).await;
+    for member in 0..3 {
+        load.writes(20).await;
+        cluster.member(member).pause();
+        load.resumes().await;
+        load.writes(20).await;
+        cluster.member(member).resume();
+    }
+    load.check().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_is_cut_off_again_and_again() {
+    let cluster = EtcdCluster::start(3).await;
+    let mut proxies = Vec::new();
+    for endpoint in cluster.endpoints() {
+        proxies.push(Proxy::start(endpoint).await);
+    }
+    let mut load = Load::start(proxies.iter().map(Proxy::endpoint).collect()).await;
+    for round in 0..20 {
+        load.writes(5).await;
+        proxies.iter().for_each(Proxy::cut_once);
+        if round % 5 == 0 {
+            proxies[round % 3].cut();
+            load.resumes().await;
+            proxies[round % 3].heal();
+        }
+    }
+    load.resumes().await;
+    load.check().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_is_compacted_under_a_watcher() {
+    let cluster = EtcdCluster::start(3).await;
+    let mut load = Load::start(cluster.endpoints()).await;
+    let other = EtcdStore::open(&EtcdConfig::new(cluster.endpoints())).await.unwrap();
+    for _ in 0..10 {
+        load.writes(5).await;
+        other.compact(other.revision().await.unwrap()).await.unwrap();
+    }
+    load.check().await;
+}
