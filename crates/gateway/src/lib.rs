@@ -20,6 +20,7 @@ mod worker;
 
 pub mod admin;
 pub mod config;
+pub mod host;
 pub mod identity;
 pub mod log;
 pub mod metrics;

@@ -1,0 +1,117 @@
+//! One connection to a hosted service.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tower_service::Service;
+
+use super::HostLimits;
+use super::stall::Stalling;
+use crate::identity::{Identification, PeerIdentity};
+use crate::peer::{Peer, Transport};
+use crate::tls::ListenerTls;
+
+/// What is known of a connection before anything is read from it.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) address: SocketAddr,
+    pub(super) tls: Option<Arc<ListenerTls>>,
+    pub(super) identification: Arc<Identification>,
+    pub(super) limits: HostLimits,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+// === impl Connection ===
+
+impl Connection {
+    /// Serves its requests until it ends, or until it is told to stop and the last request has ended.
+    pub(super) async fn serve<F, S, B>(self, stream: TcpStream, service: F)
+    where
+        F: Fn(PeerIdentity) -> S,
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
+        S::Future: Send,
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        // Events of a watch are small, and must not wait for each other.
+        let _ = stream.set_nodelay(true);
+        let Some(tls) = self.tls.clone() else {
+            let peer = Peer { address: self.address, transport: Transport::Plain, certificate: None };
+            let service = service(self.identification.of(peer));
+            return self.http1(stream, service).await;
+        };
+        match timeout(self.limits.head_time, tls.accept(stream)).await {
+            Ok(Ok(accepted)) => {
+                let peer = Peer { address: self.address, transport: Transport::Tls, certificate: accepted.certificate };
+                let service = service(self.identification.of(peer));
+                if accepted.is_http2 {
+                    self.http2(accepted.stream, service).await;
+                } else {
+                    self.http1(accepted.stream, service).await;
+                }
+            }
+            Ok(Err(error)) => tracing::debug!(%error, client = %self.address.ip(), "no TLS could be agreed"),
+            Err(_) => tracing::debug!(client = %self.address.ip(), "a client took too long to agree on TLS"),
+        }
+    }
+
+    async fn http1<S, B>(mut self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: S)
+    where
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
+        S::Future: Send,
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let stream = TokioIo::new(Stalling::new(stream, self.limits.stall));
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.head_time)
+            .max_buf_size(self.limits.head_bytes)
+            .max_headers(self.limits.headers)
+            .serve_connection(stream, TowerToHyperService::new(service));
+        let mut connection = pin!(connection);
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            _ = self.stop.wait_for(|stop| *stop) => connection.as_mut().graceful_shutdown(),
+        }
+        let _ = connection.await;
+    }
+
+    async fn http2<S, B>(mut self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: S)
+    where
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
+        S::Future: Send,
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let stream = TokioIo::new(Stalling::new(stream, self.limits.stall));
+        let head_bytes = u32::try_from(self.limits.head_bytes).unwrap_or(u32::MAX);
+        let connection = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(self.limits.streams)
+            .max_header_list_size(head_bytes)
+            .keep_alive_interval(self.limits.stall)
+            .keep_alive_timeout(self.limits.stall)
+            .serve_connection(stream, TowerToHyperService::new(service));
+        let mut connection = pin!(connection);
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            _ = self.stop.wait_for(|stop| *stop) => connection.as_mut().graceful_shutdown(),
+        }
+        let _ = connection.await;
+    }
+}

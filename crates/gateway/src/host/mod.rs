@@ -1,0 +1,158 @@
+//! Hosts a service of our own on a listener: TLS, who is calling, limits, and an end without haste.
+//!
+//! The proxy has workers and a codec of its own for the sake of speed. What is hosted here answers by itself, and runs on
+//! the caller's runtime.
+
+mod connection;
+mod stall;
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tower_service::Service;
+
+use connection::Connection;
+
+use crate::config::ListenConfig;
+use crate::gateway::StartError;
+use crate::identity::{Identification, PeerIdentity};
+use crate::tls::{ListenerTls, keep_fresh};
+
+/// How much a hosted service puts up with.
+#[derive(Debug, Clone)]
+pub struct HostLimits {
+    /// Connections at a time; more wait in the backlog.
+    pub connections: usize,
+    /// The bytes of a request's head.
+    pub head_bytes: usize,
+    /// The header fields of a request.
+    pub headers: usize,
+    /// Streams at a time on one HTTP/2 connection.
+    pub streams: u32,
+    /// From the connection, TLS included, or the end of a request, to the end of the next request's head.
+    pub head_time: Duration,
+    /// An answer of which the client does not take anything.
+    pub stall: Duration,
+    /// Requests that are running when the host is told to stop.
+    pub drain: Duration,
+}
+
+/// A listener for a service of our own.
+#[derive(Debug)]
+pub struct Host {
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<Arc<ListenerTls>>,
+    identification: Arc<Identification>,
+    limits: HostLimits,
+}
+
+/// When there are no files left to open, trying again at once would help nobody.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+// === impl HostLimits ===
+
+impl Default for HostLimits {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self {
+            connections: 10_000,
+            head_bytes: 64 * 1024,
+            headers: 128,
+            streams: 256,
+            head_time: seconds(10),
+            stall: seconds(30),
+            drain: seconds(10),
+        }
+    }
+}
+
+// === impl Host ===
+
+impl Host {
+    /// Listens, and knows who is calling by the sources of `identification`.
+    pub async fn bind(
+        config: &ListenConfig,
+        identification: Arc<Identification>,
+        limits: HostLimits,
+    ) -> Result<Self, StartError> {
+        let fault = |error| StartError::Listen { address: config.address, error };
+        let tls = config.tls.as_ref().map(ListenerTls::open).transpose()?.map(Arc::new);
+        let listener = TcpListener::bind(config.address).await.map_err(fault)?;
+        let address = listener.local_addr().map_err(fault)?;
+        Ok(Self { listener, address, tls, identification, limits })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` says so: each connection by a service of its own, made when it is known who has connected. Ends
+    /// when the last request has, or when the time for it is over.
+    pub async fn serve<F, S, B>(self, service: F, mut stop: watch::Receiver<bool>)
+    where
+        F: Fn(PeerIdentity) -> S + Clone + Send + Sync + 'static,
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
+        S::Future: Send,
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let places = Arc::new(Semaphore::new(self.limits.connections));
+        let fresh = tokio::spawn(keep_fresh(self.tls.iter().map(|tls| tls.files()).collect()));
+        let mut connections = JoinSet::new();
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => break,
+                accepted = accept(&self.listener, &places) => accepted,
+            };
+            while connections.try_join_next().is_some() {}
+            match accepted {
+                Ok((stream, address, place)) => {
+                    let connection = Connection {
+                        address,
+                        tls: self.tls.clone(),
+                        identification: Arc::clone(&self.identification),
+                        limits: self.limits.clone(),
+                        stop: stop.clone(),
+                    };
+                    let service = service.clone();
+                    connections.spawn(async move {
+                        connection.serve(stream, service).await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+        drop(self.listener);
+        let _ = timeout(self.limits.drain, async { while connections.join_next().await.is_some() {} }).await;
+        fresh.abort();
+    }
+}
+
+/// The next connection, once there is a place for it.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, address) = listener.accept().await?;
+    Ok((stream, address, place))
+}
