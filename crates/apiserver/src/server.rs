@@ -4,18 +4,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel::{FlowControl, KubernetesWork};
-use evenkeel_api::Kind;
+use evenkeel_api::v1::V1;
+use evenkeel_api::validate::ValidSpec;
+use evenkeel_api::{AnyObject, HubSpec, Kind, Object, Version};
 use evenkeel_engine::controller::Objects;
 use evenkeel_store::Store;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::clock::now;
 use crate::controllers::{bootstrap, dangling};
 use crate::failure::Failure;
 use crate::follow::ObjectStream;
 use crate::http::Api;
+use crate::managed_fields::{Endpoint, OnConflict};
+use crate::options::{Persistence, WriteOptions};
+use crate::patch::FieldValidation;
+use crate::registry::Registry;
 use crate::service::ApiService;
+use crate::verbs::{self, Write};
 
 /// How an API server is set up.
 #[derive(Debug, Clone)]
@@ -101,6 +109,14 @@ impl ApiServer {
         &self.flow
     }
 
+    /// Applies an object as the manager of that name, which takes what it wants from others: what `--objects` does.
+    pub async fn apply(&self, object: &AnyObject, manager: &str) -> Result<(), Failure> {
+        match object {
+            AnyObject::FlowSchema(schema) => apply(self.api.schemas(), schema, manager).await,
+            AnyObject::PriorityLevelConfiguration(level) => apply(self.api.levels(), level, manager).await,
+        }
+    }
+
     /// A `tower` service for the requests of one connection, of which `identity` knows who sends them.
     pub fn service<I: evenkeel::Identify>(&self, identity: I) -> ApiService<I> {
         ApiService::new(self.api.clone(), &self.flow, self.work.clone(), identity)
@@ -110,6 +126,23 @@ impl ApiServer {
     pub fn api(&self) -> &Api {
         &self.api
     }
+}
+
+async fn apply<S: HubSpec + ValidSpec>(
+    registry: &Registry<S>,
+    object: &Object<V1, S>,
+    manager: &str,
+) -> Result<(), Failure> {
+    let body = serde_json::to_vec(object).map_err(|error| Failure::bad_request(error.to_string()))?;
+    let options = WriteOptions {
+        persistence: Persistence::Stored,
+        validation: FieldValidation::Ignore,
+        manager: manager.to_owned(),
+        on_conflict: OnConflict::Force,
+    };
+    let (version, endpoint) = (Version::V1, Endpoint::Object);
+    let write = Write { version, name: object.name(), endpoint, options: &options, now: now() };
+    verbs::apply(registry, &body, &write, &mut Vec::new()).await.map(|_| ())
 }
 
 async fn keep_followed(

@@ -9,6 +9,7 @@
 //! assert!(help.contains("evenkeel serve --upstream"));
 //! ```
 
+mod api;
 mod completions;
 mod demo;
 mod exit;

@@ -12,12 +12,12 @@ use super::{DataDir, DataDirError};
 const AUTHORITY_NAME: &str = "evenkeel-ca";
 const SERVER_NAME: &str = "evenkeel";
 
-/// Makes the authority if there is none, and a certificate for the server. Returns the authority's certificate, in PEM.
+/// Makes the authority if there is none, and a certificate for the server.
 ///
 /// The server gets a new certificate each time, for the address that it listens on now; who trusts the authority trusts
 /// all of them.
-pub(super) fn prepare(data: &DataDir, address: IpAddr) -> Result<String, DataDirError> {
-    let (pem, key) = authority(data)?;
+pub(super) fn prepare(data: &DataDir, address: IpAddr) -> Result<(), DataDirError> {
+    let key = authority(data)?;
     let fault = |error: rcgen::Error| DataDirError::Damaged { path: data.authority_key(), problem: error.to_string() };
     let params = authority_params();
     let issuer = Issuer::from_params(&params, &key);
@@ -25,22 +25,21 @@ pub(super) fn prepare(data: &DataDir, address: IpAddr) -> Result<String, DataDir
     let certificate =
         server_params(address).and_then(|params| params.signed_by(&serving_key, &issuer)).map_err(fault)?;
     write(&data.key(), serving_key.serialize_pem().as_bytes(), Access::OwnerOnly)?;
-    write(&data.certificate(), certificate.pem().as_bytes(), Access::Everybody)?;
-    Ok(pem)
+    write(&data.certificate(), certificate.pem().as_bytes(), Access::Everybody)
 }
 
-fn authority(data: &DataDir) -> Result<(String, KeyPair), DataDirError> {
+/// The key of the authority.
+fn authority(data: &DataDir) -> Result<KeyPair, DataDirError> {
     let (certificate_path, key_path) = (data.authority(), data.authority_key());
     let damaged = |path: PathBuf| move |error: rcgen::Error| DataDirError::Damaged { path, problem: error.to_string() };
-    if let (Some(certificate), Some(key)) = (read_if_there(&certificate_path)?, read_if_there(&key_path)?) {
-        let key = KeyPair::from_pem(&key).map_err(damaged(key_path))?;
-        return Ok((certificate, key));
+    if let (Some(_), Some(key)) = (read_if_there(&certificate_path)?, read_if_there(&key_path)?) {
+        return KeyPair::from_pem(&key).map_err(damaged(key_path));
     }
     let key = KeyPair::generate().map_err(damaged(key_path.clone()))?;
     let certificate = authority_params().self_signed(&key).map_err(damaged(certificate_path.clone()))?.pem();
     write(&key_path, key.serialize_pem().as_bytes(), Access::OwnerOnly)?;
     write(&certificate_path, certificate.as_bytes(), Access::Everybody)?;
-    Ok((certificate, key))
+    Ok(key)
 }
 
 /// Always the same, so that the authority can be taken up again with nothing but its key.

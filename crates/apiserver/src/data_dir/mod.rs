@@ -6,7 +6,7 @@ mod kubeconfig;
 mod secret_file;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -53,15 +53,22 @@ const ADMIN_GROUP: &str = "system:masters";
 
 impl DataDir {
     /// Makes the folder, if it is not there, for its owner only, and everything in it that is missing. `address` is where
-    /// clients connect to.
-    pub fn prepare(path: impl Into<PathBuf>, address: SocketAddr) -> Result<Self, DataDirError> {
+    /// clients connect to; the certificate is for it.
+    pub fn prepare(path: impl Into<PathBuf>, address: IpAddr) -> Result<Self, DataDirError> {
         let this = Self { path: path.into() };
         make_folder(&this.path)?;
-        let token = this.admin_token()?;
-        let authority = authority::prepare(&this, address.ip())?;
-        let text = kubeconfig::text(address, &authority, ADMIN, &token);
-        write(&this.kubeconfig(), text.as_bytes(), Access::OwnerOnly)?;
+        this.admin_token()?;
+        authority::prepare(&this, address)?;
         Ok(this)
+    }
+
+    /// Writes the kubeconfig for a server that listens on that address, and says where it is.
+    pub fn write_kubeconfig(&self, address: SocketAddr) -> Result<PathBuf, DataDirError> {
+        let path = self.kubeconfig();
+        let authority = read_if_there(&self.authority())?.unwrap_or_default();
+        let text = kubeconfig::text(address, &authority, ADMIN, &self.admin_token()?);
+        write(&path, text.as_bytes(), Access::OwnerOnly)?;
+        Ok(path)
     }
 
     /// The folder itself.
@@ -136,7 +143,8 @@ mod tests {
     #[test]
     fn secrets_are_for_their_owner_only_and_stay_what_they_are() {
         let folder = tempfile::tempdir().unwrap();
-        let data = DataDir::prepare(folder.path().join("data"), address()).unwrap();
+        let data = DataDir::prepare(folder.path().join("data"), address().ip()).unwrap();
+        data.write_kubeconfig(address()).unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(data.path()), 0o700);
         for secret in [data.admin_tokens(), data.key(), data.authority_key(), data.kubeconfig()] {
@@ -144,7 +152,7 @@ mod tests {
         }
         let before =
             [data.admin_tokens(), data.authority(), data.authority_key()].map(|path| std::fs::read(path).unwrap());
-        let again = DataDir::prepare(data.path(), address()).unwrap();
+        let again = DataDir::prepare(data.path(), address().ip()).unwrap();
         let after =
             [again.admin_tokens(), again.authority(), again.authority_key()].map(|path| std::fs::read(path).unwrap());
         assert_eq!(before, after);
@@ -158,7 +166,7 @@ mod tests {
         let data = DataDir { path: folder.path().to_owned() };
         std::fs::write(data.authority_key(), "nonsense").unwrap();
         std::fs::write(data.authority(), "nonsense").unwrap();
-        let error = DataDir::prepare(folder.path(), address()).unwrap_err().to_string();
+        let error = DataDir::prepare(folder.path(), address().ip()).unwrap_err().to_string();
         assert!(
             error.contains("ca.key makes no sense") && error.ends_with("remove it, and it is made again"),
             "{error}"

@@ -52,6 +52,7 @@ impl Stage {
             log: LogConfig { filter: "warn".to_owned(), rejections_per_second: 0, ..LogConfig::default() },
             ..Config::default()
         };
+        evenkeel_gateway::log::init(&config.log)?;
         let gateway = serve::start(config).await?;
         let address = *gateway.addresses().first().context("the gateway has no address")?;
         Ok(Self { service, gateway, address, folder })

@@ -1,29 +1,51 @@
 //! The life of a gateway: it starts, serves until it is told to stop, and drains.
 
+use std::future::Future;
+use std::io::{self, Write};
+use std::num::NonZero;
+
 use anyhow::{Context, Result};
 use evenkeel_gateway::objects::{DirectorySource, Fixed, ObjectSource};
 use evenkeel_gateway::{Config, Drained, Gateway, StartError, log};
 use tokio::runtime;
 
+use crate::api::{ApiArgs, ApiObjects, RunningApi};
 use crate::exit::{Exit, WrongUsage};
 use crate::signals::{Signals, Wish};
 
-/// Runs a gateway until it is told to stop. `settings` reads the settings again when somebody asks for it.
-pub(super) fn run(config: Config, settings: impl Fn() -> Result<Config, WrongUsage>) -> Result<Exit> {
-    check(&config)?;
-    // Requests have threads of their own; this one is for the operators' listener, the objects, and signals.
-    let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+/// Runs a gateway, an API or both until they are told to stop. `settings` reads the settings again when somebody asks for it.
+pub(super) fn run(config: Config, api: &ApiArgs, settings: impl Fn() -> Result<Config, WrongUsage>) -> Result<Exit> {
+    if !api.api_only {
+        check(&config)?;
+    }
+    // Requests to the gateway have threads of their own; these are for the API, the operators' listener and signals.
+    let threads = if api.data_dir.is_some() { cores() } else { 1 };
+    let runtime = runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
     let runtime = runtime.context("cannot start a thread; see whether the machine's limits allow one more")?;
-    runtime.block_on(live(config, settings))
+    log::init(&config.log)?;
+    runtime.block_on(async {
+        match &api.data_dir {
+            None => live(config, None, settings).await,
+            Some(folder) if api.api_only => live_alone(&config, RunningApi::start(api, folder).await?).await,
+            Some(folder) => live(config, Some(RunningApi::start(api, folder).await?), settings).await,
+        }
+    })
 }
 
-/// Starts a gateway with the objects that its settings name, and the log with it.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, NonZero::get)
+}
+
+/// Starts a gateway with the objects that its settings name.
 pub(crate) async fn start(config: Config) -> Result<Gateway> {
-    log::init(&config.log)?;
     let objects: Box<dyn ObjectSource> = match &config.objects {
         Some(path) => Box::new(DirectorySource::new(path)),
         None => Box::new(Fixed::bootstrap()),
     };
+    start_with(config, objects).await
+}
+
+async fn start_with(config: Config, objects: Box<dyn ObjectSource>) -> Result<Gateway> {
     Gateway::start(config, objects).await.map_err(classify)
 }
 
@@ -45,21 +67,73 @@ fn check(config: &Config) -> Result<(), WrongUsage> {
     if problems.is_empty() { Ok(()) } else { Err(WrongUsage(problems.join("\n"))) }
 }
 
-async fn live(config: Config, settings: impl Fn() -> Result<Config, WrongUsage>) -> Result<Exit> {
+async fn live(
+    config: Config,
+    mut api: Option<RunningApi>,
+    settings: impl Fn() -> Result<Config, WrongUsage>,
+) -> Result<Exit> {
     let mut signals = Signals::listen()?;
-    let gateway = start(config.clone()).await?;
+    let gateway = match &mut api {
+        None => start(config.clone()).await?,
+        Some(api) => {
+            if let Some(path) = &config.objects {
+                api.apply_manifests(path);
+            }
+            start_with(config.clone(), Box::new(ApiObjects(api.server().objects()))).await?
+        }
+    };
     announce(&gateway, &config);
+    if let Some(api) = &api {
+        announce_api(api)?;
+    }
     while signals.next().await == Wish::Reload {
         compare(&config, settings());
     }
     tracing::info!("told to stop; finishing the requests that have begun, for at most {:?}", config.timeouts.drain);
+    let stop = async {
+        let drained = gateway.drain().await;
+        if let Some(api) = api {
+            api.stop().await;
+        }
+        farewell(drained)
+    };
+    or_at_once(stop, signals).await
+}
+
+/// Runs an API and nothing else.
+async fn live_alone(config: &Config, mut api: RunningApi) -> Result<Exit> {
+    let mut signals = Signals::listen()?;
+    if let Some(path) = &config.objects {
+        api.apply_manifests(path);
+    }
+    announce_api(&api)?;
+    while signals.next().await == Wish::Reload {
+        tracing::info!("tokens and certificates are read again when their files change; there is nothing else to do");
+    }
+    let stop = async {
+        api.stop().await;
+        tracing::info!("stopped; every write that was answered is in the store");
+        Exit::Success
+    };
+    or_at_once(stop, signals).await
+}
+
+/// Stops in good order, unless it is told to stop a second time.
+async fn or_at_once(stop: impl Future<Output = Exit>, mut signals: Signals) -> Result<Exit> {
     tokio::select! {
-        drained = gateway.drain() => Ok(farewell(drained)),
+        exit = stop => Ok(exit),
         () = signals.stop() => {
             tracing::warn!("told to stop a second time; ending at once");
             Ok(Exit::Cut)
         }
     }
+}
+
+/// The one line that says that the API answers, and where. It is for programs that wait for it, too.
+fn announce_api(api: &RunningApi) -> Result<()> {
+    let (address, kubeconfig) = (api.address(), api.kubeconfig().display());
+    writeln!(io::stdout(), "API ready on https://{address} (kubectl --kubeconfig {kubeconfig} get flowschemas)")
+        .context("cannot write to standard output")
 }
 
 /// The one line that says that it is ready, and where.

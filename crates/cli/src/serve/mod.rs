@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{ListenConfig, LogFormat, UpstreamConfig};
 
+use crate::api::ApiArgs;
 use crate::exit::{Exit, WrongUsage};
 use crate::usage::{address, number};
 pub(crate) use life::start;
@@ -23,6 +24,11 @@ Examples:
     evenkeel serve --upstream http://127.0.0.1:9000 --listen 0.0.0.0:8080 --objects ./objects
   Two upstreams and all settings from a file:
     evenkeel serve --config evenkeel.yaml --upstream http://one:9000 --upstream http://two:9000
+  With the API of the objects, so that kubectl can change them:
+    evenkeel serve --upstream http://127.0.0.1:9000 --data-dir ./data
+    kubectl --kubeconfig ./data/kubeconfig get flowschemas
+  The API alone, with its objects in etcd:
+    evenkeel serve --api-only --data-dir ./data --store etcd://127.0.0.1:2379
   See the settings that the file, the flags and the defaults make together:
     evenkeel serve --config evenkeel.yaml --print-config
 
@@ -74,6 +80,9 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILTER")]
     log_filter: Option<String>,
 
+    #[command(flatten)]
+    api: ApiArgs,
+
     /// Prints the settings that the file, the flags and the defaults make together, and ends.
     #[arg(long)]
     print_config: bool,
@@ -108,7 +117,7 @@ impl Serve {
             printed.context("cannot write the settings to standard output")?;
             return Ok(Exit::Success);
         }
-        life::run(config, || self.settings())
+        life::run(config, &self.api, || self.settings())
     }
 
     /// What the file, the flags and the defaults make together.

@@ -1,0 +1,62 @@
+//! The REST API of the objects, in the process of `evenkeel serve`.
+
+mod manifests;
+mod running;
+mod source;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::Args;
+use evenkeel_apiserver::StatusController;
+
+use crate::usage::address;
+
+pub(crate) use running::RunningApi;
+pub(crate) use source::ApiObjects;
+
+/// The flags of the API.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ApiArgs {
+    /// Serves the API of the objects alone, and passes no requests on.
+    #[arg(long, requires = "data_dir", conflicts_with = "upstream")]
+    pub(crate) api_only: bool,
+
+    /// Serves the API of the objects, and keeps them in this folder, with the server's certificate, the administrator's
+    /// token and a kubeconfig. Made if it is not there.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+
+    /// Where the objects live: a file, or `etcd://host:port,host:port` [default: a file in the folder].
+    #[arg(long, value_name = "LOCATION", requires = "data_dir")]
+    store: Option<String>,
+
+    /// Where clients of the API connect to, with TLS [default: 127.0.0.1:8443].
+    #[arg(long, value_name = "ADDR", value_parser = address, requires = "data_dir")]
+    api_listen: Option<SocketAddr>,
+
+    /// Who may use the API besides the administrator, in Kubernetes' format: `token,user,uid,"group1,group2"`. Members of
+    /// `system:masters` may do everything, members of `evenkeel:viewers` may read.
+    #[arg(long, value_name = "FILE", requires = "data_dir")]
+    token_file: Option<PathBuf>,
+
+    /// The authorities whose client certificates are believed, in PEM [default: the one in the folder].
+    #[arg(long, value_name = "FILE", requires = "data_dir")]
+    client_ca: Option<PathBuf>,
+
+    /// Does not write the condition `Dangling` to flow schemas.
+    #[arg(long, requires = "data_dir")]
+    no_status_controller: bool,
+}
+
+// === impl ApiArgs ===
+
+impl ApiArgs {
+    fn address(&self) -> SocketAddr {
+        self.api_listen.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 8443)))
+    }
+
+    fn status_controller(&self) -> StatusController {
+        if self.no_status_controller { StatusController::Off } else { StatusController::On }
+    }
+}

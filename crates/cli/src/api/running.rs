@@ -1,0 +1,114 @@
+//! An API that runs, until it is stopped.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use evenkeel_apiserver::{ApiServer, ApiServerOptions, DataDir};
+use evenkeel_gateway::config::{
+    AnonymousRequests, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, ServerTls, SystemNames,
+    TokenIdentity,
+};
+use evenkeel_gateway::host::{Host, HostLimits};
+use evenkeel_gateway::identity::Identification;
+use evenkeel_store::{HistoryLimits, Location, Store};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::{ApiArgs, manifests};
+use crate::exit::WrongUsage;
+
+/// An API that runs. Stop it at the end, so that the store is closed in good order.
+#[derive(Debug)]
+pub(crate) struct RunningApi {
+    server: Arc<ApiServer>,
+    store: Arc<dyn Store>,
+    address: SocketAddr,
+    kubeconfig: PathBuf,
+    stop: watch::Sender<bool>,
+    host: JoinHandle<()>,
+    /// Applies manifests, if there are any.
+    manifests: Option<JoinHandle<()>>,
+}
+
+// === impl RunningApi ===
+
+impl RunningApi {
+    /// Starts the API with its folder, and returns when it answers.
+    pub(crate) async fn start(args: &ApiArgs, folder: &Path) -> Result<Self> {
+        let data = DataDir::prepare(folder, args.address().ip()).map_err(|error| WrongUsage(error.to_string()))?;
+        let location: Location = match &args.store {
+            Some(text) => text.parse().map_err(|error: evenkeel_store::Error| WrongUsage(error.to_string()))?,
+            None => Location::File(data.store()),
+        };
+        let identification =
+            Identification::open(&identity(args, &data)).map_err(|error| WrongUsage(error.to_string()))?;
+        let tls = ServerTls {
+            certificate: data.certificate(),
+            key: data.key(),
+            client_ca: Some(args.client_ca.clone().unwrap_or_else(|| data.authority())),
+        };
+        let listen = ListenConfig { address: args.address(), tls: Some(tls) };
+        // The address before the store: what is taken is found out before anything is opened.
+        let host = Host::bind(&listen, identification, HostLimits::default()).await?;
+        let address = host.address();
+        let store = location.open(HistoryLimits::default()).await.context("the store cannot be opened")?;
+        let options = ApiServerOptions { status_controller: args.status_controller(), ..ApiServerOptions::default() };
+        let server = ApiServer::start(Arc::clone(&store), &options).await.context("the API cannot start")?;
+        let server = Arc::new(server);
+        let kubeconfig = data.write_kubeconfig(address)?;
+        let (stop, stopped) = watch::channel(false);
+        let service = {
+            let server = Arc::clone(&server);
+            move |identity| server.service(identity)
+        };
+        let host = tokio::spawn(host.serve(service, stopped));
+        Ok(Self { server, store, address, kubeconfig, stop, host, manifests: None })
+    }
+
+    /// Applies the manifests at this path, now and whenever they change.
+    pub(crate) fn apply_manifests(&mut self, path: &Path) {
+        self.manifests = Some(tokio::spawn(manifests::keep_applied(Arc::clone(&self.server), path.to_owned())));
+    }
+
+    pub(crate) fn server(&self) -> &ApiServer {
+        &self.server
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// Ends when all requests have ended, watches cut short, and the store is closed.
+    pub(crate) async fn stop(self) {
+        self.stop.send_replace(true);
+        if let Some(manifests) = self.manifests {
+            manifests.abort();
+        }
+        // Watches end with the store; everything else has ended by itself or has had its time.
+        let close = async {
+            if let Err(error) = self.store.close().await {
+                tracing::error!(%error, "the store was not closed in good order");
+            }
+        };
+        let (_, ended) = tokio::join!(close, self.host);
+        if let Err(error) = ended {
+            tracing::error!(%error, "the API has ended early");
+        }
+    }
+}
+
+/// Who may call: the administrator, those in the token file, and those with a certificate.
+fn identity(args: &ApiArgs, data: &DataDir) -> IdentityConfig {
+    let tokens = [Some(data.admin_tokens()), args.token_file.clone()].into_iter().flatten();
+    let mut sources: Vec<_> = tokens.map(|file| IdentitySource::Tokens(TokenIdentity { file })).collect();
+    // Who can sign certificates with this authority is the administrator.
+    let certificate = CertificateIdentity { system_names: SystemNames::Allow, ..CertificateIdentity::default() };
+    sources.push(IdentitySource::ClientCertificate(certificate));
+    IdentityConfig { sources, anonymous: AnonymousRequests::Allow, tell_upstream: false }
+}
