@@ -68,7 +68,7 @@ impl Running {
             match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(line) if line.contains(part) => return line,
                 Ok(line) => self.said.push(line),
-                Err(_) => panic!("no line with {part:?}; it said:\n{}", self.said.join("\n")),
+                Err(why) => panic!("no line with {part:?} ({why}); it said:\n{}", self.said.join("\n")),
             }
         }
     }
