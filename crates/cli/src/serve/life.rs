@@ -53,7 +53,7 @@ async fn live(config: Config, settings: impl Fn() -> Result<Config, WrongUsage>)
     tracing::info!("told to stop; finishing the requests that have begun, for at most {:?}", config.timeouts.drain);
     tokio::select! {
         drained = gateway.drain() => Ok(farewell(drained)),
-        () = signals.stop() => {
+        () = signals.insist() => {
             tracing::warn!("told to stop a second time; ending at once");
             Ok(Exit::Cut)
         }

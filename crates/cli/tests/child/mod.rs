@@ -91,6 +91,18 @@ impl Running {
         assert!(status.success());
     }
 
+    /// Sends a signal again and again until it ends.
+    pub fn insist(&mut self, name: &str) -> ExitStatus {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            self.signal(name);
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < until, "it does not end");
+        }
+    }
+
     /// Waits for its end; what it printed on standard output, if nobody has read it yet.
     pub fn end(&mut self) -> (ExitStatus, String) {
         let mut output = String::new();
