@@ -171,9 +171,11 @@ fn mistakes_are_told_with_their_place_and_setting() {
 #[test]
 fn no_text_is_too_much() {
     assert!(error(&"#".repeat(2 << 20)).contains("more than 1048576 bytes"));
-    let bomb: String = (0..9)
-        .map(|level| format!("a{}: &a{} [{}]\n", level + 1, level + 1, vec![format!("*a{level}"); 9].join(",")))
-        .collect();
+    let line = |level: u32| format!("a{}: &a{} [{}]", level + 1, level + 1, vec![format!("*a{level}"); 9].join(","));
+    let bomb = (0..9).map(line).collect::<Vec<_>>().join(
+        "
+",
+    );
     assert!(!error(&format!("a0: &a0 [x]\n{bomb}")).is_empty());
     assert!(!error(&"[".repeat(100_000)).is_empty());
     assert_eq!(parse(""), Config::default());

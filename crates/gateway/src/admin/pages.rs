@@ -48,8 +48,7 @@ impl State {
 }
 
 pub(super) async fn index() -> Html<String> {
-    let rows: String =
-        PAGES.iter().map(|(path, use_for)| format!("<li><a href=\"{path}\">{path}</a>: {use_for}\n")).collect();
+    let rows = PAGES.map(|(path, use_for)| format!("<li><a href=\"{path}\">{path}</a>: {use_for}\n")).concat();
     let version = env!("CARGO_PKG_VERSION");
     Html(format!(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Evenkeel</title>\n<h1>Evenkeel {version}</h1>\n<ul>\n{rows}</ul>\n"
@@ -66,7 +65,7 @@ pub(super) async fn metrics(Extract(state): Extract<State>) -> Response {
 
 /// Alive is who answers.
 pub(super) async fn alive(RawQuery(query): RawQuery) -> Response {
-    health(&query, "ping", Ok("ok"))
+    health(query.as_deref(), "ping", Ok("ok"))
 }
 
 pub(super) async fn ready(Extract(state): Extract<State>, RawQuery(query): RawQuery) -> Response {
@@ -75,7 +74,7 @@ pub(super) async fn ready(Extract(state): Extract<State>, RawQuery(query): RawQu
         Phase::Starting => Err("it does not listen yet"),
         Phase::Draining => Err("it is about to stop and wants no more requests"),
     };
-    health(&query, "phase", verdict)
+    health(query.as_deref(), "phase", verdict)
 }
 
 pub(super) async fn config(Extract(state): Extract<State>) -> Response {
@@ -87,8 +86,8 @@ pub(super) async fn not_found() -> (StatusCode, &'static str) {
 }
 
 /// A health check in the form that those of Kubernetes have.
-fn health(query: &Option<String>, check: &str, verdict: Result<&str, &str>) -> Response {
-    let is_verbose = query.as_deref().is_some_and(|query| {
+fn health(query: Option<&str>, check: &str, verdict: Result<&str, &str>) -> Response {
+    let is_verbose = query.is_some_and(|query| {
         query.split('&').any(|parameter| parameter == "verbose" || parameter.starts_with("verbose="))
     });
     let (status, page) = match verdict {

@@ -98,7 +98,7 @@ pub struct CertificateIdentity {
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct JwtIdentity {
     /// The keys: a file with a JSON Web Key Set, or with public keys in PEM. Read again when it changes. A key is for one
-    /// algorithm: RS256, PS256, ES256 or EdDSA and their longer variants, never one with a shared secret.
+    /// algorithm: RS256, PS256, ES256 or `EdDSA` and their longer variants, never one with a shared secret.
     pub keys: PathBuf,
     /// The issuer that a token must name, if any.
     pub issuer: Option<String>,

@@ -70,7 +70,7 @@ enum Step {
 
 #[derive(Debug)]
 enum Source {
-    Headers(Headers),
+    Headers(Box<Headers>),
     Certificate(naming::Naming),
     Jwt(Jwts),
     Tokens(Tokens),
@@ -99,6 +99,7 @@ impl Identification {
     }
 
     /// For the requests of this connection.
+    #[expect(clippy::needless_pass_by_value, reason = "the connection is of no use to anybody else")]
     pub fn of(self: &Arc<Self>, peer: Peer) -> PeerIdentity {
         let mut steps = Vec::new();
         for (index, source) in self.sources.iter().enumerate() {
@@ -166,7 +167,7 @@ impl Identify for PeerIdentity {
 impl Source {
     fn open(config: &IdentitySource) -> Result<Self, String> {
         Ok(match config {
-            IdentitySource::TrustedHeaders(headers) => Self::Headers(Headers::new(headers)),
+            IdentitySource::TrustedHeaders(headers) => Self::Headers(Box::new(Headers::new(headers))),
             IdentitySource::ClientCertificate(certificate) => Self::Certificate(certificate::naming(certificate)),
             IdentitySource::Jwt(jwt) => Self::Jwt(Jwts::open(jwt)?),
             IdentitySource::Tokens(tokens) => Self::Tokens(Tokens::open(&tokens.file)?),

@@ -93,28 +93,56 @@ mod tests {
         }
     }
 
-    fn written(config: &LogConfig) -> String {
+    fn written(config: &LogConfig, act: impl FnOnce()) -> String {
         let page = Page::default();
         let writer = page.clone();
         let subscriber = subscriber(config, Paint::Plain, move || writer.clone()).unwrap();
-        tracing::subscriber::with_default(subscriber, || {
-            tracing::info!(objects = 3, "they govern");
-            tracing::debug!("not asked for");
-        });
+        tracing::subscriber::with_default(subscriber, act);
         let bytes = page.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }
 
     #[test]
     fn lines_are_text_for_people_or_json_for_machines() {
-        let text = written(&LogConfig::default());
+        let act = || {
+            tracing::info!(objects = 3, "they govern");
+            tracing::debug!("not asked for");
+        };
+        let text = written(&LogConfig::default(), act);
         assert!(text.contains(" INFO ") && text.ends_with("they govern objects=3\n"), "{text}");
-        let json = written(&LogConfig { format: LogFormat::Json, ..LogConfig::default() });
+        let json = written(&LogConfig { format: LogFormat::Json, ..LogConfig::default() }, act);
         let line: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(
             (&line["level"], &line["message"], &line["objects"]),
             (&"INFO".into(), &"they govern".into(), &3.into())
         );
+    }
+
+    #[test]
+    fn a_rejected_request_has_a_line_without_its_query() {
+        let config = LogConfig { rejections_per_second: 1, ..LogConfig::default() };
+        let request = || RejectedRequest {
+            user: "alice",
+            method: "GET",
+            path: "/orders?key=secret",
+            flow_schema: "tenants",
+            priority_level: "low",
+            reason: "queue-full",
+            retry_after: std::time::Duration::from_secs(2),
+        };
+        let text = written(&config, || {
+            let log = RejectionLog::new(&config);
+            log.rejected(request);
+            log.rejected(|| unreachable!("it gets no line"));
+            log.flush();
+            log.flush();
+        });
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        let fields = "user=\"alice\" method=\"GET\" path=\"/orders\" flow_schema=\"tenants\" priority_level=\"low\" \
+                      reason=\"queue-full\" retry_after_s=2";
+        assert!(lines[0].ends_with(&format!("a request is turned away {fields}")), "{text}");
+        assert!(lines[1].ends_with("more requests were turned away than are written one by one requests=1"), "{text}");
     }
 
     #[test]

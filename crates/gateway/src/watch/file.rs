@@ -102,7 +102,7 @@ impl<T, R: ReadFile<T>> Keeper<T, R> {
                 tracing::info!(file = %self.path.display(), "the file has changed and is used");
             }
             Err(error) => {
-                tracing::warn!(%error, "the file has changed and cannot be used; what it said before is kept")
+                tracing::warn!(%error, "the file has changed and cannot be used; what it said before is kept");
             }
         }
         self.last = found;

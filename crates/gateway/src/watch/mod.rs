@@ -1,6 +1,6 @@
 //! Notices when files change, whatever way they are changed in.
 //!
-//! Folders are watched, not files: an editor writes a new file and renames it, and a ConfigMap in a pod is a link to a
+//! Folders are watched, not files: an editor writes a new file and renames it, and a `ConfigMap` in a pod is a link to a
 //! folder that is exchanged as a whole. What a change was is not asked; whoever is told looks at the files again.
 
 mod file;

@@ -38,7 +38,7 @@ impl Followed {
 
     /// The levels that govern, those aside that there always are.
     pub(crate) fn levels(&self) -> Vec<String> {
-        let levels = self.flow.status().into_iter().map(|level| level.name.to_string());
+        let levels = self.flow.status().into_iter().map(|level| level.name);
         levels.filter(|name| name != "exempt" && name != "catch-all").collect()
     }
 

@@ -75,7 +75,5 @@ fn texts(value: &Value) -> Option<Vec<&str>> {
 /// A time of a token: a number that is not negative and may have a fraction.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the value is in range, and rounded down")]
 fn seconds(value: &Value) -> Option<u64> {
-    let number =
-        value.as_u64().or_else(|| value.as_f64().filter(|time| (0.0..1e15).contains(time)).map(|time| time as u64));
-    number
+    value.as_u64().or_else(|| value.as_f64().filter(|time| (0.0..1e15).contains(time)).map(|time| time as u64))
 }
