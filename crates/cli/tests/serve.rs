@@ -31,7 +31,7 @@ spec:
     nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
 ";
 
-/// Lets nothing through: it has no seats, and none can be borrowed.
+/// Lets one request at a time through: it has no seats and can borrow none, but there is always room for one request.
 const CLOSED: &str = "\
 apiVersion: flowcontrol.apiserver.k8s.io/v1
 kind: PriorityLevelConfiguration
@@ -116,11 +116,15 @@ fn an_edit_of_the_objects_governs_and_a_mistake_changes_nothing() {
     let upstream = Upstream::start();
     let objects = TempDir::new().unwrap();
     write(&objects, "everybody.yaml", OPEN);
-    let Served { mut gateway, address, admin: _ } = serve(&upstream, &["--objects", path(objects.path())]);
+    let Served { mut gateway, address, admin } = serve(&upstream, &["--objects", path(objects.path())]);
     assert_eq!(get(address, "/").0, 200);
 
     write(&objects, "everybody.yaml", CLOSED);
-    wait_until("all are turned away", || get(address, "/").0 == 429);
+    let levels = || get(admin, "/debug/api_priority_and_fairness/dump_priority_levels").1;
+    wait_until("there is a level `closed`", || levels().contains("closed"));
+    let slow = thread::spawn(move || get(address, "/slow").0);
+    upstream.slow_request();
+    assert_eq!(get(address, "/").0, 429);
 
     write(&objects, "everybody.yaml", &OPEN.replace("matchingPrecedence", "precedence"));
     let line = gateway.line_with("everybody.yaml:8:3");
@@ -129,6 +133,8 @@ fn an_edit_of_the_objects_governs_and_a_mistake_changes_nothing() {
 
     write(&objects, "everybody.yaml", OPEN);
     wait_until("all are let through", || get(address, "/").0 == 200);
+    upstream.let_go();
+    assert_eq!(slow.join().unwrap(), 200);
 }
 
 #[test]
