@@ -1,7 +1,13 @@
 //! The signals that a running command listens to.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Instant;
+
+/// Signals within so short a time are one wish: a supervisor often tells a process and its group.
+const ONE_WISH: Duration = Duration::from_millis(500);
 
 /// The signals that ask for something. None of them ends the process by itself once this exists.
 #[derive(Debug)]
@@ -44,5 +50,16 @@ impl Signals {
     /// Waits until somebody asks to stop.
     pub(crate) async fn stop(&mut self) {
         while self.next().await != Wish::Stop {}
+    }
+
+    /// Waits until somebody who has asked to stop asks again.
+    pub(crate) async fn insist(&mut self) {
+        let earliest = Instant::now() + ONE_WISH;
+        loop {
+            self.stop().await;
+            if Instant::now() >= earliest {
+                return;
+            }
+        }
     }
 }

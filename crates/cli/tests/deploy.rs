@@ -79,7 +79,7 @@ fn the_sidecar_s_flags_exist_and_its_ports_are_those_of_the_settings() {
     let text = at(find(&documents, "ConfigMap", "evenkeel-settings"), &["data", "evenkeel.yaml"]).as_str().unwrap();
     let config = Config::parse("sidecar.yaml", text).unwrap();
     let gateway = at(find(&documents, "Deployment", "service"), &["spec", "template", "spec", "containers", "0"]);
-    assert_command([words(at(gateway, &["command"])), words(at(gateway, &["args"]))].concat());
+    assert_command(&[words(at(gateway, &["command"])), words(at(gateway, &["args"]))].concat());
 
     let port = |index| seconds(at(gateway, &["ports", index, "containerPort"])).as_secs();
     assert_eq!(port("0"), u64::from(config.listen[0].address.port()));
@@ -102,7 +102,7 @@ fn the_unit_s_flags_exist_and_it_waits_for_the_drain() {
     let mut command: Vec<String> = start[0].split_whitespace().map(str::to_owned).collect();
     assert_eq!(Path::new(&command[0]).file_name().unwrap(), "evenkeel");
     "evenkeel".clone_into(&mut command[0]);
-    assert_command(command);
+    assert_command(&command);
 
     let timeouts = Config::default().timeouts;
     let stop: u64 = values("TimeoutStopSec")[0].trim_end_matches('s').parse().unwrap();
@@ -114,8 +114,8 @@ fn the_unit_s_flags_exist_and_it_waits_for_the_drain() {
     }
 }
 
-fn assert_command(words: Vec<String>) {
-    if let Err(error) = evenkeel_cli::command().try_get_matches_from(&words) {
+fn assert_command(words: &[String]) {
+    if let Err(error) = evenkeel_cli::command().try_get_matches_from(words) {
         panic!("{words:?}: {error}");
     }
 }

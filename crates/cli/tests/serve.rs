@@ -31,7 +31,7 @@ spec:
     nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
 ";
 
-/// Lets one request at a time through, and turns away all others: there is always room for one.
+/// Lets one request at a time through: it has no seats and can borrow none, but there is always room for one request.
 const CLOSED: &str = "\
 apiVersion: flowcontrol.apiserver.k8s.io/v1
 kind: PriorityLevelConfiguration
@@ -42,6 +42,7 @@ spec:
   limited:
     nominalConcurrencyShares: 0
     lendablePercent: 0
+    borrowingLimitPercent: 0
     limitResponse: {type: Reject}
 ---
 apiVersion: flowcontrol.apiserver.k8s.io/v1
@@ -151,15 +152,14 @@ fn it_finishes_what_has_begun_before_it_ends() {
 }
 
 #[test]
-fn an_interrupt_stops_it_too_and_a_second_one_ends_it_at_once() {
+fn an_interrupt_stops_it_too_and_whoever_insists_ends_it_at_once() {
     let upstream = Upstream::start();
     let Served { mut gateway, address, admin: _ } = serve(&upstream, &[]);
     let slow = thread::spawn(move || std::panic::catch_unwind(|| get(address, "/slow")));
     upstream.slow_request();
     gateway.signal("INT");
     gateway.line_with("told to stop");
-    gateway.signal("INT");
-    assert_eq!(gateway.end().0.code(), Some(3), "{}", gateway.rest());
+    assert_eq!(gateway.insist("INT").code(), Some(3), "{}", gateway.rest());
     // Its connection is cut, or it is told so; it is not left hanging.
     let _ = slow.join().unwrap();
 }
@@ -168,16 +168,16 @@ fn an_interrupt_stops_it_too_and_a_second_one_ends_it_at_once() {
 fn a_hang_up_reads_the_settings_again_and_harms_nothing() {
     let upstream = Upstream::start();
     let folder = TempDir::new().unwrap();
-    write(&folder, "evenkeel.yaml", "concurrency: 7\n");
+    write(&folder, "evenkeel.yaml", "concurrency: 70\n");
     let settings = folder.path().join("evenkeel.yaml");
     let mut served = serve(&upstream, &["--config", path(&settings)]);
 
     served.gateway.signal("HUP");
     served.gateway.line_with("have not changed");
-    write(&folder, "evenkeel.yaml", "concurrency: 8\n");
+    write(&folder, "evenkeel.yaml", "concurrency: 80\n");
     served.gateway.signal("HUP");
     served.gateway.line_with("restart to follow them");
-    write(&folder, "evenkeel.yaml", "concurency: 8\n");
+    write(&folder, "evenkeel.yaml", "concurency: 80\n");
     served.gateway.signal("HUP");
     let line = served.gateway.line_with("those that run stay");
     assert!(line.contains("evenkeel.yaml:1:1"), "{line}");

@@ -111,7 +111,7 @@ impl Demo {
         // Whoever asks a second time gets his way: what is left falls with the process.
         tokio::select! {
             () = stage.take_down() => Ok(Exit::Success),
-            () = signals.stop() => Ok(Exit::Cut),
+            () = signals.insist() => Ok(Exit::Cut),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result};
 use evenkeel_gateway::config::{
@@ -39,7 +40,8 @@ struct Suggestion {
 
 impl Stage {
     pub(crate) async fn set_up(service: SampleService, listen: SocketAddr, admin_listen: SocketAddr) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("evenkeel-demo-").tempdir();
+        let private = fs::Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new().prefix("evenkeel-demo-").permissions(private).tempdir();
         let folder = folder.context("cannot make a folder for the objects; TMPDIR names where")?;
         fs::write(folder.path().join("tenants.yaml"), OBJECTS).context("cannot write the objects of the demo")?;
         let config = Config {

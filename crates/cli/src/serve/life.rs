@@ -122,7 +122,7 @@ async fn live_alone(config: &Config, mut api: RunningApi) -> Result<Exit> {
 async fn or_at_once(stop: impl Future<Output = Exit>, mut signals: Signals) -> Result<Exit> {
     tokio::select! {
         exit = stop => Ok(exit),
-        () = signals.stop() => {
+        () = signals.insist() => {
             tracing::warn!("told to stop a second time; ending at once");
             Ok(Exit::Cut)
         }

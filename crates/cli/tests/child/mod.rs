@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// A command that runs, and what it says on standard error.
 pub struct Running {
     child: Child,
+    output: BufReader<ChildStdout>,
     lines: Receiver<String>,
     said: Vec<String>,
 }
@@ -58,7 +59,8 @@ impl Running {
         let (sender, lines) = channel();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
-        Self { child, lines, said: Vec::new() }
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, output, lines, said: Vec::new() }
     }
 
     /// Waits for a line on standard error that has this in it.
@@ -68,22 +70,19 @@ impl Running {
             match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(line) if line.contains(part) => return line,
                 Ok(line) => self.said.push(line),
-                Err(_) => panic!("no line with {part:?}; it said:\n{}", self.said.join("\n")),
+                Err(why) => panic!("no line with {part:?} ({why}); it said:\n{}", self.said.join("\n")),
             }
         }
     }
 
-    /// Waits for a line on standard output that has this in it, and returns all up to it. Standard output is gone after.
+    /// Waits for a line on standard output that has this in it, and returns all up to it.
     pub fn output_until(&mut self, part: &str) -> String {
         let mut output = String::new();
-        for line in BufReader::new(self.child.stdout.take().unwrap()).lines().map_while(Result::ok) {
-            output += &line;
-            output.push('\n');
-            if line.contains(part) {
-                return output;
-            }
+        while !output.lines().last().is_some_and(|line| line.contains(part)) {
+            let read = self.output.read_line(&mut output).unwrap();
+            assert!(read > 0, "no line with {part:?} in\n{output}");
         }
-        panic!("no line with {part:?} in\n{output}");
+        output
     }
 
     pub fn signal(&self, name: &str) {
@@ -91,12 +90,22 @@ impl Running {
         assert!(status.success());
     }
 
-    /// Waits for its end; what it printed on standard output, if nobody has read it yet.
+    /// Sends a signal again and again until it ends.
+    pub fn insist(&mut self, name: &str) -> ExitStatus {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            self.signal(name);
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < until, "it does not end");
+        }
+    }
+
+    /// Waits for its end; what it printed on standard output since somebody read it.
     pub fn end(&mut self) -> (ExitStatus, String) {
         let mut output = String::new();
-        if let Some(mut stdout) = self.child.stdout.take() {
-            stdout.read_to_string(&mut output).unwrap();
-        }
+        self.output.read_to_string(&mut output).unwrap();
         (self.child.wait().unwrap(), output)
     }
 
