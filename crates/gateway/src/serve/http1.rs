@@ -185,6 +185,9 @@ impl Serving {
         }
         let encoder = {
             let output = &mut self.client.borrow_mut().wire.output;
+            for (status, headers) in self.exchange.take_interim() {
+                answer_head::put_interim(output, status, &headers);
+            }
             answer_head::put(output, &parts, &body, asked, || worker.ticks.date())
         };
         let mut body = pin!(body);
