@@ -113,7 +113,8 @@ async fn a_client_that_leaves_takes_its_request_along() {
     })
     .await;
     let running = start(config(&[upstream.address])).await;
-    for request in ["GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf"] {
+    for request in ["GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf"]
+    {
         let mut client = Client::connect(running.address).await;
         client.send(request).await;
         assert_eq!(hears.recv().await, Some("begun"));

@@ -62,7 +62,12 @@ impl Authority {
         }
     }
 
-    async fn connect(&self, running: &support::Running, name: &str, shows: Option<&str>) -> std::io::Result<TlsStream<TcpStream>> {
+    async fn connect(
+        &self,
+        running: &support::Running,
+        name: &str,
+        shows: Option<&str>,
+    ) -> std::io::Result<TlsStream<TcpStream>> {
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
