@@ -49,6 +49,16 @@ impl Stream {
         }
     }
 
+    /// When it is closed, the other end is told that something has gone wrong.
+    pub(crate) fn reset_on_close(&self) {
+        let stream = match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => stream.get_ref().0,
+        };
+        // If it fails, the connection is gone already.
+        let _ = stream.set_zero_linger();
+    }
+
     /// Reads what is there to the end of the buffer, which must have room.
     pub(crate) fn poll_read_to(&mut self, context: &mut Context<'_>, buffer: &mut BytesMut) -> Poll<io::Result<usize>> {
         use std::future::Future;

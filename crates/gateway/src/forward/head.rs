@@ -57,7 +57,7 @@ pub(super) fn put_http1(
         }
         None => {
             put(&[b"transfer-encoding: chunked\r\n"]);
-            Encoder::CHUNKED
+            Encoder::Chunked
         }
     };
     put(&[b"\r\n"]);

@@ -162,7 +162,8 @@ mod tests {
         let (data, _, is_done, rest) = decode(Decoder::length(3), b"abcdef", 2).unwrap();
         assert_eq!((&*data, is_done, &*rest), (&b"abc"[..], true, &b"def"[..]));
         assert!(!Decoder::length(3).close());
-        assert!(!Decoder::CHUNKED.close());
-        assert!(Decoder::TO_THE_CLOSE.close());
+        for (mut decoder, is_complete) in [(Decoder::CHUNKED, false), (Decoder::TO_THE_CLOSE, true)] {
+            assert_eq!(decoder.close(), is_complete);
+        }
     }
 }

@@ -13,10 +13,7 @@ pub(crate) enum Encoder {
     /// After so many more bytes.
     Length(u64),
     /// After the last chunk.
-    Chunked {
-        /// The end of the line after the last piece is still to be written.
-        owes_line_end: bool,
-    },
+    Chunked,
     /// When the connection closes.
     ToTheClose,
 }
@@ -29,34 +26,33 @@ pub(crate) struct Overrun;
 // === impl Encoder ===
 
 impl Encoder {
-    pub(crate) const CHUNKED: Self = Self::Chunked { owes_line_end: false };
-
     /// Adds a piece. Only if the wire is not full.
     pub(crate) fn push(&mut self, piece: Bytes, wire: &mut Wire) -> Result<(), Overrun> {
         if piece.is_empty() {
             return Ok(());
         }
-        match self {
-            Self::Length(left) => *left = left.checked_sub(piece.len() as u64).ok_or(Overrun)?,
-            Self::Chunked { owes_line_end } => {
-                let line_end = if std::mem::replace(owes_line_end, true) { "\r\n" } else { "" };
-                // Writing to memory does not fail.
-                let _ = write!(wire.output, "{line_end}{:x}\r\n", piece.len());
+        let end: &[u8] = match self {
+            Self::Length(left) => {
+                *left = left.checked_sub(piece.len() as u64).ok_or(Overrun)?;
+                b""
             }
-            Self::ToTheClose => {}
-        }
-        wire.push(piece);
+            Self::Chunked => {
+                // Writing to memory does not fail.
+                let _ = write!(wire.output, "{:x}\r\n", piece.len());
+                b"\r\n"
+            }
+            Self::ToTheClose => b"",
+        };
+        wire.push(piece, end);
         Ok(())
     }
 
     /// Ends the body. Only if the wire is not full.
-    pub(crate) fn finish(&mut self, trailers: Option<&HeaderMap>, wire: &mut Wire) -> Result<(), Overrun> {
+    pub(crate) fn finish(self, trailers: Option<&HeaderMap>, wire: &mut Wire) -> Result<(), Overrun> {
         match self {
             Self::Length(0) | Self::ToTheClose => Ok(()),
             Self::Length(_) => Err(Overrun),
-            Self::Chunked { owes_line_end } => {
-                let line_end = if std::mem::take(owes_line_end) { "\r\n" } else { "" };
-                wire.output.extend_from_slice(line_end.as_bytes());
+            Self::Chunked => {
                 wire.output.extend_from_slice(b"0\r\n");
                 for (name, value) in trailers.into_iter().flatten() {
                     put_field(&mut wire.output, name.as_str(), value.as_bytes());

@@ -20,6 +20,8 @@ pub(crate) struct Wire {
     written: usize,
     /// What is to be written after that. Large pieces are not copied.
     tail: Bytes,
+    /// And what ends them.
+    tail_end: &'static [u8],
     read_size: usize,
 }
 
@@ -35,7 +37,15 @@ const OUTPUT_MAX: usize = 32 * 1024;
 
 impl Wire {
     pub(crate) fn new(stream: Stream) -> Self {
-        Self { stream, input: BytesMut::new(), output: Vec::new(), written: 0, tail: Bytes::new(), read_size: READ_MIN }
+        Self {
+            stream,
+            input: BytesMut::new(),
+            output: Vec::new(),
+            written: 0,
+            tail: Bytes::new(),
+            tail_end: b"",
+            read_size: READ_MIN,
+        }
     }
 
     /// Reads more. Zero means that the other end has closed.
@@ -73,40 +83,50 @@ impl Wire {
 
     /// Whether something waits to be written.
     pub(crate) fn has_output(&self) -> bool {
-        self.written < self.output.len() || !self.tail.is_empty()
+        self.written < self.output.len() || self.has_tail()
     }
 
     /// Whether so much waits to be written that nothing may be added.
     pub(crate) fn is_full(&self) -> bool {
-        !self.tail.is_empty() || self.output.len() >= OUTPUT_MAX
+        self.has_tail() || self.output.len() >= OUTPUT_MAX
     }
 
-    /// Adds a piece of a body. Only if it is not [full](Self::is_full).
-    pub(crate) fn push(&mut self, piece: Bytes) {
-        debug_assert!(self.tail.is_empty(), "nothing is added after a large piece");
+    fn has_tail(&self) -> bool {
+        !self.tail.is_empty() || !self.tail_end.is_empty()
+    }
+
+    /// Adds a piece of a body, and what ends it. Only if it is not [full](Self::is_full).
+    pub(crate) fn push(&mut self, piece: Bytes, end: &'static [u8]) {
+        debug_assert!(!self.has_tail(), "nothing is added after a large piece");
         if piece.len() <= COPY_MAX {
             self.output.extend_from_slice(&piece);
+            self.output.extend_from_slice(end);
         } else {
-            self.tail = piece;
+            (self.tail, self.tail_end) = (piece, end);
         }
     }
 
     /// Writes everything.
     pub(crate) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.has_output() {
+            let has_tail = self.has_tail();
             let stream = Pin::new(&mut self.stream);
             let first = &self.output[self.written..];
-            let count = if self.tail.is_empty() {
-                ready!(stream.poll_write(context, first))?
+            let mut count = if has_tail {
+                let slices = [first, &self.tail, self.tail_end].map(IoSlice::new);
+                ready!(stream.poll_write_vectored(context, &slices))?
             } else {
-                ready!(stream.poll_write_vectored(context, &[IoSlice::new(first), IoSlice::new(&self.tail)]))?
+                ready!(stream.poll_write(context, first))?
             };
             if count == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             let of_first = count.min(first.len());
             self.written += of_first;
-            self.tail.advance(count - of_first);
+            count -= of_first;
+            let of_tail = count.min(self.tail.len());
+            self.tail.advance(of_tail);
+            self.tail_end = &self.tail_end[count - of_tail..];
         }
         self.output.clear();
         self.written = 0;

@@ -105,5 +105,5 @@ fn put_length(output: &mut Vec<u8>, parts: &Parts, body: &impl Body, asked: &mut
         return Some(Encoder::ToTheClose);
     }
     output.extend_from_slice(b"transfer-encoding: chunked\r\n");
-    Some(Encoder::CHUNKED)
+    Some(Encoder::Chunked)
 }

@@ -5,6 +5,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::TE;
@@ -53,6 +54,8 @@ enum After {
     Upgrades,
 }
 
+/// While the gateway drains: how long a client that has just connected has until it sends something. It could not know.
+const FIRST_REQUEST_MAX: Duration = Duration::from_millis(500);
 /// How a connection of HTTP/2 begins.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -94,7 +97,7 @@ impl Serving {
         let timeouts = &worker.config.timeouts;
         let limits = HeadLimits { bytes: worker.config.limits.head_bytes, fields: worker.config.limits.headers };
         let mut alarm = worker.ticks.alarm(timeouts.idle);
-        let (mut has_begun, mut looked_at) = (false, 0);
+        let (mut has_begun, mut is_hurried, mut looked_at) = (false, false, 0);
         let mut client = self.client.borrow_mut();
         poll_fn(|context| {
             let wire = &mut client.wire;
@@ -118,7 +121,13 @@ impl Serving {
                     }
                 }
                 if !has_begun && worker.is_draining() {
-                    return Poll::Ready(Next::Closed);
+                    if !is_first {
+                        return Poll::Ready(Next::Closed);
+                    }
+                    if !is_hurried {
+                        is_hurried = true;
+                        alarm.set(FIRST_REQUEST_MAX);
+                    }
                 }
                 match wire.poll_fill(context) {
                     Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Next::Closed),
@@ -190,6 +199,9 @@ impl Serving {
         }
         let encoder = {
             let output = &mut self.client.borrow_mut().wire.output;
+            for (status, headers) in self.exchange.take_interim() {
+                answer_head::put_interim(output, status, &headers);
+            }
             answer_head::put(output, &parts, &body, asked, || worker.ticks.date())
         };
         let mut body = pin!(body);

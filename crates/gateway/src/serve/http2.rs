@@ -101,7 +101,10 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + A
                 served.as_mut().graceful_shutdown();
                 alarm.set(CLOSE_MAX);
             }
-            if served.as_mut().poll(context).is_ready() {
+            if let Poll::Ready(result) = served.as_mut().poll(context) {
+                if let Err(error) = result {
+                    tracing::debug!(%error, "a connection of HTTP/2 has ended");
+                }
                 return Poll::Ready(());
             }
             if running.get() > 0 || begun.get() != seen {

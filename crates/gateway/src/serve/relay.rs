@@ -42,28 +42,48 @@ pub(super) struct Relay<'a> {
 
 impl Relay<'_> {
     /// Sends the body, or only what is on the wire already if there is none.
-    pub(super) async fn run<B>(&mut self, mut body: Pin<&mut B>, encoder: Option<Encoder>) -> Result<(), RelayError>
+    pub(super) async fn run<B>(&mut self, body: Pin<&mut B>, encoder: Option<Encoder>) -> Result<(), RelayError>
     where
         B: Body<Data = Bytes>,
     {
         let mut stall = self.ticks.alarm(self.stall_after);
+        let result = self.send(body, encoder, &mut stall).await;
+        if result == Err(RelayError::Answer) {
+            // The client gets what there is. That it is not all must be seen.
+            let _ = poll_fn(|context| self.poll_flush(context, &mut stall)).await;
+            if encoder == Some(Encoder::ToTheClose) {
+                self.client.borrow().wire.stream.reset_on_close();
+            }
+        }
+        result
+    }
+
+    async fn send<B>(
+        &mut self,
+        mut body: Pin<&mut B>,
+        encoder: Option<Encoder>,
+        stall: &mut Alarm,
+    ) -> Result<(), RelayError>
+    where
+        B: Body<Data = Bytes>,
+    {
         if let Some(mut encoder) = encoder {
             while !body.is_end_stream() {
-                let next = poll_fn(|context| self.poll_next(body.as_mut(), context, &mut stall)).await?;
+                let next = poll_fn(|context| self.poll_next(body.as_mut(), context, stall)).await?;
                 let Some(frame) = next else { break };
                 let is_last = !frame.is_data();
                 self.encode(&mut encoder, frame)?;
                 if is_last {
-                    return poll_fn(|context| self.poll_flush(context, &mut stall)).await;
+                    return poll_fn(|context| self.poll_flush(context, stall)).await;
                 }
                 stall.set(self.stall_after);
             }
             if self.client.borrow().wire.is_full() {
-                poll_fn(|context| self.poll_flush(context, &mut stall)).await?;
+                poll_fn(|context| self.poll_flush(context, stall)).await?;
             }
             encoder.finish(None, &mut self.client.borrow_mut().wire).map_err(|_| RelayError::Answer)?;
         }
-        poll_fn(|context| self.poll_flush(context, &mut stall)).await
+        poll_fn(|context| self.poll_flush(context, stall)).await
     }
 
     fn encode(&self, encoder: &mut Encoder, frame: Frame<Bytes>) -> Result<(), RelayError> {

@@ -47,21 +47,43 @@ impl Upstream {
 
     /// The connection that all requests of HTTP/2 share, or a new one.
     pub(crate) async fn http2(&self) -> Result<SendRequest<ClientBody>, ConnectError> {
-        if let Some(sender) = self.pool.shared() {
-            return Ok(sender);
+        match self.shared_or_new(Offer::Http2).await? {
+            Agreed::Http2(sender) => Ok(sender),
+            Agreed::Http1(stream) => self.begin_http2(stream).await,
         }
-        let stream = self.connect(Offer::Http2).await?;
-        self.begin_http2(stream).await
     }
 
     /// A new connection, on which the two agree.
     pub(crate) async fn agree(&self) -> Result<Agreed, ConnectError> {
+        self.shared_or_new(Offer::Both).await
+    }
+
+    async fn shared_or_new(&self, offer: Offer) -> Result<Agreed, ConnectError> {
         if let Some(sender) = self.pool.shared() {
             return Ok(Agreed::Http2(sender));
         }
-        let stream = self.connect(Offer::Both).await?;
-        let is_http2 = matches!(&stream, Stream::Tls(tls) if tls.get_ref().1.alpn_protocol() == Some(b"h2"));
-        self.pool.speaks_http2.set(Some(is_http2));
+        let failures = self.pool.failures.get();
+        let _making = self.pool.making.lock().await;
+        if let Some(sender) = self.pool.shared() {
+            return Ok(Agreed::Http2(sender));
+        }
+        if self.pool.failures.get() != failures {
+            return Err(ConnectError::Failed(std::io::Error::other("another request has tried meanwhile")));
+        }
+        let result = self.make(offer).await;
+        if result.is_err() {
+            self.pool.failures.set(failures + 1);
+        }
+        result
+    }
+
+    async fn make(&self, offer: Offer) -> Result<Agreed, ConnectError> {
+        let stream = self.connect(offer).await?;
+        let is_agreed = matches!(&stream, Stream::Tls(tls) if tls.get_ref().1.alpn_protocol() == Some(b"h2"));
+        if offer == Offer::Both {
+            self.pool.speaks_http2.set(Some(is_agreed));
+        }
+        let is_http2 = is_agreed || offer == Offer::Http2;
         Ok(if is_http2 { Agreed::Http2(self.begin_http2(stream).await?) } else { Agreed::Http1(stream) })
     }
 

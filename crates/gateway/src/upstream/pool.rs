@@ -20,6 +20,10 @@ pub(crate) struct Pool {
     ticks: Rc<Ticks>,
     /// The one of HTTP/2, which many requests share.
     shared: RefCell<Option<SendRequest<ClientBody>>>,
+    /// Held by the one who makes it: the others wait for that instead of making their own.
+    pub(super) making: tokio::sync::Mutex<()>,
+    /// How often that has failed.
+    pub(super) failures: Cell<u64>,
     /// What the upstream has agreed to speak under TLS, once that is known.
     pub(super) speaks_http2: Cell<Option<bool>>,
 }
@@ -34,8 +38,16 @@ struct Idle {
 
 impl Pool {
     pub(super) fn new(idle_max: usize, idle_for_max: Duration, ticks: Rc<Ticks>) -> Self {
-        let (idle, shared) = (RefCell::default(), RefCell::default());
-        Self { idle, idle_max, idle_for_max, ticks, shared, speaks_http2: Cell::new(None) }
+        Self {
+            idle: RefCell::default(),
+            idle_max,
+            idle_for_max,
+            ticks,
+            shared: RefCell::default(),
+            making: tokio::sync::Mutex::default(),
+            failures: Cell::new(0),
+            speaks_http2: Cell::new(None),
+        }
     }
 
     /// A connection of HTTP/1.1 that is open, as far as one can know.

@@ -5,6 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use socket2::SockFilter;
+use socket2::SockRef;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -20,6 +23,8 @@ use crate::tls::ListenerTls;
 
 /// When the system has no more sockets for us, this is how long we wait for some to be closed.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long connections may take that are half open when no more are wanted.
+const LAST_ONES_MAX: Duration = Duration::from_millis(100);
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-type: text/plain\r\n\
     content-length: 42\r\nconnection: close\r\n\r\nThere are too many connections; try later.";
 
@@ -45,17 +50,38 @@ pub(super) async fn accept_all(
             }
         }
     }
-    // Clients believe that these connections are open: they are served too.
-    if let Ok(listener) = listener.into_std() {
-        while let Ok((stream, address)) = listener.accept() {
-            if stream.set_nonblocking(true).is_ok()
-                && let Ok(stream) = TcpStream::from_std(stream)
-            {
-                begin(&worker, stream, address, tls.clone(), &open_here);
-            }
+    // Clients believe that connections in the queue are open: they are served too, while no others join them.
+    refuse_new(&listener);
+    let last_ones = async {
+        while let Ok((stream, address)) = listener.accept().await {
+            begin(&worker, stream, address, tls.clone(), &open_here);
         }
+    };
+    let _ = tokio::time::timeout(LAST_ONES_MAX, last_ones).await;
+}
+
+/// Drops the packets that begin a connection, and no others: those that are half open still become connections.
+#[cfg(target_os = "linux")]
+fn refuse_new(listener: &TcpListener) {
+    // Load the flags, keep SYN and ACK, and drop what has SYN only.
+    const LOAD_BYTE: u16 = 0x30;
+    const AND: u16 = 0x54;
+    const JUMP_IF_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    let filter = [
+        SockFilter::new(LOAD_BYTE, 0, 0, 13),
+        SockFilter::new(AND, 0, 0, 0x12),
+        SockFilter::new(JUMP_IF_EQUAL, 0, 1, 0x02),
+        SockFilter::new(RETURN, 0, 0, 0),
+        SockFilter::new(RETURN, 0, 0, u32::MAX),
+    ];
+    if let Err(error) = SockRef::from(listener).attach_filter(&filter) {
+        tracing::debug!(%error, "connections go on arriving until the socket is closed");
     }
 }
+
+#[cfg(not(target_os = "linux"))]
+fn refuse_new(_listener: &TcpListener) {}
 
 fn begin(
     worker: &Rc<Worker>,

@@ -20,6 +20,8 @@ const BACKLOG: i32 = 4096;
 /// As many sockets as there are workers, all on the same address. Where the port is left to the system, the first socket
 /// gets one, and the others the same.
 pub(crate) fn bind(address: SocketAddr, workers: usize) -> io::Result<(SocketAddr, Vec<TcpListener>)> {
+    // Sockets that share a port would share it with another gateway, too; an ordinary one finds out that there is one.
+    drop(TcpListener::bind(address)?);
     let first = bind_one(address)?;
     let address = first.local_addr()?;
     let mut all = vec![first];

@@ -92,10 +92,10 @@ async fn run(index: usize, shared: &Shared, listening: Vec<Listening>, mut stage
     // When the gateway itself is gone, there is nobody left to serve for.
     let _ = stage.wait_for(|stage| *stage != Stage::Serving).await;
     let end = async {
+        worker.start_draining();
         for accept in accepting {
             let _ = accept.await;
         }
-        worker.start_draining();
         drop(open_here);
         last_gone.notified().await;
     };

@@ -1,0 +1,147 @@
+//! Clients that are slow, on purpose or not.
+
+mod support;
+
+use std::time::Duration;
+
+use support::client::{Client, get};
+use support::upstream::{Upstream, ok};
+use support::{PATIENCE, config, eventually, start};
+use tokio::io::AsyncWriteExt;
+
+const SHORT: Duration = Duration::from_millis(150);
+
+#[tokio::test]
+async fn a_head_that_drips_is_given_up() {
+    let upstream = Upstream::echo().await;
+    let mut settings = config(&[upstream.address]);
+    settings.timeouts.head = SHORT;
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    let dripping = async {
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n").await;
+        while client.stream.write_all(b"X: y\r\n").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, dripping).await.is_ok(), "it drips for ever");
+    let mut client = Client::connect(running.address).await;
+    client.send("GET / HT").await;
+    assert_eq!(client.answer().await.status, 408);
+    assert!(client.is_closed().await);
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_connection_without_requests_is_closed() {
+    let upstream = Upstream::echo().await;
+    let mut settings = config(&[upstream.address]);
+    settings.timeouts.idle = SHORT;
+    let running = start(settings).await;
+    let mut fresh = Client::connect(running.address).await;
+    assert!(fresh.is_closed().await);
+    let mut used = Client::connect(running.address).await;
+    used.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert_eq!(used.answer().await.status, 200);
+    assert!(used.is_closed().await);
+    eventually("all connections are gone", || running.gateway.connections() == 0).await;
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_body_that_stalls_is_given_up() {
+    let upstream = Upstream::new(|mut client, _| async move {
+        client.rest().await;
+    })
+    .await;
+    let mut settings = config(&[upstream.address]);
+    settings.timeouts.stall = SHORT;
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf").await;
+    assert_eq!(client.answer().await.status, 408);
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_given_up() {
+    let upstream = Upstream::new(|mut client, _| async move {
+        client.head().await;
+        client.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n").await;
+        while client.stream.write_all(&[b'x'; 65536]).await.is_ok() {}
+    })
+    .await;
+    let mut settings = config(&[upstream.address]);
+    settings.timeouts.stall = SHORT;
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    client.head().await;
+    running.no_seat_is_taken().await;
+    eventually("its connection is gone", || running.gateway.connections() == 0).await;
+    running.done().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_stalls_is_given_up() {
+    let upstream = Upstream::new(|mut client, _| async move {
+        client.head().await;
+        client.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").await;
+        client.rest().await;
+    })
+    .await;
+    let mut settings = config(&[upstream.address]);
+    settings.timeouts.stall = SHORT;
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert!(client.rest().await.ends_with(b"half"));
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_takes_its_request_along() {
+    let (told, mut hears) = tokio::sync::mpsc::unbounded_channel();
+    let upstream = Upstream::new(move |mut client, _| {
+        let told = told.clone();
+        async move {
+            client.head().await;
+            told.send("begun").unwrap();
+            client.rest().await;
+            told.send("cut").unwrap();
+        }
+    })
+    .await;
+    let running = start(config(&[upstream.address])).await;
+    for request in ["GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf"]
+    {
+        let mut client = Client::connect(running.address).await;
+        client.send(request).await;
+        assert_eq!(hears.recv().await, Some("begun"));
+        drop(client);
+        assert_eq!(hears.recv().await, Some("cut"));
+        running.no_seat_is_taken().await;
+    }
+    running.done().await;
+}
+
+#[tokio::test]
+async fn there_is_a_limit_to_connections() {
+    let upstream = Upstream::answering(|_| ok("in")).await;
+    let mut settings = config(&[upstream.address]);
+    settings.limits.connections = 2;
+    let running = start(settings).await;
+    let (mut first, mut second) = (Client::connect(running.address).await, Client::connect(running.address).await);
+    for client in [&mut first, &mut second] {
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        assert_eq!(client.answer().await.text(), "in");
+    }
+    let mut third = Client::connect(running.address).await;
+    let answer = third.answer().await;
+    assert_eq!((answer.status, answer.header("retry-after").as_deref()), (503, Some("1")));
+    assert!(third.is_closed().await);
+    drop(first);
+    eventually("there is room again", || running.gateway.connections() < 2).await;
+    assert_eq!(get(running.address, "/", "").await.text(), "in");
+    running.done().await;
+}

@@ -1,0 +1,88 @@
+//! A gateway in front of upstreams that do as a test says, and clients that send exactly what a test says.
+#![allow(dead_code, unreachable_pub, reason = "every test uses a part of it")]
+
+pub mod client;
+pub mod upstream;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use evenkeel_engine::controller::Objects;
+use evenkeel_gateway::config::{AdminConfig, Config, ListenConfig, UpstreamConfig};
+use evenkeel_gateway::objects::{NextObjects, ObjectSource};
+use evenkeel_gateway::{Drained, Gateway};
+
+/// How long anything may take that a test waits for.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The objects that a Kubernetes server starts with, and nothing new ever.
+pub struct Bootstrap {
+    is_told: bool,
+}
+
+/// A gateway under test.
+pub struct Running {
+    pub gateway: Gateway,
+    pub address: SocketAddr,
+}
+
+impl ObjectSource for Bootstrap {
+    fn next(&mut self) -> NextObjects<'_> {
+        let was_told = std::mem::replace(&mut self.is_told, true);
+        Box::pin(async move {
+            if was_told {
+                std::future::pending::<()>().await;
+            }
+            Ok(Objects::bootstrap())
+        })
+    }
+}
+
+/// Settings for one worker on a port that the system chooses.
+pub fn config(upstreams: &[SocketAddr]) -> Config {
+    Config {
+        listen: vec![ListenConfig { address: SocketAddr::from(([127, 0, 0, 1], 0)), tls: None }],
+        admin: AdminConfig { address: None },
+        upstreams: upstreams.iter().map(|address| UpstreamConfig::new(&format!("http://{address}")).unwrap()).collect(),
+        workers: Some(1),
+        ..Config::default()
+    }
+}
+
+/// A gateway with settings as above, in front of one upstream.
+pub async fn gateway(upstream: SocketAddr) -> Running {
+    start(config(&[upstream])).await
+}
+
+pub fn objects() -> Box<dyn ObjectSource> {
+    Box::new(Bootstrap { is_told: false })
+}
+
+pub async fn start(config: Config) -> Running {
+    let gateway = Gateway::start(config, objects()).await.unwrap();
+    let address = gateway.addresses()[0];
+    Running { gateway, address }
+}
+
+/// Waits until something holds, or fails.
+pub async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let waiting = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "it never came true: {what}");
+}
+
+impl Running {
+    /// Ends the test: no seat is taken, no connection is left, and nothing had to be cut.
+    pub async fn done(self) {
+        self.no_seat_is_taken().await;
+        assert_eq!(self.gateway.drain().await, Drained { requests_cut: 0 });
+    }
+
+    pub async fn no_seat_is_taken(&self) {
+        let flow = self.gateway.flow();
+        eventually("no seat is taken", || flow.status().iter().all(evenkeel::LevelStatus::is_idle)).await;
+    }
+}

@@ -1,0 +1,81 @@
+//! Upstreams that do as a test says.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::net::{TcpListener, TcpStream};
+
+use super::client::{Answer, Client};
+
+/// An upstream, and how many connections it has had.
+pub struct Upstream {
+    pub address: SocketAddr,
+    pub connections: Arc<AtomicUsize>,
+    accepting: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+impl Upstream {
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+
+    /// Does the same on every connection, which it is told the number of.
+    pub async fn new<F>(on: impl Fn(Client<TcpStream>, usize) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        Self::at(TcpListener::bind("127.0.0.1:0").await.unwrap(), on)
+    }
+
+    pub fn at<F>(listener: TcpListener, on: impl Fn(Client<TcpStream>, usize) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let address = listener.local_addr().unwrap();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&connections);
+        let accepting = tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                tokio::spawn(on(Client::on(stream), count.fetch_add(1, Ordering::SeqCst)));
+            }
+        });
+        Self { address, connections, accepting }
+    }
+
+    /// Answers every request with what a function makes of it, on connections that stay open.
+    pub async fn answering(answer: impl Fn(Answer) -> String + Clone + Send + Sync + 'static) -> Self {
+        Self::new(move |client, _| answer_all(client, answer.clone())).await
+    }
+
+    /// Answers every request with the head that it got.
+    pub async fn echo() -> Self {
+        Self::answering(|request| ok(&request.head)).await
+    }
+}
+
+pub async fn answer_all(mut client: Client<TcpStream>, answer: impl Fn(Answer) -> String) {
+    while has_more(&mut client).await {
+        let request = client.answer().await;
+        client.send(&answer(request)).await;
+    }
+}
+
+/// Waits for the next request; whether there is one.
+pub async fn has_more(client: &mut Client<TcpStream>) -> bool {
+    use tokio::io::AsyncReadExt;
+    !client.unread.is_empty() || matches!(client.stream.read_buf(&mut client.unread).await, Ok(1..))
+}
+
+/// An answer with status 200.
+pub fn ok(body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
