@@ -21,7 +21,7 @@ use crate::objects::{ObjectSource, ObjectsError};
 use crate::readiness::{Phase, Readiness};
 use crate::requests::{Requests, RequestsError};
 use crate::ticks::Elapsed;
-use crate::tls::{ListenerTls, TlsError, keep_fresh};
+use crate::tls::{ClientTls, ListenerTls, TlsError, keep_fresh};
 use crate::upstream::Known;
 use crate::worker::{Counts, Listening, Shared, Stage, WorkerThread, bind};
 
@@ -113,7 +113,7 @@ impl Gateway {
         let metrics = GatewayMetrics::new(workers);
         govern(&flow, &metrics, objects.next().await?);
         let (addresses, listening, mut files) = listen(&config, workers)?;
-        files.extend(upstreams.iter().filter_map(|known| known.tls.as_ref().map(|tls| tls.files())));
+        files.extend(upstreams.iter().filter_map(|known| known.tls.as_ref().map(ClientTls::files)));
         let counts = Arc::<Counts>::default();
         let rejections = Arc::new(RejectionLog::new(&config.log));
         let shared = Arc::new(Shared {

@@ -68,12 +68,10 @@ impl Attempts<'_> {
                 Err(refused) => refused,
             };
             last = refused.failure;
-            if matches!(last, Failure::Connect | Failure::ConnectTimeout)
-                || last == Failure::Closed && refused.next != Next::Fresh
-            {
-                if chosen.note_failure() == Consequence::Ejected {
-                    self.connection.worker.metrics.upstream_ejected();
-                }
+            let is_its_fault = matches!(last, Failure::Connect | Failure::ConnectTimeout)
+                || last == Failure::Closed && refused.next != Next::Fresh;
+            if is_its_fault && chosen.note_failure() == Consequence::Ejected {
+                self.connection.worker.metrics.upstream_ejected();
             }
             let Some(unsent) = refused.body else { break };
             body = unsent;
