@@ -77,11 +77,14 @@ fn quoted(body: &[u8]) -> String {
         return "<empty>".to_owned();
     }
     let start = &body[..body.len().min(QUOTED_BYTES_MAX)];
-    let mut text = if body[0] == b'{' {
-        String::from_utf8_lossy(start).into_owned()
+    let mut text = String::new();
+    if body[0] == b'{' {
+        text += &String::from_utf8_lossy(start);
     } else {
-        start.iter().map(|byte| format!("{byte:02x}")).collect()
-    };
+        for byte in start {
+            text += &format!("{byte:02x}");
+        }
+    }
     if body.len() > QUOTED_BYTES_MAX {
         text += " ...";
     }

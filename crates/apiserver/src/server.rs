@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel::{FlowControl, KubernetesWork};
-use evenkeel_api::v1::V1;
+use evenkeel_api::v1::{FlowSchemaSpec, V1};
 use evenkeel_api::validate::ValidSpec;
 use evenkeel_api::{AnyObject, HubSpec, Kind, Object, Version};
 use evenkeel_engine::controller::Objects;
@@ -74,13 +74,13 @@ impl ApiServer {
     pub async fn start(store: Arc<dyn Store>, options: &ApiServerOptions) -> Result<Self, Failure> {
         let (applied, watch_applied) = watch::channel(0);
         let api = Api::new(&store, options.watches_max, watch_applied);
-        let revision = store.revision().await.map_err(|error| api.schemas().failure(error))?;
+        let revision = store.revision().await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         bootstrap::tidy(api.levels()).await?;
         bootstrap::tidy(api.schemas()).await?;
         if revision <= NEW_STORE_REVISION_MAX {
             // Nobody watches from before the beginning (API-168).
-            let current = store.revision().await.map_err(|error| api.schemas().failure(error))?;
-            store.compact(current).await.map_err(|error| api.schemas().failure(error))?;
+            let current = store.revision().await.map_err(Registry::<FlowSchemaSpec>::failure)?;
+            store.compact(current).await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         }
         let mut objects = api.objects();
         let first = objects.next().await.ok_or_else(|| Failure::unavailable("the store is closed"))?;

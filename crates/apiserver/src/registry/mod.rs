@@ -60,7 +60,7 @@ impl<S: HubSpec> Registry<S> {
             Ok(Some(found)) => self.kept.show(&found),
             // No object has a name that the store does not take.
             Ok(None) | Err(Error::Invalid(_)) => Err(Failure::not_found(S::KIND, name)),
-            Err(error) => Err(self.failure(error)),
+            Err(error) => Err(Self::failure(error)),
         }
     }
 
@@ -69,7 +69,7 @@ impl<S: HubSpec> Registry<S> {
         let at = self.at(moment).await.map_err(Unlisted::Failed)?;
         let list = self.store.list(S::KIND, ListOptions { at, limit, after }).await.map_err(|error| match error {
             Error::TooOld { .. } => Unlisted::Expired,
-            other => Unlisted::Failed(self.failure(other)),
+            other => Unlisted::Failed(Self::failure(other)),
         })?;
         let items = self.kept.show_all(&list.items).map_err(Unlisted::Failed)?;
         Ok(Page { revision: list.revision, items, remaining: list.remaining })
@@ -86,7 +86,7 @@ impl<S: HubSpec> Registry<S> {
         match self.store.create(S::KIND, name, payload(object)).await {
             Ok(stored) => self.kept.show(&stored),
             Err(Error::AlreadyExists { .. }) => Err(Failure::already_exists(S::KIND, name)),
-            Err(error) => Err(self.failure(error)),
+            Err(error) => Err(Self::failure(error)),
         }
     }
 
@@ -95,19 +95,19 @@ impl<S: HubSpec> Registry<S> {
         let written = self.store.update(S::KIND, object.name(), old.revision, payload(object)).await;
         match written {
             Ok(stored) => self.kept.show(&stored).map_err(Unwritten::Failed),
-            Err(error) => Err(self.unwritten(error)),
+            Err(error) => Err(Self::unwritten(error)),
         }
     }
 
     /// Removes `old`.
     pub(crate) async fn delete(&self, old: &Record<S>) -> Result<u64, Unwritten> {
-        self.store.delete(S::KIND, old.object.name(), old.revision).await.map_err(|error| self.unwritten(error))
+        self.store.delete(S::KIND, old.object.name(), old.revision).await.map_err(Self::unwritten)
     }
 
-    fn unwritten(&self, error: Error) -> Unwritten {
+    fn unwritten(error: Error) -> Unwritten {
         match error {
             Error::Conflict { .. } | Error::NotFound { .. } => Unwritten::Changed,
-            other => Unwritten::Failed(self.failure(other)),
+            other => Unwritten::Failed(Self::failure(other)),
         }
     }
 
@@ -128,7 +128,7 @@ impl<S: HubSpec> Registry<S> {
     }
 
     /// What the client is told when the store cannot do what it is asked to.
-    pub(crate) fn failure(&self, error: Error) -> Failure {
+    pub(crate) fn failure(error: Error) -> Failure {
         match error {
             Error::NotFound { name, .. } => Failure::not_found(S::KIND, &name),
             Error::FutureRevision { asked, current } => Failure::too_large_revision(asked, current),

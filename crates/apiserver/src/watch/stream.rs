@@ -111,7 +111,7 @@ impl<S: HubSpec + Columns> WatchStream<S> {
                 Some(after) => after,
                 None => match self.registry.store().revision().await {
                     Ok(revision) => revision,
-                    Err(error) => return State::Failed(self.registry.failure(error)),
+                    Err(error) => return State::Failed(Registry::<S>::failure(error)),
                 },
             };
             self.known = after;
@@ -140,15 +140,15 @@ impl<S: HubSpec + Columns> WatchStream<S> {
         };
         match watching {
             Ok(watch) => State::Changes(watch),
-            Err(error) => State::Failed(self.ended(error, after)),
+            Err(error) => State::Failed(Self::ended(error, after)),
         }
     }
 
     /// What the client is told when the store cannot go on.
-    fn ended(&self, error: Error, after: u64) -> Failure {
+    fn ended(error: Error, after: u64) -> Failure {
         match error {
             Error::TooOld { oldest, .. } => Failure::expired(format!("too old resource version: {after} ({oldest})")),
-            other => self.registry.failure(other),
+            other => Registry::<S>::failure(other),
         }
     }
 
@@ -180,7 +180,7 @@ impl<S: HubSpec + Columns> WatchStream<S> {
             }
             Err(Error::Closed) => Step::End,
             Err(error) => {
-                self.state = State::Failed(self.ended(error, self.known));
+                self.state = State::Failed(Self::ended(error, self.known));
                 Step::Silent
             }
         }
@@ -215,7 +215,7 @@ impl<S: HubSpec + Columns> WatchStream<S> {
         }
     }
 
-    fn translate(&self, event: &Event) -> Result<Option<(Told, Arc<Record<S>>)>, Failure> {
+    fn translate(&self, event: &Event) -> Result<Option<Seen<S>>, Failure> {
         let record = |object| self.registry.show(object);
         let is_selected = |record: &Record<S>| self.selection.matches(&record.object.metadata);
         Ok(match &event.change {
@@ -241,6 +241,9 @@ impl<S: HubSpec + Columns> WatchStream<S> {
         self.writer.change(told, record.shown(), now())
     }
 }
+
+/// A change as the client sees it.
+type Seen<S> = (Told, Arc<Record<S>>);
 
 /// What came of waiting.
 enum Step {

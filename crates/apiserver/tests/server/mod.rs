@@ -15,8 +15,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 
 /// A server, and where it listens.
-pub struct TestServer {
-    pub address: SocketAddr,
+pub(crate) struct TestServer {
+    pub(crate) address: SocketAddr,
 }
 
 /// Who the tokens belong to.
@@ -33,11 +33,12 @@ fn identify(parts: &Parts) -> Result<Arc<User>, Unidentified> {
 
 impl TestServer {
     /// A new server with nothing but its bootstrap objects.
-    pub async fn start(options: ApiServerOptions) -> Self {
-        let store: Arc<dyn Store> = Arc::new(EmbeddedStore::in_memory(HistoryLimits::default()).unwrap());
-        let server = ApiServer::start(store, &options).await.unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+    pub(crate) async fn start(options: ApiServerOptions) -> Self {
+        let store: Arc<dyn Store> =
+            Arc::new(EmbeddedStore::in_memory(HistoryLimits::default()).expect("memory can be opened"));
+        let server = ApiServer::start(store, &options).await.expect("the server starts");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let address = listener.local_addr().expect("it has an address");
         tokio::spawn(async move {
             loop {
                 let Ok((stream, _)) = listener.accept().await else { return };
