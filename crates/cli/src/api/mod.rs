@@ -52,6 +52,19 @@ pub(crate) struct ApiArgs {
 // === impl ApiArgs ===
 
 impl ApiArgs {
+    /// An API at this address, with everything else as it is by default.
+    pub(crate) fn on(address: SocketAddr) -> Self {
+        Self {
+            api_only: false,
+            data_dir: None,
+            store: None,
+            api_listen: Some(address),
+            token_file: None,
+            client_ca: None,
+            no_status_controller: false,
+        }
+    }
+
     fn address(&self) -> SocketAddr {
         self.api_listen.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 8443)))
     }

@@ -12,6 +12,7 @@ use evenkeel_gateway::config::{
 };
 use evenkeel_gateway::host::{Host, HostLimits};
 use evenkeel_gateway::identity::Identification;
+use evenkeel_gateway::objects::DirectorySource;
 use evenkeel_store::{HistoryLimits, Location, Store};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -67,9 +68,11 @@ impl RunningApi {
         Ok(Self { server, store, address, kubeconfig, stop, host, manifests: None })
     }
 
-    /// Applies the manifests at this path, now and whenever they change.
-    pub(crate) fn apply_manifests(&mut self, path: &Path) {
-        self.manifests = Some(tokio::spawn(manifests::keep_applied(Arc::clone(&self.server), path.to_owned())));
+    /// Applies the manifests at this path, now and whenever they change. Returns when they have been applied once.
+    pub(crate) async fn apply_manifests(&mut self, path: &Path) {
+        let mut source = DirectorySource::new(path);
+        manifests::apply_next(&self.server, &mut source).await;
+        self.manifests = Some(tokio::spawn(manifests::keep_applied(Arc::clone(&self.server), source)));
     }
 
     pub(crate) fn server(&self) -> &ApiServer {
@@ -96,7 +99,7 @@ impl RunningApi {
                 tracing::error!(%error, "the store was not closed in good order");
             }
         };
-        let (_, ended) = tokio::join!(close, self.host);
+        let ((), ended) = tokio::join!(close, self.host);
         if let Err(error) = ended {
             tracing::error!(%error, "the API has ended early");
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result};
@@ -14,10 +14,14 @@ use tempfile::TempDir;
 
 use super::service::{SampleService, WORKERS};
 use super::tenant::HEADER;
+use crate::api::{ApiArgs, ApiObjects, RunningApi};
 use crate::serve;
 
 /// This machine.
 const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
+
+/// The API listens on a port that the system chooses.
+const LOOPBACK_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 const OBJECTS: &str = include_str!("tenants.yaml");
 
@@ -26,6 +30,7 @@ const OBJECTS: &str = include_str!("tenants.yaml");
 pub(crate) struct Stage {
     service: SampleService,
     gateway: Gateway,
+    api: RunningApi,
     address: SocketAddr,
     folder: TempDir,
 }
@@ -43,21 +48,24 @@ impl Stage {
         let private = fs::Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().prefix("evenkeel-demo-").permissions(private).tempdir();
         let folder = folder.context("cannot make a folder for the objects; TMPDIR names where")?;
-        fs::write(folder.path().join("tenants.yaml"), OBJECTS).context("cannot write the objects of the demo")?;
+        let objects = folder.path().join("objects");
+        fs::create_dir(&objects).context("cannot make a folder for the objects of the demo")?;
+        fs::write(objects.join("tenants.yaml"), OBJECTS).context("cannot write the objects of the demo")?;
         let config = Config {
             listen: vec![ListenConfig { address: listen, tls: None }],
             admin: AdminConfig { address: Some(admin_listen) },
             upstreams: vec![UpstreamConfig::new(&format!("http://{}", service.address())).map_err(anyhow::Error::msg)?],
             concurrency: u32::try_from(WORKERS)?,
-            objects: Some(folder.path().to_owned()),
             identity: tenants_by_header()?,
             log: LogConfig { filter: "warn".to_owned(), rejections_per_second: 0, ..LogConfig::default() },
             ..Config::default()
         };
         evenkeel_gateway::log::init(&config.log)?;
-        let gateway = serve::start(config).await?;
+        let mut api = RunningApi::start(&ApiArgs::on(LOOPBACK_PORT), &folder.path().join("data")).await?;
+        api.apply_manifests(&objects).await;
+        let gateway = serve::start_with(config, Box::new(ApiObjects(api.server().objects()))).await?;
         let address = *gateway.addresses().first().context("the gateway has no address")?;
-        Ok(Self { service, gateway, address, folder })
+        Ok(Self { service, gateway, api, address, folder })
     }
 
     pub(crate) fn service(&self) -> SocketAddr {
@@ -71,6 +79,7 @@ impl Stage {
     /// Ends everything in good order.
     pub(crate) async fn take_down(self) {
         self.gateway.drain().await;
+        self.api.stop().await;
     }
 
     /// What the reader can do now, with the exact commands.
@@ -85,8 +94,9 @@ impl Stage {
 
     fn suggestions(&self) -> Vec<Suggestion> {
         let url = format!("http://{}", self.address);
-        let manifest = self.folder.path().join("tenants.yaml");
+        let manifest = self.folder.path().join("objects/tenants.yaml");
         let manifest = manifest.display();
+        let kubectl = format!("kubectl --kubeconfig {}", self.api.kubeconfig().display());
         let mut suggestions = vec![
             Suggestion { what: "A polite tenant", command: format!("curl -i -H '{HEADER}: polite-1' {url}/") },
             Suggestion {
@@ -99,6 +109,17 @@ impl Stage {
             Suggestion {
                 what: "Let less of its requests wait: saved, it governs at once; then try the last command again",
                 command: format!("sed -i 's/queueLengthLimit: .*/queueLengthLimit: 1/' {manifest}"),
+            },
+            Suggestion {
+                what: "The objects that govern, with kubectl",
+                command: format!("{kubectl} get flowschemas,prioritylevelconfigurations"),
+            },
+            Suggestion {
+                what: "Change one of them with kubectl: let more requests wait again",
+                command: format!(
+                    "{kubectl} patch prioritylevelconfiguration tenants --type merge \
+                     -p '{{\"spec\":{{\"limited\":{{\"limitResponse\":{{\"queuing\":{{\"queueLengthLimit\":10}}}}}}}}}}'"
+                ),
             },
         ];
         if let Some(admin) = self.gateway.admin_address() {

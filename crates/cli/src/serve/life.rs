@@ -37,7 +37,7 @@ fn cores() -> usize {
 }
 
 /// Starts a gateway with the objects that its settings name.
-pub(crate) async fn start(config: Config) -> Result<Gateway> {
+async fn start(config: Config) -> Result<Gateway> {
     let objects: Box<dyn ObjectSource> = match &config.objects {
         Some(path) => Box::new(DirectorySource::new(path)),
         None => Box::new(Fixed::bootstrap()),
@@ -45,7 +45,7 @@ pub(crate) async fn start(config: Config) -> Result<Gateway> {
     start_with(config, objects).await
 }
 
-async fn start_with(config: Config, objects: Box<dyn ObjectSource>) -> Result<Gateway> {
+pub(crate) async fn start_with(config: Config, objects: Box<dyn ObjectSource>) -> Result<Gateway> {
     Gateway::start(config, objects).await.map_err(classify)
 }
 
@@ -77,7 +77,7 @@ async fn live(
         None => start(config.clone()).await?,
         Some(api) => {
             if let Some(path) = &config.objects {
-                api.apply_manifests(path);
+                api.apply_manifests(path).await;
             }
             start_with(config.clone(), Box::new(ApiObjects(api.server().objects()))).await?
         }
@@ -104,7 +104,7 @@ async fn live(
 async fn live_alone(config: &Config, mut api: RunningApi) -> Result<Exit> {
     let mut signals = Signals::listen()?;
     if let Some(path) = &config.objects {
-        api.apply_manifests(path);
+        api.apply_manifests(path).await;
     }
     announce_api(&api)?;
     while signals.next().await == Wish::Reload {

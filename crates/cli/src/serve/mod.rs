@@ -14,7 +14,7 @@ use evenkeel_gateway::config::{ListenConfig, LogFormat, UpstreamConfig};
 use crate::api::ApiArgs;
 use crate::exit::{Exit, WrongUsage};
 use crate::usage::{address, number};
-pub(crate) use life::start;
+pub(crate) use life::start_with;
 
 const EXAMPLES: &str = "\
 Examples:
