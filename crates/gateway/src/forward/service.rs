@@ -66,32 +66,27 @@ impl tower_service::Service<Request<Inbound>> for Service {
     }
 
     fn call(&mut self, request: Request<Inbound>) -> Self::Future {
-        let connection = Rc::clone(&self.0);
-        Box::pin(async move { Ok(forward(&connection, request).await) })
+        match prepare(&self.0, request) {
+            Ok(attempts) => Box::pin(async move { Ok(attempts.answer().await) }),
+            Err(response) => Box::pin(std::future::ready(Ok(*response))),
+        }
     }
 }
 
-async fn forward(connection: &Rc<Connection>, request: Request<Inbound>) -> Response<AnswerBody> {
+/// Makes of a request what is sent to an upstream, or answers it if it must not be sent.
+fn prepare(connection: &Rc<Connection>, request: Request<Inbound>) -> Result<Attempts, Box<Response<AnswerBody>>> {
     let (mut parts, Inbound { mut body, exchange, is_upgrade }) = request.into_parts();
     let user = match user(connection, &exchange, &parts) {
         Ok(user) => user,
-        Err(error) => return answers::answer(error.status, &error.message, &parts.headers),
+        Err(error) => return Err(Box::new(answers::answer(error.status, &error.message, &parts.headers))),
     };
     if body.is_too_large() {
-        return Failure::BodyTooLarge.answer(&parts.headers);
+        return Err(Box::new(Failure::BodyTooLarge.answer(&parts.headers)));
     }
     remove_named(&mut parts.headers);
     connection.identity.cleanse(&mut parts.headers, &user);
-    body.watch(&connection.worker.ticks);
-    body.guard_trailers(|| TrailerGuard { identity: connection.identity.clone(), user });
-    let attempts = Attempts { connection, exchange: &exchange, parts: &parts, is_upgrade };
-    match attempts.run(body).await {
-        Ok(response) => response,
-        Err(failure) => {
-            tracing::debug!(%failure, "a request was not answered by an upstream");
-            failure.answer(&parts.headers)
-        }
-    }
+    body.watch(&connection.worker.ticks, || TrailerGuard { identity: connection.identity.clone(), user });
+    Ok(Attempts { connection: Rc::clone(connection), exchange, parts, is_upgrade, body })
 }
 
 /// Who is calling. Requests that are not limited have not been identified yet, and are no exception.

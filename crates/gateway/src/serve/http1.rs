@@ -67,9 +67,12 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: Stream) {
     loop {
         let after = match serving.next(is_first).await {
             Next::Request(head) => Box::pin(serving.respond(*head)).await,
-            Next::Http2 => return serving.into_http2().await,
-            Next::Refused(fault) => serving.refuse(fault.status, fault.reason).await,
-            Next::TimedOut => serving.refuse(StatusCode::REQUEST_TIMEOUT, &Failure::HeadTimeout.to_string()).await,
+            Next::Http2 => return Box::pin(serving.into_http2()).await,
+            Next::Refused(fault) => Box::pin(serving.refuse(fault.status, fault.reason)).await,
+            Next::TimedOut => {
+                let reason = Failure::HeadTimeout.to_string();
+                Box::pin(serving.refuse(StatusCode::REQUEST_TIMEOUT, &reason)).await
+            }
             Next::Closed => return,
         };
         is_first = false;
@@ -79,11 +82,11 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: Stream) {
             After::Lingers => {
                 let ticks = Rc::clone(&serving.connection.worker.ticks);
                 if let Some(mut wire) = serving.into_wire() {
-                    linger(&mut wire, &ticks).await;
+                    Box::pin(linger(&mut wire, &ticks)).await;
                 }
                 return;
             }
-            After::Upgrades => return serving.upgrade().await,
+            After::Upgrades => return Box::pin(serving.upgrade()).await,
         }
     }
 }
@@ -152,7 +155,7 @@ impl Serving {
         let (request, id) = self.request(head);
         if asked.method == Method::CONNECT {
             let response = Failure::Connection.answer(request.headers());
-            return self.answer(response, id, &mut asked, &mut total, sends_trailers).await;
+            return Box::pin(self.answer(response, id, &mut asked, &mut total, sends_trailers)).await;
         }
         let flow = self.flow.get_or_insert_with(|| Flow::new(&self.connection));
         let mut future = pin!(flow.call(request));
@@ -170,7 +173,7 @@ impl Serving {
             Err(RelayError::Time) => {
                 let response = Failure::TotalTimeout.answer(&HeaderMap::new());
                 total.set(worker.config.timeouts.stall);
-                self.answer(response, id, &mut asked, &mut total, sends_trailers).await
+                Box::pin(self.answer(response, id, &mut asked, &mut total, sends_trailers)).await
             }
             Err(_) => After::Closes,
         }
