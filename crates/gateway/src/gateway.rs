@@ -16,7 +16,7 @@ use crate::readiness::{Phase, Readiness};
 use crate::ticks::Elapsed;
 use crate::tls::{ListenerTls, TlsError, keep_fresh};
 use crate::upstream::Known;
-use crate::worker::{Counts, Listening, Shared, Stage, WorkerThread, bind};
+use crate::worker::{Connections, Listening, Shared, Stage, WorkerThread, bind};
 
 /// A gateway that runs, until it is drained or dropped.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct Gateway {
     addresses: Vec<SocketAddr>,
     admin_address: Option<SocketAddr>,
     config: Arc<Config>,
-    counts: Arc<Counts>,
+    connections: Arc<Connections>,
     stage: watch::Sender<Stage>,
     workers: Vec<WorkerThread>,
     /// What runs on the caller's runtime.
@@ -94,13 +94,13 @@ impl Gateway {
         let workers = config.workers.unwrap_or_else(cores).max(1);
         let (addresses, listening, mut files) = listen(&config, workers)?;
         files.extend(upstreams.iter().filter_map(|known| known.tls.as_ref().map(|tls| tls.files())));
-        let counts = Arc::<Counts>::default();
+        let connections = Arc::<Connections>::default();
         let shared = Arc::new(Shared {
             config: Arc::clone(&config),
             flow: flow.clone(),
             identification,
             upstreams,
-            counts: Arc::clone(&counts),
+            connections: Arc::clone(&connections),
         });
         let (stage, told) = watch::channel(Stage::Serving);
         let workers = (listening.into_iter().enumerate())
@@ -111,7 +111,17 @@ impl Gateway {
             vec![Control(tokio::spawn(follow(objects, flow.clone()))), Control(tokio::spawn(keep_fresh(files)))];
         let readiness = Readiness::default();
         readiness.enter(Phase::Ready);
-        Ok(Self { flow, readiness, addresses, admin_address: None, config, counts, stage, workers, _control: control })
+        Ok(Self {
+            flow,
+            readiness,
+            addresses,
+            admin_address: None,
+            config,
+            connections,
+            stage,
+            workers,
+            _control: control,
+        })
     }
 
     /// The flow control that all requests go through.
@@ -136,7 +146,7 @@ impl Gateway {
 
     /// How many clients are connected.
     pub fn connections(&self) -> usize {
-        self.counts.connections()
+        self.connections.count()
     }
 
     /// Stops: readiness turns false, then no connection is accepted any more, then it ends when the last request has, or
@@ -151,7 +161,7 @@ impl Gateway {
             }
         };
         let result = tokio::time::timeout(self.config.timeouts.drain, all_ended).await.map_err(|_| Elapsed);
-        let requests_cut = if result.is_ok() { 0 } else { self.counts.requests() };
+        let requests_cut = if result.is_ok() { 0 } else { self.workers.iter().map(WorkerThread::requests).sum() };
         self.stage.send_replace(Stage::Stopped);
         for worker in &mut self.workers {
             if result.is_err() {

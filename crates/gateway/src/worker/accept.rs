@@ -89,7 +89,7 @@ fn begin(
     tls: Option<Arc<ListenerTls>>,
     open_here: &OpenHere,
 ) {
-    let Some(open) = worker.counts.open(worker.config.limits.connections) else {
+    let Some(open) = worker.connections.open(worker.config.limits.connections) else {
         tracing::warn!(limit = worker.config.limits.connections, "there are too many connections");
         if tls.is_none() {
             tokio::task::spawn_local(turn_away(Rc::clone(worker), stream));

@@ -17,7 +17,7 @@ use crate::identity::Identification;
 use crate::ticks::Ticks;
 use crate::upstream::{Known, Upstreams};
 
-pub(crate) use counts::{Counts, RunningRequest};
+pub(crate) use counts::{Connections, Requests, RunningRequest};
 pub(crate) use listener::{Listening, bind};
 pub(crate) use thread::{Stage, WorkerThread};
 
@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) flow: FlowControl,
     pub(crate) identification: Arc<Identification>,
     pub(crate) upstreams: Vec<Arc<Known>>,
-    pub(crate) counts: Arc<Counts>,
+    pub(crate) connections: Arc<Connections>,
 }
 
 /// What a worker's connections and requests need of it.
@@ -41,14 +41,15 @@ pub(crate) struct Worker {
     pub(crate) ticks: Rc<Ticks>,
     pub(crate) upstreams: Upstreams,
     pub(crate) request_ids: RequestIds,
-    pub(crate) counts: Arc<Counts>,
+    pub(crate) connections: Arc<Connections>,
+    pub(crate) requests: Arc<Requests>,
     is_draining: Cell<bool>,
 }
 
 // === impl Worker ===
 
 impl Worker {
-    fn new(shared: &Shared) -> Rc<Self> {
+    fn new(shared: &Shared, requests: Arc<Requests>) -> Rc<Self> {
         let ticks = Ticks::new();
         Rc::new(Self {
             config: Arc::clone(&shared.config),
@@ -57,7 +58,8 @@ impl Worker {
             trusted: TrustedProxies::new(&shared.config.identity),
             upstreams: Upstreams::new(&shared.upstreams, &shared.config, &ticks),
             request_ids: RequestIds::new(),
-            counts: Arc::clone(&shared.counts),
+            connections: Arc::clone(&shared.connections),
+            requests,
             is_draining: Cell::new(false),
             ticks,
         })
