@@ -25,11 +25,15 @@ enum Source {
     None,
     Own(Bytes),
     Http1(Box<Http1Answer>),
-    Http2 {
-        body: hyper::body::Incoming,
-        stall: Alarm,
-        stall_after: Duration,
-    },
+    Http2(Box<Http2Answer>),
+}
+
+#[derive(Debug)]
+struct Http2Answer {
+    body: hyper::body::Incoming,
+    /// Nothing has moved for too long when this rings.
+    stall: Alarm,
+    stall_after: Duration,
 }
 
 /// Why an answer's body came to no end.
@@ -60,7 +64,7 @@ impl AnswerBody {
         if body.is_end_stream() {
             return Self::default();
         }
-        Self { source: Source::Http2 { body, stall, stall_after }, in_flight: Some(in_flight) }
+        Self { source: Source::Http2(Box::new(Http2Answer { body, stall, stall_after })), in_flight: Some(in_flight) }
     }
 }
 
@@ -85,16 +89,7 @@ impl Body for AnswerBody {
             Source::None => None,
             Source::Own(text) => (!text.is_empty()).then(|| Ok(Frame::data(std::mem::take(text)))),
             Source::Http1(answer) => ready!(answer.poll_frame(context)),
-            Source::Http2 { body, stall, stall_after } => match Pin::new(body).poll_frame(context) {
-                Poll::Ready(frame) => {
-                    stall.set(*stall_after);
-                    frame.map(|frame| frame.map_err(|_| AnswerError::Cut))
-                }
-                Poll::Pending => {
-                    ready!(stall.poll(context));
-                    Some(Err(AnswerError::Stalled))
-                }
-            },
+            Source::Http2(answer) => ready!(answer.poll_frame(context)),
         };
         let frame = frame.map(|frame| frame.map(clean));
         if !matches!(frame, Some(Ok(_))) || this.is_end_stream() {
@@ -108,7 +103,7 @@ impl Body for AnswerBody {
             Source::None => true,
             Source::Own(text) => text.is_empty(),
             Source::Http1(answer) => answer.is_ended(),
-            Source::Http2 { body, .. } => body.is_end_stream(),
+            Source::Http2(answer) => answer.body.is_end_stream(),
         }
     }
 
@@ -117,7 +112,21 @@ impl Body for AnswerBody {
             Source::None => SizeHint::with_exact(0),
             Source::Own(text) => SizeHint::with_exact(text.len() as u64),
             Source::Http1(answer) => answer.left().map_or_else(SizeHint::default, SizeHint::with_exact),
-            Source::Http2 { body, .. } => body.size_hint(),
+            Source::Http2(answer) => answer.body.size_hint(),
+        }
+    }
+}
+
+// === impl Http2Answer ===
+
+impl Http2Answer {
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnswerError>>> {
+        match Pin::new(&mut self.body).poll_frame(context) {
+            Poll::Ready(frame) => {
+                self.stall.set(self.stall_after);
+                Poll::Ready(frame.map(|frame| frame.map_err(|_| AnswerError::Cut)))
+            }
+            Poll::Pending => self.stall.poll(context).map(|()| Some(Err(AnswerError::Stalled))),
         }
     }
 }

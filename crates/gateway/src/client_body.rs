@@ -13,9 +13,13 @@ use crate::forward::TrailerGuard;
 use crate::h1::{Decoded, Decoder, Wire};
 use crate::ticks::{Alarm, Ticks};
 
-/// The body of a request.
+/// The body of a request. Most have none, and carry nothing about.
 #[derive(Debug)]
-pub(crate) struct ClientBody {
+pub(crate) struct ClientBody(Option<Box<Open>>);
+
+/// A body of which something may come.
+#[derive(Debug)]
+struct Open {
     source: Source,
     /// Nothing has moved for too long when this rings.
     stall: Option<Alarm>,
@@ -27,7 +31,6 @@ pub(crate) struct ClientBody {
 
 #[derive(Debug)]
 enum Source {
-    None,
     Http1(Rc<RefCell<ClientWire>>),
     Http2(hyper::body::Incoming),
 }
@@ -59,7 +62,7 @@ pub(crate) enum BodyError {
 
 impl ClientBody {
     pub(crate) fn none() -> Self {
-        Self::new(Source::None, Duration::ZERO, 0)
+        Self(None)
     }
 
     /// The body of the request whose head has just been read from this connection.
@@ -79,44 +82,98 @@ impl ClientBody {
 
     fn new(source: Source, stall_after: Duration, bytes_max: u64) -> Self {
         let bytes_left = if bytes_max == 0 { u64::MAX } else { bytes_max };
-        Self { source, stall: None, stall_after, bytes_left, is_begun: false, trailers: None }
+        let open = Open { source, stall: None, stall_after, bytes_left, is_begun: false, trailers: None };
+        Self(Some(Box::new(open)))
     }
 
     /// Whether nothing of it has been read, so that it can be sent to somebody else.
     pub(crate) fn is_untouched(&self) -> bool {
-        !self.is_begun
+        self.0.as_ref().is_none_or(|open| !open.is_begun)
     }
 
     /// Whether there is nothing to read.
     pub(crate) fn is_none(&self) -> bool {
-        matches!(self.source, Source::None)
+        self.0.is_none()
     }
 
     /// How much is left to read, if that is known.
     pub(crate) fn left(&self) -> Option<u64> {
-        match &self.source {
-            Source::None => Some(0),
-            Source::Http1(wire) => wire.borrow().decoder.left(),
-            Source::Http2(body) => body.size_hint().exact(),
+        match self.0.as_ref().map(|open| &open.source) {
+            None => Some(0),
+            Some(Source::Http1(wire)) => wire.borrow().decoder.left(),
+            Some(Source::Http2(body)) => body.size_hint().exact(),
         }
     }
 
     /// Whether it is known to be larger than it may be.
     pub(crate) fn is_too_large(&self) -> bool {
-        self.left().is_some_and(|left| left > self.bytes_left)
+        let Some(open) = &self.0 else { return false };
+        self.left().is_some_and(|left| left > open.bytes_left)
     }
 
-    /// Gives up waiting for it after the time that was said. Without this it may take as long as it likes.
-    pub(crate) fn watch(&mut self, ticks: &Rc<Ticks>) {
-        if !self.is_none() {
-            self.stall = Some(ticks.alarm(self.stall_after));
+    /// Gives up waiting for it after the time that was said, and has its trailers looked at.
+    pub(crate) fn watch(&mut self, ticks: &Rc<Ticks>, guard: impl FnOnce() -> TrailerGuard) {
+        if let Some(open) = &mut self.0 {
+            open.stall = Some(ticks.alarm(open.stall_after));
+            open.trailers = Some(guard());
+        }
+    }
+}
+
+impl Body for ClientBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut self.0 {
+            None => Poll::Ready(None),
+            Some(open) => open.poll_frame(context),
         }
     }
 
-    /// Has its trailers looked at.
-    pub(crate) fn guard_trailers(&mut self, guard: impl FnOnce() -> TrailerGuard) {
-        if !self.is_none() {
-            self.trailers = Some(guard());
+    fn is_end_stream(&self) -> bool {
+        match self.0.as_ref().map(|open| &open.source) {
+            None => true,
+            Some(Source::Http1(wire)) => wire.borrow().decoder.is_done(),
+            Some(Source::Http2(body)) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left().map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+// === impl Open ===
+
+impl Open {
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        self.is_begun = true;
+        let Poll::Ready(frame) = self.poll_source(context) else {
+            if let Some(stall) = &mut self.stall {
+                ready!(stall.poll(context));
+                return Poll::Ready(Some(Err(BodyError::Stalled)));
+            }
+            return Poll::Pending;
+        };
+        if let Some(stall) = &mut self.stall {
+            stall.set(self.stall_after);
+        }
+        Poll::Ready(match frame {
+            None => None,
+            Some(frame) => frame.and_then(|frame| self.check(frame)).transpose(),
+        })
+    }
+
+    fn poll_source(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut self.source {
+            Source::Http1(wire) => wire.borrow_mut().poll_frame(context),
+            Source::Http2(body) => {
+                Pin::new(body).poll_frame(context).map(|frame| frame.map(|frame| frame.map_err(|_| BodyError::Gone)))
+            }
         }
     }
 
@@ -132,55 +189,6 @@ impl ClientBody {
                 _ => None,
             }),
         }
-    }
-
-    fn poll_source(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        match &mut self.source {
-            Source::None => Poll::Ready(None),
-            Source::Http1(wire) => wire.borrow_mut().poll_frame(context),
-            Source::Http2(body) => {
-                Pin::new(body).poll_frame(context).map(|frame| frame.map(|frame| frame.map_err(|_| BodyError::Gone)))
-            }
-        }
-    }
-}
-
-impl Body for ClientBody {
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let this = &mut *self;
-        this.is_begun = true;
-        let Poll::Ready(frame) = this.poll_source(context) else {
-            if let Some(stall) = &mut this.stall {
-                ready!(stall.poll(context));
-                return Poll::Ready(Some(Err(BodyError::Stalled)));
-            }
-            return Poll::Pending;
-        };
-        if let Some(stall) = &mut this.stall {
-            stall.set(this.stall_after);
-        }
-        Poll::Ready(match frame {
-            None => None,
-            Some(frame) => frame.and_then(|frame| this.check(frame)).transpose(),
-        })
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match &self.source {
-            Source::None => true,
-            Source::Http1(wire) => wire.borrow().decoder.is_done(),
-            Source::Http2(body) => body.is_end_stream(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.left().map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 }
 

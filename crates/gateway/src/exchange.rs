@@ -34,12 +34,16 @@ pub(crate) struct Exchange {
     upgraded: RefCell<Option<Box<Wire>>>,
 }
 
-/// Identifies, and remembers who it was: the upstream may have to be told, and it is found out only once.
+/// Identifies, and tells the exchange who it was: the upstream may have to be told, and it is found out only once.
 #[derive(Debug)]
 pub(crate) struct Remember {
     identity: PeerIdentity,
-    last: Rc<RefCell<Option<Arc<User>>>>,
+    current: CurrentExchange,
 }
+
+/// The exchange whose request is arriving. A request that need not wait is passed on before it has arrived for those who
+/// called, so that they cannot be the ones who tell.
+pub(crate) type CurrentExchange = Rc<RefCell<Option<Rc<Exchange>>>>;
 
 /// More interim answers than this are not kept for a client that does not read them.
 const INTERIM_MAX: usize = 8;
@@ -78,17 +82,19 @@ impl Exchange {
 // === impl Remember ===
 
 impl Remember {
-    /// Identifies like this, and leaves whom it has found where the second part can be asked.
-    pub(crate) fn new(identity: PeerIdentity) -> (Self, Rc<RefCell<Option<Arc<User>>>>) {
-        let last = Rc::default();
-        (Self { identity, last: Rc::clone(&last) }, last)
+    /// Identifies like this, and tells the exchange that is put into the second part.
+    pub(crate) fn new(identity: PeerIdentity) -> (Self, CurrentExchange) {
+        let current = CurrentExchange::default();
+        (Self { identity, current: Rc::clone(&current) }, current)
     }
 }
 
 impl Identify for Remember {
     fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
         let user = self.identity.identify(parts)?;
-        *self.last.borrow_mut() = Some(Arc::clone(&user));
+        if let Some(exchange) = &*self.current.borrow() {
+            exchange.set_user(Some(Arc::clone(&user)));
+        }
         Ok(user)
     }
 }

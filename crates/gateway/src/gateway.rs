@@ -23,7 +23,7 @@ use crate::requests::{Requests, RequestsError};
 use crate::ticks::Elapsed;
 use crate::tls::{ClientTls, ListenerTls, TlsError, keep_fresh};
 use crate::upstream::Known;
-use crate::worker::{Counts, Listening, Shared, Stage, WorkerThread, bind};
+use crate::worker::{Connections, Listening, Shared, Stage, WorkerThread, bind};
 
 /// A gateway that runs, until it is drained or dropped.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct Gateway {
     addresses: Vec<SocketAddr>,
     admin_address: Option<SocketAddr>,
     config: Arc<Config>,
-    counts: Arc<Counts>,
+    connections: Arc<Connections>,
     rejections: Arc<RejectionLog>,
     stage: watch::Sender<Stage>,
     workers: Vec<WorkerThread>,
@@ -103,7 +103,7 @@ impl Gateway {
             return Err(StartError::NoUpstream);
         }
         let config = Arc::new(config);
-        let requests = Requests::new(&config.requests)?;
+        let routes = Requests::new(&config.requests)?;
         let identification = Identification::open(&config.identity)?;
         let upstreams = config.upstreams.iter().map(|upstream| Known::new(upstream, &config).map(Arc::new));
         let upstreams = upstreams.collect::<Result<Vec<_>, TlsError>>()?;
@@ -114,17 +114,17 @@ impl Gateway {
         govern(&flow, &metrics, objects.next().await?);
         let (addresses, listening, mut files) = listen(&config, workers)?;
         files.extend(upstreams.iter().filter_map(|known| known.tls.as_ref().map(ClientTls::files)));
-        let counts = Arc::<Counts>::default();
+        let connections = Arc::<Connections>::default();
         let rejections = Arc::new(RejectionLog::new(&config.log));
         let shared = Arc::new(Shared {
             config: Arc::clone(&config),
             flow: flow.clone(),
             identification,
-            requests,
+            routes,
             metrics: metrics.clone(),
             rejections: Arc::clone(&rejections),
             upstreams,
-            counts: Arc::clone(&counts),
+            connections: Arc::clone(&connections),
         });
         let (stage, told) = watch::channel(Stage::Serving);
         let workers = (listening.into_iter().enumerate())
@@ -154,7 +154,7 @@ impl Gateway {
             addresses,
             admin_address,
             config,
-            counts,
+            connections,
             rejections,
             stage,
             workers,
@@ -184,7 +184,7 @@ impl Gateway {
 
     /// How many clients are connected.
     pub fn connections(&self) -> usize {
-        self.counts.connections()
+        self.connections.count()
     }
 
     /// Stops: readiness turns false, then no connection is accepted any more, then it ends when the last request has, or
@@ -199,7 +199,7 @@ impl Gateway {
             }
         };
         let result = tokio::time::timeout(self.config.timeouts.drain, all_ended).await.map_err(|_| Elapsed);
-        let requests_cut = if result.is_ok() { 0 } else { self.counts.requests() };
+        let requests_cut = if result.is_ok() { 0 } else { self.workers.iter().map(WorkerThread::requests).sum() };
         self.stage.send_replace(Stage::Stopped);
         for worker in &mut self.workers {
             if result.is_err() {

@@ -147,6 +147,9 @@ impl Alarm {
         if self.at <= self.ticks.now() {
             return Poll::Ready(());
         }
+        if self.at == u64::MAX {
+            return Poll::Pending;
+        }
         let mut alarms = self.ticks.alarms.borrow_mut();
         match self.key.and_then(|key| alarms.get_mut(key)) {
             Some(waiting) => waiting.waker.clone_from(context.waker()),

@@ -1,9 +1,9 @@
 //! What the demo needs, and what stays up for the reader: the sample service, the gateway, and a folder with the objects.
 
 use std::fmt::Write;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
 use anyhow::{Context, Result};
 use evenkeel_gateway::config::{
@@ -49,7 +49,7 @@ impl Stage {
         let folder = tempfile::Builder::new().prefix("evenkeel-demo-").permissions(private).tempdir();
         let folder = folder.context("cannot make a folder for the objects; TMPDIR names where")?;
         let objects = folder.path().join("objects");
-        fs::create_dir(&objects).context("cannot make a folder for the objects of the demo")?;
+        DirBuilder::new().mode(0o700).create(&objects).context("cannot make a folder for the objects of the demo")?;
         fs::write(objects.join("tenants.yaml"), OBJECTS).context("cannot write the objects of the demo")?;
         let config = Config {
             listen: vec![ListenConfig { address: listen, tls: None }],

@@ -20,11 +20,12 @@ use crate::ticks::Elapsed;
 use crate::upstream::{Agreed, CallError, ConnectError, Consequence, Http1Call, Picked, call_http2};
 
 /// A request on its way to an upstream.
-pub(super) struct Attempts<'a> {
-    pub(super) connection: &'a Rc<Connection>,
-    pub(super) exchange: &'a Exchange,
-    pub(super) parts: &'a Parts,
+pub(super) struct Attempts {
+    pub(super) connection: Rc<Connection>,
+    pub(super) exchange: Rc<Exchange>,
+    pub(super) parts: Parts,
     pub(super) is_upgrade: bool,
+    pub(super) body: ClientBody,
 }
 
 /// Why an upstream did not answer, and whether somebody else may be asked.
@@ -54,8 +55,23 @@ enum Way {
 
 // === impl Attempts ===
 
-impl Attempts<'_> {
-    pub(super) async fn run(&self, mut body: ClientBody) -> Result<Response<AnswerBody>, Failure> {
+impl Attempts {
+    /// The upstream's answer, or one that says why there is none.
+    pub(super) async fn answer(mut self) -> Response<AnswerBody> {
+        let body = std::mem::replace(&mut self.body, ClientBody::none());
+        match self.run(body).await {
+            Ok(response) => response,
+            Err(failure) => {
+                tracing::debug!(%failure, "a request was not answered by an upstream");
+                if let Some(failure) = failure.of_upstream() {
+                    self.connection.worker.metrics.upstream_failed(failure);
+                }
+                failure.answer(&self.parts.headers)
+            }
+        }
+    }
+
+    async fn run(&self, mut body: ClientBody) -> Result<Response<AnswerBody>, Failure> {
         let upstreams = &self.connection.worker.upstreams;
         let (mut tried, mut last, mut is_fresh_wanted) = (Vec::new(), Failure::NoUpstream, false);
         let mut picked = upstreams.pick(&tried);
@@ -65,12 +81,10 @@ impl Attempts<'_> {
                     chosen.note_success();
                     return Ok(response);
                 }
-                Err(refused) => refused,
+                Err(refused) => *refused,
             };
             last = refused.failure;
-            let is_its_fault = matches!(last, Failure::Connect | Failure::ConnectTimeout)
-                || last == Failure::Closed && refused.next != Next::Fresh;
-            if is_its_fault && chosen.note_failure() == Consequence::Ejected {
+            if refused.is_failure_of_upstream() && chosen.note_failure() == Consequence::Ejected {
                 self.connection.worker.metrics.upstream_ejected();
             }
             let Some(unsent) = refused.body else { break };
@@ -91,10 +105,20 @@ impl Attempts<'_> {
         Err(last)
     }
 
-    async fn send(&self, picked: &Picked, body: ClientBody, is_fresh: bool) -> Result<Response<AnswerBody>, Refused> {
-        match self.way(picked, is_fresh).await {
+    /// Sends to this upstream. What seldom happens is kept apart: the room for it would be moved about with every request.
+    async fn send(
+        &self,
+        picked: &Picked,
+        body: ClientBody,
+        is_fresh: bool,
+    ) -> Result<Response<AnswerBody>, Box<Refused>> {
+        let way = match self.used(picked, is_fresh) {
+            Some(wire) => Ok(Way::Http1 { wire, is_reused: true }),
+            None => Box::pin(self.way(picked)).await,
+        };
+        match way {
             Ok(Way::Http1 { wire, is_reused }) => self.send_http1(picked, wire, body, is_reused).await,
-            Ok(Way::Http2(sender)) => self.send_http2(picked, sender, body).await,
+            Ok(Way::Http2(sender)) => Box::pin(self.send_http2(picked, sender, body)).await,
             Err(error) => {
                 let upstream = &picked.upstream.known.authority;
                 let failure = match error {
@@ -107,38 +131,43 @@ impl Attempts<'_> {
                         Failure::ConnectTimeout
                     }
                 };
-                Err(Refused { failure, body: Some(body), next: Next::Other })
+                Err(Refused::new(failure, Some(body), Next::Other))
             }
         }
     }
 
-    /// A connection for the request: of HTTP/2 where the upstream speaks that, and for gRPC.
-    async fn way(&self, picked: &Picked, is_fresh: bool) -> Result<Way, ConnectError> {
-        let upstream = &picked.upstream;
-        let known = &upstream.known;
-        let is_http2 = match known.protocol {
-            Protocol::Http1 => false,
-            Protocol::Http2 => true,
-            Protocol::Auto if known.tls.is_none() => is_grpc(&self.parts.headers),
+    /// Whether the request goes over HTTP/2; none if the upstream has to be asked first.
+    fn is_http2(&self, picked: &Picked) -> Option<bool> {
+        let known = &picked.upstream.known;
+        match known.protocol {
+            Protocol::Http1 => Some(false),
+            Protocol::Http2 => Some(true),
+            Protocol::Auto if known.tls.is_none() => Some(is_grpc(&self.parts.headers)),
             // What is spoken after an upgrade takes a connection of its own.
-            Protocol::Auto if self.is_upgrade => false,
-            Protocol::Auto => match upstream.speaks_http2() {
-                Some(speaks) => speaks,
-                None => {
-                    return Ok(match upstream.agree().await? {
-                        Agreed::Http1(stream) => Way::Http1 { wire: Box::new(Wire::new(stream)), is_reused: false },
-                        Agreed::Http2(sender) => Way::Http2(sender),
-                    });
-                }
-            },
-        };
-        if is_http2 {
-            return upstream.http2().await.map(Way::Http2);
+            Protocol::Auto if self.is_upgrade => Some(false),
+            Protocol::Auto => picked.upstream.speaks_http2(),
         }
-        if !is_fresh && let Some(wire) = upstream.pool.take() {
-            return Ok(Way::Http1 { wire, is_reused: true });
+    }
+
+    /// A connection that has been used before.
+    fn used(&self, picked: &Picked, is_fresh: bool) -> Option<Box<Wire>> {
+        if is_fresh || self.is_http2(picked) != Some(false) {
+            return None;
         }
-        Ok(Way::Http1 { wire: upstream.connect_http1().await?, is_reused: false })
+        picked.upstream.pool.take()
+    }
+
+    /// A new connection, or the one that all requests of HTTP/2 share.
+    async fn way(&self, picked: &Picked) -> Result<Way, ConnectError> {
+        let upstream = &picked.upstream;
+        match self.is_http2(picked) {
+            Some(true) => upstream.http2().await.map(Way::Http2),
+            Some(false) => Ok(Way::Http1 { wire: upstream.connect_http1().await?, is_reused: false }),
+            None => Ok(match upstream.agree().await? {
+                Agreed::Http1(stream) => Way::Http1 { wire: Box::new(Wire::new(stream)), is_reused: false },
+                Agreed::Http2(sender) => Way::Http2(sender),
+            }),
+        }
     }
 
     async fn send_http1(
@@ -147,16 +176,16 @@ impl Attempts<'_> {
         mut wire: Box<Wire>,
         body: ClientBody,
         is_reused: bool,
-    ) -> Result<Response<AnswerBody>, Refused> {
+    ) -> Result<Response<AnswerBody>, Box<Refused>> {
         let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
-        let encoder = head::put_http1(&mut wire.output, self.parts, &body, known, provenance, self.is_upgrade);
+        let encoder = head::put_http1(&mut wire.output, &self.parts, &body, known, provenance, self.is_upgrade);
         let in_flight = picked.begin();
         let mut call = Http1Call::new(wire, self.parts.method.clone(), body, encoder);
         let mut head = match self.head(&mut call).await {
             Ok(head) => head,
             Err(failure) => {
                 let next = if is_reused && failure == Failure::Closed { Next::Fresh } else { Next::Nothing };
-                return Err(Refused { failure, body: call.into_unanswered(), next });
+                return Err(Refused::new(failure, call.into_unanswered(), next));
             }
         };
         let mut response = Response::new(AnswerBody::default());
@@ -215,19 +244,18 @@ impl Attempts<'_> {
         picked: &Picked,
         sender: hyper::client::conn::http2::SendRequest<ClientBody>,
         body: ClientBody,
-    ) -> Result<Response<AnswerBody>, Refused> {
+    ) -> Result<Response<AnswerBody>, Box<Refused>> {
         let worker = &self.connection.worker;
-        let refused = |failure, body, next| Refused { failure, body, next };
-        let Some(request) = head::http2(self.parts, body, &picked.upstream.known, &self.connection.provenance) else {
-            return Err(refused(Failure::HostConflict, None, Next::Nothing));
+        let Some(request) = head::http2(&self.parts, body, &picked.upstream.known, &self.connection.provenance) else {
+            return Err(Refused::new(Failure::HostConflict, None, Next::Nothing));
         };
         let in_flight = picked.begin();
         let (timeouts, ticks) = (&worker.config.timeouts, &worker.ticks);
         match ticks.limit(timeouts.answer, call_http2(sender, request)).await {
-            Err(Elapsed) => Err(refused(Failure::AnswerTimeout, None, Next::Nothing)),
+            Err(Elapsed) => Err(Refused::new(Failure::AnswerTimeout, None, Next::Nothing)),
             Ok(Err((error, unsent))) => {
                 let next = if unsent.is_some() { Next::Fresh } else { Next::Nothing };
-                Err(refused(error.into(), unsent.map(http::Request::into_body), next))
+                Err(Refused::new(error.into(), unsent.map(http::Request::into_body), next))
             }
             Ok(Ok(response)) => {
                 let (mut parts, body) = response.into_parts();
@@ -235,6 +263,23 @@ impl Attempts<'_> {
                 let stall = ticks.alarm(timeouts.stall);
                 Ok(Response::from_parts(parts, AnswerBody::http2(body, stall, timeouts.stall, in_flight)))
             }
+        }
+    }
+}
+
+// === impl Refused ===
+
+impl Refused {
+    fn new(failure: Failure, body: Option<ClientBody>, next: Next) -> Box<Self> {
+        Box::new(Self { failure, body, next })
+    }
+
+    /// Whether the upstream is to blame. One that closes a connection that was idle is not.
+    fn is_failure_of_upstream(&self) -> bool {
+        match self.failure {
+            Failure::Connect | Failure::ConnectTimeout => true,
+            Failure::Closed => self.next != Next::Fresh,
+            _ => false,
         }
     }
 }

@@ -50,10 +50,9 @@ pub(crate) fn clean_answer(status: StatusCode, headers: &mut HeaderMap) {
         return;
     }
     remove_named(headers);
-    for name in [CONNECTION, TRANSFER_ENCODING, UPGRADE, TRAILER, TE, PROXY_AUTHENTICATE] {
-        headers.remove(name);
-    }
-    for name in ["keep-alive", "proxy-connection"] {
+    // Most answers have one of them at most.
+    while let Some(name) = headers.keys().find(|name| is_of_the_connection(name)) {
+        let name = name.clone();
         headers.remove(name);
     }
 }

@@ -1,27 +1,38 @@
 //! Request ids: kept if a client sends a sane one, made otherwise.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// The header with the id, in requests and answers.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Makes the ids of one worker: a random number of its own, and a count.
+/// Makes the ids of one worker: a random number of its own, and a count. They are made some at a time, so that they share
+/// their memory.
 #[derive(Debug)]
 pub(crate) struct RequestIds {
     random: u64,
-    count: Cell<u64>,
+    made: RefCell<Made>,
 }
 
+#[derive(Debug, Default)]
+struct Made {
+    count: u64,
+    /// Those that nobody has yet, one after the other.
+    rest: Bytes,
+}
+
+const LENGTH: usize = 32;
+const BATCH: usize = 32;
 const LENGTH_MAX: usize = 128;
 
 // === impl RequestIds ===
 
 impl RequestIds {
     pub(crate) fn new() -> Self {
-        Self { random: RandomState::new().hash_one(0), count: Cell::new(0) }
+        Self { random: RandomState::new().hash_one(0), made: RefCell::default() }
     }
 
     /// The id of a request, which is in its headers afterwards.
@@ -37,15 +48,23 @@ impl RequestIds {
     }
 
     fn make(&self) -> HeaderValue {
-        let count = self.count.get();
-        self.count.set(count.wrapping_add(1));
-        let number = u128::from(self.random) << 64 | u128::from(count);
-        let mut text = [0; 32];
-        for (place, digit) in text.iter_mut().enumerate() {
-            *digit = b"0123456789abcdef"[(number >> (124 - 4 * place)) as usize & 0xf];
+        let made = &mut *self.made.borrow_mut();
+        if made.rest.is_empty() {
+            let mut text = Vec::with_capacity(LENGTH * BATCH);
+            for _ in 0..BATCH {
+                put_hex(&mut text, self.random);
+                put_hex(&mut text, made.count);
+                made.count = made.count.wrapping_add(1);
+            }
+            made.rest = text.into();
         }
-        HeaderValue::from_bytes(&text).unwrap_or_else(|_| HeaderValue::from_static("0"))
+        let id = made.rest.split_to(LENGTH);
+        HeaderValue::from_maybe_shared(id).unwrap_or_else(|_| HeaderValue::from_static("0"))
     }
+}
+
+fn put_hex(text: &mut Vec<u8>, number: u64) {
+    text.extend((0..16).rev().map(|place| b"0123456789abcdef"[(number >> (4 * place)) as usize & 0xf]));
 }
 
 /// Ids end up in logs: nothing that has a meaning there is let in.

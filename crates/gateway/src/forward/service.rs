@@ -1,6 +1,5 @@
 //! The service inside of the flow control: passes requests on.
 
-use std::cell::RefCell;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
@@ -21,7 +20,7 @@ use super::trailers::TrailerGuard;
 use crate::answer_body::AnswerBody;
 use crate::answers::{self, Failure};
 use crate::connection::Connection;
-use crate::exchange::{Exchange, Inbound, Remember};
+use crate::exchange::{CurrentExchange, Exchange, Inbound, Remember};
 use crate::requests::Requests;
 
 /// Passes the requests of one connection on.
@@ -32,7 +31,7 @@ pub(crate) struct Service(Rc<Connection>);
 #[derive(Debug)]
 pub(crate) struct Flow {
     service: FlowService<Service, Remember, Requests, Requests>,
-    last_user: Rc<RefCell<Option<Arc<User>>>>,
+    current: CurrentExchange,
 }
 
 // === impl Flow ===
@@ -40,25 +39,27 @@ pub(crate) struct Flow {
 impl Flow {
     /// The flow control for the requests of this connection.
     pub(crate) fn new(connection: &Rc<Connection>) -> Self {
-        let (remember, last_user) = Remember::new(connection.identity.clone());
-        let requests = &connection.worker.requests;
-        let occupancy = requests.clone();
+        let (remember, current) = Remember::new(connection.identity.clone());
+        let routes = &connection.worker.routes;
+        let occupancy = routes.clone();
         let layer = connection
             .worker
             .flow
             .layer(remember)
-            .digest(requests.clone())
-            .work(requests.clone())
+            .digest(routes.clone())
+            .work(routes.clone())
             .long_running(move |parts, request| occupancy.occupancy(parts, request));
-        Self { service: layer.layer(Service(Rc::clone(connection))), last_user }
+        Self { service: layer.layer(Service(Rc::clone(connection))), current }
     }
 
     /// A request arrives.
     pub(crate) fn call(&mut self, request: Request<Inbound>) -> FlowFuture<Service, Inbound, AnswerBody> {
         let exchange = Rc::clone(&request.body().exchange);
+        // Of the request before it on the same connection.
+        exchange.set_user(None);
+        *self.current.borrow_mut() = Some(exchange);
         let future = tower_service::Service::call(&mut self.service, request);
-        // It has been identified by now, unless it is not limited at all.
-        exchange.set_user(self.last_user.borrow_mut().take());
+        *self.current.borrow_mut() = None;
         future
     }
 }
@@ -75,35 +76,27 @@ impl tower_service::Service<Request<Inbound>> for Service {
     }
 
     fn call(&mut self, request: Request<Inbound>) -> Self::Future {
-        let connection = Rc::clone(&self.0);
-        Box::pin(async move { Ok(forward(&connection, request).await) })
+        match prepare(&self.0, request) {
+            Ok(attempts) => Box::pin(async move { Ok(attempts.answer().await) }),
+            Err(response) => Box::pin(std::future::ready(Ok(*response))),
+        }
     }
 }
 
-async fn forward(connection: &Rc<Connection>, request: Request<Inbound>) -> Response<AnswerBody> {
+/// Makes of a request what is sent to an upstream, or answers it if it must not be sent.
+fn prepare(connection: &Rc<Connection>, request: Request<Inbound>) -> Result<Attempts, Box<Response<AnswerBody>>> {
     let (mut parts, Inbound { mut body, exchange, is_upgrade }) = request.into_parts();
     let user = match user(connection, &exchange, &parts) {
         Ok(user) => user,
-        Err(error) => return answers::answer(error.status, &error.message, &parts.headers),
+        Err(error) => return Err(Box::new(answers::answer(error.status, &error.message, &parts.headers))),
     };
     if body.is_too_large() {
-        return Failure::BodyTooLarge.answer(&parts.headers);
+        return Err(Box::new(Failure::BodyTooLarge.answer(&parts.headers)));
     }
     remove_named(&mut parts.headers);
     connection.identity.cleanse(&mut parts.headers, &user);
-    body.watch(&connection.worker.ticks);
-    body.guard_trailers(|| TrailerGuard { identity: connection.identity.clone(), user });
-    let attempts = Attempts { connection, exchange: &exchange, parts: &parts, is_upgrade };
-    match attempts.run(body).await {
-        Ok(response) => response,
-        Err(failure) => {
-            tracing::debug!(%failure, "a request was not answered by an upstream");
-            if let Some(failure) = failure.of_upstream() {
-                connection.worker.metrics.upstream_failed(failure);
-            }
-            failure.answer(&parts.headers)
-        }
-    }
+    body.watch(&connection.worker.ticks, || TrailerGuard { identity: connection.identity.clone(), user });
+    Ok(Attempts { connection: Rc::clone(connection), exchange, parts, is_upgrade, body })
 }
 
 /// Who is calling. Requests that are not limited have not been identified yet, and are no exception.

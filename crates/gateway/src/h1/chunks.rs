@@ -111,7 +111,7 @@ fn trailers(input: &[u8]) -> Result<Option<(HeaderMap, usize)>, Malformed> {
     let mut fields = [httparse::EMPTY_HEADER; TRAILER_COUNT_MAX];
     match httparse::parse_headers(input, &mut fields) {
         Ok(httparse::Status::Complete((length, fields))) if length <= TRAILERS_MAX => {
-            let headers = Cutter::new(&input[..length]).headers(fields).ok_or(FAULT)?;
+            let headers = Cutter::new(&input[..length], &mut BytesMut::new()).headers(fields).ok_or(FAULT)?;
             Ok(Some((headers, length)))
         }
         Ok(httparse::Status::Partial) if input.len() < TRAILERS_MAX => Ok(None),

@@ -1,6 +1,6 @@
 //! Fields of a head: from the bytes of a message to a `HeaderMap` that shares them.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 /// Copies the bytes of a head once, and cuts everything that it consists of out of the copy.
@@ -31,8 +31,10 @@ pub(super) fn content_length(value: &HeaderValue) -> Option<u64> {
 // === impl Cutter ===
 
 impl<'a> Cutter<'a> {
-    pub(super) fn new(original: &'a [u8]) -> Self {
-        Self { original, copy: Bytes::copy_from_slice(original) }
+    /// Copies into memory that is used again when everything that was cut out of it is gone.
+    pub(super) fn new(original: &'a [u8], memory: &mut BytesMut) -> Self {
+        memory.extend_from_slice(original);
+        Self { original, copy: memory.split().freeze() }
     }
 
     /// The same bytes, of the copy.

@@ -50,13 +50,17 @@ const FIELDS_ON_STACK: usize = 128;
 // === impl RequestHead ===
 
 impl RequestHead {
-    /// Takes a head out of what has been read, or none if there is more to come.
-    pub(crate) fn take(input: &mut BytesMut, limits: HeadLimits) -> Result<Option<Self>, HeadFault> {
+    /// Takes a head out of what has been read, or none if there is more to come. It is kept in the memory given.
+    pub(crate) fn take(
+        input: &mut BytesMut,
+        memory: &mut BytesMut,
+        limits: HeadLimits,
+    ) -> Result<Option<Self>, HeadFault> {
         let parsed = if limits.fields <= FIELDS_ON_STACK {
             let mut fields = [const { MaybeUninit::uninit() }; FIELDS_ON_STACK];
-            parse(input, &mut fields[..limits.fields])
+            parse(input, memory, &mut fields[..limits.fields])
         } else {
-            parse(input, &mut vec![MaybeUninit::uninit(); limits.fields])
+            parse(input, memory, &mut vec![MaybeUninit::uninit(); limits.fields])
         };
         match parsed? {
             Some((length, _)) if length > limits.bytes => Err(TOO_LARGE),
@@ -94,6 +98,7 @@ const fn fault(reason: &'static str) -> HeadFault {
 
 fn parse<'a>(
     input: &'a [u8],
+    memory: &mut BytesMut,
     fields: &mut [MaybeUninit<httparse::Header<'a>>],
 ) -> Result<Option<(usize, RequestHead)>, HeadFault> {
     let mut request = httparse::Request::new(&mut []);
@@ -111,7 +116,7 @@ fn parse<'a>(
         Err(httparse::Error::HeaderValue) => return Err(fault("a header field has a value that cannot be")),
         Err(_) => return Err(fault("the request cannot be understood")),
     };
-    let cutter = Cutter::new(&input[..length]);
+    let cutter = Cutter::new(&input[..length], memory);
     let method = Method::from_bytes(request.method.unwrap_or_default().as_bytes())
         .map_err(|_| fault("the request has no method"))?;
     let target = request.path.unwrap_or_default();
@@ -186,7 +191,7 @@ mod tests {
     const LIMITS: HeadLimits = HeadLimits { bytes: 1024, fields: 8 };
 
     fn take(text: &str) -> Result<Option<RequestHead>, HeadFault> {
-        RequestHead::take(&mut BytesMut::from(text), LIMITS)
+        RequestHead::take(&mut BytesMut::from(text), &mut BytesMut::new(), LIMITS)
     }
 
     #[test]

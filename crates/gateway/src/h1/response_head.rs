@@ -26,8 +26,13 @@ const BYTES_MAX: usize = 256 * 1024;
 // === impl ResponseHead ===
 
 impl ResponseHead {
-    /// Takes the head of the answer to a request with this method, or none if there is more to come.
-    pub(crate) fn take(input: &mut BytesMut, method: &Method) -> Result<Option<Self>, Malformed> {
+    /// Takes the head of the answer to a request with this method, or none if there is more to come. It is kept in the
+    /// memory given.
+    pub(crate) fn take(
+        input: &mut BytesMut,
+        memory: &mut BytesMut,
+        method: &Method,
+    ) -> Result<Option<Self>, Malformed> {
         let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
         let mut response = httparse::Response::new(&mut []);
         let parser = httparse::ParserConfig::default();
@@ -39,7 +44,7 @@ impl ResponseHead {
         };
         let status = response.code.and_then(|code| StatusCode::from_u16(code).ok());
         let status = status.ok_or(Malformed("the status of the answer cannot be understood"))?;
-        let headers = Cutter::new(&input[..length]).headers(response.headers);
+        let headers = Cutter::new(&input[..length], memory).headers(response.headers);
         let headers = headers.ok_or(Malformed("a header field of the answer cannot be understood"))?;
         let version = if response.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
         let body = body(&headers, method, status)?;
@@ -86,7 +91,7 @@ mod tests {
     use super::*;
 
     fn take(text: &str, method: &Method) -> Result<Option<ResponseHead>, Malformed> {
-        ResponseHead::take(&mut BytesMut::from(text), method)
+        ResponseHead::take(&mut BytesMut::from(text), &mut BytesMut::new(), method)
     }
 
     #[test]

@@ -9,12 +9,14 @@ use tokio::io::AsyncWrite;
 
 use crate::stream::Stream;
 
-/// A connection with its buffers. Both are empty, and take no memory, while nothing happens.
+/// A connection with its buffers, whose memory is given back when nothing has happened for a while.
 #[derive(Debug)]
 pub(crate) struct Wire {
     pub(crate) stream: Stream,
     /// What has been read, and is not understood yet.
     pub(crate) input: BytesMut,
+    /// Where heads are kept that have been understood.
+    pub(crate) heads: BytesMut,
     /// What is to be written first.
     pub(crate) output: Vec<u8>,
     written: usize,
@@ -40,6 +42,7 @@ impl Wire {
         Self {
             stream,
             input: BytesMut::new(),
+            heads: BytesMut::new(),
             output: Vec::new(),
             written: 0,
             tail: Bytes::new(),
@@ -50,7 +53,7 @@ impl Wire {
 
     /// Reads more. Zero means that the other end has closed.
     pub(crate) fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        if self.input.is_empty() {
+        if self.input.capacity() == 0 {
             // Nothing is allocated before there is something to read.
             ready!(self.stream.poll_readable(context))?;
         }
@@ -59,13 +62,7 @@ impl Wire {
             self.input.reserve(self.read_size);
         }
         let room = self.input.capacity() - self.input.len();
-        let count = match self.stream.poll_read_to(context, &mut self.input) {
-            Poll::Ready(count) => count?,
-            Poll::Pending => {
-                self.relax();
-                return Poll::Pending;
-            }
-        };
+        let count = ready!(self.stream.poll_read_to(context, &mut self.input))?;
         self.read_size =
             if count == room { (self.read_size * 2).min(READ_MAX) } else { READ_MIN.max(self.read_size / 2) };
         Poll::Ready(Ok(count))
@@ -79,6 +76,7 @@ impl Wire {
         if self.output.is_empty() {
             self.output = Vec::new();
         }
+        self.heads = BytesMut::new();
     }
 
     /// Whether something waits to be written.

@@ -7,12 +7,11 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::TE;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use http_body::Body;
 
 use super::answer_head::{self, Asked};
+use super::any_body::AnyBody;
 use super::linger::linger;
 use super::relay::{Relay, RelayError, is_gone};
 use super::{rejected, serve_http2, upgrade};
@@ -36,7 +35,7 @@ struct Serving {
 
 /// What comes next on a connection.
 enum Next {
-    Request(Box<RequestHead>),
+    Request(RequestHead),
     /// The client speaks HTTP/2 instead.
     Http2,
     Refused(HeadFault),
@@ -56,6 +55,8 @@ enum After {
 
 /// While the gateway drains: how long a client that has just connected has until it sends something. It could not know.
 const FIRST_REQUEST_MAX: Duration = Duration::from_millis(500);
+/// A connection without a request gives its buffers back after this time.
+const RELAX_AFTER: Duration = Duration::from_secs(1);
 /// How a connection of HTTP/2 begins.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -66,10 +67,13 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: Stream) {
     let mut is_first = true;
     loop {
         let after = match serving.next(is_first).await {
-            Next::Request(head) => Box::pin(serving.respond(*head)).await,
-            Next::Http2 => return serving.into_http2().await,
-            Next::Refused(fault) => serving.refuse(fault.status, fault.reason).await,
-            Next::TimedOut => serving.refuse(StatusCode::REQUEST_TIMEOUT, &Failure::HeadTimeout.to_string()).await,
+            Next::Request(head) => Box::pin(serving.respond(head)).await,
+            Next::Http2 => return Box::pin(serving.into_http2()).await,
+            Next::Refused(fault) => Box::pin(serving.refuse(fault.status, fault.reason)).await,
+            Next::TimedOut => {
+                let reason = Failure::HeadTimeout.to_string();
+                Box::pin(serving.refuse(StatusCode::REQUEST_TIMEOUT, &reason)).await
+            }
             Next::Closed => return,
         };
         is_first = false;
@@ -79,11 +83,11 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: Stream) {
             After::Lingers => {
                 let ticks = Rc::clone(&serving.connection.worker.ticks);
                 if let Some(mut wire) = serving.into_wire() {
-                    linger(&mut wire, &ticks).await;
+                    Box::pin(linger(&mut wire, &ticks)).await;
                 }
                 return;
             }
-            After::Upgrades => return serving.upgrade().await,
+            After::Upgrades => return Box::pin(serving.upgrade()).await,
         }
     }
 }
@@ -96,7 +100,9 @@ impl Serving {
         let worker = &self.connection.worker;
         let timeouts = &worker.config.timeouts;
         let limits = HeadLimits { bytes: worker.config.limits.head_bytes, fields: worker.config.limits.headers };
-        let mut alarm = worker.ticks.alarm(timeouts.idle);
+        // The memory of the buffers is kept for a client that goes on at once.
+        let mut alarm = worker.ticks.alarm(timeouts.idle.min(RELAX_AFTER));
+        let mut is_relaxed = timeouts.idle <= RELAX_AFTER;
         let (mut has_begun, mut is_hurried, mut looked_at) = (false, false, 0);
         let mut client = self.client.borrow_mut();
         poll_fn(|context| {
@@ -114,8 +120,8 @@ impl Serving {
                         return Poll::Ready(Next::Http2);
                     }
                 } else if wire.input[looked_at..].contains(&b'\n') || wire.input.len() >= limits.bytes {
-                    match RequestHead::take(&mut wire.input, limits) {
-                        Ok(Some(head)) => return Poll::Ready(Next::Request(Box::new(head))),
+                    match RequestHead::take(&mut wire.input, &mut wire.heads, limits) {
+                        Ok(Some(head)) => return Poll::Ready(Next::Request(head)),
                         Ok(None) => looked_at = wire.input.len(),
                         Err(fault) => return Poll::Ready(Next::Refused(fault)),
                     }
@@ -132,9 +138,13 @@ impl Serving {
                 match wire.poll_fill(context) {
                     Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Next::Closed),
                     Poll::Ready(Ok(_)) => {}
+                    Poll::Pending if alarm.poll(context).is_pending() => return Poll::Pending,
+                    Poll::Pending if has_begun => return Poll::Ready(Next::TimedOut),
+                    Poll::Pending if is_relaxed || is_hurried => return Poll::Ready(Next::Closed),
                     Poll::Pending => {
-                        let is_over = alarm.poll(context);
-                        return is_over.map(|()| if has_begun { Next::TimedOut } else { Next::Closed });
+                        wire.relax();
+                        is_relaxed = true;
+                        alarm.set(timeouts.idle - RELAX_AFTER);
                     }
                 }
             }
@@ -145,44 +155,44 @@ impl Serving {
     /// Answers a request.
     async fn respond(&mut self, head: RequestHead) -> After {
         let worker = Rc::clone(&self.connection.worker);
-        let _running = worker.counts.begin_request();
+        let _running = worker.requests.begin();
         let mut total = worker.ticks.alarm(worker.config.timeouts.total);
         let mut asked = Asked { method: head.method.clone(), version: head.version, is_kept_alive: head.is_kept_alive };
         let sends_trailers = head.headers.contains_key(TE) && has_token(&head.headers, &TE, "trailers");
         let target = head.uri.clone();
         let (request, id) = self.request(head);
-        if asked.method == Method::CONNECT {
-            let response = Failure::Connection.answer(request.headers());
-            return self.answer(response, id, &mut asked, &mut total, sends_trailers).await;
-        }
-        let flow = self.flow.get_or_insert_with(|| Flow::new(&self.connection));
-        let mut future = pin!(flow.call(request));
-        let wait = poll_fn(|context| {
-            if let Poll::Ready(Ok(response)) = future.as_mut().poll(context) {
-                return Poll::Ready(Ok(response));
+        let response = if asked.method == Method::CONNECT {
+            Failure::Connection.answer(request.headers()).map(AnyBody::own)
+        } else {
+            let flow = self.flow.get_or_insert_with(|| Flow::new(&self.connection));
+            let mut future = pin!(flow.call(request));
+            let wait = poll_fn(|context| {
+                if let Poll::Ready(Ok(response)) = future.as_mut().poll(context) {
+                    return Poll::Ready(Ok(response));
+                }
+                if poll_client(&self.client, &self.exchange, context) {
+                    return Poll::Ready(Err(RelayError::Client));
+                }
+                total.poll(context).map(|()| Err(RelayError::Time))
+            });
+            match wait.await {
+                Ok(response) => {
+                    rejected::note(&worker, &response, &asked.method, &target, &self.exchange);
+                    response.map(AnyBody::passed)
+                }
+                Err(RelayError::Time) => {
+                    total.set(worker.config.timeouts.stall);
+                    Failure::TotalTimeout.answer(&HeaderMap::new()).map(AnyBody::own)
+                }
+                Err(_) => return After::Closes,
             }
-            if poll_client(&self.client, &self.exchange, context) {
-                return Poll::Ready(Err(RelayError::Client));
-            }
-            total.poll(context).map(|()| Err(RelayError::Time))
-        });
-        match wait.await {
-            Ok(response) => {
-                rejected::note(&worker, &response, &asked.method, &target, &self.exchange);
-                self.answer(response, id, &mut asked, &mut total, sends_trailers).await
-            }
-            Err(RelayError::Time) => {
-                let response = Failure::TotalTimeout.answer(&HeaderMap::new());
-                total.set(worker.config.timeouts.stall);
-                self.answer(response, id, &mut asked, &mut total, sends_trailers).await
-            }
-            Err(_) => After::Closes,
-        }
+        };
+        self.answer(response, id, &mut asked, &mut total, sends_trailers).await
     }
 
     async fn answer(
         &mut self,
-        response: Response<impl Body<Data = Bytes>>,
+        response: Response<AnyBody>,
         id: HeaderValue,
         asked: &mut Asked,
         total: &mut Alarm,
@@ -245,7 +255,7 @@ impl Serving {
     async fn refuse(&mut self, status: StatusCode, reason: &str) -> After {
         let worker = Rc::clone(&self.connection.worker);
         let id = worker.request_ids.assign(&mut HeaderMap::new());
-        let response = answers::answer(status, reason, &HeaderMap::new());
+        let response = answers::answer(status, reason, &HeaderMap::new()).map(AnyBody::own);
         let mut asked = Asked { method: Method::GET, version: http::Version::HTTP_11, is_kept_alive: false };
         let mut total = worker.ticks.alarm(worker.config.timeouts.stall);
         self.answer(response, id, &mut asked, &mut total, false).await
@@ -270,7 +280,7 @@ impl Serving {
         let worker = Rc::clone(&self.connection.worker);
         let upstream = self.exchange.take_upgraded();
         if let (Some(client), Some(upstream)) = (self.into_wire(), upstream) {
-            let _running = worker.counts.begin_request();
+            let _running = worker.requests.begin();
             upgrade::run(client, *upstream, &worker).await;
         }
     }

@@ -5,20 +5,22 @@ use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use evenkeel::FlowBody;
+use bytes::Bytes;
 use http::header::{HOST, HeaderValue};
-use http::{Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response};
+use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::any_body::AnyBody;
 use super::rejected;
 use super::stream_watch::{StreamWatch, WatchedBody, WatchedStreams};
-use crate::answer_body::AnswerBody;
+use crate::answer_body::AnswerError;
 use crate::answers::Failure;
 use crate::client_body::ClientBody;
 use crate::connection::Connection;
@@ -51,18 +53,8 @@ pin_project_lite::pin_project! {
     #[derive(Debug)]
     struct CountedBody {
         #[pin]
-        body: Source,
+        body: AnyBody,
         running: Running,
-    }
-}
-
-pin_project_lite::pin_project! {
-    /// An answer that was passed on, or one of this connection's own.
-    #[project = SourceProjection]
-    #[derive(Debug)]
-    enum Source {
-        Passed { #[pin] body: FlowBody<AnswerBody> },
-        Own { #[pin] body: AnswerBody },
     }
 }
 
@@ -136,7 +128,7 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         let worker = Rc::clone(&self.connection.worker);
         self.running.set(self.running.get() + 1);
         self.begun.set(self.begun.get() + 1);
-        let running = Running { of_connection: Rc::clone(&self.running), _of_gateway: worker.counts.begin_request() };
+        let running = Running { of_connection: Rc::clone(&self.running), _of_gateway: worker.requests.begin() };
         let watch = Rc::new(StreamWatch::default());
         *self.next_watch.borrow_mut() = Some(Rc::clone(&watch));
         let (mut parts, body) = request.into_parts();
@@ -155,15 +147,15 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         };
         Box::pin(async move {
             let response = match future {
-                Err(own) => own.map(|body| Source::Own { body }),
+                Err(own) => own.map(AnyBody::own),
                 Ok(future) => match worker.ticks.limit(total, future).await {
                     Ok(Ok(response)) => {
                         rejected::note(&worker, &response, &method, &target, &exchange);
-                        response.map(|body| Source::Passed { body })
+                        response.map(AnyBody::passed)
                     }
                     Err(_) => {
-                        let own = Failure::TotalTimeout.answer(&http::HeaderMap::new());
-                        own.map(|body| Source::Own { body })
+                        let own = Failure::TotalTimeout.answer(&HeaderMap::new());
+                        own.map(AnyBody::own)
                     }
                 },
             };
@@ -207,31 +199,19 @@ impl Drop for Running {
 
 // === impl CountedBody ===
 
-impl http_body::Body for CountedBody {
-    type Data = bytes::Bytes;
-    type Error = crate::answer_body::AnswerError;
+impl Body for CountedBody {
+    type Data = Bytes;
+    type Error = AnswerError;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> Poll<Option<Result<http_body::Frame<bytes::Bytes>, Self::Error>>> {
-        match self.project().body.project() {
-            SourceProjection::Passed { body } => body.poll_frame(context),
-            SourceProjection::Own { body } => body.poll_frame(context),
-        }
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.project().body.poll_frame(context)
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.body {
-            Source::Passed { body } => body.is_end_stream(),
-            Source::Own { body } => body.is_end_stream(),
-        }
+        self.body.is_end_stream()
     }
 
-    fn size_hint(&self) -> http_body::SizeHint {
-        match &self.body {
-            Source::Passed { body } => body.size_hint(),
-            Source::Own { body } => body.size_hint(),
-        }
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

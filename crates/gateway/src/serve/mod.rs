@@ -1,6 +1,7 @@
 //! Serving a client's connection: HTTP/1.1, HTTP/2, or whatever an upgrade leads to.
 
 mod answer_head;
+mod any_body;
 mod http1;
 mod http2;
 mod linger;

@@ -81,7 +81,7 @@ impl Http1Call {
         loop {
             if !wire.input.is_empty() {
                 self.has_input = true;
-                match ResponseHead::take(&mut wire.input, &self.method) {
+                match ResponseHead::take(&mut wire.input, &mut wire.heads, &self.method) {
                     Ok(Some(head)) => return Poll::Ready(Ok(head)),
                     Ok(None) => {}
                     Err(_) => return Poll::Ready(Err(CallError::Malformed)),

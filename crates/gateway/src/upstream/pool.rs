@@ -61,21 +61,21 @@ impl Pool {
     }
 
     /// Keeps a connection of HTTP/1.1 for the next request.
-    pub(crate) fn put(&self, mut wire: Box<Wire>) {
+    pub(crate) fn put(&self, wire: Box<Wire>) {
         let mut idle = self.idle.borrow_mut();
         if idle.len() < self.idle_max {
-            wire.relax();
             idle.push_back(Idle { wire, until: self.ticks.now().saturating_add(Ticks::count(self.idle_for_max)) });
         }
     }
 
-    /// Closes those that have waited for too long.
+    /// Closes those that have waited for too long. The others give back what they do not need.
     pub(super) fn prune(&self) {
         let now = self.ticks.now();
         let mut idle = self.idle.borrow_mut();
         while idle.front().is_some_and(|oldest| oldest.until <= now) {
             idle.pop_front();
         }
+        idle.iter_mut().for_each(|idle| idle.wire.relax());
     }
 
     /// The connection of HTTP/2, if there is one that is open.

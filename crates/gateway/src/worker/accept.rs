@@ -90,7 +90,7 @@ fn begin(
     tls: Option<Arc<ListenerTls>>,
     open_here: &OpenHere,
 ) {
-    let Some(open) = worker.counts.open(worker.config.limits.connections) else {
+    let Some(open) = worker.connections.open(worker.config.limits.connections) else {
         worker.metrics.connection_refused();
         tracing::debug!(limit = worker.config.limits.connections, "there are too many connections");
         if tls.is_none() {

@@ -5,16 +5,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::metrics::WorkerMetrics;
 
-/// Counts of the whole gateway.
+/// How many connections the whole gateway has.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
-    connections: AtomicUsize,
-    requests: AtomicUsize,
-}
+pub(crate) struct Connections(AtomicUsize);
+
+/// How many requests one worker has. Others only look, so that the count does not travel between cores.
+#[derive(Debug, Default)]
+pub(crate) struct Requests(AtomicUsize);
 
 /// A connection. It is gone when this is dropped.
 #[derive(Debug)]
-pub(crate) struct OpenConnection(Arc<Counts>);
+pub(crate) struct OpenConnection(Arc<Connections>);
 
 /// A connection, as metrics see it.
 #[derive(Debug)]
@@ -22,29 +23,33 @@ pub(crate) struct MeteredConnection(WorkerMetrics);
 
 /// A request that has not been answered to its end. It has when this is dropped.
 #[derive(Debug)]
-pub(crate) struct RunningRequest(Arc<Counts>);
+pub(crate) struct RunningRequest(Arc<Requests>);
 
-// === impl Counts ===
+// === impl Connections ===
 
-impl Counts {
+impl Connections {
     /// Another connection, unless there are so many already.
     pub(crate) fn open(self: &Arc<Self>, connections_max: usize) -> Option<OpenConnection> {
-        let before = self.connections.fetch_add(1, Ordering::Relaxed);
+        let before = self.0.fetch_add(1, Ordering::Relaxed);
         let opened = OpenConnection(Arc::clone(self));
         (before < connections_max).then_some(opened)
     }
 
-    pub(crate) fn begin_request(self: &Arc<Self>) -> RunningRequest {
-        self.requests.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+// === impl Requests ===
+
+impl Requests {
+    pub(crate) fn begin(self: &Arc<Self>) -> RunningRequest {
+        self.0.fetch_add(1, Ordering::Relaxed);
         RunningRequest(Arc::clone(self))
     }
 
-    pub(crate) fn connections(&self) -> usize {
-        self.connections.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn requests(&self) -> usize {
-        self.requests.load(Ordering::Acquire)
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::Acquire)
     }
 }
 
@@ -52,7 +57,7 @@ impl Counts {
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::Release);
+        self.0.0.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -75,6 +80,6 @@ impl Drop for MeteredConnection {
 
 impl Drop for RunningRequest {
     fn drop(&mut self) {
-        self.0.requests.fetch_sub(1, Ordering::Release);
+        self.0.0.fetch_sub(1, Ordering::Release);
     }
 }

@@ -16,11 +16,11 @@ use crate::forward::RequestIds;
 use crate::identity::Identification;
 use crate::log::RejectionLog;
 use crate::metrics::{GatewayMetrics, WorkerMetrics};
-use crate::requests::Requests;
+use crate::requests::Requests as Routes;
 use crate::ticks::Ticks;
 use crate::upstream::{Known, Upstreams};
 
-pub(crate) use counts::{Counts, RunningRequest};
+pub(crate) use counts::{Connections, Requests, RunningRequest};
 pub(crate) use listener::{Listening, bind};
 pub(crate) use thread::{Stage, WorkerThread};
 
@@ -30,11 +30,11 @@ pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     pub(crate) flow: FlowControl,
     pub(crate) identification: Arc<Identification>,
-    pub(crate) requests: Requests,
+    pub(crate) routes: Routes,
     pub(crate) metrics: GatewayMetrics,
     pub(crate) rejections: Arc<RejectionLog>,
     pub(crate) upstreams: Vec<Arc<Known>>,
-    pub(crate) counts: Arc<Counts>,
+    pub(crate) connections: Arc<Connections>,
 }
 
 /// What a worker's connections and requests need of it.
@@ -43,31 +43,33 @@ pub(crate) struct Worker {
     pub(crate) config: Arc<Config>,
     pub(crate) flow: FlowControl,
     pub(crate) identification: Arc<Identification>,
-    pub(crate) requests: Requests,
+    pub(crate) routes: Routes,
     pub(crate) metrics: WorkerMetrics,
     pub(crate) rejections: Arc<RejectionLog>,
     pub(crate) ticks: Rc<Ticks>,
     pub(crate) upstreams: Upstreams,
     pub(crate) request_ids: RequestIds,
-    pub(crate) counts: Arc<Counts>,
+    pub(crate) connections: Arc<Connections>,
+    pub(crate) requests: Arc<Requests>,
     is_draining: Cell<bool>,
 }
 
 // === impl Worker ===
 
 impl Worker {
-    fn new(index: usize, shared: &Shared) -> Rc<Self> {
+    fn new(index: usize, shared: &Shared, requests: Arc<Requests>) -> Rc<Self> {
         let ticks = Ticks::new();
         Rc::new(Self {
             config: Arc::clone(&shared.config),
             flow: shared.flow.clone(),
             identification: Arc::clone(&shared.identification),
-            requests: shared.requests.clone(),
+            routes: shared.routes.clone(),
             metrics: shared.metrics.worker(index),
             rejections: Arc::clone(&shared.rejections),
             upstreams: Upstreams::new(&shared.upstreams, &shared.config, &ticks),
             request_ids: RequestIds::new(),
-            counts: Arc::clone(&shared.counts),
+            connections: Arc::clone(&shared.connections),
+            requests,
             is_draining: Cell::new(false),
             ticks,
         })

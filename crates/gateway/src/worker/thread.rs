@@ -12,7 +12,7 @@ use tokio::sync::{Notify, oneshot, watch};
 
 use super::accept::accept_all;
 use super::listener::Listening;
-use super::{Shared, Worker};
+use super::{Requests, Shared, Worker};
 
 /// How far the workers are told to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,7 @@ pub(crate) enum Stage {
 #[derive(Debug)]
 pub(crate) struct WorkerThread {
     ended: oneshot::Receiver<()>,
+    requests: Arc<Requests>,
 }
 
 /// The connections of one worker. Every clone but the first is one.
@@ -54,16 +55,23 @@ impl WorkerThread {
         stage: watch::Receiver<Stage>,
     ) -> io::Result<Self> {
         let (ending, ended) = oneshot::channel();
+        let requests = Arc::<Requests>::default();
+        let counted = Arc::clone(&requests);
         let run = move || {
             match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
-                Ok(runtime) => runtime.block_on(run(index, &shared, listening, stage)),
+                Ok(runtime) => runtime.block_on(run(index, &shared, counted, listening, stage)),
                 Err(error) => tracing::error!(%error, "a worker could not be started"),
             }
             // Everybody who waits for this has gone if it fails.
             let _ = ending.send(());
         };
         thread::Builder::new().name(format!("evenkeel-{index}")).spawn(run)?;
-        Ok(Self { ended })
+        Ok(Self { ended, requests })
+    }
+
+    /// How many requests it is answering.
+    pub(crate) fn requests(&self) -> usize {
+        self.requests.count()
     }
 
     /// Waits until the worker has ended.
@@ -73,8 +81,14 @@ impl WorkerThread {
 }
 
 /// Serves until there is nothing left to do, or it is told to stop.
-async fn run(index: usize, shared: &Shared, listening: Vec<Listening>, mut stage: watch::Receiver<Stage>) {
-    let worker = Worker::new(index, shared);
+async fn run(
+    index: usize,
+    shared: &Shared,
+    requests: Arc<Requests>,
+    listening: Vec<Listening>,
+    mut stage: watch::Receiver<Stage>,
+) {
+    let worker = Worker::new(index, shared, requests);
     let ticking = tokio::task::spawn_local(Rc::clone(&worker.ticks).run());
     let pruning = tokio::task::spawn_local(prune(Rc::clone(&worker)));
     let last_gone = Rc::new(Notify::new());
