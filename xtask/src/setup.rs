@@ -19,6 +19,7 @@ struct Need {
 /// The ordinary package client that brings it, and what the client calls it.
 enum Install {
     RustupComponent(&'static str),
+    DebianPackage(&'static str),
 }
 
 const NEEDS: &[Need] = &[
@@ -34,7 +35,50 @@ const NEEDS: &[Need] = &[
         present: || CommandLine::new("cargo").args(["clippy", "--version"]).succeeds(),
         install: Install::RustupComponent("clippy"),
     },
+    Need {
+        name: "etcd",
+        why: "the store is tested with a real one",
+        present: || CommandLine::new("etcd").args(["--version"]).succeeds(),
+        install: Install::DebianPackage("etcd-server"),
+    },
+    Need {
+        name: "etcdctl",
+        why: "the tests of the store look into etcd with it",
+        present: || CommandLine::new("etcdctl").args(["version"]).succeeds(),
+        install: Install::DebianPackage("etcd-client"),
+    },
 ];
+
+/// What the benchmarks need beside that. They say so and leave something out where it is absent.
+const NEEDS_OF_BENCHMARKS: &[Need] = &[
+    Need {
+        name: "wrk",
+        why: "sends the load of the gateway's benchmark",
+        // It has no flag that succeeds.
+        present: || CommandLine::new("which").args(["wrk"]).succeeds(),
+        install: Install::DebianPackage("wrk"),
+    },
+    Need {
+        name: "nginx",
+        why: "the gateway is measured beside it",
+        present: || CommandLine::new("nginx").args(["-v"]).succeeds(),
+        install: Install::DebianPackage("nginx-light"),
+    },
+    Need {
+        name: "haproxy",
+        why: "the gateway is measured beside it",
+        present: || CommandLine::new("haproxy").args(["-v"]).succeeds(),
+        install: Install::DebianPackage("haproxy"),
+    },
+];
+
+/// For the benchmarks; without them the rest can still be measured.
+pub(crate) fn setup_for_benchmarks() {
+    match provide(NEEDS_OF_BENCHMARKS, CommandLine::run) {
+        Ok(line) => println!("{line}"),
+        Err(error) => println!("set-up: {error:#}; what needs it is left out"),
+    }
+}
 
 pub(crate) fn setup() -> Result<()> {
     println!("{}", provide(NEEDS, CommandLine::run)?);
@@ -57,10 +101,33 @@ fn provide(needs: &[Need], run: impl Fn(&CommandLine) -> Result<()>) -> Result<S
 }
 
 fn install_commands(missing: &[&Need]) -> Vec<CommandLine> {
-    let components = missing.iter().map(|need| match need.install {
-        Install::RustupComponent(component) => component,
-    });
-    vec![CommandLine::new("rustup").args(["component", "add"]).args(components)]
+    let (mut components, mut packages) = (Vec::new(), Vec::new());
+    for need in missing {
+        match need.install {
+            Install::RustupComponent(component) => components.push(component),
+            Install::DebianPackage(package) => packages.push(package),
+        }
+    }
+    let mut commands = Vec::new();
+    if !components.is_empty() {
+        commands.push(CommandLine::new("rustup").args(["component", "add"]).args(components));
+    }
+    if !packages.is_empty() {
+        let install = ["apt-get", "install", "--yes", "--no-install-recommends"];
+        commands.push(as_root(&["apt-get", "update"]));
+        commands.push(as_root(&install).args(packages));
+    }
+    commands
+}
+
+/// With `sudo` where we are somebody else.
+fn as_root(words: &[&'static str]) -> CommandLine {
+    let root =
+        std::env::var("USER").is_ok_and(|user| user == "root") || !CommandLine::new("sudo").args(["-V"]).succeeds();
+    match words {
+        [program, arguments @ ..] if root => CommandLine::new(program).args(arguments),
+        _ => CommandLine::new("sudo").args(words),
+    }
 }
 
 #[cfg(test)]
@@ -89,6 +156,17 @@ mod tests {
         });
         assert_eq!(line.unwrap(), "set-up: installed one (for a test), three (for a test)");
         assert_eq!(ran.into_inner(), ["rustup component add one three"]);
+    }
+
+    #[test]
+    fn packages_of_debian_are_installed_by_one_command() {
+        let package = |name| Need { name, why: "for a test", present: || false, install: Install::DebianPackage(name) };
+        let needs = [package("one"), need("two", || false), package("three")];
+        let commands: Vec<_> =
+            install_commands(&needs.iter().collect::<Vec<_>>()).iter().map(ToString::to_string).collect();
+        let commands: Vec<_> = commands.iter().map(|command| command.trim_start_matches("sudo ")).collect();
+        let install = "apt-get install --yes --no-install-recommends one three";
+        assert_eq!(commands, ["rustup component add two", "apt-get update", install]);
     }
 
     #[test]
