@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// So long a process may take until it can be connected to.
 const START_MAX: Duration = Duration::from_secs(10);
 
+/// The unit of processor time that Linux shows to programs.
+const TICK: Duration = Duration::from_millis(10);
+
 /// A process and its children. They end when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -63,15 +66,31 @@ impl Process {
 
     /// What it and its children take now.
     pub(crate) fn memory(&self) -> io::Result<Memory> {
-        let own = self.child.id().to_string();
-        let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children"))?;
         let mut memory = Memory { proportional: 0, resident: 0 };
-        for id in children.split_whitespace().chain([own.as_str()]) {
+        for id in self.all_ids()? {
             let text = fs::read_to_string(format!("/proc/{id}/smaps_rollup"))?;
             memory.proportional += kib(&text, "Pss:")?;
             memory.resident += kib(&text, "Rss:")?;
         }
         Ok(memory)
+    }
+
+    /// The time that it and its children have had on all processors so far.
+    pub(crate) fn processor_time(&self) -> io::Result<Duration> {
+        let mut ticks = 0;
+        for id in self.all_ids()? {
+            let text = fs::read_to_string(format!("/proc/{id}/stat"))?;
+            // The name of the program may hold anything; what follows it are figures, these the 14th and 15th of the line.
+            let figures = text.rsplit(')').next().unwrap_or_default().split_whitespace();
+            ticks += figures.skip(11).take(2).filter_map(|figure| figure.parse::<u64>().ok()).sum::<u64>();
+        }
+        Ok(TICK * u32::try_from(ticks).map_err(Error::other)?)
+    }
+
+    fn all_ids(&self) -> io::Result<Vec<String>> {
+        let own = self.child.id().to_string();
+        let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children"))?;
+        Ok(children.split_whitespace().map(str::to_owned).chain([own]).collect())
     }
 }
 

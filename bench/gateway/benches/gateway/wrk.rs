@@ -9,11 +9,12 @@ use crate::contestant::TENANT_HEADER;
 /// What a run of wrk has found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
+    pub(crate) requests: f64,
     pub(crate) requests_per_second: f64,
     pub(crate) p99_ms: f64,
 }
 
-/// The units of time that wrk uses, and how many of them are a millisecond. Longer names come first.
+/// The units of time that wrk uses, in milliseconds. What ends with another one comes before it.
 const UNITS: [(&str, f64); 4] = [("us", 1e-3), ("ms", 1.0), ("s", 1e3), ("m", 6e4)];
 
 /// A run of so many seconds. It is an error if any request failed or was turned away.
@@ -31,7 +32,12 @@ fn read(said: &str) -> Option<Run> {
     if after("Non-2xx").or(after("Socket errors")).is_some() {
         return None;
     }
-    Some(Run { requests_per_second: after("Requests/sec:")?.parse().ok()?, p99_ms: milliseconds(after("99%")?)? })
+    let requests = said.lines().find_map(|line| line.split_once(" requests in "))?.0;
+    Some(Run {
+        requests: requests.trim().parse().ok()?,
+        requests_per_second: after("Requests/sec:")?.parse().ok()?,
+        p99_ms: milliseconds(after("99%")?)?,
+    })
 }
 
 fn milliseconds(text: &str) -> Option<f64> {
