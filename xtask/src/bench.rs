@@ -3,8 +3,10 @@
 use anyhow::Result;
 
 use crate::run::{CommandLine, Lockfile};
+use crate::setup;
 
 pub(crate) fn bench(filter: Option<&str>) -> Result<()> {
+    setup::setup_for_benchmarks();
     command(filter, Lockfile::from_environment()).run()
 }
 

@@ -49,6 +49,37 @@ const NEEDS: &[Need] = &[
     },
 ];
 
+/// What the benchmarks need beside that. They say so and leave something out where it is absent.
+const NEEDS_OF_BENCHMARKS: &[Need] = &[
+    Need {
+        name: "wrk",
+        why: "sends the load of the gateway's benchmark",
+        // It has no flag that succeeds.
+        present: || CommandLine::new("which").args(["wrk"]).succeeds(),
+        install: Install::DebianPackage("wrk"),
+    },
+    Need {
+        name: "nginx",
+        why: "the gateway is measured beside it",
+        present: || CommandLine::new("nginx").args(["-v"]).succeeds(),
+        install: Install::DebianPackage("nginx-light"),
+    },
+    Need {
+        name: "haproxy",
+        why: "the gateway is measured beside it",
+        present: || CommandLine::new("haproxy").args(["-v"]).succeeds(),
+        install: Install::DebianPackage("haproxy"),
+    },
+];
+
+/// For the benchmarks; without them the rest can still be measured.
+pub(crate) fn setup_for_benchmarks() {
+    match provide(NEEDS_OF_BENCHMARKS, CommandLine::run) {
+        Ok(line) => println!("{line}"),
+        Err(error) => println!("set-up: {error:#}; what needs it is left out"),
+    }
+}
+
 pub(crate) fn setup() -> Result<()> {
     println!("{}", provide(NEEDS, CommandLine::run)?);
     Ok(())

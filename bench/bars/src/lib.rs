@@ -24,6 +24,8 @@ pub enum Bar {
     AtLeast(f64, &'static str),
     /// At most this many times another figure.
     TimesAtMost(f64, f64),
+    /// At least this many times another figure.
+    TimesAtLeast(f64, f64),
     /// Nothing: the figure is only told.
     None,
 }
@@ -53,9 +55,14 @@ impl Bars {
         Self { filter, ..Self::default() }
     }
 
+    /// Whether the filter lets a measure, or a group of them, through.
+    pub fn wants(&self, measure: &str) -> bool {
+        self.filter.as_ref().is_none_or(|filter| measure.contains(filter))
+    }
+
     /// Measures and adds the figure, in the unit given, unless the filter leaves it out.
     pub fn measure(&mut self, measure: &str, unit: &str, figure_and_bar: impl FnOnce() -> (f64, Bar)) {
-        if self.filter.as_ref().is_none_or(|filter| measure.contains(filter)) {
+        if self.wants(measure) {
             let (figure, bar) = figure_and_bar();
             self.add(measure, figure, unit, bar);
         }
@@ -68,6 +75,9 @@ impl Bars {
             Bar::AtLeast(limit, unit) => (format!("at least {limit} {unit}"), Some(figure >= limit)),
             Bar::TimesAtMost(times, other) => {
                 (format!("at most {times} x (now {:.2} x)", figure / other), Some(figure <= times * other))
+            }
+            Bar::TimesAtLeast(times, other) => {
+                (format!("at least {times} x (now {:.2} x)", figure / other), Some(figure >= times * other))
             }
             Bar::None => (String::new(), None),
         };

@@ -1,0 +1,67 @@
+//! Those who are compared, and what each of them is asked to do.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tempfile::TempDir;
+
+use crate::process::Process;
+use crate::{evenkeel, haproxy, nginx};
+
+/// The header that says which tenant a request comes from.
+pub(crate) const TENANT_HEADER: &str = "X-Tenant";
+
+/// A proxy that is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Contestant {
+    Evenkeel,
+    Nginx,
+    Haproxy,
+}
+
+/// What a proxy is asked to do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Task {
+    /// To pass requests on; the upstream takes more than there are.
+    PassOn,
+    /// To keep more requests than this away from the upstream at a time.
+    Protect { slots: usize },
+}
+
+/// A proxy that runs. Its folder goes with it.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) contestant: Contestant,
+    pub(crate) process: Process,
+    _folder: TempDir,
+}
+
+// === impl Contestant ===
+
+impl Contestant {
+    /// In the order in which they are shown.
+    pub(crate) const ALL: [Self; 3] = [Self::Evenkeel, Self::Nginx, Self::Haproxy];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Evenkeel => "evenkeel",
+            Self::Nginx => "nginx",
+            Self::Haproxy => "haproxy",
+        }
+    }
+
+    pub(crate) fn start(self, task: Task, upstream: SocketAddr) -> io::Result<Running> {
+        let folder = tempfile::Builder::new().prefix("evenkeel-bench-").tempdir()?;
+        let process = match self {
+            Self::Evenkeel => evenkeel::start(task, upstream, folder.path()),
+            Self::Nginx => nginx::start(task, upstream, folder.path()),
+            Self::Haproxy => haproxy::start(task, upstream, folder.path()),
+        }?;
+        Ok(Running { contestant: self, process, _folder: folder })
+    }
+
+    /// All of them.
+    pub(crate) fn start_all(task: Task, upstream: SocketAddr) -> io::Result<Vec<Running>> {
+        Self::ALL.into_iter().map(|contestant| contestant.start(task, upstream)).collect()
+    }
+}

@@ -1,0 +1,45 @@
+//! HAProxy as a proxy: two threads, and connections to the upstream that are used again.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+
+use crate::contestant::Task;
+use crate::process::{Process, free_address};
+
+pub(crate) fn start(task: Task, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
+    let address = free_address()?;
+    let limit = match task {
+        Task::PassOn => String::new(),
+        Task::Protect { slots } => format!("maxconn {slots}"),
+    };
+    let settings = format!(
+        "global
+    nbthread 2
+    maxconn 11000
+    no strict-limits
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 75s
+    timeout server 60s
+    timeout queue 30s
+    http-reuse always
+    option forwardfor
+frontend clients
+    bind {address} backlog 4096
+    http-request set-header X-Forwarded-Proto http
+    unique-id-format %[uuid()]
+    unique-id-header X-Request-Id
+    default_backend service
+backend service
+    server service {upstream} {limit}\n"
+    );
+    let file = folder.join("haproxy.cfg");
+    fs::write(&file, settings)?;
+    let mut command = Command::new("haproxy");
+    command.arg("-db").arg("-f").arg(file);
+    Process::start(&mut command, address, folder)
+}

@@ -1,0 +1,73 @@
+//! The gateway beside nginx and HAProxy: the same upstream, the same load, in one run.
+//!
+//! Give a part of a group's name (`gateway throughput`, `gateway memory`, `gateway overload`) to run only those that contain
+//! it. Every process but wrk, nginx and HAProxy is this executable, which takes one of several roles.
+
+#![allow(clippy::print_stdout, reason = "it says what is left out and why")]
+#![allow(clippy::cast_precision_loss, reason = "figures for people")]
+
+mod contestant;
+mod crowd;
+mod evenkeel;
+mod figures;
+mod haproxy;
+mod load;
+mod memory;
+mod nginx;
+mod overload;
+mod process;
+mod role;
+mod service;
+mod throughput;
+mod upstream;
+mod wrk;
+
+use std::io;
+use std::process::ExitCode;
+
+use evenkeel_bars::Bars;
+
+use role::Role;
+
+/// As in the `evenkeel` binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A group of measures: its name, and what adds its figures.
+type Group = (&'static str, fn(&mut Bars) -> io::Result<()>);
+
+const GROUPS: [Group; 3] =
+    [("gateway throughput", throughput::bars), ("gateway memory", memory::bars), ("gateway overload", overload::bars)];
+
+fn main() -> ExitCode {
+    let outcome = match Role::of_this_process() {
+        Role::Start => role::with_many_files(),
+        Role::Bench => bench().map(|()| ExitCode::SUCCESS),
+        Role::Gateway => return evenkeel_cli::run(std::env::args_os()),
+        Role::Service => service::run().map(|()| ExitCode::SUCCESS),
+        Role::Crowd => crowd::run().map(|()| ExitCode::SUCCESS),
+    };
+    outcome.unwrap_or_else(|error| {
+        println!("the benchmark of the gateway: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+fn bench() -> io::Result<()> {
+    let mut bars = Bars::filtered(std::env::args().skip(1));
+    let groups: Vec<Group> = GROUPS.into_iter().filter(|(name, _)| bars.wants(name)).collect();
+    if groups.is_empty() {
+        return Ok(());
+    }
+    if let Some(missing) = ["wrk", "nginx", "haproxy"].into_iter().find(|program| !process::is_installed(program)) {
+        println!("the benchmark of the gateway is skipped: `{missing}` is not installed; `cargo xtask bench` tries to");
+        return Ok(());
+    }
+    let before = figures::load_average()?;
+    for (_, add) in groups {
+        add(&mut bars)?;
+    }
+    let after = figures::load_average()?;
+    bars.print(&format!("The gateway beside nginx and HAProxy (load average {before} before and {after} after)"));
+    Ok(())
+}

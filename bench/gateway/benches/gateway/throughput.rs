@@ -1,0 +1,66 @@
+//! Requests per second and their 99th percentile, with wrk on 64 connections.
+
+use std::io;
+
+use evenkeel_bars::{Bar, Bars};
+
+use crate::contestant::{Contestant, Running, Task};
+use crate::figures::median;
+use crate::upstream::Upstream;
+use crate::wrk;
+
+const CONNECTIONS: usize = 64;
+/// Everybody has a turn in each round, so that what disturbs the machine disturbs all alike.
+const ROUNDS: usize = 9;
+const ROUND_SECONDS: u32 = 2;
+
+/// What one turn has found.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    requests_per_second: f64,
+    p99_ms: f64,
+    /// What a request costs the proxy, in microseconds on a processor. A busy machine changes it less than the others.
+    processor_us: f64,
+}
+
+pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
+    let upstream = Upstream::start()?;
+    let running = Contestant::start_all(Task::PassOn, upstream.process.address)?;
+    for contestant in &running {
+        wrk::run(contestant.process.address, CONNECTIONS, 1)?;
+    }
+    let mut turns: Vec<Vec<Turn>> = running.iter().map(|_| Vec::new()).collect();
+    for round in 0..ROUNDS {
+        // Each of them begins a round as often as the others.
+        for place in 0..running.len() {
+            let index = (round + place) % running.len();
+            turns[index].push(turn(&running[index])?);
+        }
+    }
+    let medians = |figure: fn(&Turn) -> f64| turns.iter().map(|turns| median(turns.iter().map(figure))).collect();
+    let rates: Vec<f64> = medians(|turn| turn.requests_per_second);
+    add(bars, "requests per second", "", &rates, Bar::TimesAtLeast(1.0, rates[1]));
+    let tails: Vec<f64> = medians(|turn| turn.p99_ms);
+    add(bars, "p99 in that run", "ms", &tails, Bar::TimesAtMost(1.2, tails[1]));
+    add(bars, "processor time for a request", "us", &medians(|turn| turn.processor_us), Bar::None);
+    Ok(())
+}
+
+fn turn(running: &Running) -> io::Result<Turn> {
+    let before = running.process.processor_time()?;
+    let run = wrk::run(running.process.address, CONNECTIONS, ROUND_SECONDS)?;
+    let processor = running.process.processor_time()? - before;
+    Ok(Turn {
+        requests_per_second: run.requests_per_second,
+        p99_ms: run.p99_ms,
+        processor_us: processor.as_secs_f64() * 1e6 / run.requests,
+    })
+}
+
+/// Adds the figures of all contestants, and the bar that is ours.
+fn add(bars: &mut Bars, measure: &str, unit: &str, figures: &[f64], ours: Bar) {
+    for (contestant, figure) in Contestant::ALL.into_iter().zip(figures) {
+        let bar = if contestant == Contestant::Evenkeel { ours } else { Bar::None };
+        bars.add(format!("{measure}, {}", contestant.name()), *figure, unit, bar);
+    }
+}
