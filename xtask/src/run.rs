@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 /// A command line that can be shown, pasted into a shell, and run at the repository's root.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandLine {
-    program: &'static str,
+    program: String,
     arguments: Vec<String>,
     environment: Vec<(&'static str, &'static str)>,
 }
@@ -24,8 +24,8 @@ pub(crate) enum Lockfile {
 // === impl CommandLine ===
 
 impl CommandLine {
-    pub(crate) fn new(program: &'static str) -> Self {
-        Self { program, arguments: Vec::new(), environment: Vec::new() }
+    pub(crate) fn new(program: impl Into<String>) -> Self {
+        Self { program: program.into(), arguments: Vec::new(), environment: Vec::new() }
     }
 
     /// `cargo` with a subcommand of one or more words that accepts `--locked`.
@@ -68,7 +68,7 @@ impl CommandLine {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(self.program);
+        let mut command = Command::new(&self.program);
         command.args(&self.arguments).envs(self.environment.iter().copied());
         command
     }
@@ -79,7 +79,7 @@ impl fmt::Display for CommandLine {
         for (name, value) in &self.environment {
             write!(f, "{name}={} ", quoted(value))?;
         }
-        f.write_str(self.program)?;
+        f.write_str(&self.program)?;
         for argument in &self.arguments {
             write!(f, " {}", quoted(argument))?;
         }
@@ -97,7 +97,7 @@ impl Lockfile {
 }
 
 /// The repository's root. Asked for at run time, since a target directory may be shared by several checkouts.
-fn root() -> Result<PathBuf> {
+pub(crate) fn root() -> Result<PathBuf> {
     let own = std::env::var_os("CARGO_MANIFEST_DIR").context("xtask must be run by `cargo xtask`")?;
     let mut root = PathBuf::from(own);
     root.pop();

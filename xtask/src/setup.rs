@@ -3,9 +3,11 @@
 //! A new need is a new row in [`NEEDS`]. Another package client is a new variant of [`Install`] and its arm in
 //! [`install_commands`], which sees all that is missing at once: one command serves many packages.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result};
 
-use crate::run::CommandLine;
+use crate::run::{CommandLine, root};
 
 /// Something that the tests cannot do without.
 struct Need {
@@ -20,6 +22,8 @@ struct Need {
 enum Install {
     RustupComponent(&'static str),
     DebianPackage(&'static str),
+    /// Into an environment of its own, [`python_environment`].
+    PythonPackage(&'static str),
 }
 
 const NEEDS: &[Need] = &[
@@ -46,6 +50,24 @@ const NEEDS: &[Need] = &[
         why: "the tests of the store look into etcd with it",
         present: || CommandLine::new("etcdctl").args(["version"]).succeeds(),
         install: Install::DebianPackage("etcd-client"),
+    },
+    Need {
+        name: "kubectl",
+        why: "the API is tested with it",
+        present: || CommandLine::new("kubectl").args(["version", "--client"]).succeeds(),
+        install: Install::DebianPackage("kubernetes-client"),
+    },
+    Need {
+        name: "python3-venv",
+        why: "the Python client gets an environment of its own",
+        present: || CommandLine::new("python3").args(["-c", "import ensurepip, venv"]).succeeds(),
+        install: Install::DebianPackage("python3-venv"),
+    },
+    Need {
+        name: "the Python client of Kubernetes",
+        why: "the API is tested with it",
+        present: || python().args(["-c", "import importlib.util as u; u.find_spec('kubernetes').name"]).succeeds(),
+        install: Install::PythonPackage("kubernetes"),
     },
 ];
 
@@ -101,11 +123,12 @@ fn provide(needs: &[Need], run: impl Fn(&CommandLine) -> Result<()>) -> Result<S
 }
 
 fn install_commands(missing: &[&Need]) -> Vec<CommandLine> {
-    let (mut components, mut packages) = (Vec::new(), Vec::new());
+    let (mut components, mut packages, mut python_packages) = (Vec::new(), Vec::new(), Vec::new());
     for need in missing {
         match need.install {
             Install::RustupComponent(component) => components.push(component),
             Install::DebianPackage(package) => packages.push(package),
+            Install::PythonPackage(package) => python_packages.push(package),
         }
     }
     let mut commands = Vec::new();
@@ -117,7 +140,22 @@ fn install_commands(missing: &[&Need]) -> Vec<CommandLine> {
         commands.push(as_root(&["apt-get", "update"]));
         commands.push(as_root(&install).args(packages));
     }
+    if !python_packages.is_empty() {
+        let environment = python_environment();
+        commands.push(CommandLine::new("python3").args(["-m", "venv", &environment.to_string_lossy()]));
+        commands.push(python().args(["-m", "pip", "install", "--quiet"]).args(python_packages));
+    }
     commands
+}
+
+/// Beside what cargo builds, where the tests look for it.
+fn python_environment() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    root().unwrap_or_default().join(target).join("python-client")
+}
+
+fn python() -> CommandLine {
+    CommandLine::new(python_environment().join("bin/python").to_string_lossy())
 }
 
 /// With `sudo` where we are somebody else.
@@ -167,6 +205,14 @@ mod tests {
         let commands: Vec<_> = commands.iter().map(|command| command.trim_start_matches("sudo ")).collect();
         let install = "apt-get install --yes --no-install-recommends one three";
         assert_eq!(commands, ["rustup component add two", "apt-get update", install]);
+    }
+
+    #[test]
+    fn packages_of_python_get_an_environment_of_their_own() {
+        let package = Need { name: "one", why: "", present: || false, install: Install::PythonPackage("one") };
+        let commands: Vec<_> = install_commands(&[&package]).iter().map(ToString::to_string).collect();
+        assert!(commands[0].starts_with("python3 -m venv ") && commands[0].ends_with("python-client"), "{commands:?}");
+        assert!(commands[1].ends_with("python-client/bin/python -m pip install --quiet one"), "{commands:?}");
     }
 
     #[test]

@@ -1,0 +1,81 @@
+//! The bars of the API server: the binary as a child process, over TLS on the loopback, on cores that it shares with
+//! its clients.
+
+mod fill;
+mod server;
+mod wrk;
+
+use std::time::Duration;
+
+use evenkeel_bars::{Bar, Bars};
+use tempfile::TempDir;
+
+use fill::fill;
+use server::Server;
+use wrk::{Load, requests_per_second};
+
+const SCHEMAS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
+const STORED: usize = 1_000;
+/// Times in all, and the figure is the best: the machine is shared with whoever else uses it.
+const ROUNDS: usize = 3;
+const ROUND: Duration = Duration::from_secs(3);
+
+fn main() {
+    let mut bars = Bars::filtered(std::env::args().skip(1));
+    if !wrk::is_installed() {
+        println!("the bars of the API are not measured: wrk is not installed");
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let full = TempDir::new().expect("a folder");
+    read(&mut bars, &folder);
+    write(&mut bars);
+    stored(&mut bars, &full);
+    bars.print("The API server");
+}
+
+fn read(bars: &mut Bars, folder: &TempDir) {
+    let server = Server::start(folder.path());
+    bars.measure("gets, 32 connections", "a second", || {
+        let load = Load::get(&format!("{SCHEMAS}/global-default"));
+        (best(|| requests_per_second(&server, &load, 32, ROUND)), Bar::AtLeast(35_000.0, "a second"))
+    });
+    bars.measure("lists of the bootstrap flow schemas, 32 connections", "a second", || {
+        let load = Load::get(SCHEMAS);
+        (best(|| requests_per_second(&server, &load, 32, ROUND)), Bar::AtLeast(12_000.0, "a second"))
+    });
+}
+
+fn write(bars: &mut Bars) {
+    bars.measure("durable creates, 64 connections", "a second", || {
+        let figure = best(|| {
+            let folder = TempDir::new().expect("a folder");
+            requests_per_second(&Server::start(folder.path()), &Load::create(SCHEMAS), 64, ROUND)
+        });
+        (figure, Bar::AtLeast(5_000.0, "a second"))
+    });
+}
+
+fn stored(bars: &mut Bars, folder: &TempDir) {
+    let prepared = || fill(&Server::start(folder.path()), STORED);
+    bars.measure("list of 1,000 objects", "ms", || {
+        prepared();
+        let server = Server::start(folder.path());
+        let lists = best(|| requests_per_second(&server, &Load::get(SCHEMAS), 1, ROUND));
+        (1_000.0 / lists, Bar::AtMost(10.0, "ms"))
+    });
+    bars.measure("start-up to ready with 1,000 objects", "ms", || {
+        prepared();
+        let start = || Server::start(folder.path()).started_in.as_secs_f64() * 1_000.0;
+        let figure = std::iter::repeat_with(start).take(5).fold(f64::INFINITY, f64::min);
+        (figure, Bar::AtMost(300.0, "ms"))
+    });
+    bars.measure("resident memory then", "MB", || {
+        prepared();
+        (Server::start(folder.path()).resident_mb(), Bar::AtMost(40.0, "MB"))
+    });
+}
+
+fn best(figure: impl FnMut() -> f64) -> f64 {
+    std::iter::repeat_with(figure).take(ROUNDS).fold(0.0, f64::max)
+}

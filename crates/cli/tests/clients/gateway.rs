@@ -1,0 +1,147 @@
+//! The gateway and the API in one process.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::flowcontrol::v1::{FlowSchema, PriorityLevelConfiguration};
+use kube::api::{Patch, PatchParams};
+use kube::{Api, ResourceExt};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::child::{PATIENCE, address_after};
+use super::manifest::{level, schema};
+use super::peer::{Upstream, get};
+use super::served::{Served, missing};
+
+/// An applied object governs within this.
+const AT_ONCE: Duration = Duration::from_millis(100);
+
+/// A gateway with its API, and where the gateway listens.
+fn serve(upstream: &Upstream, data: &Path, more: &[&str]) -> (Served, SocketAddr) {
+    let (url, data_dir) = (upstream.url(), data.to_str().unwrap());
+    let gateway = ["serve", "--upstream", &url, "--listen", "127.0.0.1:0", "--admin-listen", "none"];
+    let api = ["--data-dir", data_dir, "--api-listen", "127.0.0.1:0"];
+    let mut served = Served::start(data, &[&gateway[..], &api, more].concat());
+    let line = served.process.line_with("ready: ");
+    let address = address_after(&line, "listening on ");
+    (served, address)
+}
+
+/// Sends everybody to a level that lets one request at a time through, or to one that lets all through.
+fn everybody(level: &str) -> serde_json::Value {
+    let rule = json!({
+        "subjects": [{"kind": "User", "user": {"name": "*"}}],
+        "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+    });
+    json!({
+        "apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema", "metadata": {"name": "everybody"},
+        "spec": {"priorityLevelConfiguration": {"name": level}, "matchingPrecedence": 2, "rules": [rule]},
+    })
+}
+
+#[tokio::test]
+async fn what_is_applied_governs_traffic_within_a_tenth_of_a_second() {
+    let upstream = Upstream::start();
+    let folder = TempDir::new().unwrap();
+    let (served, address) = serve(&upstream, folder.path(), &[]);
+    let client = served.admin().await;
+    let closed = json!({
+        "apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "PriorityLevelConfiguration",
+        "metadata": {"name": "closed"},
+        "spec": {"type": "Limited", "limited": {"nominalConcurrencyShares": 0, "lendablePercent": 0,
+            "borrowingLimitPercent": 0, "limitResponse": {"type": "Reject"}}},
+    });
+    let levels: Api<PriorityLevelConfiguration> = Api::all(client.clone());
+    let manager = PatchParams::apply("test").force();
+    levels.patch("closed", &manager, &Patch::Apply(closed)).await.unwrap();
+    let schemas: Api<FlowSchema> = Api::all(client);
+    let applied = schemas.patch("everybody", &manager, &Patch::Apply(everybody("closed"))).await.unwrap();
+    schema_governs(address, &applied.uid().unwrap());
+    // One request holds the only place there is.
+    let status = move || tokio::task::spawn_blocking(move || get(address, "/").0);
+    let slow = tokio::task::spawn_blocking(move || get(address, "/slow").0);
+    upstream.slow_request();
+    let mut times = Vec::new();
+    for round in 0..10 {
+        let (level, expected) = if round % 2 == 0 { ("exempt", 200) } else { ("closed", 429) };
+        let start = Instant::now();
+        schemas.patch("everybody", &manager, &Patch::Apply(everybody(level))).await.unwrap();
+        while status().await.unwrap() != expected {
+            assert!(start.elapsed() < PATIENCE, "{level} never governs");
+        }
+        times.push(start.elapsed());
+    }
+    upstream.let_go();
+    assert_eq!(slow.await.unwrap(), 200);
+    times.sort();
+    assert!(times[times.len() / 2] < AT_ONCE, "{times:?}");
+}
+
+#[tokio::test]
+async fn manifests_are_applied_through_the_api_as_a_manager() {
+    let upstream = Upstream::start();
+    let folder = TempDir::new().unwrap();
+    let objects = folder.path().join("objects");
+    fs::create_dir(&objects).unwrap();
+    let file = objects.join("one.yaml");
+    fs::write(&file, format!("{}---\n{}", level("batch", 7), schema("batch", "batch", 800))).unwrap();
+    let (served, _) = serve(&upstream, &folder.path().join("data"), &["--objects", objects.to_str().unwrap()]);
+    let api: Api<FlowSchema> = Api::all(served.admin().await);
+    assert_eq!(precedence_becomes(&api, 800).await.managed_fields()[0].manager.as_deref(), Some("evenkeel-objects"));
+    fs::write(&file, format!("{}---\n{}", level("batch", 7), schema("batch", "batch", 801))).unwrap();
+    precedence_becomes(&api, 801).await;
+}
+
+/// Waits until the schema of the manifests has that precedence.
+async fn precedence_becomes(api: &Api<FlowSchema>, precedence: i32) -> FlowSchema {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let schema = api.get_opt("batch").await.unwrap();
+        let found = schema.as_ref().and_then(|schema| schema.spec.as_ref()).and_then(|spec| spec.matching_precedence);
+        match schema {
+            Some(schema) if found == Some(precedence) => return schema,
+            _ => assert!(Instant::now() < until, "the manifest is not applied"),
+        }
+    }
+}
+
+#[test]
+fn kubectl_governs_the_gateway() {
+    if missing("kubectl", "--help") {
+        return;
+    }
+    let upstream = Upstream::start();
+    let folder = TempDir::new().unwrap();
+    let (served, address) = serve(&upstream, folder.path(), &[]);
+    assert_eq!(get(address, "/a").0, 200);
+    let everybody = serde_json::to_string(&everybody("exempt")).unwrap();
+    served.kubectl_reads(&everybody, &["apply", "-f", "-"]);
+    let uid = served.kubectl_does(&["get", "flowschema", "everybody", "-o", "jsonpath={.metadata.uid}"]);
+    schema_governs(address, &uid);
+}
+
+/// Waits until requests are classified by the schema with that UID.
+fn schema_governs(address: SocketAddr, uid: &str) {
+    let until = Instant::now() + PATIENCE;
+    while schema_of_request(address).as_deref() != Some(uid) {
+        assert!(Instant::now() < until, "the schema does not govern");
+    }
+}
+
+/// The UID of the schema that a request is classified by.
+fn schema_of_request(address: SocketAddr) -> Option<String> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET /a HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let header = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("x-kubernetes-pf-flowschema-uid").then(|| value.trim().to_owned())
+    };
+    answer.lines().find_map(header)
+}

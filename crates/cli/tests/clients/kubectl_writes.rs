@@ -1,0 +1,148 @@
+//! kubectl as people write with it.
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::manifest::{level, schema};
+use super::served::{Served, missing, run, script};
+
+const FILE: [&str; 2] = ["-f", "-"];
+
+fn field(server: &Served, name: &str, path: &str) -> String {
+    server.kubectl_does(&["get", "flowschema", name, "-o", &format!("jsonpath={{{path}}}")])
+}
+
+fn precedence(server: &Served, name: &str) -> String {
+    field(server, name, ".spec.matchingPrecedence")
+}
+
+#[test]
+fn create_label_annotate_replace_and_delete() {
+    if missing("kubectl", "--help") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let server = Served::api(folder.path(), &[]);
+    let both = format!("{}---\n{}", level("batch", 7), schema("batch", "batch", 800));
+    let created = server.kubectl_reads(&both, &["create", "-f", "-"]);
+    assert_eq!(
+        created,
+        "prioritylevelconfiguration.flowcontrol.apiserver.k8s.io/batch created\n\
+         flowschema.flowcontrol.apiserver.k8s.io/batch created\n"
+    );
+    let again = server.kubectl_ends(&both, &["create", "-f", "-"]);
+    assert!(again.code == Some(1) && again.errors.contains("(AlreadyExists)"), "{again:?}");
+    server.kubectl_does(&["label", "flowschema", "batch", "team=reports"]);
+    let selected = server.kubectl_does(&["get", "flowschemas", "-l", "team in (reports)", "-o", "name"]);
+    assert_eq!(selected, "flowschema.flowcontrol.apiserver.k8s.io/batch\n");
+    server.kubectl_does(&["annotate", "flowschema", "batch", "example.com/note=a b"]);
+    assert_eq!(field(&server, "batch", ".metadata.annotations.example\\.com/note"), "a b");
+    server.kubectl_reads(&schema("batch", "batch", 810), &["replace", "-f", "-"]);
+    assert_eq!(precedence(&server, "batch"), "810");
+    let deleted = server.kubectl_does(&["delete", "flowschema/batch", "prioritylevelconfiguration/batch"]);
+    assert_eq!(deleted.lines().count(), 2, "{deleted}");
+    assert_eq!(server.kubectl_ends("", &["get", "flowschema", "batch"]).code, Some(1));
+}
+
+#[test]
+fn what_is_wrong_is_refused_with_its_place() {
+    if missing("kubectl", "--help") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let server = Served::api(folder.path(), &[]);
+    let wrong = schema("wrong", "workload-low", 800).replace("ByUser", "ByShoeSize");
+    let ended = server.kubectl_ends(&wrong, &["create", "-f", "-"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.errors.contains("spec.distinguisherMethod.type: Unsupported value: "), "{ended:?}");
+    let unknown = schema("wrong", "workload-low", 800).replace("  rules:", "  rulez: []\n  rules:");
+    let ended = server.kubectl_ends(&unknown, &["create", "-f", "-"]);
+    assert!(ended.code == Some(1) && ended.errors.contains("unknown field \"spec.rulez\""), "{ended:?}");
+}
+
+#[test]
+fn every_type_of_patch() {
+    if missing("kubectl", "--help") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let server = Served::api(folder.path(), &[]);
+    server.kubectl_reads(&schema("patched", "workload-low", 800), &["create", "-f", "-"]);
+    let patch = |kind: &str, patch: &str| {
+        server.kubectl_does(&["patch", "flowschema", "patched", "--type", kind, "-p", patch]);
+        precedence(&server, "patched")
+    };
+    assert_eq!(patch("merge", r#"{"spec":{"matchingPrecedence":801}}"#), "801");
+    assert_eq!(patch("json", r#"[{"op":"replace","path":"/spec/matchingPrecedence","value":802}]"#), "802");
+    assert_eq!(patch("strategic", r#"{"spec":{"matchingPrecedence":803}}"#), "803");
+    let failed = r#"[{"op":"test","path":"/spec/matchingPrecedence","value":1}]"#;
+    let ended = server.kubectl_ends("", &["patch", "flowschema", "patched", "--type=json", "-p", failed]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+}
+
+#[test]
+fn apply_on_the_client_and_diff() {
+    if missing("kubectl", "--help") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let server = Served::api(folder.path(), &[]);
+    let applied =
+        |precedence: u32| server.kubectl_reads(&schema("one", "workload-low", precedence), &["apply", "-f", "-"]);
+    assert!(applied(800).ends_with("/one created\n"));
+    assert!(applied(800).ends_with("/one unchanged\n"));
+    let changed = schema("one", "workload-low", 805);
+    let diff = server.kubectl_ends(&changed, &[&["diff"][..], &FILE].concat());
+    assert_eq!(diff.code, Some(1), "{diff:?}");
+    assert!(diff.output.contains("-  matchingPrecedence: 800\n+  matchingPrecedence: 805\n"), "{}", diff.output);
+    assert!(applied(805).ends_with("/one configured\n"));
+    let diff = server.kubectl_ends(&changed, &["diff", "-f", "-"]);
+    assert_eq!((diff.code, diff.output.as_str()), (Some(0), ""), "{diff:?}");
+    // Nothing of a dry run is kept.
+    let dry = server.kubectl_reads(&schema("one", "workload-low", 806), &["apply", "--dry-run=server", "-f", "-"]);
+    assert!(dry.contains("(server dry run)"), "{dry}");
+    assert_eq!(precedence(&server, "one"), "805");
+}
+
+#[test]
+fn apply_on_the_server_with_conflicts() {
+    if missing("kubectl", "--help") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let server = Served::api(folder.path(), &[]);
+    let apply = |precedence: u32, more: &[&str]| {
+        let arguments = [&["apply", "--server-side"], &FILE[..], more].concat();
+        server.kubectl_ends(&schema("owned", "workload-low", precedence), &arguments)
+    };
+    let first = apply(800, &[]);
+    assert!(first.output.ends_with("/owned serverside-applied\n"), "{first:?}");
+    let conflict = apply(801, &["--field-manager=other"]);
+    assert_eq!(conflict.code, Some(1));
+    assert!(conflict.errors.contains("conflict with \"kubectl\""), "{conflict:?}");
+    assert!(conflict.errors.contains(".spec.matchingPrecedence"), "{conflict:?}");
+    assert_eq!(apply(801, &["--field-manager=other", "--force-conflicts"]).code, Some(0));
+    assert_eq!(precedence(&server, "owned"), "801");
+    let shown = server.kubectl_does(&["get", "flowschema", "owned", "-o", "json", "--show-managed-fields"]);
+    let object: Value = serde_json::from_str(&shown).unwrap();
+    let managers: Vec<_> = object["metadata"]["managedFields"].as_array().unwrap().iter().collect();
+    let owner = managers.iter().find(|entry| !entry["fieldsV1"]["f:spec"]["f:matchingPrecedence"].is_null()).unwrap();
+    assert_eq!(owner["manager"], "other");
+}
+
+#[test]
+fn edit_with_an_editor() {
+    if missing("kubectl", "--help") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let server = Served::api(&folder.path().join("data"), &[]);
+    server.kubectl_reads(&schema("edited", "workload-low", 800), &["create", "-f", "-"]);
+    let editor = folder.path().join("editor");
+    script(&editor, "sed -i 's/matchingPrecedence: 800/matchingPrecedence: 820/' \"$1\"");
+    let mut kubectl = server.kubectl();
+    let ended = run(kubectl.env("KUBE_EDITOR", &editor).args(["edit", "flowschema", "edited"]), "");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.output.ends_with("/edited edited\n"), "{ended:?}");
+    assert_eq!(precedence(&server, "edited"), "820");
+}

@@ -1,0 +1,81 @@
+//! The life of a server: what it leaves on the disk, what it finds there again, and how it stops.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::pin::pin;
+use std::process::Command;
+
+use k8s_openapi::api::flowcontrol::v1::FlowSchema;
+use kube::api::{PostParams, WatchParams};
+use kube::{Api, ResourceExt};
+use tempfile::TempDir;
+use tokio_stream::StreamExt;
+
+use super::kube_rs::schema;
+use super::served::{Served, run};
+
+#[tokio::test]
+async fn a_restart_keeps_token_authority_and_objects() {
+    let folder = TempDir::new().unwrap();
+    let server = Served::api(folder.path(), &[]);
+    assert_eq!(fs::metadata(server.kubeconfig()).unwrap().permissions().mode() & 0o777, 0o600);
+    let kept = || {
+        ["admin-token.csv", "ca.crt", "ca.key", "kubeconfig"].map(|name| fs::read(folder.path().join(name)).unwrap())
+    };
+    let before = kept();
+    let api: Api<FlowSchema> = Api::all(server.admin().await);
+    let created = api.create(&PostParams::default(), &schema("kept", 600)).await.unwrap();
+    let server = server.restart();
+    assert_eq!(kept(), before);
+    let api: Api<FlowSchema> = Api::all(server.admin().await);
+    assert_eq!(api.get("kept").await.unwrap().uid(), created.uid());
+}
+
+#[tokio::test]
+async fn a_write_that_was_answered_survives_a_crash() {
+    let folder = TempDir::new().unwrap();
+    let server = Served::api(folder.path(), &[]);
+    let api: Api<FlowSchema> = Api::all(server.admin().await);
+    for number in 0..20 {
+        api.create(&PostParams::default(), &schema(&format!("kept-{number}"), 600)).await.unwrap();
+    }
+    // It is killed.
+    drop(server);
+    let server = Served::api(folder.path(), &[]);
+    let api: Api<FlowSchema> = Api::all(server.admin().await);
+    for number in 0..20 {
+        api.get(&format!("kept-{number}")).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_signal_stops_it_while_somebody_watches() {
+    for signal in ["TERM", "INT"] {
+        let folder = TempDir::new().unwrap();
+        let mut server = Served::api(folder.path(), &[]);
+        let api: Api<FlowSchema> = Api::all(server.admin().await);
+        let mut watch = pin!(api.watch(&WatchParams::default(), "0").await.unwrap());
+        assert!(watch.next().await.unwrap().is_ok());
+        server.process.signal(signal);
+        let (status, _) = server.process.end();
+        assert_eq!(status.code(), Some(0), "{signal}: {}", server.process.rest());
+        // All that is left is the end.
+        while watch.next().await.is_some_and(|event| event.is_ok()) {}
+    }
+}
+
+#[test]
+fn curl_talks_to_it_over_both_versions_of_http() {
+    let folder = TempDir::new().unwrap();
+    let server = Served::api(folder.path(), &[]);
+    if super::served::missing("curl", "--version") {
+        return;
+    }
+    let url = format!("https://{}/readyz?verbose", server.address);
+    for version in ["--http1.1", "--http2"] {
+        let mut curl = Command::new("curl");
+        curl.args(["-sS", version, "--cacert", server.file("ca.crt").to_str().unwrap(), &url]);
+        let ended = run(&mut curl, "");
+        assert!(ended.code == Some(0) && ended.output.ends_with("readyz check passed\n"), "{ended:?}");
+    }
+}

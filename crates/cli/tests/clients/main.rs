@@ -1,0 +1,19 @@
+//! The API as its clients know it: kubectl, kube-rs and the Python client talk to the binary.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "../child/mod.rs"]
+mod child;
+#[path = "../peer/mod.rs"]
+mod peer;
+
+mod access;
+mod gateway;
+mod kube_rs;
+mod kubectl;
+mod kubectl_writes;
+mod life;
+mod manifest;
+mod python;
+mod reflector;
+mod served;

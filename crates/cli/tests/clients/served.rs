@@ -1,0 +1,150 @@
+//! `evenkeel serve` with its API, as a child process, and the clients that know how to reach it.
+
+use std::fs;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::child::{PATIENCE, Running, address_after, evenkeel, text};
+
+/// A server that answers.
+pub(super) struct Served {
+    pub(super) process: Running,
+    pub(super) address: SocketAddr,
+    data: PathBuf,
+    /// Where kubectl keeps what it knows about servers; gone with the test.
+    home: TempDir,
+}
+
+/// How a command has ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) code: Option<i32>,
+    pub(super) output: String,
+    pub(super) errors: String,
+}
+
+// === impl Served ===
+
+impl Served {
+    /// Serves the API and nothing else, on a port that the system picks.
+    pub(super) fn api(data: &Path, more: &[&str]) -> Self {
+        Self::api_on("127.0.0.1:0", data, more)
+    }
+
+    pub(super) fn api_on(address: &str, data: &Path, more: &[&str]) -> Self {
+        let arguments = ["serve", "--api-only", "--api-listen", address, "--data-dir", data.to_str().unwrap()];
+        Self::start(data, &[&arguments, more].concat())
+    }
+
+    /// Runs the binary with these arguments, and waits until the API answers.
+    pub(super) fn start(data: &Path, arguments: &[&str]) -> Self {
+        let mut process = Running::spawn(&mut evenkeel(arguments));
+        let address = address_after(&process.output_until("API ready on"), "API ready on https://");
+        Self { process, address, data: data.to_owned(), home: TempDir::new().unwrap() }
+    }
+
+    /// Stops it and starts it again where it was.
+    pub(super) fn restart(self) -> Self {
+        let (address, data) = (self.address.to_string(), self.data.clone());
+        self.stop();
+        Self::api_on(&address, &data, &[])
+    }
+
+    /// Stops it in good order.
+    pub(super) fn stop(mut self) {
+        self.process.signal("TERM");
+        let (status, _) = self.process.end();
+        assert_eq!(status.code(), Some(0), "{}", self.process.rest());
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.data.join(name)
+    }
+
+    pub(super) fn kubeconfig(&self) -> PathBuf {
+        self.file("kubeconfig")
+    }
+
+    /// The administrator, for kube-rs.
+    pub(super) async fn admin(&self) -> kube::Client {
+        client(Kubeconfig::read_from(self.kubeconfig()).unwrap()).await
+    }
+
+    /// Somebody with these credentials, as a kubeconfig has them.
+    pub(super) async fn user(&self, credentials: Value) -> kube::Client {
+        let cluster =
+            json!({"server": format!("https://{}", self.address), "certificate-authority": self.file("ca.crt")});
+        let config = json!({
+            "clusters": [{"name": "server", "cluster": cluster}],
+            "users": [{"name": "user", "user": credentials}],
+            "contexts": [{"name": "context", "context": {"cluster": "server", "user": "user"}}],
+            "current-context": "context",
+        });
+        client(serde_json::from_value(config).unwrap()).await
+    }
+
+    /// kubectl, or nothing where there is none.
+    pub(super) fn kubectl(&self) -> Command {
+        let mut command = Command::new("kubectl");
+        command.env("HOME", self.home.path()).env("KUBECONFIG", self.kubeconfig()).stdin(Stdio::null());
+        command
+    }
+
+    /// What kubectl prints, when it must succeed.
+    pub(super) fn kubectl_does(&self, arguments: &[&str]) -> String {
+        self.kubectl_reads("", arguments)
+    }
+
+    /// What kubectl prints, given this on its standard input, when it must succeed.
+    pub(super) fn kubectl_reads(&self, input: &str, arguments: &[&str]) -> String {
+        let ended = self.kubectl_ends(input, arguments);
+        assert_eq!(ended.code, Some(0), "kubectl {arguments:?}: {}{}", ended.output, ended.errors);
+        ended.output
+    }
+
+    /// How kubectl ends.
+    pub(super) fn kubectl_ends(&self, input: &str, arguments: &[&str]) -> Ended {
+        run(self.kubectl().args(arguments), input)
+    }
+}
+
+async fn client(config: Kubeconfig) -> kube::Client {
+    let mut config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
+    config.connect_timeout = Some(PATIENCE);
+    kube::Client::try_from(config).unwrap()
+}
+
+/// Says that the test does nothing, where the command is not there.
+pub(super) fn missing(command: &str, argument: &str) -> bool {
+    let missing = Command::new(command).arg(argument).output().is_err();
+    if missing {
+        eprintln!("skipped: {command} is not installed");
+    }
+    missing
+}
+
+/// Runs a command to its end.
+pub(super) fn run(command: &mut Command, input: &str) -> Ended {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    end(child)
+}
+
+/// Waits for the end of a child.
+pub(super) fn end(child: Child) -> Ended {
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    Ended { code: status.code(), output: text(&stdout), errors: text(&stderr) }
+}
+
+/// Writes a script that can be run.
+pub(super) fn script(path: &Path, lines: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::write(path, format!("#!/bin/sh\n{lines}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
