@@ -14,7 +14,7 @@ use crate::identity::{Identification, IdentityError};
 use crate::objects::{ObjectSource, ObjectsError};
 use crate::readiness::{Phase, Readiness};
 use crate::ticks::Elapsed;
-use crate::tls::{ListenerTls, TlsError, keep_fresh};
+use crate::tls::{ClientTls, ListenerTls, TlsError, keep_fresh};
 use crate::upstream::Known;
 use crate::worker::{Connections, Listening, Shared, Stage, WorkerThread, bind};
 
@@ -93,7 +93,7 @@ impl Gateway {
 
         let workers = config.workers.unwrap_or_else(cores).max(1);
         let (addresses, listening, mut files) = listen(&config, workers)?;
-        files.extend(upstreams.iter().filter_map(|known| known.tls.as_ref().map(|tls| tls.files())));
+        files.extend(upstreams.iter().filter_map(|known| known.tls.as_ref().map(ClientTls::files)));
         let connections = Arc::<Connections>::default();
         let shared = Arc::new(Shared {
             config: Arc::clone(&config),
