@@ -84,9 +84,10 @@ impl Ticks {
 
     fn wake(&self, which: impl Fn(&Waiting) -> bool) {
         // Whoever is woken must find the list free.
-        let due: Vec<Waker> = (self.alarms.borrow().iter())
-            .filter_map(|(_, waiting)| which(waiting).then(|| waiting.waker.clone()))
-            .collect();
+        let alarms = self.alarms.borrow();
+        let due = alarms.iter().filter(|(_, waiting)| which(waiting)).map(|(_, waiting)| waiting.waker.clone());
+        let due: Vec<Waker> = due.collect();
+        drop(alarms);
         due.into_iter().for_each(Waker::wake);
     }
 

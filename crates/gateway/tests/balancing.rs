@@ -1,5 +1,7 @@
 //! Several upstreams: the one with the least to do is asked, and those that fail are left alone for a while.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use std::sync::atomic::Ordering;

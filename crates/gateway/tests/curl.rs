@@ -1,5 +1,7 @@
 //! curl as a peer, with HTTP/1.1 and HTTP/2. Skipped where there is no curl.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use std::net::SocketAddr;

@@ -1,5 +1,7 @@
 //! Stopping: what has begun is ended, and nothing is lost.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use std::sync::Arc;

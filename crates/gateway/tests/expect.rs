@@ -1,5 +1,7 @@
 //! `Expect: 100-continue`, and interim answers.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use support::client::{Client, find};

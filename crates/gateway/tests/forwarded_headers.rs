@@ -1,5 +1,7 @@
 //! What an upstream sees of a request's head, and a client of an answer's.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use evenkeel_gateway::config::{HeaderIdentity, IdentitySource, UpstreamConfig};

@@ -1,5 +1,7 @@
 //! gRPC through the gateway: a client and a server of tonic.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use std::convert::Infallible;

@@ -1,5 +1,7 @@
 //! HTTP/2 on either side.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use std::convert::Infallible;
@@ -172,7 +174,7 @@ async fn a_stream_that_nobody_reads_is_cut() {
     let upstream = Upstream::new(|mut client, _| async move {
         client.head().await;
         client.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n").await;
-        while client.stream.write_all(&[b'x'; 65536]).await.is_ok() {}
+        while client.stream.write_all(&[b'x'; 16384]).await.is_ok() {}
     })
     .await;
     let mut settings = config(&[upstream.address]);

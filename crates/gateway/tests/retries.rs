@@ -1,5 +1,7 @@
 //! What happens when an upstream does not answer.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! Clients that are slow, on purpose or not.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use std::time::Duration;
@@ -68,7 +70,7 @@ async fn a_client_that_does_not_read_is_given_up() {
     let upstream = Upstream::new(|mut client, _| async move {
         client.head().await;
         client.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n").await;
-        while client.stream.write_all(&[b'x'; 65536]).await.is_ok() {}
+        while client.stream.write_all(&[b'x'; 16384]).await.is_ok() {}
     })
     .await;
     let mut settings = config(&[upstream.address]);

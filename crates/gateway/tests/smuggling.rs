@@ -1,5 +1,7 @@
 //! Requests that two readers could understand differently never reach an upstream.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use support::client::Client;

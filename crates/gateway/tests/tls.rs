@@ -1,11 +1,13 @@
 //! TLS on both sides, and certificates that change.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use evenkeel_gateway::config::{IdentitySource, ServerTls, UpstreamConfig};
+use evenkeel_gateway::config::{CertificateIdentity, IdentitySource, ServerTls, UpstreamConfig};
 use evenkeel_gateway::{Config, StartError};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use support::client::{Client, find};
@@ -123,7 +125,7 @@ async fn a_client_certificate_must_be_trusted() {
     std::fs::copy(stranger.path("client.key"), authority.path("mallory.key")).unwrap();
     let upstream = Upstream::echo().await;
     let mut settings = settings(&authority, &upstream);
-    settings.identity.sources = vec![IdentitySource::ClientCertificate(Default::default())];
+    settings.identity.sources = vec![IdentitySource::ClientCertificate(CertificateIdentity::default())];
     settings.identity.tell_upstream = true;
     let running = start(settings).await;
     let mut client = Client::on(authority.connect(&running, "shop.example", Some("client")).await.unwrap());

@@ -1,5 +1,7 @@
 //! `WebSocket` and other upgrades.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use std::time::Duration;

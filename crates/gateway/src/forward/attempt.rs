@@ -270,6 +270,7 @@ impl Attempts {
 // === impl Refused ===
 
 impl Refused {
+    #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every answer large")]
     fn new(failure: Failure, body: Option<ClientBody>, next: Next) -> Box<Self> {
         Box::new(Self { failure, body, next })
     }

@@ -64,7 +64,8 @@ impl RequestIds {
 }
 
 fn put_hex(text: &mut Vec<u8>, number: u64) {
-    text.extend((0..16).rev().map(|place| b"0123456789abcdef"[(number >> (4 * place)) as usize & 0xf]));
+    let digit = |value: u8| b"0123456789abcdef"[usize::from(value)];
+    text.extend(number.to_be_bytes().into_iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]));
 }
 
 /// Ids end up in logs: nothing that has a meaning there is let in.
@@ -85,7 +86,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(REQUEST_ID, HeaderValue::from_str(sent).unwrap());
             let id = ids.assign(&mut headers);
-            assert_eq!((id == sent, &headers[REQUEST_ID] == id), (is_kept, true), "{sent}");
+            assert_eq!((id == sent, headers[REQUEST_ID] == id), (is_kept, true), "{sent}");
         }
         let (first, second) = (ids.make(), ids.make());
         assert!(first != second && first.len() == 32);

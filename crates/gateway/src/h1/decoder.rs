@@ -89,12 +89,11 @@ impl Decoder {
 mod tests {
     use super::*;
 
+    /// The data, the names of the trailers, whether the body is complete, and what is left.
+    type Taken = (Vec<u8>, Vec<String>, bool, Vec<u8>);
+
     /// Everything that comes out when the input arrives in pieces of this size.
-    fn decode(
-        mut decoder: Decoder,
-        text: &[u8],
-        piece: usize,
-    ) -> Result<(Vec<u8>, Vec<String>, bool, Vec<u8>), Malformed> {
+    fn decode(mut decoder: Decoder, text: &[u8], piece: usize) -> Result<Taken, Malformed> {
         let (mut input, mut data, mut names) = (BytesMut::new(), Vec::new(), Vec::new());
         let mut pieces = text.chunks(piece);
         loop {

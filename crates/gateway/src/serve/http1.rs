@@ -34,6 +34,7 @@ struct Serving {
 }
 
 /// What comes next on a connection.
+#[expect(clippy::large_enum_variant, reason = "there is one for a moment only, and mostly it is a request")]
 enum Next {
     Request(RequestHead),
     /// The client speaks HTTP/2 instead.
@@ -104,9 +105,8 @@ impl Serving {
         let mut alarm = worker.ticks.alarm(timeouts.idle.min(RELAX_AFTER));
         let mut is_relaxed = timeouts.idle <= RELAX_AFTER;
         let (mut has_begun, mut is_hurried, mut looked_at) = (false, false, 0);
-        let mut client = self.client.borrow_mut();
         poll_fn(|context| {
-            let wire = &mut client.wire;
+            let wire = &mut self.client.borrow_mut().wire;
             loop {
                 if !wire.input.is_empty() && !has_begun {
                     has_begun = true;
@@ -144,7 +144,7 @@ impl Serving {
                     Poll::Pending => {
                         wire.relax();
                         is_relaxed = true;
-                        alarm.set(timeouts.idle - RELAX_AFTER);
+                        alarm.set(timeouts.idle.saturating_sub(RELAX_AFTER));
                     }
                 }
             }

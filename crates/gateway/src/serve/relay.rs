@@ -88,11 +88,11 @@ impl Relay<'_> {
 
     fn encode(&self, encoder: &mut Encoder, frame: Frame<Bytes>) -> Result<(), RelayError> {
         let wire = &mut self.client.borrow_mut().wire;
-        let encoded = match frame.into_data() {
+        let result = match frame.into_data() {
             Ok(data) => encoder.push(data, wire),
             Err(frame) => encoder.finish(frame.trailers_ref().filter(|_| self.sends_trailers), wire),
         };
-        encoded.map_err(|_| RelayError::Answer)
+        result.map_err(|_| RelayError::Answer)
     }
 
     /// The next part, when there is room for it.

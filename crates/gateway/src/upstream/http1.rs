@@ -250,7 +250,6 @@ impl Sending {
 // === impl CallError ===
 
 impl CallError {
-    #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
     fn closed(_error: io::Error) -> Self {
         Self::Closed
     }

@@ -1,5 +1,6 @@
 //! A gateway in front of upstreams that do as a test says, and clients that send exactly what a test says.
 #![allow(dead_code, unreachable_pub, reason = "every test uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 pub mod client;
 pub mod upstream;
