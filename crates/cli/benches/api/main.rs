@@ -1,6 +1,8 @@
 //! The bars of the API server: the binary as a child process, over TLS on the loopback, on cores that it shares with
 //! its clients.
 
+#![expect(clippy::print_stdout, reason = "a benchmark speaks to its user on the terminal")]
+
 mod fill;
 mod server;
 mod wrk;
