@@ -14,7 +14,7 @@ fn mutations_of_the_corpus_are_answered() {
     let corpus = corpus("request");
     for seed in 0..4 {
         let mut mutator = Mutator::new(&corpus, 0x27d4_eb2f + seed);
-        for round in 0..1_000 {
+        for round in 0..2_500 {
             let input = mutator.next_input();
             let outcome = std::panic::catch_unwind(|| request(&input));
             assert!(outcome.is_ok(), "seed {seed}, round {round}: {:?}", String::from_utf8_lossy(&input));
