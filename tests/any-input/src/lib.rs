@@ -8,11 +8,13 @@ mod decode;
 mod engine;
 mod mutate;
 mod patch;
+mod request;
 
 pub use decode::decode;
 pub use engine::engine;
 pub use mutate::Mutator;
 pub use patch::patch;
+pub use request::request;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::child::{PATIENCE, address_after};
 use super::manifest::{level, schema};
 use super::peer::{Upstream, get};
-use super::served::{Served, missing};
+use super::served::{Served, no_kubectl};
 
 /// An applied object governs within this.
 const AT_ONCE: Duration = Duration::from_millis(100);
@@ -111,7 +111,7 @@ async fn precedence_becomes(api: &Api<FlowSchema>, precedence: i32) -> FlowSchem
 
 #[test]
 fn kubectl_governs_the_gateway() {
-    if missing("kubectl", "--help") {
+    if no_kubectl() {
         return;
     }
     let upstream = Upstream::start();

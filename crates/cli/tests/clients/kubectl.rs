@@ -6,11 +6,11 @@ use std::process::Stdio;
 use tempfile::TempDir;
 
 use super::manifest::schema;
-use super::served::{Served, end, missing};
+use super::served::{Served, end, no_kubectl};
 
 #[test]
 fn get_prints_the_columns_of_both_kinds() {
-    if missing("kubectl", "--help") {
+    if no_kubectl() {
         return;
     }
     let folder = TempDir::new().unwrap();
@@ -30,7 +30,7 @@ fn get_prints_the_columns_of_both_kinds() {
 
 #[test]
 fn get_prints_one_object_in_every_form() {
-    if missing("kubectl", "--help") {
+    if no_kubectl() {
         return;
     }
     let folder = TempDir::new().unwrap();
@@ -50,7 +50,7 @@ fn get_prints_one_object_in_every_form() {
 
 #[test]
 fn describe_explain_and_api_resources_know_the_kinds() {
-    if missing("kubectl", "--help") {
+    if no_kubectl() {
         return;
     }
     let folder = TempDir::new().unwrap();
@@ -78,7 +78,7 @@ fn describe_explain_and_api_resources_know_the_kinds() {
 
 #[test]
 fn get_with_a_watch_prints_what_happens() {
-    if missing("kubectl", "--help") {
+    if no_kubectl() {
         return;
     }
     let folder = TempDir::new().unwrap();
@@ -99,7 +99,7 @@ fn get_with_a_watch_prints_what_happens() {
 
 #[test]
 fn wait_sees_conditions_and_deletions() {
-    if missing("kubectl", "--help") {
+    if no_kubectl() {
         return;
     }
     let folder = TempDir::new().unwrap();

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::manifest::{level, schema};
-use super::served::{Served, missing, run, script};
+use super::served::{Served, no_kubectl, run, script};
 
 const FILE: [&str; 2] = ["-f", "-"];
 
@@ -18,7 +18,7 @@ fn precedence(server: &Served, name: &str) -> String {
 
 #[test]
 fn create_label_annotate_replace_and_delete() {
-    if missing("kubectl", "--help") {
+    if no_kubectl() {
         return;
     }
     let folder = TempDir::new().unwrap();
@@ -46,7 +46,7 @@ fn create_label_annotate_replace_and_delete() {
 
 #[test]
 fn what_is_wrong_is_refused_with_its_place() {
-    if missing("kubectl", "--help") {
+    if no_kubectl() {
         return;
     }
     let folder = TempDir::new().unwrap();
@@ -62,7 +62,7 @@ fn what_is_wrong_is_refused_with_its_place() {
 
 #[test]
 fn every_type_of_patch() {
-    if missing("kubectl", "--help") {
+    if no_kubectl() {
         return;
     }
     let folder = TempDir::new().unwrap();
@@ -82,7 +82,7 @@ fn every_type_of_patch() {
 
 #[test]
 fn apply_on_the_client_and_diff() {
-    if missing("kubectl", "--help") {
+    if no_kubectl() {
         return;
     }
     let folder = TempDir::new().unwrap();
@@ -106,7 +106,7 @@ fn apply_on_the_client_and_diff() {
 
 #[test]
 fn apply_on_the_server_with_conflicts() {
-    if missing("kubectl", "--help") {
+    if no_kubectl() {
         return;
     }
     let folder = TempDir::new().unwrap();
@@ -132,7 +132,7 @@ fn apply_on_the_server_with_conflicts() {
 
 #[test]
 fn edit_with_an_editor() {
-    if missing("kubectl", "--help") {
+    if no_kubectl() {
         return;
     }
     let folder = TempDir::new().unwrap();
