@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use evenkeel::Identify;
 use evenkeel::identify::Unidentified;
@@ -13,6 +15,7 @@ use http::{HeaderMap, StatusCode};
 use crate::client_body::ClientBody;
 use crate::h1::Wire;
 use crate::identity::PeerIdentity;
+use crate::ticks::{Alarm, Ticks};
 
 /// What travels with the head of a request to the place where it is passed on.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub(crate) struct Exchange {
     interim: RefCell<Vec<(StatusCode, HeaderMap)>>,
     /// The upstream's connection, after an answer with status 101.
     upgraded: RefCell<Option<Box<Wire>>>,
+    /// Waits for what comes next: the head of a request, or that of its answer.
+    alarm: RefCell<Option<Alarm>>,
 }
 
 /// Identifies, and tells the exchange who it was: the upstream may have to be told, and it is found out only once.
@@ -44,6 +49,13 @@ pub(crate) struct Remember {
 /// The exchange whose request is arriving. A request that need not wait is passed on before it has arrived for those who
 /// called, so that they cannot be the ones who tell.
 pub(crate) type CurrentExchange = Rc<RefCell<Option<Rc<Exchange>>>>;
+
+/// The alarm of an exchange, which goes back there: setting it is cheaper than making another.
+#[derive(Debug)]
+pub(crate) struct ExchangeAlarm<'a> {
+    alarm: Option<Alarm>,
+    home: &'a RefCell<Option<Alarm>>,
+}
 
 /// More interim answers than this are not kept for a client that does not read them.
 const INTERIM_MAX: usize = 8;
@@ -68,6 +80,12 @@ impl Exchange {
 
     pub(crate) fn take_interim(&self) -> Vec<(StatusCode, HeaderMap)> {
         std::mem::take(&mut *self.interim.borrow_mut())
+    }
+
+    /// The alarm of whoever waits. There is only one who does, and it is set anew.
+    pub(crate) fn alarm(&self, ticks: &Rc<Ticks>) -> ExchangeAlarm<'_> {
+        let alarm = self.alarm.borrow_mut().take().unwrap_or_else(|| ticks.alarm(Duration::ZERO));
+        ExchangeAlarm { alarm: Some(alarm), home: &self.alarm }
     }
 
     pub(crate) fn set_upgraded(&self, wire: Box<Wire>) {
@@ -96,5 +114,29 @@ impl Identify for Remember {
             exchange.set_user(Some(Arc::clone(&user)));
         }
         Ok(user)
+    }
+}
+
+// === impl ExchangeAlarm ===
+
+impl ExchangeAlarm<'_> {
+    pub(crate) fn set(&mut self, duration: Duration) {
+        if let Some(alarm) = &mut self.alarm {
+            alarm.set(duration);
+        }
+    }
+
+    pub(crate) fn poll(&mut self, context: &Context<'_>) -> Poll<()> {
+        self.alarm.as_mut().map_or(Poll::Pending, |alarm| alarm.poll(context))
+    }
+}
+
+impl Drop for ExchangeAlarm<'_> {
+    fn drop(&mut self) {
+        if let Some(mut alarm) = self.alarm.take() {
+            // Nobody is woken for nothing.
+            alarm.set(Duration::ZERO);
+            *self.home.borrow_mut() = Some(alarm);
+        }
     }
 }

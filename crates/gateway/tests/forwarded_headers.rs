@@ -34,7 +34,7 @@ async fn the_connection_says_where_a_request_comes_from() {
 async fn a_trusted_proxy_is_believed_and_added_to() {
     let upstream = Upstream::echo().await;
     let mut settings = config(&[upstream.address]);
-    let trusted = HeaderIdentity { from_addresses: vec!["127.0.0.0/8".to_owned()], ..HeaderIdentity::default() };
+    let trusted = HeaderIdentity { from_addresses: vec!["127.0.0.0/8".parse().unwrap()], ..HeaderIdentity::default() };
     settings.identity.sources.insert(0, IdentitySource::TrustedHeaders(trusted));
     let running = start(settings).await;
     let said = "X-Forwarded-For: 1.2.3.4\r\nX-Forwarded-For: 5.6.7.8\r\nX-Forwarded-Proto: https\r\nForwarded: for=1.2.3.4\r\n\

@@ -17,7 +17,7 @@ use crate::connection::Connection;
 use crate::exchange::Exchange;
 use crate::h1::{ResponseHead, Wire};
 use crate::ticks::Elapsed;
-use crate::upstream::{Agreed, CallError, ConnectError, Consequence, Http1Call, Picked, call_http2};
+use crate::upstream::{Agreed, CallError, ConnectError, Consequence, Http1Call, InFlight, Picked, call_http2};
 
 /// A request on its way to an upstream.
 pub(super) struct Attempts {
@@ -49,7 +49,7 @@ enum Next {
 
 /// A way to the upstream.
 enum Way {
-    Http1 { wire: Box<Wire>, is_reused: bool },
+    Http1(Box<Wire>),
     Http2(hyper::client::conn::http2::SendRequest<ClientBody>),
 }
 
@@ -57,9 +57,29 @@ enum Way {
 
 impl Attempts {
     /// The upstream's answer, or one that says why there is none.
+    ///
+    /// Nearly all requests go over a connection that is there already, and are answered. That way is short on purpose: the
+    /// room for all others would be moved about with every request.
     pub(super) async fn answer(mut self) -> Response<AnswerBody> {
         let body = std::mem::replace(&mut self.body, ClientBody::none());
-        match self.run(body).await {
+        let Some(picked) = self.connection.worker.upstreams.pick(&[]) else {
+            return Failure::NoUpstream.answer(&self.parts.headers);
+        };
+        let outcome = match self.used(&picked) {
+            None => Ok(body),
+            Some(wire) => {
+                let (mut call, in_flight) = self.begin(&picked, wire, body);
+                match self.head(&mut call).await {
+                    Ok(head) => {
+                        // The next answer on the connection is kept in what this request was kept in.
+                        call.give_back(std::mem::take(&mut self.parts.headers));
+                        return self.answered(&picked, call, head, in_flight);
+                    }
+                    Err(failure) => Err(Refused::of_call(failure, call, Next::Fresh)),
+                }
+            }
+        };
+        match Box::pin(self.run(picked, outcome)).await {
             Ok(response) => response,
             Err(failure) => {
                 tracing::debug!(%failure, "a request was not answered by an upstream");
@@ -71,54 +91,50 @@ impl Attempts {
         }
     }
 
-    async fn run(&self, mut body: ClientBody) -> Result<Response<AnswerBody>, Failure> {
-        let upstreams = &self.connection.worker.upstreams;
-        let (mut tried, mut last, mut is_fresh_wanted) = (Vec::new(), Failure::NoUpstream, false);
-        let mut picked = upstreams.pick(&tried);
-        while let Some(chosen) = picked {
-            let refused = match self.send(&chosen, body, is_fresh_wanted).await {
-                Ok(response) => {
-                    chosen.note_success();
-                    return Ok(response);
-                }
-                Err(refused) => *refused,
+    /// Sends a body to the upstream that was chosen, or to others after it has refused.
+    async fn run(
+        &self,
+        mut chosen: Picked,
+        mut outcome: Result<ClientBody, Box<Refused>>,
+    ) -> Result<Response<AnswerBody>, Failure> {
+        let (mut tried, mut is_fresh_wanted) = (Vec::new(), false);
+        loop {
+            let refused = match outcome {
+                Err(refused) => refused,
+                Ok(body) => match self.send(&chosen, body).await {
+                    Ok(response) => return Ok(response),
+                    Err(refused) => refused,
+                },
             };
-            last = refused.failure;
-            if refused.is_failure_of_upstream() && chosen.note_failure() == Consequence::Ejected {
+            let Refused { failure, body, next } = *refused;
+            if failure.is_of_upstream(next) && chosen.note_failure() == Consequence::Ejected {
                 self.connection.worker.metrics.upstream_ejected();
             }
-            let Some(unsent) = refused.body else { break };
-            body = unsent;
+            let Some(unsent) = body else { return Err(failure) };
             self.connection.worker.metrics.request_retried();
-            picked = match refused.next {
+            match next {
                 Next::Other => {
                     tried.push(chosen.index());
-                    upstreams.pick(&tried)
+                    chosen = self.connection.worker.upstreams.pick(&tried).ok_or(failure)?;
                 }
-                Next::Fresh if !is_fresh_wanted && is_idempotent(&self.parts.method) => {
-                    is_fresh_wanted = true;
-                    Some(chosen)
-                }
-                Next::Fresh | Next::Nothing => break,
-            };
+                Next::Fresh if !is_fresh_wanted && is_idempotent(&self.parts.method) => is_fresh_wanted = true,
+                Next::Fresh | Next::Nothing => return Err(failure),
+            }
+            outcome = Ok(unsent);
         }
-        Err(last)
     }
 
-    /// Sends to this upstream. What seldom happens is kept apart: the room for it would be moved about with every request.
-    async fn send(
-        &self,
-        picked: &Picked,
-        body: ClientBody,
-        is_fresh: bool,
-    ) -> Result<Response<AnswerBody>, Box<Refused>> {
-        let way = match self.used(picked, is_fresh) {
-            Some(wire) => Ok(Way::Http1 { wire, is_reused: true }),
-            None => Box::pin(self.way(picked)).await,
-        };
-        match way {
-            Ok(Way::Http1 { wire, is_reused }) => self.send_http1(picked, wire, body, is_reused).await,
-            Ok(Way::Http2(sender)) => Box::pin(self.send_http2(picked, sender, body)).await,
+    /// Sends to this upstream, on a new connection or the one that requests of HTTP/2 share.
+    async fn send(&self, picked: &Picked, body: ClientBody) -> Result<Response<AnswerBody>, Box<Refused>> {
+        match self.way(picked).await {
+            Ok(Way::Http1(wire)) => {
+                let (mut call, in_flight) = self.begin(picked, wire, body);
+                match self.head(&mut call).await {
+                    Ok(head) => Ok(self.answered(picked, call, head, in_flight)),
+                    Err(failure) => Err(Refused::of_call(failure, call, Next::Nothing)),
+                }
+            }
+            Ok(Way::Http2(sender)) => self.send_http2(picked, sender, body).await,
             Err(error) => {
                 let upstream = &picked.upstream.known.authority;
                 let failure = match error {
@@ -150,11 +166,8 @@ impl Attempts {
     }
 
     /// A connection that has been used before.
-    fn used(&self, picked: &Picked, is_fresh: bool) -> Option<Box<Wire>> {
-        if is_fresh || self.is_http2(picked) != Some(false) {
-            return None;
-        }
-        picked.upstream.pool.take()
+    fn used(&self, picked: &Picked) -> Option<Box<Wire>> {
+        if self.is_http2(picked) == Some(false) { picked.upstream.pool.take() } else { None }
     }
 
     /// A new connection, or the one that all requests of HTTP/2 share.
@@ -162,54 +175,52 @@ impl Attempts {
         let upstream = &picked.upstream;
         match self.is_http2(picked) {
             Some(true) => upstream.http2().await.map(Way::Http2),
-            Some(false) => Ok(Way::Http1 { wire: upstream.connect_http1().await?, is_reused: false }),
+            Some(false) => upstream.connect_http1().await.map(Way::Http1),
             None => Ok(match upstream.agree().await? {
-                Agreed::Http1(stream) => Way::Http1 { wire: Box::new(Wire::new(stream)), is_reused: false },
+                Agreed::Http1(stream) => Way::Http1(Box::new(Wire::new(stream))),
                 Agreed::Http2(sender) => Way::Http2(sender),
             }),
         }
     }
 
-    async fn send_http1(
-        &self,
-        picked: &Picked,
-        mut wire: Box<Wire>,
-        body: ClientBody,
-        is_reused: bool,
-    ) -> Result<Response<AnswerBody>, Box<Refused>> {
+    /// Puts the head of the request on the wire.
+    fn begin(&self, picked: &Picked, mut wire: Box<Wire>, body: ClientBody) -> (Http1Call, InFlight) {
         let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
         let encoder = head::put_http1(&mut wire.output, &self.parts, &body, known, provenance, self.is_upgrade);
-        let in_flight = picked.begin();
-        let mut call = Http1Call::new(wire, self.parts.method.clone(), body, encoder);
-        let mut head = match self.head(&mut call).await {
-            Ok(head) => head,
-            Err(failure) => {
-                let next = if is_reused && failure == Failure::Closed { Next::Fresh } else { Next::Nothing };
-                return Err(Refused::new(failure, call.into_unanswered(), next));
-            }
-        };
+        (Http1Call::new(wire, self.parts.method.clone(), body, encoder), picked.begin())
+    }
+
+    /// The answer that begins with this head.
+    fn answered(
+        &self,
+        picked: &Picked,
+        call: Http1Call,
+        mut head: ResponseHead,
+        in_flight: InFlight,
+    ) -> Response<AnswerBody> {
+        picked.note_success();
         let mut response = Response::new(AnswerBody::default());
         *response.status_mut() = head.status;
-        if head.status == StatusCode::SWITCHING_PROTOCOLS {
-            *response.headers_mut() = head.headers;
-            self.exchange.set_upgraded(call.into_wire());
-            return Ok(response);
-        }
         *response.headers_mut() = std::mem::take(&mut head.headers);
+        if head.status == StatusCode::SWITCHING_PROTOCOLS {
+            self.exchange.set_upgraded(call.into_wire());
+            return response;
+        }
         clean_answer(head.status, response.headers_mut());
         let worker = &self.connection.worker;
         let answer = call.into_answer(&head, &picked.upstream, &worker.ticks, worker.config.timeouts.stall);
         if !answer.is_ended() {
             *response.body_mut() = AnswerBody::http1(Box::new(answer), in_flight);
         }
-        Ok(response)
+        response
     }
 
     /// Sends, and waits for the head of the final answer.
     async fn head(&self, call: &mut Http1Call) -> Result<ResponseHead, Failure> {
         let worker = &self.connection.worker;
         let answer_after = worker.config.timeouts.answer;
-        let mut alarm = worker.ticks.alarm(answer_after);
+        let mut alarm = self.exchange.alarm(&worker.ticks);
+        alarm.set(answer_after);
         loop {
             let mut sent = call.sent();
             let wait = |context: &mut Context<'_>| match call.poll_head(context) {
@@ -259,6 +270,7 @@ impl Attempts {
             }
             Ok(Ok(response)) => {
                 let (mut parts, body) = response.into_parts();
+                picked.note_success();
                 clean_answer(parts.status, &mut parts.headers);
                 let stall = ticks.alarm(timeouts.stall);
                 Ok(Response::from_parts(parts, AnswerBody::http2(body, stall, timeouts.stall, in_flight)))
@@ -275,13 +287,11 @@ impl Refused {
         Box::new(Self { failure, body, next })
     }
 
-    /// Whether the upstream is to blame. One that closes a connection that was idle is not.
-    fn is_failure_of_upstream(&self) -> bool {
-        match self.failure {
-            Failure::Connect | Failure::ConnectTimeout => true,
-            Failure::Closed => self.next != Next::Fresh,
-            _ => false,
-        }
+    /// Nothing is known after a connection has been closed in the middle of a request, unless it was an old one.
+    #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every answer large")]
+    fn of_call(failure: Failure, call: Http1Call, closed: Next) -> Box<Self> {
+        let next = if failure == Failure::Closed { closed } else { Next::Nothing };
+        Self::new(failure, call.into_unanswered(), next)
     }
 }
 
@@ -291,6 +301,17 @@ fn is_idempotent(method: &Method) -> bool {
 }
 
 // === impl Failure ===
+
+impl Failure {
+    /// Whether the upstream is to blame. One that closes a connection that was idle is not.
+    fn is_of_upstream(self, next: Next) -> bool {
+        match self {
+            Self::Connect | Self::ConnectTimeout => true,
+            Self::Closed => next != Next::Fresh,
+            _ => false,
+        }
+    }
+}
 
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {

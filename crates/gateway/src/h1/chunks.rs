@@ -5,6 +5,7 @@ use http::HeaderMap;
 
 use super::decoder::{Decoded, Malformed};
 use super::fields::Cutter;
+use super::head_memory::HeadMemory;
 
 /// How far a chunked body has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +112,8 @@ fn trailers(input: &[u8]) -> Result<Option<(HeaderMap, usize)>, Malformed> {
     let mut fields = [httparse::EMPTY_HEADER; TRAILER_COUNT_MAX];
     match httparse::parse_headers(input, &mut fields) {
         Ok(httparse::Status::Complete((length, fields))) if length <= TRAILERS_MAX => {
-            let headers = Cutter::new(&input[..length], &mut BytesMut::new()).headers(fields).ok_or(FAULT)?;
+            let memory = &mut HeadMemory::default();
+            let headers = Cutter::new(&input[..length], memory).headers(fields, memory).ok_or(FAULT)?;
             Ok(Some((headers, length)))
         }
         Ok(httparse::Status::Partial) if input.len() < TRAILERS_MAX => Ok(None),

@@ -1,7 +1,9 @@
 //! Fields of a head: from the bytes of a message to a `HeaderMap` that shares them.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
+
+use super::head_memory::HeadMemory;
 
 /// Copies the bytes of a head once, and cuts everything that it consists of out of the copy.
 pub(super) struct Cutter<'a> {
@@ -31,10 +33,8 @@ pub(super) fn content_length(value: &HeaderValue) -> Option<u64> {
 // === impl Cutter ===
 
 impl<'a> Cutter<'a> {
-    /// Copies into memory that is used again when everything that was cut out of it is gone.
-    pub(super) fn new(original: &'a [u8], memory: &mut BytesMut) -> Self {
-        memory.extend_from_slice(original);
-        Self { original, copy: memory.split().freeze() }
+    pub(super) fn new(original: &'a [u8], memory: &mut HeadMemory) -> Self {
+        Self { original, copy: memory.copy(original) }
     }
 
     /// The same bytes, of the copy.
@@ -45,8 +45,8 @@ impl<'a> Cutter<'a> {
     }
 
     /// The fields, or none if one has a name or a value that cannot be.
-    pub(super) fn headers(&self, fields: &[httparse::Header<'_>]) -> Option<HeaderMap> {
-        let mut headers = HeaderMap::with_capacity(fields.len() + 2);
+    pub(super) fn headers(&self, fields: &[httparse::Header<'_>], memory: &mut HeadMemory) -> Option<HeaderMap> {
+        let mut headers = memory.map(fields.len());
         for field in fields {
             let name = HeaderName::from_bytes(field.name.as_bytes()).ok()?;
             let value = HeaderValue::from_maybe_shared(self.cut(field.value)).ok()?;

@@ -6,6 +6,7 @@ mod chunks;
 mod decoder;
 mod encoder;
 mod fields;
+mod head_memory;
 mod request_head;
 mod response_head;
 mod wire;

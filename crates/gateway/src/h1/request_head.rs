@@ -12,6 +12,7 @@ use http::{HeaderMap, Method, StatusCode, Uri, Version};
 
 use super::decoder::Decoder;
 use super::fields::{Cutter, content_length, has_token};
+use super::head_memory::HeadMemory;
 
 /// The head of a request that has been read.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ impl RequestHead {
     /// Takes a head out of what has been read, or none if there is more to come. It is kept in the memory given.
     pub(crate) fn take(
         input: &mut BytesMut,
-        memory: &mut BytesMut,
+        memory: &mut HeadMemory,
         limits: HeadLimits,
     ) -> Result<Option<Self>, HeadFault> {
         let parsed = if limits.fields <= FIELDS_ON_STACK {
@@ -98,7 +99,7 @@ const fn fault(reason: &'static str) -> HeadFault {
 
 fn parse<'a>(
     input: &'a [u8],
-    memory: &mut BytesMut,
+    memory: &mut HeadMemory,
     fields: &mut [MaybeUninit<httparse::Header<'a>>],
 ) -> Result<Option<(usize, RequestHead)>, HeadFault> {
     let mut request = httparse::Request::new(&mut []);
@@ -123,7 +124,7 @@ fn parse<'a>(
     let uri = Uri::from_maybe_shared(cutter.cut(target.as_bytes()))
         .map_err(|_| fault("the target of the request cannot be understood"))?;
     let version = if request.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
-    let headers = cutter.headers(request.headers).ok_or(fault("a header field cannot be understood"))?;
+    let headers = cutter.headers(request.headers, memory).ok_or(fault("a header field cannot be understood"))?;
     Ok(Some((length, RequestHead::new(method, uri, version, headers)?)))
 }
 
@@ -191,7 +192,7 @@ mod tests {
     const LIMITS: HeadLimits = HeadLimits { bytes: 1024, fields: 8 };
 
     fn take(text: &str) -> Result<Option<RequestHead>, HeadFault> {
-        RequestHead::take(&mut BytesMut::from(text), &mut BytesMut::new(), LIMITS)
+        RequestHead::take(&mut BytesMut::from(text), &mut HeadMemory::default(), LIMITS)
     }
 
     #[test]

@@ -8,6 +8,7 @@ use http::{HeaderMap, Method, StatusCode, Version};
 
 use super::decoder::{Decoder, Malformed};
 use super::fields::{Cutter, content_length, has_token};
+use super::head_memory::HeadMemory;
 
 /// The head of an answer that has been read.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl ResponseHead {
     /// memory given.
     pub(crate) fn take(
         input: &mut BytesMut,
-        memory: &mut BytesMut,
+        memory: &mut HeadMemory,
         method: &Method,
     ) -> Result<Option<Self>, Malformed> {
         let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
@@ -44,7 +45,7 @@ impl ResponseHead {
         };
         let status = response.code.and_then(|code| StatusCode::from_u16(code).ok());
         let status = status.ok_or(Malformed("the status of the answer cannot be understood"))?;
-        let headers = Cutter::new(&input[..length], memory).headers(response.headers);
+        let headers = Cutter::new(&input[..length], memory).headers(response.headers, memory);
         let headers = headers.ok_or(Malformed("a header field of the answer cannot be understood"))?;
         let version = if response.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
         let body = body(&headers, method, status)?;
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     fn take(text: &str, method: &Method) -> Result<Option<ResponseHead>, Malformed> {
-        ResponseHead::take(&mut BytesMut::from(text), &mut BytesMut::new(), method)
+        ResponseHead::take(&mut BytesMut::from(text), &mut HeadMemory::default(), method)
     }
 
     #[test]

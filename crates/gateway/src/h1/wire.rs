@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::AsyncWrite;
 
+use super::head_memory::HeadMemory;
 use crate::stream::Stream;
 
 /// A connection with its buffers, whose memory is given back when nothing has happened for a while.
@@ -16,7 +17,7 @@ pub(crate) struct Wire {
     /// What has been read, and is not understood yet.
     pub(crate) input: BytesMut,
     /// Where heads are kept that have been understood.
-    pub(crate) heads: BytesMut,
+    pub(crate) heads: HeadMemory,
     /// What is to be written first.
     pub(crate) output: Vec<u8>,
     written: usize,
@@ -42,7 +43,7 @@ impl Wire {
         Self {
             stream,
             input: BytesMut::new(),
-            heads: BytesMut::new(),
+            heads: HeadMemory::default(),
             output: Vec::new(),
             written: 0,
             tail: Bytes::new(),
@@ -76,7 +77,7 @@ impl Wire {
         if self.output.is_empty() {
             self.output = Vec::new();
         }
-        self.heads = BytesMut::new();
+        self.heads = HeadMemory::default();
     }
 
     /// Whether something waits to be written.

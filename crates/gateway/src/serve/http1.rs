@@ -101,9 +101,11 @@ impl Serving {
         let worker = &self.connection.worker;
         let timeouts = &worker.config.timeouts;
         let limits = HeadLimits { bytes: worker.config.limits.head_bytes, fields: worker.config.limits.headers };
+        let idle_after = worker.idle_after();
         // The memory of the buffers is kept for a client that goes on at once.
-        let mut alarm = worker.ticks.alarm(timeouts.idle.min(RELAX_AFTER));
-        let mut is_relaxed = timeouts.idle <= RELAX_AFTER;
+        let mut alarm = self.exchange.alarm(&worker.ticks);
+        alarm.set(idle_after.min(RELAX_AFTER));
+        let mut is_relaxed = idle_after <= RELAX_AFTER;
         let (mut has_begun, mut is_hurried, mut looked_at) = (false, false, 0);
         poll_fn(|context| {
             let wire = &mut self.client.borrow_mut().wire;
@@ -144,7 +146,7 @@ impl Serving {
                     Poll::Pending => {
                         wire.relax();
                         is_relaxed = true;
-                        alarm.set(timeouts.idle.saturating_sub(RELAX_AFTER));
+                        alarm.set(idle_after.saturating_sub(RELAX_AFTER));
                     }
                 }
             }
@@ -208,11 +210,14 @@ impl Serving {
             asked.is_kept_alive = false;
         }
         let encoder = {
-            let output = &mut self.client.borrow_mut().wire.output;
+            let wire = &mut self.client.borrow_mut().wire;
             for (status, headers) in self.exchange.take_interim() {
-                answer_head::put_interim(output, status, &headers);
+                answer_head::put_interim(&mut wire.output, status, &headers);
             }
-            answer_head::put(output, &parts, &body, asked, || worker.ticks.date())
+            let encoder = answer_head::put(&mut wire.output, &parts, &body, asked, || worker.ticks.date());
+            // The next request is kept in what this answer was kept in.
+            wire.heads.give_back(std::mem::take(&mut parts.headers));
+            encoder
         };
         let mut body = pin!(body);
         let mut relay = Relay {

@@ -84,7 +84,7 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + A
             .max_send_buf_size(SEND_BUFFER)
             .serve_connection(TokioIo::new(stream), answers)
     );
-    let mut alarm = worker.ticks.alarm(timeouts.idle);
+    let mut alarm = worker.ticks.alarm(worker.idle_after());
     let (mut is_closing, mut seen) = (false, 0);
     poll_fn(|context| {
         loop {
@@ -101,7 +101,7 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + A
             }
             if running.get() > 0 || begun.get() != seen {
                 seen = begun.get();
-                alarm.set(if is_closing { CLOSE_MAX } else { timeouts.idle });
+                alarm.set(if is_closing { CLOSE_MAX } else { worker.idle_after() });
             }
             match alarm.poll(context) {
                 Poll::Pending => return Poll::Pending,

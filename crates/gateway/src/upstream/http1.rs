@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Method;
+use http::{HeaderMap, Method};
 use http_body::{Body, Frame};
 
 use super::Upstream;
@@ -102,6 +102,11 @@ impl Http1Call {
     /// How much of the request's body has been taken so far, to see whether it moves.
     pub(crate) fn sent(&self) -> u64 {
         self.sending.pieces
+    }
+
+    /// Takes the headers of the request, which have been sent.
+    pub(crate) fn give_back(&mut self, headers: HeaderMap) {
+        self.sending.wire.heads.give_back(headers);
     }
 
     /// The connection, for something that is no HTTP any more.

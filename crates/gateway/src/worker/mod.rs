@@ -8,6 +8,7 @@ mod thread;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use evenkeel::FlowControl;
 
@@ -78,6 +79,14 @@ impl Worker {
     /// Whether connections are to be closed as soon as their requests have been answered.
     pub(crate) fn is_draining(&self) -> bool {
         self.is_draining.get()
+    }
+
+    /// How long a connection may be without a request. There always is such a time, since those who wait for it are also
+    /// woken when the gateway drains.
+    pub(crate) fn idle_after(&self) -> Duration {
+        const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
+        let idle = self.config.timeouts.idle;
+        if idle.is_zero() { NEVER } else { idle.min(NEVER) }
     }
 
     /// From now on they are.
