@@ -132,7 +132,7 @@ fn as_root(words: &[&'static str]) -> CommandLine {
     let root =
         std::env::var("USER").is_ok_and(|user| user == "root") || !CommandLine::new("sudo").args(["-V"]).succeeds();
     match words {
-        [program, arguments @ ..] if root => CommandLine::new(program).args(arguments),
+        [program, arguments @ ..] if root => CommandLine::new(*program).args(arguments),
         _ => CommandLine::new("sudo").args(words),
     }
 }
