@@ -1,4 +1,4 @@
-//! HAProxy as a proxy: two threads, and connections to the upstream that are used again.
+//! `HAProxy` as a proxy: two threads, and connections to the upstream that are used again.
 
 use std::fs;
 use std::io;

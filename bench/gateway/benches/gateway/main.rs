@@ -1,7 +1,7 @@
-//! The gateway beside nginx and HAProxy: the same upstream, the same load, in one run.
+//! The gateway beside nginx and `HAProxy`: the same upstream, the same load, in one run.
 //!
 //! Give a part of a group's name (`gateway throughput`, `gateway memory`, `gateway overload`) to run only those that contain
-//! it. Every process but wrk, nginx and HAProxy is this executable, which takes one of several roles.
+//! it. Every process but wrk, nginx and `HAProxy` is this executable, which takes one of several roles.
 
 #![allow(clippy::print_stdout, reason = "it says what is left out and why")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]

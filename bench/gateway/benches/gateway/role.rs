@@ -21,7 +21,7 @@ pub(crate) enum Role {
     Crowd,
 }
 
-/// Everything that the benchmark starts inherits the limit, nginx and HAProxy too.
+/// Everything that the benchmark starts inherits the limit, nginx and `HAProxy` too.
 pub(crate) fn with_many_files() -> io::Result<ExitCode> {
     let mut shell = Command::new("sh");
     shell.args(["-c", r#"ulimit -n "$(ulimit -Hn)" 2>/dev/null; exec "$0" "$@""#]);

@@ -49,7 +49,7 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
 fn turn(running: &Running) -> io::Result<Turn> {
     let before = running.process.processor_time()?;
     let run = wrk::run(running.process.address, CONNECTIONS, ROUND_SECONDS)?;
-    let processor = running.process.processor_time()? - before;
+    let processor = running.process.processor_time()?.saturating_sub(before);
     Ok(Turn {
         requests_per_second: run.requests_per_second,
         p99_ms: run.p99_ms,
