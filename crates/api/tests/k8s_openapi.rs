@@ -111,16 +111,14 @@ proptest! {
 
 #[test]
 fn absent_and_empty_members_of_theirs_are_the_same_in_ours() {
-    let mut theirs = k8s::FlowSchema::default();
-    let absent = v1::FlowSchema::from(theirs.clone());
-    theirs.metadata.name = Some(String::new());
-    theirs.metadata.labels = Some([].into());
-    theirs.metadata.generation = Some(0);
-    theirs.metadata.namespace = Some("dropped".into());
-    theirs.metadata.self_link = Some("dropped".into());
-    theirs.spec.rules = Some(Vec::new());
-    theirs.spec.matching_precedence = Some(0);
-    theirs.status = Some(k8s::FlowSchemaStatus { conditions: Some(Vec::new()) });
+    let absent = v1::FlowSchema::from(k8s::FlowSchema::default());
+    // Read, since what is optional is another in every version of Kubernetes.
+    let theirs: k8s::FlowSchema = serde_json::from_value(serde_json::json!({
+        "metadata": {"name": "", "labels": {}, "generation": 0, "namespace": "dropped", "selfLink": "dropped"},
+        "spec": {"rules": [], "matchingPrecedence": 0, "priorityLevelConfiguration": {"name": ""}},
+        "status": {"conditions": []},
+    }))
+    .unwrap();
     assert_eq!(v1::FlowSchema::from(theirs), absent);
     assert_eq!(absent, v1::FlowSchema::default());
 }
