@@ -21,8 +21,8 @@ pub struct ObjectStream {
     schemas: Arc<Registry<FlowSchemaSpec>>,
     levels: Arc<Registry<PriorityLevelConfigurationSpec>>,
     watch: Option<Watch>,
-    /// Not before then, so that reading the objects takes a tenth of the time at most.
-    next_at: Instant,
+    /// When the objects were last handed out, and how long it took to read them.
+    handed_out: Option<(Instant, Duration)>,
 }
 
 /// The objects at a revision.
@@ -34,7 +34,7 @@ pub struct ObjectState {
     pub revision: u64,
 }
 
-/// After reading the objects there is a pause of so many times what it took.
+/// After the objects were read and followed there is a pause of so many times what it took.
 const PAUSE_FACTOR: u32 = 9;
 const PAUSE_MAX: Duration = Duration::from_millis(80);
 /// How long to wait before trying again when the store fails.
@@ -47,7 +47,7 @@ impl ObjectStream {
         schemas: Arc<Registry<FlowSchemaSpec>>,
         levels: Arc<Registry<PriorityLevelConfigurationSpec>>,
     ) -> Self {
-        Self { schemas, levels, watch: None, next_at: Instant::now() }
+        Self { schemas, levels, watch: None, handed_out: None }
     }
 
     /// The objects: the first time at once, and then as soon as they have changed. None when the store is closed.
@@ -68,9 +68,12 @@ impl ObjectStream {
     }
 
     async fn try_next(&mut self) -> Result<ObjectState, Error> {
+        // Reading the objects and following them take a tenth of the time together, or a little more if there are many.
+        let pause = |(at, reading): (Instant, Duration)| ((at.elapsed() + reading) * PAUSE_FACTOR).min(PAUSE_MAX);
+        let next_at = Instant::now() + self.handed_out.take().map_or(Duration::ZERO, pause);
         if let Some(watch) = &mut self.watch {
             watch.next().await?;
-            sleep_until(self.next_at).await;
+            sleep_until(next_at).await;
             while watch.try_next()?.is_some() {}
         } else {
             let revision = self.schemas.store().revision().await?;
@@ -78,8 +81,7 @@ impl ObjectStream {
         }
         let started_at = Instant::now();
         let state = self.read().await.map_err(|failure| Error::Unavailable(failure.message))?;
-        let took = started_at.elapsed();
-        self.next_at = Instant::now() + (took * PAUSE_FACTOR).min(PAUSE_MAX);
+        self.handed_out = Some((Instant::now(), started_at.elapsed()));
         Ok(state)
     }
 

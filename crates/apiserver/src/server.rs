@@ -185,4 +185,4 @@ async fn keep_tidy(api: Api) {
 }
 
 /// How long an answer to a write waits at most until the API's own flow control follows it.
-pub(crate) const FOLLOWED_WITHIN: Duration = Duration::from_millis(5);
+pub(crate) const FOLLOWED_WITHIN: Duration = Duration::from_millis(2);
