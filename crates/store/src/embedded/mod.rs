@@ -10,6 +10,7 @@ mod open;
 mod overlay;
 #[cfg(test)]
 mod power_loss;
+mod synced_length;
 
 use std::fmt;
 use std::path::Path;

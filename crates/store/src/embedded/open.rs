@@ -19,6 +19,7 @@ use super::load::load;
 use super::locked::LockedFile;
 use super::migrate::{STEPS, migrate};
 use super::overlay::Overlay;
+use super::synced_length::SyncedLength;
 
 /// What a file of redb begins with.
 const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
@@ -41,14 +42,15 @@ pub(crate) fn open_file(path: &Path, limits: HistoryLimits) -> Result<(Database,
     // First without changing anything, and only if all is well for real.
     let backend = lock(path)?;
     let (format, cache) = inspect(path, backend.clone(), limits)?;
-    let database = builder().create_with_backend(backend).map_err(|error| damaged(path, error.to_string()))?;
+    let database =
+        builder().create_with_backend(SyncedLength(backend)).map_err(|error| damaged(path, error.to_string()))?;
     migrate(&database, format, STEPS).map_err(|error| file_error("migrate", path, &error))?;
     Ok((database, cache))
 }
 
 /// The database of a backend that holds nothing yet, and what is in it.
 pub(crate) fn open_new(backend: impl StorageBackend, limits: HistoryLimits) -> Outcome<(Database, Cache)> {
-    let database = builder().create_with_backend(backend)?;
+    let database = builder().create_with_backend(SyncedLength(backend))?;
     initialize(&database)?;
     let cache = load(&database, limits)?;
     Ok((database, cache))
@@ -57,7 +59,7 @@ pub(crate) fn open_new(backend: impl StorageBackend, limits: HistoryLimits) -> O
 /// The database of a backend that holds one of ours, and what is in it.
 #[cfg(test)]
 pub(crate) fn open_again(backend: impl StorageBackend, limits: HistoryLimits) -> Outcome<(Database, Cache)> {
-    let database = builder().create_with_backend(backend)?;
+    let database = builder().create_with_backend(SyncedLength(backend))?;
     let cache = load(&database, limits)?;
     Ok((database, cache))
 }
@@ -91,7 +93,7 @@ fn create_file(path: &Path) -> Result<(), Error> {
     let file =
         OpenOptions::new().read(true).write(true).create_new(true).open(&draft).map_err(|error| cannot(&error))?;
     let made = FileBackend::new(file)
-        .and_then(|backend| builder().create_with_backend(backend))
+        .and_then(|backend| builder().create_with_backend(SyncedLength(backend)))
         .map_err(Into::into)
         .and_then(|database| initialize(&database))
         .map_err(|error| cannot(&error))
