@@ -115,12 +115,7 @@ impl Ticks {
 
     /// What the future gives, unless that takes longer. Zero means that it may take as long as it likes.
     pub(crate) async fn limit<F: Future>(self: &Rc<Self>, duration: Duration, future: F) -> Result<F::Output, Elapsed> {
-        let (mut alarm, mut future) = (self.alarm(duration), pin!(future));
-        poll_fn(|context| match future.as_mut().poll(context) {
-            Poll::Ready(output) => Poll::Ready(Ok(output)),
-            Poll::Pending => alarm.poll(context).map(|()| Err(Elapsed)),
-        })
-        .await
+        self.alarm(duration).limit(future).await
     }
 }
 
@@ -141,6 +136,16 @@ impl Alarm {
         {
             waiting.at = self.at;
         }
+    }
+
+    /// What the future gives, unless the time is over first.
+    pub(crate) async fn limit<F: Future>(&mut self, future: F) -> Result<F::Output, Elapsed> {
+        let mut future = pin!(future);
+        poll_fn(|context| match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending => self.poll(context).map(|()| Err(Elapsed)),
+        })
+        .await
     }
 
     /// Whether the time is over; if not, the task is woken when it is.

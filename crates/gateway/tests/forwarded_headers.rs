@@ -5,7 +5,7 @@
 mod support;
 
 use evenkeel_gateway::config::{HeaderIdentity, IdentitySource, UpstreamConfig};
-use support::client::{find, get};
+use support::client::{Client, find, get};
 use support::upstream::Upstream;
 use support::{config, gateway, start};
 
@@ -113,5 +113,23 @@ async fn the_path_of_an_upstream_comes_first() {
     let running = start(settings).await;
     let seen = get(running.address, "/a//b/?x=%2F", "").await.text();
     assert!(seen.starts_with("GET /v2/a//b/?x=%2F HTTP/1.1\r\n"), "{seen}");
+    running.done().await;
+}
+
+#[tokio::test]
+async fn the_upstream_is_told_of_the_user_of_this_request_and_not_of_the_one_before_it() {
+    let upstream = Upstream::echo().await;
+    let mut settings = config(&[upstream.address]);
+    let trusted = HeaderIdentity { from_addresses: vec!["127.0.0.0/8".parse().unwrap()], ..HeaderIdentity::default() };
+    settings.identity.sources.insert(0, IdentitySource::TrustedHeaders(trusted));
+    settings.identity.tell_upstream = true;
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    for user in ["alice", "bob", "alice"] {
+        client.send(&format!("GET / HTTP/1.1\r\nHost: shop.example\r\nX-Remote-User: {user}\r\n\r\n")).await;
+        let seen = client.answer().await.text();
+        assert_eq!(find(&seen, "x-remote-user").as_deref(), Some(user));
+    }
+    drop(client);
     running.done().await;
 }

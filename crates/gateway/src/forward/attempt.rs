@@ -136,17 +136,14 @@ impl Attempts {
             }
             Ok(Way::Http2(sender)) => self.send_http2(picked, sender, body).await,
             Err(error) => {
-                let upstream = &picked.upstream.known.authority;
-                let failure = match error {
-                    ConnectError::Failed(error) => {
-                        tracing::warn!(upstream, %error, "connecting to the upstream failed");
-                        Failure::Connect
-                    }
-                    ConnectError::TookTooLong => {
-                        tracing::warn!(upstream, "connecting to the upstream took too long");
-                        Failure::ConnectTimeout
-                    }
+                let (failure, error) = match error {
+                    ConnectError::Failed(error) => (Failure::Connect, error.to_string()),
+                    ConnectError::TookTooLong => (Failure::ConnectTimeout, "it took too long".to_owned()),
                 };
+                if self.connection.worker.may_warn() {
+                    let upstream = &picked.upstream.known.authority;
+                    tracing::warn!(upstream, error, "connecting to an upstream failed");
+                }
                 Err(Refused::new(failure, Some(body), Next::Other))
             }
         }

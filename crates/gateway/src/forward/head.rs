@@ -33,11 +33,8 @@ pub(super) fn put_http1(
             put(&[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
         }
     }
-    provenance.each(&parts.headers, parts.version, host, |name, value| {
-        put(&[name.as_str().as_bytes(), b": "]);
-        put(value);
-        put(&[b"\r\n"]);
-    });
+    provenance.put(output, &parts.headers, parts.version, host);
+    let mut put = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| output.extend_from_slice(piece));
     if is_upgrade {
         put(&[b"connection: upgrade\r\n"]);
         for protocol in parts.headers.get_all(UPGRADE) {

@@ -15,6 +15,8 @@ pub(crate) struct Provenance {
     node: String,
     scheme: &'static str,
     is_believed: bool,
+    /// The fields that are the same in all requests, as they are in a head of HTTP/1.1. They do for most requests.
+    same: Vec<u8>,
 }
 
 pub(super) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -31,7 +33,27 @@ impl Provenance {
             Transport::Plain => "http",
             Transport::Tls => "https",
         };
-        Self { address: ip.to_string(), node, scheme, is_believed }
+        let same = format!("via: 1.1 evenkeel\r\nx-forwarded-for: {ip}\r\nx-forwarded-proto: {scheme}\r\n").into();
+        Self { address: ip.to_string(), node, scheme, is_believed, same }
+    }
+
+    /// Writes every header into a head of HTTP/1.1.
+    pub(super) fn put(&self, output: &mut Vec<u8>, received: &HeaderMap, version: Version, host: &[u8]) {
+        if self.is_believed || version == Version::HTTP_2 || received.contains_key(VIA) {
+            return self.each(received, version, host, |name, value| {
+                put_all(output, &[name.as_str().as_bytes(), b": "]);
+                put_all(output, value);
+                put_all(output, &[b"\r\n"]);
+            });
+        }
+        put_all(output, &[&self.same, b"x-forwarded-host: ", host, b"\r\nforwarded: "]);
+        put_all(output, &self.forwarded(host));
+        put_all(output, &[b"\r\n"]);
+    }
+
+    /// The value of `Forwarded`, in parts.
+    fn forwarded<'a>(&'a self, host: &'a [u8]) -> [&'a [u8]; 6] {
+        [b"for=", self.node.as_bytes(), b";host=\"", host, b"\";proto=", self.scheme.as_bytes()]
     }
 
     /// Names every header with the parts that its value consists of.
@@ -45,7 +67,7 @@ impl Provenance {
         let protocol = if version == Version::HTTP_2 { &b"2.0 evenkeel"[..] } else { b"1.1 evenkeel" };
         append(received, &VIA, &[protocol], &mut put);
         let (address, scheme) = (self.address.as_bytes(), self.scheme.as_bytes());
-        let forwarded: &[&[u8]] = &[b"for=", self.node.as_bytes(), b";host=\"", host, b"\";proto=", scheme];
+        let forwarded = &self.forwarded(host);
         if !self.is_believed {
             put(&X_FORWARDED_FOR, &[address]);
             put(&X_FORWARDED_PROTO, &[scheme]);
@@ -58,6 +80,12 @@ impl Provenance {
         let kept = |name| received.get(name).map(HeaderValue::as_bytes);
         put(&X_FORWARDED_PROTO, &[kept(X_FORWARDED_PROTO).unwrap_or(scheme)]);
         put(&X_FORWARDED_HOST, &[kept(X_FORWARDED_HOST).unwrap_or(host)]);
+    }
+}
+
+fn put_all(output: &mut Vec<u8>, parts: &[&[u8]]) {
+    for part in parts {
+        output.extend_from_slice(part);
     }
 }
 

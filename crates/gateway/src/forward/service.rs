@@ -38,6 +38,8 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// The flow control for the requests of this connection.
+    ///
+    /// This is the one place that says what requests ask for and what they cost: those are the layer's defaults.
     pub(crate) fn new(connection: &Rc<Connection>) -> Self {
         let (remember, current) = Remember::new(connection.identity.clone());
         let routes = &connection.worker.routes;

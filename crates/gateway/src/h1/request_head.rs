@@ -163,11 +163,8 @@ fn check_target(method: &Method, uri: &Uri, headers: &HeaderMap, version: Versio
     if host.is_none() && version == Version::HTTP_11 {
         return Err(fault("the request has no Host"));
     }
-    if let Some(host) = host {
-        let is_sound = Authority::try_from(host.as_bytes()).is_ok_and(|host| !host.as_str().contains('@'));
-        if !is_sound {
-            return Err(fault("the Host cannot be understood"));
-        }
+    if host.is_some_and(|host| !is_sound(host.as_bytes())) {
+        return Err(fault("the Host cannot be understood"));
     }
     if *method == Method::CONNECT {
         // It is answered, and its target is not looked at.
@@ -183,6 +180,18 @@ fn check_target(method: &Method, uri: &Uri, headers: &HeaderMap, version: Versio
         },
         _ => Err(fault("the target of the request cannot be understood")),
     }
+}
+
+/// Whether this can be a host with or without a port.
+fn is_sound(host: &[u8]) -> bool {
+    // Most are a plain name and a number.
+    let (name, port) = host.split_at(host.iter().position(|byte| *byte == b':').unwrap_or(host.len()));
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    let is_number = port.len() <= 6 && port.iter().skip(1).all(u8::is_ascii_digit) && port.len() != 1;
+    if !name.is_empty() && name.iter().all(is_plain) && is_number {
+        return true;
+    }
+    Authority::try_from(host).is_ok_and(|host| !host.as_str().contains('@'))
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use crate::client_body::ClientBody;
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Inbound};
 use crate::forward::{Flow, REQUEST_ID};
+use crate::ticks::Alarm;
 use crate::worker::RunningRequest;
 
 /// What answers the requests of one connection.
@@ -55,6 +56,8 @@ pin_project_lite::pin_project! {
         #[pin]
         body: AnyBody,
         running: Running,
+        // The end of the time for the whole request.
+        total: Alarm,
     }
 }
 
@@ -133,7 +136,7 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         *self.next_watch.borrow_mut() = Some(Rc::clone(&watch));
         let (mut parts, body) = request.into_parts();
         let id = worker.request_ids.assign(&mut parts.headers);
-        let total = worker.config.timeouts.total;
+        let mut total = worker.ticks.alarm(worker.config.timeouts.total);
         let fault = if parts.method == Method::CONNECT { Some(Failure::Connection) } else { settle_host(&mut parts) };
         let (method, target, exchange) = (parts.method.clone(), parts.uri.clone(), Rc::<Exchange>::default());
         let future = match fault {
@@ -148,7 +151,7 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         Box::pin(async move {
             let response = match future {
                 Err(own) => own.map(AnyBody::own),
-                Ok(future) => match worker.ticks.limit(total, future).await {
+                Ok(future) => match total.limit(future).await {
                     Ok(Ok(response)) => {
                         rejected::note(&worker, &response, &method, &target, &exchange);
                         response.map(AnyBody::passed)
@@ -160,7 +163,7 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
                 },
             };
             worker.metrics.request_ended(response.status());
-            let mut response = response.map(|body| WatchedBody::new(CountedBody { body, running }, watch));
+            let mut response = response.map(|body| WatchedBody::new(CountedBody { body, running, total }, watch));
             response.headers_mut().insert(REQUEST_ID, id);
             Ok(response)
         })
@@ -204,7 +207,11 @@ impl Body for CountedBody {
     type Error = AnswerError;
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        self.project().body.poll_frame(context)
+        let this = self.project();
+        match this.body.poll_frame(context) {
+            Poll::Ready(frame) => Poll::Ready(frame),
+            Poll::Pending => this.total.poll(context).map(|()| Some(Err(AnswerError::TookTooLong))),
+        }
     }
 
     fn is_end_stream(&self) -> bool {

@@ -92,7 +92,9 @@ fn begin(
 ) {
     let Some(open) = worker.connections.open(worker.config.limits.connections) else {
         worker.metrics.connection_refused();
-        tracing::debug!(limit = worker.config.limits.connections, "there are too many connections");
+        if worker.may_warn() {
+            tracing::warn!(limit = worker.config.limits.connections, "there are too many connections");
+        }
         if tls.is_none() {
             tokio::task::spawn_local(turn_away(Rc::clone(worker), stream));
         }

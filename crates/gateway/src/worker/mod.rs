@@ -53,6 +53,8 @@ pub(crate) struct Worker {
     pub(crate) connections: Arc<Connections>,
     pub(crate) requests: Arc<Requests>,
     is_draining: Cell<bool>,
+    /// When a worker that is in trouble may say so again.
+    quiet_until: Cell<u64>,
 }
 
 // === impl Worker ===
@@ -72,6 +74,7 @@ impl Worker {
             connections: Arc::clone(&shared.connections),
             requests,
             is_draining: Cell::new(false),
+            quiet_until: Cell::new(0),
             ticks,
         })
     }
@@ -87,6 +90,17 @@ impl Worker {
         const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
         let idle = self.config.timeouts.idle;
         if idle.is_zero() { NEVER } else { idle.min(NEVER) }
+    }
+
+    /// Whether to warn of something that may happen with every request: once a second, so that the log is not flooded by
+    /// what clients do.
+    pub(crate) fn may_warn(&self) -> bool {
+        let now = self.ticks.now();
+        let may_warn = now >= self.quiet_until.get();
+        if may_warn {
+            self.quiet_until.set(now + Ticks::count(Duration::from_secs(1)));
+        }
+        may_warn
     }
 
     /// From now on they are.
