@@ -1,7 +1,7 @@
 //! The commands of the `evenkeel` binary: what they are called, what they take, and how they end.
 //!
 //! What a command does is in the crates below this one; here are its flags, its messages and its exit code, one module
-//! for each command. [`run`] is the whole binary, [`command`] describes it, and [`reference`] is the page
+//! for each command. [`run`] is the whole binary, [`command`] describes it, and [`reference()`] is the page
 //! `docs/commands.md`.
 //!
 //! ```
