@@ -18,7 +18,7 @@ use evenkeel_apiserver::patch::{FieldValidation, merge_patch};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
-use ownership::{FIELDS, Field, Wishes, body, field, owner, version};
+use ownership::{FIELDS, Field, Wishes, body, container_owners, field, owner, version};
 
 /// One request.
 #[derive(Debug, Clone)]
@@ -74,9 +74,9 @@ fn check_state(level: &PriorityLevelConfiguration) {
     }
 }
 
-fn check_conflict(live: &PriorityLevelConfiguration, own: &str, wishes: &Wishes, failure: &Failure) {
+fn check_conflict(live: &PriorityLevelConfiguration, own: &str, version: Version, wishes: &Wishes, failure: &Failure) {
     assert_eq!(failure.status, 409, "{failure}");
-    let pairs = conflicts(live, own, wishes);
+    let pairs = conflicts(live, own, version, wishes);
     let causes = &failure.details.as_ref().unwrap().causes;
     assert!(!pairs.is_empty(), "nobody is in the way, but {failure}");
     assert_eq!(causes.len(), pairs.len(), "{failure}\n{pairs:?}");
@@ -84,14 +84,38 @@ fn check_conflict(live: &PriorityLevelConfiguration, own: &str, wishes: &Wishes,
     assert!(failure.message.starts_with(&format!("Apply failed with {sort}")), "{failure}");
 }
 
-/// Each field that would get another value, with each other owner of it.
-fn conflicts(live: &PriorityLevelConfiguration, own: &str, wishes: &Wishes) -> Vec<(Field, String)> {
-    let mut pairs = Vec::new();
+/// What would get another value, with each other owner of it: fields, and the containers that would come into being.
+fn conflicts(
+    live: &PriorityLevelConfiguration,
+    own: &str,
+    version: Version,
+    wishes: &Wishes,
+) -> BTreeSet<(String, String)> {
+    let mut pairs = BTreeSet::new();
+    let mut add = |what: &str, owners: BTreeSet<String>| {
+        let others = owners.into_iter().filter(|owner| owner != own);
+        pairs.extend(others.map(|owner| (what.to_owned(), owner)));
+    };
+    let is_absent = |container: &str| {
+        FIELDS.iter().all(|field| field.container() != Some(container) || field.value_in(live).is_none())
+    };
     for (field, wish) in wishes {
         if field.value_in(live) != Some(field.meant(*wish)) {
-            let others = field.owners(live).into_iter().filter(|owner| owner != own);
-            pairs.extend(others.map(|owner| (*field, owner)));
+            add(&format!("{field:?}"), field.owners(live));
         }
+        // A container that an apply emptied is gone, but still owned by the update that made it (API-135).
+        if let Some(container) = field.container().filter(|container| is_absent(container)) {
+            add(container, container_owners(container, live));
+        }
+    }
+    // The older versions cannot tell no shares from zero, which v1beta3 writes among the annotations (API-63): where nobody
+    // wants the shares any more, its annotations come into being for a moment.
+    let is_given_up = !wishes.contains_key(&Field::Shares) && Field::Shares.owners(live) == [own.to_owned()].into();
+    let annotations = Field::Annotation("n").container().unwrap();
+    if is_given_up && matches!(version, Version::V1beta1 | Version::V1beta2) && is_absent(annotations) {
+        let mut owners = container_owners(annotations, live);
+        owners.retain(|owner| owner.ends_with(Version::V1beta3.api_version()));
+        add(annotations, owners);
     }
     pairs
 }
@@ -146,7 +170,7 @@ fn check_step(live: Option<PriorityLevelConfiguration>, step: &Step, now: i64) -
             match applied(live.as_ref(), writer, *on_conflict, wishes, now) {
                 Ok((new, _)) => {
                     if let (OnConflict::Refuse, Some(live)) = (on_conflict, &live) {
-                        assert_eq!(conflicts(live, &own, wishes), []);
+                        assert_eq!(conflicts(live, &own, *version, wishes), BTreeSet::new());
                     }
                     check_apply(live.as_ref(), &new, &own, wishes);
                     let (again, differs) = applied(Some(&new), writer, *on_conflict, wishes, now + 1).unwrap();
@@ -156,7 +180,7 @@ fn check_step(live: Option<PriorityLevelConfiguration>, step: &Step, now: i64) -
                 Err(failure) => {
                     assert_eq!(*on_conflict, OnConflict::Refuse, "{failure}");
                     let live = live.unwrap();
-                    check_conflict(&live, &own, wishes, &failure);
+                    check_conflict(&live, &own, *version, wishes, &failure);
                     let (forced, _) = applied(Some(&live), writer, OnConflict::Force, wishes, now).unwrap();
                     check_apply(Some(&live), &forced, &own, wishes);
                     Some(live)

@@ -7,10 +7,9 @@ mod write;
 use std::borrow::Cow;
 use std::time::Duration;
 
-use evenkeel_engine::digest::Query;
+use evenkeel_engine::digest::{Query, parse_duration};
 
 use crate::failure::Failure;
-use crate::strconv::parse_duration;
 
 pub(crate) use delete::{DeleteOptions, Propagation};
 pub(crate) use list::{Initial, ListOptions, Moment, Selection, Start, WatchOptions};

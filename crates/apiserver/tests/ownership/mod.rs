@@ -76,6 +76,16 @@ impl Field {
         }
     }
 
+    /// The map or list that the field is a part of and that is there only while it has parts, with its path in `fieldsV1`.
+    pub(crate) fn container(self) -> Option<&'static str> {
+        match self {
+            Self::Label(_) => Some("/f:metadata/f:labels"),
+            Self::Annotation(_) => Some("/f:metadata/f:annotations"),
+            Self::Finalizer(_) => Some("/f:metadata/f:finalizers"),
+            Self::Shares | Self::Lendable | Self::Borrowing => None,
+        }
+    }
+
     /// Whether an entry has the field.
     pub(crate) fn is_in(self, entry: &ManagedFieldsEntry) -> bool {
         let version = Version::from_api_version(&entry.api_version).unwrap();
@@ -87,6 +97,16 @@ impl Field {
         let entries = level.metadata.managed_fields.iter().filter(|entry| self.is_in(entry));
         entries.map(owner).collect()
     }
+}
+
+/// Who owns a container itself: those who made it come into being, for as long as no update takes it away.
+pub(crate) fn container_owners(container: &str, level: &PriorityLevelConfiguration) -> BTreeSet<String> {
+    let is_owned = |entry: &&ManagedFieldsEntry| {
+        let set = entry.fields_v1.as_ref().unwrap().0.pointer(container);
+        // A node with nothing but `.` in it is written as an empty one (API-135).
+        set.is_some_and(|set| set.get(".").is_some() || *set == json!({}))
+    };
+    level.metadata.managed_fields.iter().filter(is_owned).map(owner).collect()
 }
 
 /// An entry's owner. A manager has one Apply entry in all versions, and one Update entry in each.

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use evenkeel_apiserver::{ApiServer, ApiServerOptions, DataDir};
+use evenkeel_gateway::StartError;
 use evenkeel_gateway::config::{
     AnonymousRequests, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, ServerTls, SystemNames,
     TokenIdentity,
@@ -52,9 +53,11 @@ impl RunningApi {
         };
         let listen = ListenConfig { address: args.address(), tls: Some(tls) };
         // The address before the store: what is taken is found out before anything is opened.
-        let host = Host::bind(&listen, identification, HostLimits::default()).await?;
+        let host = Host::bind(&listen, identification, HostLimits::default()).await.map_err(explain)?;
         let address = host.address();
-        let store = location.open(HistoryLimits::default()).await.context("the store cannot be opened")?;
+        let place = place(&location);
+        let opened = location.open(HistoryLimits::default()).await;
+        let store = opened.with_context(|| format!("the store at {place} cannot be opened; see `--store`"))?;
         let options = ApiServerOptions { status_controller: args.status_controller(), ..ApiServerOptions::default() };
         let server = ApiServer::start(Arc::clone(&store), &options).await.context("the API cannot start")?;
         let server = Arc::new(server);
@@ -103,6 +106,24 @@ impl RunningApi {
         if let Err(error) = ended {
             tracing::error!(%error, "the API has ended early");
         }
+    }
+}
+
+/// The address of the API has a flag of its own.
+fn explain(error: StartError) -> anyhow::Error {
+    match error {
+        StartError::Listen { address, error } => anyhow!(
+            "cannot listen on {address}: {error}; is another program using it? choose another with `--api-listen`"
+        ),
+        other => other.into(),
+    }
+}
+
+/// Where a store is, without what is secret about it.
+fn place(location: &Location) -> String {
+    match location {
+        Location::File(path) => path.display().to_string(),
+        Location::Etcd(config) => config.endpoints.join(", "),
     }
 }
 

@@ -17,6 +17,7 @@
 //! assert_eq!((&*pods.verb, &*pods.namespace), (&*orders.verb, &*orders.namespace));
 //! ```
 
+mod duration;
 mod field_selector;
 mod kubernetes;
 mod label_selector;
@@ -30,6 +31,7 @@ mod verb;
 
 pub mod routes;
 
+pub use duration::{DurationError, parse_duration};
 pub use field_selector::{FieldOperator, FieldSelector, FieldSelectorError, FieldTerm};
 pub use kubernetes::{FullRequestInfo, Kubernetes};
 pub use label_selector::{LabelSelector, LabelSelectorError, RequirementError};
