@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::failure::Failure;
 use crate::options::Moment;
-use crate::registry::{Registry, Unlisted};
+use crate::registry::Registry;
 
 /// The objects of a store, each time they have changed.
 ///
@@ -87,17 +87,8 @@ impl ObjectStream {
 
     /// Both kinds at one revision.
     async fn read(&self) -> Result<ObjectState, Failure> {
-        let failure = |error| match error {
-            Unlisted::Expired => Failure::expired("the state is gone already"),
-            Unlisted::Failed(failure) => failure,
-        };
-        let schemas = self.schemas.list(Moment::Any, 0, None).await.map_err(failure)?;
-        let revision = schemas.revision;
-        let levels = self.levels.list(Moment::Exactly(revision), 0, None).await.map_err(failure)?;
-        let objects = Objects {
-            flow_schemas: schemas.items.iter().map(|record| Arc::clone(&record.object)).collect(),
-            priority_levels: levels.items.iter().map(|record| Arc::clone(&record.object)).collect(),
-        };
-        Ok(ObjectState { objects, revision })
+        let (flow_schemas, revision) = self.schemas.present(Moment::Any).await?;
+        let (priority_levels, _) = self.levels.present(Moment::Exactly(revision)).await?;
+        Ok(ObjectState { objects: Objects { flow_schemas, priority_levels }, revision })
     }
 }

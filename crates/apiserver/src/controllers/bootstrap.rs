@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::managed_fields::{Endpoint, OnConflict};
 use crate::options::{DeleteOptions, Moment, Persistence, Propagation, WriteOptions};
 use crate::patch::FieldValidation;
-use crate::registry::{Record, Registry, Unlisted};
+use crate::registry::Registry;
 use crate::verbs::{self, Write};
 
 /// Who writes the bootstrap objects.
@@ -64,11 +64,8 @@ impl Bootstrap for PriorityLevelConfigurationSpec {
 
 /// Puts the objects of one kind in order. Says what could not be done, and does the rest.
 pub(crate) async fn tidy<S: Bootstrap>(registry: &Registry<S>) -> Result<(), Failure> {
-    let page = registry.list(Moment::Current, 0, None).await.map_err(|error| match error {
-        Unlisted::Expired => Failure::expired("the present state is gone"),
-        Unlisted::Failed(failure) => failure,
-    })?;
-    let find = |name: &str| page.items.iter().find(|record| record.object.name() == name);
+    let (present, _) = registry.present(Moment::Current).await?;
+    let find = |name: &str| present.iter().find(|object| object.name() == name);
     let mut first_failure = None;
     let mut note = |done: Result<(), Failure>| {
         if let Err(failure) = done {
@@ -78,19 +75,19 @@ pub(crate) async fn tidy<S: Bootstrap>(registry: &Registry<S>) -> Result<(), Fai
     for object in <S as Bootstrap>::mandatory() {
         note(match find(object.name()) {
             None => create(registry, object).await,
-            Some(record) => keep_mandatory(registry, record, object).await,
+            Some(current) => keep_mandatory(registry, current, object).await,
         });
     }
     for object in S::suggested() {
         note(match find(object.name()) {
             None => create(registry, object).await,
-            Some(record) => keep_suggested(registry, record, object).await,
+            Some(current) => keep_suggested(registry, current, object).await,
         });
     }
     let known: BTreeSet<&str> = <S as Bootstrap>::mandatory().iter().chain(S::suggested()).map(Object::name).collect();
-    for record in page.items.iter().filter(|record| !known.contains(record.object.name())) {
-        if auto_update(&record.object) == Some(true) {
-            note(remove(registry, record).await);
+    for object in present.iter().filter(|object| !known.contains(object.name())) {
+        if auto_update(object) == Some(true) {
+            note(remove(registry, object).await);
         }
     }
     first_failure.map_or(Ok(()), Err)
@@ -107,47 +104,46 @@ fn auto_update<S: HubSpec>(object: &Object<V1, S>) -> Option<bool> {
 
 async fn keep_mandatory<S: Bootstrap>(
     registry: &Registry<S>,
-    record: &Record<S>,
+    current: &Object<V1, S>,
     wanted: &Object<V1, S>,
 ) -> Result<(), Failure> {
-    let spec = S::fixed(wanted.name(), &wanted.spec, &record.object.spec);
-    keep(registry, record, spec, "true").await
+    let spec = S::fixed(wanted.name(), &wanted.spec, &current.spec);
+    keep(registry, current, spec, "true").await
 }
 
 async fn keep_suggested<S: Bootstrap>(
     registry: &Registry<S>,
-    record: &Record<S>,
+    current: &Object<V1, S>,
     wanted: &Object<V1, S>,
 ) -> Result<(), Failure> {
     // Who says nothing has changed nothing, or has changed the specification and means it.
-    let is_ours = auto_update(&record.object).unwrap_or(record.object.metadata.generation == 1);
+    let is_ours = auto_update(current).unwrap_or(current.metadata.generation == 1);
     if is_ours {
-        keep(registry, record, wanted.spec.clone(), "true").await
+        keep(registry, current, wanted.spec.clone(), "true").await
     } else {
-        keep(registry, record, record.object.spec.clone(), "false").await
+        keep(registry, current, current.spec.clone(), "false").await
     }
 }
 
 /// Writes specification and annotation unless they are so already.
 async fn keep<S: Bootstrap>(
     registry: &Registry<S>,
-    record: &Record<S>,
+    current: &Object<V1, S>,
     spec: S,
     annotation: &str,
 ) -> Result<(), Failure> {
-    let is_marked = match auto_update(&record.object) {
+    let is_marked = match auto_update(current) {
         Some(is_true) => is_true == (annotation == "true"),
         None => false,
     };
-    if record.object.spec == spec && is_marked {
+    if current.spec == spec && is_marked {
         return Ok(());
     }
-    let mut object = Object::clone(&record.object);
+    let mut object = Object::clone(current);
     object.spec = spec;
     object.metadata.annotations.insert(AUTO_UPDATE_ANNOTATION.to_owned(), annotation.to_owned());
-    object.metadata.managed_fields.clear();
     let options = write_options();
-    match verbs::replace(registry, Sent::of(object), &write(record.object.name(), &options)).await {
+    match verbs::replace(registry, Sent::of(object), &write(current.name(), &options)).await {
         // Somebody else was faster; the next time will tell.
         Err(failure) if matches!(failure.status, StatusCode::CONFLICT | StatusCode::NOT_FOUND) => Ok(()),
         replaced => replaced.map(|_| ()),
@@ -162,14 +158,14 @@ async fn create<S: Bootstrap>(registry: &Registry<S>, object: &Object<V1, S>) ->
     }
 }
 
-async fn remove<S: Bootstrap>(registry: &Registry<S>, record: &Record<S>) -> Result<(), Failure> {
+async fn remove<S: Bootstrap>(registry: &Registry<S>, current: &Object<V1, S>) -> Result<(), Failure> {
     let options = DeleteOptions {
         persistence: Persistence::Stored,
         propagation: Propagation::Background,
-        uid: Some(record.object.metadata.uid.clone()),
-        resource_version: Some(record.object.metadata.resource_version.clone()),
+        uid: Some(current.metadata.uid.clone()),
+        resource_version: Some(current.metadata.resource_version.clone()),
     };
-    match verbs::delete(registry, record.object.name(), &options, now()).await {
+    match verbs::delete(registry, current.name(), &options, now()).await {
         Err(failure) if matches!(failure.status, StatusCode::CONFLICT | StatusCode::NOT_FOUND) => Ok(()),
         deleted => deleted.map(|_| ()),
     }

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::managed_fields::{Endpoint, OnConflict};
 use crate::options::{Moment, Persistence, WriteOptions};
 use crate::patch::FieldValidation;
-use crate::registry::{Registry, Unlisted};
+use crate::registry::Registry;
 use crate::verbs::{self, Write};
 
 /// Who writes the condition.
@@ -86,20 +86,16 @@ async fn tell_all(
     levels: &Registry<PriorityLevelConfigurationSpec>,
     pace: &mut Pace,
 ) -> Result<Option<Instant>, Failure> {
-    let failure = |error| match error {
-        Unlisted::Expired => Failure::expired("the present state is gone"),
-        Unlisted::Failed(failure) => failure,
-    };
-    let level_page = levels.list(Moment::Any, 0, None).await.map_err(failure)?;
-    let existing: BTreeSet<&str> = level_page.items.iter().map(|record| record.object.name()).collect();
-    let schema_page = schemas.list(Moment::Any, 0, None).await.map_err(failure)?;
-    pace.forget_all_but(schema_page.items.iter().map(|record| record.object.name()));
+    let (existing, _) = levels.present(Moment::Any).await?;
+    let existing: BTreeSet<&str> = existing.iter().map(|level| level.name()).collect();
+    let (present, _) = schemas.present(Moment::Any).await?;
+    pace.forget_all_but(present.iter().map(|schema| schema.name()));
     let mut retry_at: Option<Instant> = None;
-    for record in &schema_page.items {
-        let level = &record.object.spec.priority_level_configuration.name;
-        let Some(condition) = due(&record.object, existing.contains(level.as_str()), now()) else { continue };
-        match pace.take(record.object.name()) {
-            Ok(()) => write(schemas, record.object.name(), &condition).await?,
+    for schema in &present {
+        let level = &schema.spec.priority_level_configuration.name;
+        let Some(condition) = due(schema, existing.contains(level.as_str()), now()) else { continue };
+        match pace.take(schema.name()) {
+            Ok(()) => write(schemas, schema.name(), &condition).await?,
             Err(at) => retry_at = Some(retry_at.map_or(at, |earlier| earlier.min(at))),
         }
     }

@@ -16,20 +16,23 @@ pub(crate) struct Kept<S: HubSpec> {
 }
 
 /// What was used lately, and what was used before that. When the first is full it takes the place of the second, so that
-/// what nobody asks for goes away and no more than twice [`YOUNG_MAX`] are kept.
+/// what nobody asks for goes away and no more than twice [`YOUNG_BYTES_MAX`] are kept.
 #[derive(Debug)]
 struct Generations<S: HubSpec> {
     young: HashMap<u64, Arc<Record<S>>>,
+    /// How long the payloads are that the young ones were decoded from.
+    young_bytes: usize,
     old: HashMap<u64, Arc<Record<S>>>,
 }
 
-const YOUNG_MAX: usize = 16_384;
+/// Decoded, an object takes several times as much.
+const YOUNG_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 // === impl Kept ===
 
 impl<S: HubSpec> Default for Kept<S> {
     fn default() -> Self {
-        Self { generations: RwLock::new(Generations { young: HashMap::new(), old: HashMap::new() }) }
+        Self { generations: RwLock::new(Generations { young: HashMap::new(), young_bytes: 0, old: HashMap::new() }) }
     }
 }
 
@@ -65,10 +68,13 @@ impl<S: HubSpec> Kept<S> {
             None => Arc::new(Record::decode(&object.payload, object.revision)?),
         };
         let mut generations = self.write();
-        if generations.young.len() >= YOUNG_MAX {
+        if generations.young_bytes >= YOUNG_BYTES_MAX {
             generations.old = std::mem::take(&mut generations.young);
+            generations.young_bytes = 0;
         }
-        generations.young.insert(object.revision, Arc::clone(&shown));
+        if generations.young.insert(object.revision, Arc::clone(&shown)).is_none() {
+            generations.young_bytes += object.payload.len();
+        }
         Ok(shown)
     }
 

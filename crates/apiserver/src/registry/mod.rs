@@ -1,6 +1,7 @@
 //! The objects of one kind, as the store keeps them and as answers show them.
 
 mod kept;
+mod present;
 mod record;
 mod wait;
 
@@ -9,12 +10,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use evenkeel_api::v1::V1;
 use evenkeel_api::{HubSpec, Object};
-use evenkeel_store::{At, Error, ListOptions, Store};
+use evenkeel_store::{At, Error, List, ListOptions, Store};
 
 use crate::failure::Failure;
 use crate::options::Moment;
 
-pub(crate) use kept::Kept;
+use kept::Kept;
+use present::Present;
+
 pub(crate) use record::Record;
 
 /// The objects of one kind.
@@ -22,6 +25,7 @@ pub(crate) use record::Record;
 pub(crate) struct Registry<S: HubSpec> {
     store: Arc<dyn Store>,
     kept: Kept<S>,
+    present: Present<S>,
 }
 
 /// Objects as they were at one revision, in the order of their names.
@@ -46,7 +50,7 @@ pub(crate) enum Unwritten {
 
 impl<S: HubSpec> Registry<S> {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, kept: Kept::default() }
+        Self { store, kept: Kept::default(), present: Present::default() }
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
@@ -66,13 +70,26 @@ impl<S: HubSpec> Registry<S> {
 
     /// Objects in the order of their names: at most `limit` of them if that is not zero, after a name if there is one.
     pub(crate) async fn list(&self, moment: Moment, limit: usize, after: Option<String>) -> Result<Page<S>, Unlisted> {
-        let at = self.at(moment).await.map_err(Unlisted::Failed)?;
-        let list = self.store.list(S::KIND, ListOptions { at, limit, after }).await.map_err(|error| match error {
-            Error::TooOld { .. } => Unlisted::Expired,
-            other => Unlisted::Failed(Self::failure(other)),
-        })?;
+        let list = self.stored(moment, limit, after).await?;
         let items = self.kept.show_all(&list.items).map_err(Unlisted::Failed)?;
         Ok(Page { revision: list.revision, items, remaining: list.remaining })
+    }
+
+    /// All objects without their managed fields, and their revision: for those who look at all of them after each change.
+    pub(crate) async fn present(&self, moment: Moment) -> Result<(Vec<Arc<Object<V1, S>>>, u64), Failure> {
+        let list = self.stored(moment, 0, None).await.map_err(|error| match error {
+            Unlisted::Expired => Failure::expired("the present state is gone"),
+            Unlisted::Failed(failure) => failure,
+        })?;
+        Ok((self.present.show(&list)?, list.revision))
+    }
+
+    async fn stored(&self, moment: Moment, limit: usize, after: Option<String>) -> Result<List, Unlisted> {
+        let at = self.at(moment).await.map_err(Unlisted::Failed)?;
+        self.store.list(S::KIND, ListOptions { at, limit, after }).await.map_err(|error| match error {
+            Error::TooOld { .. } => Unlisted::Expired,
+            other => Unlisted::Failed(Self::failure(other)),
+        })
     }
 
     /// Shows what is in a watch event.

@@ -24,10 +24,14 @@ pub(crate) struct Record<S: HubSpec> {
 impl<S: HubSpec> Record<S> {
     /// Decodes what the store keeps.
     pub(crate) fn decode(payload: &[u8], revision: u64) -> Result<Self, Failure> {
-        let object: Object<V1, S> = serde_json::from_slice(payload).map_err(|error| {
+        Ok(Self::new(Self::read(payload, revision)?, revision))
+    }
+
+    /// What the store keeps, which is without its version.
+    pub(super) fn read(payload: &[u8], revision: u64) -> Result<Object<V1, S>, Failure> {
+        serde_json::from_slice(payload).map_err(|error| {
             Failure::plain(format!("the stored {} of revision {revision} cannot be read: {error}", S::KIND))
-        })?;
-        Ok(Self::new(object, revision))
+        })
     }
 
     /// An object at a revision.
