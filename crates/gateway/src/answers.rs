@@ -11,6 +11,8 @@ use crate::metrics::UpstreamFailure;
 /// Why a request was not answered by an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
+    #[error("the name of the upstream has no address")]
+    Resolve,
     #[error("connecting to the upstream failed")]
     Connect,
     #[error("connecting to the upstream took too long")]
@@ -49,6 +51,7 @@ impl Failure {
     /// What metrics call it, if it is the upstream's.
     pub(crate) fn of_upstream(self) -> Option<UpstreamFailure> {
         Some(match self {
+            Self::Resolve => UpstreamFailure::Resolve,
             Self::Connect => UpstreamFailure::Connect,
             Self::ConnectTimeout | Self::AnswerTimeout => UpstreamFailure::TimeOut,
             Self::Closed => UpstreamFailure::Cut,
@@ -60,7 +63,7 @@ impl Failure {
 
     pub(crate) fn status(self) -> StatusCode {
         match self {
-            Self::Connect | Self::Closed | Self::MalformedAnswer => StatusCode::BAD_GATEWAY,
+            Self::Resolve | Self::Connect | Self::Closed | Self::MalformedAnswer => StatusCode::BAD_GATEWAY,
             Self::NoUpstream => StatusCode::SERVICE_UNAVAILABLE,
             Self::ConnectTimeout | Self::AnswerTimeout | Self::TotalTimeout => StatusCode::GATEWAY_TIMEOUT,
             Self::HeadTimeout | Self::BodyStalled => StatusCode::REQUEST_TIMEOUT,

@@ -137,6 +137,7 @@ impl Attempts {
             Ok(Way::Http2(sender)) => self.send_http2(picked, sender, body).await,
             Err(error) => {
                 let (failure, error) = match error {
+                    ConnectError::Unresolved(error) => (Failure::Resolve, error.to_string()),
                     ConnectError::Failed(error) => (Failure::Connect, error.to_string()),
                     ConnectError::TookTooLong => (Failure::ConnectTimeout, "it took too long".to_owned()),
                 };
@@ -303,7 +304,7 @@ impl Failure {
     /// Whether the upstream is to blame. One that closes a connection that was idle is not.
     fn is_of_upstream(self, next: Next) -> bool {
         match self {
-            Self::Connect | Self::ConnectTimeout => true,
+            Self::Resolve | Self::Connect | Self::ConnectTimeout => true,
             Self::Closed => next != Next::Fresh,
             _ => false,
         }
