@@ -39,6 +39,10 @@ pub(crate) enum Failure {
     HostConflict,
     #[error("this is no proxy for other servers: CONNECT is not allowed")]
     Connection,
+    #[error("the only protocol that is known inside of HTTP/2 is websocket")]
+    UnknownProtocol,
+    #[error("the upstream does not speak WebSocket at this place")]
+    NotUpgraded,
     #[error("the client has gone")]
     ClientGone,
 }
@@ -63,13 +67,16 @@ impl Failure {
 
     pub(crate) fn status(self) -> StatusCode {
         match self {
-            Self::Resolve | Self::Connect | Self::Closed | Self::MalformedAnswer => StatusCode::BAD_GATEWAY,
+            Self::Resolve | Self::Connect | Self::Closed | Self::MalformedAnswer | Self::NotUpgraded => {
+                StatusCode::BAD_GATEWAY
+            }
             Self::NoUpstream => StatusCode::SERVICE_UNAVAILABLE,
             Self::ConnectTimeout | Self::AnswerTimeout | Self::TotalTimeout => StatusCode::GATEWAY_TIMEOUT,
             Self::HeadTimeout | Self::BodyStalled => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::MalformedBody | Self::HostConflict | Self::ClientGone => StatusCode::BAD_REQUEST,
             Self::Connection => StatusCode::METHOD_NOT_ALLOWED,
+            Self::UnknownProtocol => StatusCode::NOT_IMPLEMENTED,
         }
     }
 
@@ -119,6 +126,7 @@ fn reason(status: StatusCode) -> &'static str {
     match status {
         StatusCode::BAD_REQUEST => "BadRequest",
         StatusCode::METHOD_NOT_ALLOWED => "MethodNotAllowed",
+        StatusCode::NOT_IMPLEMENTED => "NotImplemented",
         StatusCode::PAYLOAD_TOO_LARGE => "RequestEntityTooLarge",
         StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",
         StatusCode::BAD_GATEWAY => "BadGateway",
@@ -132,12 +140,12 @@ fn reason(status: StatusCode) -> &'static str {
 /// The status of gRPC that says the same.
 fn grpc_code(status: StatusCode) -> u16 {
     match status {
-        StatusCode::BAD_REQUEST => 3,                                    // INVALID_ARGUMENT
-        StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => 4,  // DEADLINE_EXCEEDED
-        StatusCode::PAYLOAD_TOO_LARGE => 8,                              // RESOURCE_EXHAUSTED
-        StatusCode::METHOD_NOT_ALLOWED => 12,                            // UNIMPLEMENTED
-        StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => 14, // UNAVAILABLE
-        StatusCode::UNAUTHORIZED => 16,                                  // UNAUTHENTICATED
-        _ => 2,                                                          // UNKNOWN
+        StatusCode::BAD_REQUEST => 3,                                       // INVALID_ARGUMENT
+        StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => 4,     // DEADLINE_EXCEEDED
+        StatusCode::PAYLOAD_TOO_LARGE => 8,                                 // RESOURCE_EXHAUSTED
+        StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => 12, // UNIMPLEMENTED
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => 14,    // UNAVAILABLE
+        StatusCode::UNAUTHORIZED => 16,                                     // UNAUTHENTICATED
+        _ => 2,                                                             // UNKNOWN
     }
 }

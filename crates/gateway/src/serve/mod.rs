@@ -9,6 +9,7 @@ mod rejected;
 mod relay;
 mod stream_watch;
 mod upgrade;
+mod websocket;
 
 pub(crate) use http1::serve as serve_http1;
 pub(crate) use http2::serve as serve_http2;
