@@ -35,8 +35,12 @@ pub(crate) enum Failure {
     BodyTooLarge,
     #[error("the body of the request cannot be understood")]
     MalformedBody,
-    #[error("the request has no host, or two that differ")]
+    #[error("the request has no host, one that cannot be understood, or two that differ")]
     HostConflict,
+    #[error("the target of the request cannot be understood")]
+    Target,
+    #[error("the request has too many header fields")]
+    TooManyFields,
     #[error("this is no proxy for other servers: CONNECT is not allowed")]
     Connection,
     #[error("the only protocol that is known inside of HTTP/2 is websocket")]
@@ -74,7 +78,8 @@ impl Failure {
             Self::ConnectTimeout | Self::AnswerTimeout | Self::TotalTimeout => StatusCode::GATEWAY_TIMEOUT,
             Self::HeadTimeout | Self::BodyStalled => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::MalformedBody | Self::HostConflict | Self::ClientGone => StatusCode::BAD_REQUEST,
+            Self::MalformedBody | Self::HostConflict | Self::Target | Self::ClientGone => StatusCode::BAD_REQUEST,
+            Self::TooManyFields => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::Connection => StatusCode::METHOD_NOT_ALLOWED,
             Self::UnknownProtocol => StatusCode::NOT_IMPLEMENTED,
         }
@@ -133,6 +138,7 @@ fn reason(status: StatusCode) -> &'static str {
         StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => "Timeout",
         StatusCode::UNAUTHORIZED => "Unauthorized",
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "RequestHeaderFieldsTooLarge",
+        StatusCode::HTTP_VERSION_NOT_SUPPORTED => "HTTPVersionNotSupported",
         _ => "InternalError",
     }
 }

@@ -9,7 +9,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{HOST, HeaderValue};
 use http::{HeaderMap, Method, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -18,9 +17,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::any_body::AnyBody;
-use super::rejected;
 use super::stream_watch::{StreamWatch, WatchedBody, WatchedStreams};
 use super::websocket::WebSocket;
+use super::{http2_head, rejected};
 use crate::answer_body::AnswerError;
 use crate::answers::Failure;
 use crate::client_body::ClientBody;
@@ -139,25 +138,25 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         let id = worker.request_ids.assign(&mut parts.headers);
         let mut total = worker.ticks.alarm(worker.config.timeouts.total);
         let websocket = (parts.method == Method::CONNECT).then(|| WebSocket::begin(&mut parts)).transpose();
-        let (websocket, fault) = match websocket {
-            Ok(websocket) => (websocket, settle_host(&mut parts)),
-            Err(fault) => (None, Some(fault)),
-        };
+        let websocket = websocket.and_then(|websocket| {
+            http2_head::settle(&mut parts, worker.config.limits.headers)?;
+            Ok(websocket)
+        });
         let (method, target, exchange) = (parts.method.clone(), parts.uri.clone(), Rc::<Exchange>::default());
-        let future = match fault {
-            Some(fault) => Err(fault.answer(&parts.headers)),
-            None => {
+        let future = match websocket {
+            Err(fault) => Err(fault.answer(&parts.headers)),
+            Ok(websocket) => {
                 let (stall, bytes_max) = (worker.config.timeouts.stall, worker.config.limits.body_bytes);
                 let body = ClientBody::http2(body, stall, bytes_max);
                 let inbound = Inbound { body, exchange: Rc::clone(&exchange), is_upgrade: websocket.is_some() };
-                Ok(self.flow.borrow_mut().call(Request::from_parts(parts, inbound)))
+                Ok((self.flow.borrow_mut().call(Request::from_parts(parts, inbound)), websocket))
             }
         };
         let of_connection = Rc::clone(&self.running);
         Box::pin(async move {
             let response = match future {
                 Err(own) => own.map(AnyBody::own),
-                Ok(future) => match total.limit(future).await {
+                Ok((future, websocket)) => match total.limit(future).await {
                     Ok(Ok(response)) => {
                         rejected::note(&worker, &response, &method, &target, &exchange);
                         let response = response.map(AnyBody::passed);
@@ -179,28 +178,6 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
             response.headers_mut().insert(REQUEST_ID, id);
             Ok(response)
         })
-    }
-}
-
-/// Brings `:authority` and `host` together: everybody after this looks at `host`.
-fn settle_host(parts: &mut http::request::Parts) -> Option<Failure> {
-    let mut hosts = parts.headers.get_all(HOST).iter();
-    let (host, other) = (hosts.next(), hosts.next());
-    match (parts.uri.authority(), host) {
-        _ if other.is_some() => Some(Failure::HostConflict),
-        (None, None) => Some(Failure::HostConflict),
-        (None, Some(_)) => None,
-        (Some(authority), Some(host)) => {
-            let is_same = host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes());
-            if is_same { None } else { Some(Failure::HostConflict) }
-        }
-        (Some(authority), None) => match HeaderValue::from_str(authority.as_str()) {
-            Ok(host) if !authority.as_str().contains('@') => {
-                parts.headers.insert(HOST, host);
-                None
-            }
-            _ => Some(Failure::HostConflict),
-        },
     }
 }
 

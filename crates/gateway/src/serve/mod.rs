@@ -4,6 +4,7 @@ mod answer_head;
 mod any_body;
 mod http1;
 mod http2;
+mod http2_head;
 mod linger;
 mod rejected;
 mod relay;
