@@ -11,6 +11,8 @@ use crate::metrics::UpstreamFailure;
 /// Why a request was not answered by an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
+    #[error("the name of the upstream has no address")]
+    Resolve,
     #[error("connecting to the upstream failed")]
     Connect,
     #[error("connecting to the upstream took too long")]
@@ -33,10 +35,18 @@ pub(crate) enum Failure {
     BodyTooLarge,
     #[error("the body of the request cannot be understood")]
     MalformedBody,
-    #[error("the request has no host, or two that differ")]
+    #[error("the request has no host, one that cannot be understood, or two that differ")]
     HostConflict,
+    #[error("the target of the request cannot be understood")]
+    Target,
+    #[error("the request has too many header fields")]
+    TooManyFields,
     #[error("this is no proxy for other servers: CONNECT is not allowed")]
     Connection,
+    #[error("the only protocol that is known inside of HTTP/2 is websocket")]
+    UnknownProtocol,
+    #[error("the upstream does not speak WebSocket at this place")]
+    NotUpgraded,
     #[error("the client has gone")]
     ClientGone,
 }
@@ -49,6 +59,7 @@ impl Failure {
     /// What metrics call it, if it is the upstream's.
     pub(crate) fn of_upstream(self) -> Option<UpstreamFailure> {
         Some(match self {
+            Self::Resolve => UpstreamFailure::Resolve,
             Self::Connect => UpstreamFailure::Connect,
             Self::ConnectTimeout | Self::AnswerTimeout => UpstreamFailure::TimeOut,
             Self::Closed => UpstreamFailure::Cut,
@@ -60,13 +71,17 @@ impl Failure {
 
     pub(crate) fn status(self) -> StatusCode {
         match self {
-            Self::Connect | Self::Closed | Self::MalformedAnswer => StatusCode::BAD_GATEWAY,
+            Self::Resolve | Self::Connect | Self::Closed | Self::MalformedAnswer | Self::NotUpgraded => {
+                StatusCode::BAD_GATEWAY
+            }
             Self::NoUpstream => StatusCode::SERVICE_UNAVAILABLE,
             Self::ConnectTimeout | Self::AnswerTimeout | Self::TotalTimeout => StatusCode::GATEWAY_TIMEOUT,
             Self::HeadTimeout | Self::BodyStalled => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::MalformedBody | Self::HostConflict | Self::ClientGone => StatusCode::BAD_REQUEST,
+            Self::MalformedBody | Self::HostConflict | Self::Target | Self::ClientGone => StatusCode::BAD_REQUEST,
+            Self::TooManyFields => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::Connection => StatusCode::METHOD_NOT_ALLOWED,
+            Self::UnknownProtocol => StatusCode::NOT_IMPLEMENTED,
         }
     }
 
@@ -116,12 +131,14 @@ fn reason(status: StatusCode) -> &'static str {
     match status {
         StatusCode::BAD_REQUEST => "BadRequest",
         StatusCode::METHOD_NOT_ALLOWED => "MethodNotAllowed",
+        StatusCode::NOT_IMPLEMENTED => "NotImplemented",
         StatusCode::PAYLOAD_TOO_LARGE => "RequestEntityTooLarge",
         StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",
         StatusCode::BAD_GATEWAY => "BadGateway",
         StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => "Timeout",
         StatusCode::UNAUTHORIZED => "Unauthorized",
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "RequestHeaderFieldsTooLarge",
+        StatusCode::HTTP_VERSION_NOT_SUPPORTED => "HTTPVersionNotSupported",
         _ => "InternalError",
     }
 }
@@ -129,12 +146,12 @@ fn reason(status: StatusCode) -> &'static str {
 /// The status of gRPC that says the same.
 fn grpc_code(status: StatusCode) -> u16 {
     match status {
-        StatusCode::BAD_REQUEST => 3,                                    // INVALID_ARGUMENT
-        StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => 4,  // DEADLINE_EXCEEDED
-        StatusCode::PAYLOAD_TOO_LARGE => 8,                              // RESOURCE_EXHAUSTED
-        StatusCode::METHOD_NOT_ALLOWED => 12,                            // UNIMPLEMENTED
-        StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => 14, // UNAVAILABLE
-        StatusCode::UNAUTHORIZED => 16,                                  // UNAUTHENTICATED
-        _ => 2,                                                          // UNKNOWN
+        StatusCode::BAD_REQUEST => 3,                                       // INVALID_ARGUMENT
+        StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => 4,     // DEADLINE_EXCEEDED
+        StatusCode::PAYLOAD_TOO_LARGE => 8,                                 // RESOURCE_EXHAUSTED
+        StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => 12, // UNIMPLEMENTED
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => 14,    // UNAVAILABLE
+        StatusCode::UNAUTHORIZED => 16,                                     // UNAUTHENTICATED
+        _ => 2,                                                             // UNKNOWN
     }
 }

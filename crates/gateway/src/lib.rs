@@ -1,4 +1,51 @@
-//! The gateway: a reverse proxy that stands in front of any HTTP service and keeps it upright.
+//! A reverse proxy that stands in front of any HTTP service and keeps it upright: every request is let through, kept
+//! waiting or turned away by the flow control of `evenkeel`, so that one noisy client cannot starve the others.
+//!
+//! [`Gateway::start`] takes a [`Config`] and a source of [objects](objects), and returns when connections are accepted.
+//! Requests are served by threads of the gateway's own, one for each core. They speak HTTP/1.1, HTTP/2, gRPC and `WebSocket`,
+//! with TLS or without; who is calling is found out by the sources of [`identity`]. [`Gateway::drain`] ends it without losing
+//! a request. What operators see is in [`admin`], [`metrics`] and [`log`]; [`host`] puts a service of our own behind the same
+//! TLS and the same identities.
+//!
+//! `evenkeel serve` is this, with a command line. In a program of one's own:
+//!
+//! ```
+//! use evenkeel_gateway::config::{AdminConfig, ListenConfig, UpstreamConfig};
+//! use evenkeel_gateway::{Config, Drained, Gateway, objects};
+//! use tokio::io::{AsyncReadExt, AsyncWriteExt};
+//! use tokio::net::{TcpListener, TcpStream};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // A service that answers one request.
+//! let service = TcpListener::bind("127.0.0.1:0").await?;
+//! let url = format!("http://{}", service.local_addr()?);
+//! tokio::spawn(async move {
+//!     let (mut stream, _) = service.accept().await?;
+//!     stream.read_buf(&mut Vec::with_capacity(4096)).await?;
+//!     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello").await
+//! });
+//!
+//! // A gateway in front of it, on a port that the system chooses, with the objects that a Kubernetes server starts with.
+//! let config = Config {
+//!     listen: vec![ListenConfig { address: "127.0.0.1:0".parse()?, tls: None }],
+//!     admin: AdminConfig { address: None },
+//!     upstreams: vec![UpstreamConfig::new(&url)?],
+//!     ..Config::default()
+//! };
+//! let objects = objects::source(&config);
+//! let gateway = Gateway::start(config, objects).await?;
+//!
+//! let mut client = TcpStream::connect(gateway.addresses()[0]).await?;
+//! client.write_all(b"GET / HTTP/1.1\r\nhost: shop.example\r\nconnection: close\r\n\r\n").await?;
+//! let mut answer = String::new();
+//! client.read_to_string(&mut answer).await?;
+//! assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("hello"));
+//!
+//! assert_eq!(gateway.drain().await, Drained { requests_cut: 0 });
+//! # Ok(())
+//! # }
+//! ```
 
 mod answer_body;
 mod answers;

@@ -40,11 +40,16 @@ async fn a_client_that_is_refused_is_not_told_to_go_on() {
 async fn interim_answers_are_passed_on() {
     let upstream = Upstream::new(|mut client, _| async move {
         client.head().await;
-        client.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n").await;
+        client.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n").await;
+        client.send("Connection: x-hop\r\nX-Hop: 1\r\nTransfer-Encoding: chunked\r\n\r\n").await;
         client.send(&ok("final")).await;
     })
     .await;
     let running = gateway(upstream.address).await;
+    // HTTP/1.0 knows none.
+    let mut client = Client::connect(running.address).await;
+    client.send("GET / HTTP/1.0\r\n\r\n").await;
+    assert_eq!(client.answer().await.text(), "final");
     let mut client = Client::connect(running.address).await;
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
     assert_eq!(client.head().await, "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n");

@@ -1,97 +1,21 @@
-//! TLS on both sides, and certificates that change.
+//! TLS of a listener, and certificates that change.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod authority;
 mod support;
 
-use std::path::Path;
-use std::sync::Arc;
-
-use evenkeel_gateway::config::{CertificateIdentity, IdentitySource, ServerTls, UpstreamConfig};
+use bytes::Bytes;
+use evenkeel_gateway::config::{CertificateIdentity, IdentitySource};
 use evenkeel_gateway::{Config, StartError};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use http::{Request, Version};
+use http_body_util::{BodyExt, Empty};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use support::client::{Client, find};
-use support::upstream::{Upstream, ok};
+use support::upstream::Upstream;
 use support::{PATIENCE, config, start};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::rustls::pki_types::{PrivateKeyDer, ServerName, pem::PemObject};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig, crypto::ring};
-use tokio_rustls::{TlsAcceptor, TlsConnector, client::TlsStream};
 
-/// An authority, and a folder for what it signs.
-struct Authority {
-    issuer: CertifiedIssuer<'static, KeyPair>,
-    folder: tempfile::TempDir,
-}
-
-impl Authority {
-    fn new() -> Self {
-        let mut parameters = CertificateParams::new(Vec::new()).unwrap();
-        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let issuer = CertifiedIssuer::self_signed(parameters, KeyPair::generate().unwrap()).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("ca.pem"), issuer.pem()).unwrap();
-        Self { issuer, folder }
-    }
-
-    fn path(&self, name: &str) -> std::path::PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Writes a certificate for this name, and its key.
-    fn sign(&self, file: &str, name: &str) {
-        let key = KeyPair::generate().unwrap();
-        let mut parameters = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        parameters.distinguished_name = rcgen::DistinguishedName::new();
-        parameters.distinguished_name.push(DnType::CommonName, name);
-        parameters.distinguished_name.push(DnType::OrganizationName, "staff");
-        let certificate = parameters.signed_by(&key, &self.issuer).unwrap();
-        std::fs::write(self.path(&format!("{file}.key")), key.serialize_pem()).unwrap();
-        std::fs::write(self.path(&format!("{file}.pem")), certificate.pem()).unwrap();
-    }
-
-    fn roots(&self) -> RootCertStore {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.issuer.der().clone()).unwrap();
-        roots
-    }
-
-    fn listen(&self) -> ServerTls {
-        ServerTls {
-            certificate: self.path("server.pem"),
-            key: self.path("server.key"),
-            client_ca: Some(self.path("ca.pem")),
-        }
-    }
-
-    async fn connect(
-        &self,
-        running: &support::Running,
-        name: &str,
-        shows: Option<&str>,
-    ) -> std::io::Result<TlsStream<TcpStream>> {
-        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(self.roots());
-        let config = match shows {
-            None => builder.with_no_client_auth(),
-            Some(file) => {
-                let (chain, key) = read(self.folder.path(), file);
-                builder.with_client_auth_cert(chain, key).unwrap()
-            }
-        };
-        let stream = TcpStream::connect(running.address).await?;
-        TlsConnector::from(Arc::new(config)).connect(ServerName::try_from(name.to_owned()).unwrap(), stream).await
-    }
-}
-
-type Pair = (Vec<tokio_rustls::rustls::pki_types::CertificateDer<'static>>, PrivateKeyDer<'static>);
-
-fn read(folder: &Path, file: &str) -> Pair {
-    let chain = PemObject::pem_file_iter(folder.join(format!("{file}.pem"))).unwrap().map(Result::unwrap).collect();
-    (chain, PrivateKeyDer::from_pem_file(folder.join(format!("{file}.key"))).unwrap())
-}
+use authority::Authority;
 
 fn settings(authority: &Authority, upstream: &Upstream) -> Config {
     let mut settings = config(&[upstream.address]);
@@ -162,38 +86,39 @@ async fn certificates_are_read_again_when_they_change() {
 }
 
 #[tokio::test]
-async fn upstreams_are_spoken_to_encrypted() {
+async fn the_protocol_is_the_best_that_the_client_offers() {
     let authority = Authority::new();
-    authority.sign("upstream", "inner.example");
-    let (chain, key) = read(authority.folder.path(), "upstream");
-    let config_of_server = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        let acceptor = TlsAcceptor::from(Arc::new(config_of_server));
-        loop {
-            let (stream, _) = listener.accept().await.unwrap();
-            let Ok(stream) = acceptor.accept(stream).await else { continue };
+    authority.sign("server", "shop.example");
+    let upstream = Upstream::echo().await;
+    let running = start(settings(&authority, &upstream)).await;
+    for (offered, chosen) in [
+        (&["h2", "http/1.1"][..], Some("h2")),
+        (&["http/1.1", "h2"], Some("h2")),
+        (&["h2"], Some("h2")),
+        (&["http/1.1"], Some("http/1.1")),
+        (&["spdy/3", "http/1.1"], Some("http/1.1")),
+        (&[], None),
+    ] {
+        let stream = authority.connect_offering(&running, "shop.example", None, offered).await.unwrap();
+        assert_eq!(stream.get_ref().1.alpn_protocol(), chosen.map(str::as_bytes), "{offered:?}");
+        let seen = if chosen == Some("h2") {
+            let (mut sender, connection) =
+                hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+            tokio::spawn(connection);
+            let request = Request::get("https://shop.example/").body(Empty::<Bytes>::new()).unwrap();
+            let response = sender.send_request(request).await.unwrap();
+            assert_eq!((response.status().as_u16(), response.version()), (200, Version::HTTP_2));
+            String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
+        } else {
             let mut client = Client::on(stream);
-            client.answer().await;
-            client.send(&ok("inner")).await;
-        }
-    });
-    for (name, status) in [("inner.example", 200), ("other.example", 502)] {
-        let mut settings = config(&[]);
-        let mut upstream = UpstreamConfig::new(&format!("https://{address}")).unwrap();
-        upstream.tls.ca = Some(authority.path("ca.pem"));
-        upstream.tls.server_name = Some(name.to_owned());
-        settings.upstreams.push(upstream);
-        let running = start(settings).await;
-        assert_eq!(support::client::get(running.address, "/", "").await.status, status, "{name}");
-        running.done().await;
+            client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n").await;
+            client.answer().await.text()
+        };
+        assert_eq!(find(&seen, "x-forwarded-proto").as_deref(), Some("https"), "{offered:?}");
     }
+    // Those who offer nothing that is spoken here are told so at once.
+    assert!(authority.connect_offering(&running, "shop.example", None, &["spdy/3"]).await.is_err());
+    running.done().await;
 }
 
 #[tokio::test]

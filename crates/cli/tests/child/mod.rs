@@ -63,6 +63,10 @@ impl Running {
         Self { child, output, lines, said: Vec::new() }
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for a line on standard error that has this in it.
     pub fn line_with(&mut self, part: &str) -> String {
         let until = Instant::now() + PATIENCE;

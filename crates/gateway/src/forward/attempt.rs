@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use http::request::Parts;
-use http::{Method, Response, StatusCode};
+use http::{HeaderMap, Method, Response, StatusCode, Version};
 
 use super::fields::clean_answer;
 use super::head;
@@ -137,6 +137,7 @@ impl Attempts {
             Ok(Way::Http2(sender)) => self.send_http2(picked, sender, body).await,
             Err(error) => {
                 let (failure, error) = match error {
+                    ConnectError::Unresolved(error) => (Failure::Resolve, error.to_string()),
                     ConnectError::Failed(error) => (Failure::Connect, error.to_string()),
                     ConnectError::TookTooLong => (Failure::ConnectTimeout, "it took too long".to_owned()),
                 };
@@ -241,9 +242,17 @@ impl Attempts {
                 StatusCode::SWITCHING_PROTOCOLS => return Err(Failure::MalformedAnswer),
                 // The gateway has answered that itself.
                 StatusCode::CONTINUE => {}
-                status if status.is_informational() => self.exchange.add_interim(status, head.headers),
+                status if status.is_informational() => self.note_interim(status, head.headers),
                 _ => return Ok(head),
             }
+        }
+    }
+
+    /// Passes an interim answer on. HTTP/1.0 knows none.
+    fn note_interim(&self, status: StatusCode, mut headers: HeaderMap) {
+        if self.parts.version != Version::HTTP_10 {
+            clean_answer(status, &mut headers);
+            self.exchange.add_interim(status, headers);
         }
     }
 
@@ -303,7 +312,7 @@ impl Failure {
     /// Whether the upstream is to blame. One that closes a connection that was idle is not.
     fn is_of_upstream(self, next: Next) -> bool {
         match self {
-            Self::Connect | Self::ConnectTimeout => true,
+            Self::Resolve | Self::Connect | Self::ConnectTimeout => true,
             Self::Closed => next != Next::Fresh,
             _ => false,
         }

@@ -18,10 +18,22 @@ pub(super) fn is_of_the_connection(name: &HeaderName) -> bool {
 pub(super) fn goes_on(name: &HeaderName) -> bool {
     match *name {
         EXPECT | CONTENT_LENGTH | HOST | VIA | FORWARDED => false,
-        _ => {
-            !is_of_the_connection(name)
-                && !matches!(name.as_str(), "x-forwarded-for" | "x-forwarded-proto" | "x-forwarded-host")
-        }
+        _ => !is_of_the_connection(name) && !is_written_anew(name.as_str()),
+    }
+}
+
+/// Whether the gateway writes such a field itself, or it would be taken for one that it does. Many services do not tell
+/// underscores from hyphens.
+fn is_written_anew(name: &str) -> bool {
+    let is = |known: &str| {
+        name.bytes().zip(known.bytes()).all(|(byte, known)| byte == known || byte == b'_' && known == b'-')
+    };
+    match name.len() {
+        14 => is("content-length"),
+        15 => is("x-forwarded-for"),
+        16 => is("x-forwarded-host"),
+        17 => is("x-forwarded-proto") || is("transfer-encoding"),
+        _ => false,
     }
 }
 
@@ -60,6 +72,24 @@ pub(crate) fn clean_answer(status: StatusCode, headers: &mut HeaderMap) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_gateway_writes_goes_on_in_no_spelling() {
+        for name in [
+            "content-length",
+            "content_length",
+            "transfer_encoding",
+            "x-forwarded-for",
+            "x_forwarded_for",
+            "x_forwarded-host",
+            "x-forwarded_proto",
+        ] {
+            assert!(!goes_on(&HeaderName::from_static(name)), "{name}");
+        }
+        for name in ["content-language", "content_type", "x-forwarded-by", "x_forwarded_to", "transfer-decoding"] {
+            assert!(goes_on(&HeaderName::from_static(name)), "{name}");
+        }
+    }
 
     #[test]
     fn what_connection_names_is_removed() {

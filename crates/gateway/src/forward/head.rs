@@ -23,9 +23,9 @@ pub(super) fn put_http1(
     let mut put = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| output.extend_from_slice(piece));
     let host = host(parts, known);
     put(&[parts.method.as_str().as_bytes(), b" "]);
-    let target = target(&parts.uri);
+    let (slash, target) = target(&parts.uri);
     if target != "*" {
-        put(&[known.prefix.as_bytes()]);
+        put(&[known.prefix.as_bytes(), slash.as_bytes()]);
     }
     put(&[target.as_bytes(), b" HTTP/1.1\r\nhost: ", host, b"\r\n"]);
     for (name, value) in &parts.headers {
@@ -88,8 +88,8 @@ pub(super) fn http2(
     {
         headers.insert(CONTENT_LENGTH, length.into());
     }
-    let target = target(&parts.uri);
-    let path = if target == "*" { target.to_owned() } else { format!("{}{target}", known.prefix) };
+    let (slash, target) = target(&parts.uri);
+    let path = if target == "*" { target.to_owned() } else { format!("{}{slash}{target}", known.prefix) };
     let scheme = if known.tls.is_some() { "https" } else { "http" };
     let uri = Uri::builder().scheme(scheme).authority(host).path_and_query(path).build().ok()?;
     let mut request = Request::new(body);
@@ -100,13 +100,16 @@ pub(super) fn http2(
     Some(request)
 }
 
-fn target(uri: &Uri) -> &str {
-    uri.path_and_query().map_or("/", |target| target.as_str())
+/// The path and the query. With a query and no path it begins with the query, and a slash has to be put before it.
+fn target(uri: &Uri) -> (&'static str, &str) {
+    let target = uri.path_and_query().map_or("/", |target| target.as_str());
+    (if target.starts_with('?') { "/" } else { "" }, target)
 }
 
-/// The host that the client has asked for; one of HTTP/1.0 need not have said.
+/// The host that the client has asked for; one of HTTP/1.0 need not have said, or only in the target.
 fn host<'a>(parts: &'a Parts, known: &'a Known) -> &'a [u8] {
-    parts.headers.get(HOST).map_or(known.authority.as_bytes(), HeaderValue::as_bytes)
+    let in_target = || parts.uri.authority().map_or(known.authority.as_str(), |authority| authority.as_str());
+    parts.headers.get(HOST).map_or_else(|| in_target().as_bytes(), HeaderValue::as_bytes)
 }
 
 fn wants_trailers(headers: &HeaderMap) -> bool {

@@ -8,6 +8,7 @@ mod request_id;
 mod service;
 mod trailers;
 
+pub(crate) use fields::clean_answer;
 pub(crate) use provenance::Provenance;
 pub(crate) use request_id::{REQUEST_ID, RequestIds};
 pub(crate) use service::Flow;

@@ -4,7 +4,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use http::HeaderMap;
 
 use super::decoder::{Decoded, Malformed};
-use super::fields::Cutter;
+use super::fields::{Cutter, has_whole_line_ends};
 use super::head_memory::HeadMemory;
 
 /// How far a chunked body has been read.
@@ -112,6 +112,9 @@ fn trailers(input: &[u8]) -> Result<Option<(HeaderMap, usize)>, Malformed> {
     let mut fields = [httparse::EMPTY_HEADER; TRAILER_COUNT_MAX];
     match httparse::parse_headers(input, &mut fields) {
         Ok(httparse::Status::Complete((length, fields))) if length <= TRAILERS_MAX => {
+            if !has_whole_line_ends(&input[..length], fields) {
+                return Err(FAULT);
+            }
             let memory = &mut HeadMemory::default();
             let headers = Cutter::new(&input[..length], memory).headers(fields, memory).ok_or(FAULT)?;
             Ok(Some((headers, length)))

@@ -147,6 +147,9 @@ mod tests {
             "1;a\rb\r\nx",
             "0\r\nbad name: 1\r\n\r\n",
             "0\r\n folded\r\n\r\n",
+            "0\r\na: b\n\r\n",
+            "0\r\na: b\r\n\n",
+            "0\r\n\n",
             "1;a\0\r\nx\r\n",
         ] {
             assert!(decode(Decoder::CHUNKED, text.as_bytes(), 3).is_err(), "{text:?}");

@@ -30,6 +30,16 @@ pub(super) fn content_length(value: &HeaderValue) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
+/// Whether every line of a head ends with both characters. The parser takes a line feed for an end too, and the reader
+/// before us may not have.
+pub(super) fn has_whole_line_ends(head: &[u8], fields: &[httparse::Header<'_>]) -> bool {
+    let ends_before = |field: &httparse::Header<'_>| {
+        let start = (field.name.as_ptr() as usize).saturating_sub(head.as_ptr() as usize);
+        start == 0 || head[..start.min(head.len())].ends_with(b"\r\n")
+    };
+    fields.iter().all(ends_before) && (head.ends_with(b"\r\n\r\n") || fields.is_empty() && head == b"\r\n")
+}
+
 // === impl Cutter ===
 
 impl<'a> Cutter<'a> {

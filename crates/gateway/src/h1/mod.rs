@@ -14,6 +14,6 @@ mod wire;
 pub(crate) use decoder::{Decoded, Decoder};
 pub(crate) use encoder::{Encoder, Overrun};
 pub(crate) use fields::has_token;
-pub(crate) use request_head::{HeadFault, HeadLimits, RequestHead};
+pub(crate) use request_head::{HeadFault, HeadLimits, RequestHead, is_sound_host};
 pub(crate) use response_head::ResponseHead;
 pub(crate) use wire::Wire;

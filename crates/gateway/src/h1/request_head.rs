@@ -11,7 +11,7 @@ use http::uri::Authority;
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
 
 use super::decoder::Decoder;
-use super::fields::{Cutter, content_length, has_token};
+use super::fields::{Cutter, content_length, has_token, has_whole_line_ends};
 use super::head_memory::HeadMemory;
 
 /// The head of a request that has been read.
@@ -117,6 +117,9 @@ fn parse<'a>(
         Err(httparse::Error::HeaderValue) => return Err(fault("a header field has a value that cannot be")),
         Err(_) => return Err(fault("the request cannot be understood")),
     };
+    if !has_whole_line_ends(&input[..length], request.headers) {
+        return Err(fault("a line of the head ends with a line feed only"));
+    }
     let cutter = Cutter::new(&input[..length], memory);
     let method = Method::from_bytes(request.method.unwrap_or_default().as_bytes())
         .map_err(|_| fault("the request has no method"))?;
@@ -163,7 +166,7 @@ fn check_target(method: &Method, uri: &Uri, headers: &HeaderMap, version: Versio
     if host.is_none() && version == Version::HTTP_11 {
         return Err(fault("the request has no Host"));
     }
-    if host.is_some_and(|host| !is_sound(host.as_bytes())) {
+    if host.is_some_and(|host| !is_sound_host(host.as_bytes())) {
         return Err(fault("the Host cannot be understood"));
     }
     if *method == Method::CONNECT {
@@ -183,7 +186,7 @@ fn check_target(method: &Method, uri: &Uri, headers: &HeaderMap, version: Versio
 }
 
 /// Whether this can be a host with or without a port.
-fn is_sound(host: &[u8]) -> bool {
+pub(crate) fn is_sound_host(host: &[u8]) -> bool {
     // Most are a plain name and a number.
     let (name, port) = host.split_at(host.iter().position(|byte| *byte == b':').unwrap_or(host.len()));
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
@@ -257,6 +260,11 @@ mod tests {
             ("GET x:80 HTTP/1.1\r\nHost: x\r\n\r\n", "target"),
             ("GET * HTTP/1.1\r\nHost: x\r\n\r\n", "target"),
             ("GET  / HTTP/1.1\r\nHost: x\r\n\r\n", "understood"),
+            ("GET / HTTP/1.1\nHost: x\r\n\r\n", "line feed"),
+            ("GET / HTTP/1.1\r\nHost: x\nA: b\r\n\r\n", "line feed"),
+            ("GET / HTTP/1.1\r\nHost: x\r\nA: b\n\r\n", "line feed"),
+            ("GET / HTTP/1.1\r\nHost: x\r\n\n", "line feed"),
+            ("GET / HTTP/1.0\n\r\n", "line feed"),
             ("G\x01T / HTTP/1.1\r\nHost: x\r\n\r\n", "understood"),
             ("POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", "not known to HTTP/1.0"),
         ] {

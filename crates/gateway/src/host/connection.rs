@@ -2,8 +2,9 @@
 
 use std::convert::Infallible;
 use std::error::Error;
+use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -69,7 +70,7 @@ impl Connection {
         }
     }
 
-    async fn http1<S, B>(mut self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: S)
+    async fn http1<S, B>(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: S)
     where
         S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
         S::Future: Send,
@@ -83,15 +84,10 @@ impl Connection {
             .max_buf_size(self.limits.head_bytes)
             .max_headers(self.limits.headers)
             .serve_connection(stream, TowerToHyperService::new(service));
-        let mut connection = pin!(connection);
-        tokio::select! {
-            _ = connection.as_mut() => return,
-            _ = self.stop.wait_for(|stop| *stop) => connection.as_mut().graceful_shutdown(),
-        }
-        let _ = connection.await;
+        finish(pin!(connection), http1::Connection::graceful_shutdown, self.stop).await;
     }
 
-    async fn http2<S, B>(mut self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: S)
+    async fn http2<S, B>(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: S)
     where
         S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
         S::Future: Send,
@@ -107,11 +103,19 @@ impl Connection {
             .keep_alive_interval(self.limits.stall)
             .keep_alive_timeout(self.limits.stall)
             .serve_connection(stream, TowerToHyperService::new(service));
-        let mut connection = pin!(connection);
-        tokio::select! {
-            _ = connection.as_mut() => return,
-            _ = self.stop.wait_for(|stop| *stop) => connection.as_mut().graceful_shutdown(),
-        }
-        let _ = connection.await;
+        finish(pin!(connection), http2::Connection::graceful_shutdown, self.stop).await;
     }
+}
+
+/// Runs a connection to its end. When it is told to stop, it takes no more requests and ends with the last one.
+async fn finish<C: Future>(
+    mut connection: Pin<&mut C>,
+    take_no_more: impl FnOnce(Pin<&mut C>),
+    mut stop: watch::Receiver<bool>,
+) {
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = stop.wait_for(|stop| *stop) => take_no_more(connection.as_mut()),
+    }
+    connection.await;
 }

@@ -1,4 +1,4 @@
-//! What the upstream is told of who is calling, and what it must not be told by others.
+//! What the upstream is told of who is calling, and what it must not be told by others, be it of who or of where from.
 
 use evenkeel_engine::User;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -46,30 +46,39 @@ impl Cleansing {
     ///
     /// What a trusted proxy says is left as it is, unless the gateway says it itself.
     pub(super) fn apply(&self, headers: &mut HeaderMap, user: &User, sender: Sender) {
-        if sender == Sender::Outsider || self.tells_upstream {
-            self.remove(headers);
+        match sender {
+            Sender::Outsider => remove(headers, |name| self.is_about_identity(name) || is_about_origin(name)),
+            Sender::TrustedProxy if self.tells_upstream => remove(headers, |name| self.is_about_identity(name)),
+            Sender::TrustedProxy => {}
         }
         if self.tells_upstream {
             tell(headers, user);
         }
     }
 
-    fn remove(&self, headers: &mut HeaderMap) {
-        // Hardly any request has such headers, and looking for them allocates nothing.
-        while let Some(name) = headers.keys().find(|name| self.is_about_identity(name.as_str())).cloned() {
-            headers.remove(name);
-        }
-    }
-
     /// Looks at hyphens and underscores as the same, since many services do, and would take `X_Remote_User` for the other.
     fn is_about_identity(&self, name: &str) -> bool {
         let is = |known: &str| same(name.as_bytes(), known.as_bytes());
-        let begins =
-            |prefix: &str| name.len() >= prefix.len() && same(&name.as_bytes()[..prefix.len()], prefix.as_bytes());
         (matches!(name.as_bytes().first(), Some(b'x' | b'i'))
-            && (NAMES.into_iter().any(is) || PREFIXES.into_iter().any(begins)))
+            && (NAMES.into_iter().any(is) || PREFIXES.into_iter().any(|prefix| begins(name, prefix))))
             || self.named.iter().any(|known| is(known))
     }
+}
+
+/// Whether a header is about where a request comes from, as proxies tell each other.
+fn is_about_origin(name: &str) -> bool {
+    name.starts_with('x') && (begins(name, "x-forwarded-") || same(name.as_bytes(), b"x-real-ip"))
+}
+
+fn remove(headers: &mut HeaderMap, is_removed: impl Fn(&str) -> bool) {
+    // Hardly any request has such headers, and looking for them allocates nothing.
+    while let Some(name) = headers.keys().find(|name| is_removed(name.as_str())).cloned() {
+        headers.remove(name);
+    }
+}
+
+fn begins(name: &str, prefix: &str) -> bool {
+    name.len() >= prefix.len() && same(&name.as_bytes()[..prefix.len()], prefix.as_bytes())
 }
 
 fn same(name: &[u8], known: &[u8]) -> bool {
@@ -120,11 +129,13 @@ mod tests {
         "X_Tenant",
         "My-Plan",
     ];
-    const HARMLESS: [&str; 5] = ["accept", "x-remote-users", "x-remote", "impersonated", "x-forwarded-for"];
+    const HARMLESS: [&str; 5] = ["accept", "x-remote-users", "x-remote", "impersonated", "x-forwarded"];
+    const ORIGIN: [&str; 4] = ["X-Forwarded-For", "x_forwarded_port", "X-Forwarded-Client-Cert", "X_Real-IP"];
 
     #[test]
     fn what_an_outsider_says_of_itself_is_removed_and_the_rest_stays() {
         let mut all = headers(&FORGED);
+        all.extend(headers(&ORIGIN));
         all.extend(headers(&HARMLESS));
         cleansing(false).apply(&mut all, &User::default(), Sender::Outsider);
         let mut left: Vec<_> = all.keys().map(HeaderName::as_str).collect();
@@ -139,6 +150,9 @@ mod tests {
         let mut all = headers(&FORGED);
         cleansing(false).apply(&mut all, &User::default(), Sender::TrustedProxy);
         assert_eq!(all, headers(&FORGED));
+        let mut origin = headers(&ORIGIN);
+        cleansing(false).apply(&mut origin, &User::default(), Sender::TrustedProxy);
+        assert_eq!(origin, headers(&ORIGIN));
         let user = User::new("alice", ["staff", "system:authenticated"]);
         for sender in [Sender::TrustedProxy, Sender::Outsider] {
             let mut all = headers(&FORGED);

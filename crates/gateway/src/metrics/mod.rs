@@ -26,6 +26,8 @@ pub struct WorkerMetrics {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum UpstreamFailure {
+    /// Its name has no address.
+    Resolve,
     /// It could not be connected to.
     Connect,
     /// It took too long.
@@ -153,11 +155,13 @@ impl WorkerMetrics {
 
 impl UpstreamFailure {
     /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Connect, Self::TimeOut, Self::Cut, Self::Malformed, Self::NoneLeft];
+    pub const ALL: [Self; 6] =
+        [Self::Resolve, Self::Connect, Self::TimeOut, Self::Cut, Self::Malformed, Self::NoneLeft];
 
     /// The value of the label `kind`.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Resolve => "resolve",
             Self::Connect => "connect",
             Self::TimeOut => "time-out",
             Self::Cut => "cut",

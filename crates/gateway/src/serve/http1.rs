@@ -164,7 +164,9 @@ impl Serving {
         let target = head.uri.clone();
         let (request, id) = self.request(head);
         let response = if asked.method == Method::CONNECT {
-            Failure::Connection.answer(request.headers()).map(AnyBody::own)
+            // Its body is dropped: nobody will read it.
+            let (parts, _) = request.into_parts();
+            Failure::Connection.answer(&parts.headers).map(AnyBody::own)
         } else {
             let flow = self.flow.get_or_insert_with(|| Flow::new(&self.connection));
             let mut future = pin!(flow.call(request));

@@ -9,7 +9,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{HOST, HeaderValue};
 use http::{HeaderMap, Method, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -18,8 +17,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::any_body::AnyBody;
-use super::rejected;
 use super::stream_watch::{StreamWatch, WatchedBody, WatchedStreams};
+use super::websocket::WebSocket;
+use super::{http2_head, rejected};
 use crate::answer_body::AnswerError;
 use crate::answers::Failure;
 use crate::client_body::ClientBody;
@@ -27,7 +27,7 @@ use crate::connection::Connection;
 use crate::exchange::{Exchange, Inbound};
 use crate::forward::{Flow, REQUEST_ID};
 use crate::ticks::Alarm;
-use crate::worker::RunningRequest;
+use crate::worker::{RunningRequest, Worker};
 
 /// What answers the requests of one connection.
 struct Answers {
@@ -85,6 +85,7 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + A
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_send_buf_size(SEND_BUFFER)
+            .enable_connect_protocol()
             .serve_connection(TokioIo::new(stream), answers)
     );
     let mut alarm = worker.ticks.alarm(worker.idle_after());
@@ -129,32 +130,42 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let worker = Rc::clone(&self.connection.worker);
-        self.running.set(self.running.get() + 1);
         self.begun.set(self.begun.get() + 1);
-        let running = Running { of_connection: Rc::clone(&self.running), _of_gateway: worker.requests.begin() };
+        let running = Running::begin(&self.running, &worker);
         let watch = Rc::new(StreamWatch::default());
         *self.next_watch.borrow_mut() = Some(Rc::clone(&watch));
         let (mut parts, body) = request.into_parts();
         let id = worker.request_ids.assign(&mut parts.headers);
         let mut total = worker.ticks.alarm(worker.config.timeouts.total);
-        let fault = if parts.method == Method::CONNECT { Some(Failure::Connection) } else { settle_host(&mut parts) };
+        let websocket = (parts.method == Method::CONNECT).then(|| WebSocket::begin(&mut parts)).transpose();
+        let websocket = websocket.and_then(|websocket| {
+            http2_head::settle(&mut parts, worker.config.limits.headers)?;
+            Ok(websocket)
+        });
         let (method, target, exchange) = (parts.method.clone(), parts.uri.clone(), Rc::<Exchange>::default());
-        let future = match fault {
-            Some(fault) => Err(fault.answer(&parts.headers)),
-            None => {
+        let future = match websocket {
+            Err(fault) => Err(fault.answer(&parts.headers)),
+            Ok(websocket) => {
                 let (stall, bytes_max) = (worker.config.timeouts.stall, worker.config.limits.body_bytes);
                 let body = ClientBody::http2(body, stall, bytes_max);
-                let inbound = Inbound { body, exchange: Rc::clone(&exchange), is_upgrade: false };
-                Ok(self.flow.borrow_mut().call(Request::from_parts(parts, inbound)))
+                let inbound = Inbound { body, exchange: Rc::clone(&exchange), is_upgrade: websocket.is_some() };
+                Ok((self.flow.borrow_mut().call(Request::from_parts(parts, inbound)), websocket))
             }
         };
+        let of_connection = Rc::clone(&self.running);
         Box::pin(async move {
             let response = match future {
                 Err(own) => own.map(AnyBody::own),
-                Ok(future) => match total.limit(future).await {
+                Ok((future, websocket)) => match total.limit(future).await {
                     Ok(Ok(response)) => {
                         rejected::note(&worker, &response, &method, &target, &exchange);
-                        response.map(AnyBody::passed)
+                        let response = response.map(AnyBody::passed);
+                        match websocket {
+                            None => response,
+                            Some(websocket) => {
+                                websocket.answer(response, &exchange, &worker, Running::begin(&of_connection, &worker))
+                            }
+                        }
                     }
                     Err(_) => {
                         let own = Failure::TotalTimeout.answer(&HeaderMap::new());
@@ -170,29 +181,14 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
     }
 }
 
-/// Brings `:authority` and `host` together: everybody after this looks at `host`.
-fn settle_host(parts: &mut http::request::Parts) -> Option<Failure> {
-    let mut hosts = parts.headers.get_all(HOST).iter();
-    let (host, other) = (hosts.next(), hosts.next());
-    match (parts.uri.authority(), host) {
-        _ if other.is_some() => Some(Failure::HostConflict),
-        (None, None) => Some(Failure::HostConflict),
-        (None, Some(_)) => None,
-        (Some(authority), Some(host)) => {
-            let is_same = host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes());
-            if is_same { None } else { Some(Failure::HostConflict) }
-        }
-        (Some(authority), None) => match HeaderValue::from_str(authority.as_str()) {
-            Ok(host) if !authority.as_str().contains('@') => {
-                parts.headers.insert(HOST, host);
-                None
-            }
-            _ => Some(Failure::HostConflict),
-        },
+// === impl Running ===
+
+impl Running {
+    fn begin(of_connection: &Rc<Cell<usize>>, worker: &Worker) -> Self {
+        of_connection.set(of_connection.get() + 1);
+        Self { of_connection: Rc::clone(of_connection), _of_gateway: worker.requests.begin() }
     }
 }
-
-// === impl Running ===
 
 impl Drop for Running {
     fn drop(&mut self) {

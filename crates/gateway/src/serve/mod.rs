@@ -4,11 +4,13 @@ mod answer_head;
 mod any_body;
 mod http1;
 mod http2;
+mod http2_head;
 mod linger;
 mod rejected;
 mod relay;
 mod stream_watch;
 mod upgrade;
+mod websocket;
 
 pub(crate) use http1::serve as serve_http1;
 pub(crate) use http2::serve as serve_http2;

@@ -14,8 +14,18 @@ const BUFFER: usize = 16 * 1024;
 /// Copies until both directions have ended, or one has failed. Nothing is cut for being silent: what is spoken here has
 /// its own idea of how long that may be.
 pub(super) async fn run(client: Wire, upstream: Wire, worker: &Rc<Worker>) {
-    let (client_first, upstream_first) = (client.input.freeze(), upstream.input.freeze());
-    let (client_in, client_out) = split(client.stream);
+    between(client.input.freeze(), client.stream, upstream, worker).await;
+}
+
+/// The same for a client that is heard and spoken to in some other way, and of whom this has been heard already.
+pub(super) async fn between(
+    client_first: Bytes,
+    client: impl AsyncRead + AsyncWrite,
+    upstream: Wire,
+    worker: &Rc<Worker>,
+) {
+    let upstream_first = upstream.input.freeze();
+    let (client_in, client_out) = split(client);
     let (upstream_in, upstream_out) = split(upstream.stream);
     let both = async {
         tokio::try_join!(

@@ -14,6 +14,8 @@ use crate::tls::Offer;
 /// Why there is no connection.
 #[derive(Debug)]
 pub(crate) enum ConnectError {
+    /// Its name has no address.
+    Unresolved(io::Error),
     Failed(io::Error),
     TookTooLong,
 }
@@ -29,14 +31,16 @@ impl Upstream {
 
     /// A new connection on which this is offered. Names are looked up each time.
     pub(super) async fn connect(&self, offer: Offer) -> Result<Stream, ConnectError> {
-        match self.ticks.limit(self.timeouts.timeouts.connect, self.open(offer)).await {
-            Ok(Ok(stream)) => Ok(stream),
-            Ok(Err(error)) => Err(ConnectError::Failed(error)),
-            Err(Elapsed) => Err(ConnectError::TookTooLong),
+        let opened = self.ticks.limit(self.timeouts.timeouts.connect, self.open(offer)).await;
+        let result = opened.unwrap_or_else(|Elapsed| Err(ConnectError::TookTooLong));
+        if result.is_err() {
+            // It may be another one that answers next, and speak something else.
+            self.pool.speaks_http2.set(None);
         }
+        result
     }
 
-    async fn open(&self, offer: Offer) -> io::Result<Stream> {
+    async fn open(&self, offer: Offer) -> Result<Stream, ConnectError> {
         let stream = self.open_tcp().await?;
         stream.set_nodelay(true)?;
         match &self.known.tls {
@@ -45,18 +49,26 @@ impl Upstream {
         }
     }
 
-    async fn open_tcp(&self) -> io::Result<TcpStream> {
+    async fn open_tcp(&self) -> Result<TcpStream, ConnectError> {
         let (host, port) = (&*self.known.host, self.known.port);
         if let Ok(address) = host.parse::<IpAddr>() {
-            return TcpStream::connect((address, port)).await;
+            return Ok(TcpStream::connect((address, port)).await?);
         }
         let mut last = None;
-        for address in tokio::net::lookup_host((host, port)).await? {
+        for address in tokio::net::lookup_host((host, port)).await.map_err(ConnectError::Unresolved)? {
             match TcpStream::connect(address).await {
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the name has no address")))
+        Err(last.map_or_else(|| ConnectError::Unresolved(io::ErrorKind::NotFound.into()), ConnectError::Failed))
+    }
+}
+
+// === impl ConnectError ===
+
+impl From<io::Error> for ConnectError {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
     }
 }
