@@ -9,6 +9,7 @@ mod child;
 mod peer;
 
 mod access;
+mod conversations;
 mod gateway;
 mod kube_rs;
 mod kubectl;
