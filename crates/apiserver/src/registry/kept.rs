@@ -16,20 +16,24 @@ pub(crate) struct Kept<S: HubSpec> {
 }
 
 /// What was used lately, and what was used before that. When the first is full it takes the place of the second, so that
-/// what nobody asks for goes away and no more than twice [`YOUNG_MAX`] are kept.
+/// what nobody asks for goes away and no more than twice [`YOUNG_MAX`] and [`YOUNG_BYTES_MAX`] are kept.
 #[derive(Debug)]
 struct Generations<S: HubSpec> {
     young: HashMap<u64, Arc<Record<S>>>,
+    /// How long the texts of the young ones are together.
+    young_bytes: usize,
     old: HashMap<u64, Arc<Record<S>>>,
 }
 
 const YOUNG_MAX: usize = 16_384;
+/// An object may have megabytes, so their number alone is no limit.
+const YOUNG_BYTES_MAX: usize = 32 << 20;
 
 // === impl Kept ===
 
 impl<S: HubSpec> Default for Kept<S> {
     fn default() -> Self {
-        Self { generations: RwLock::new(Generations { young: HashMap::new(), old: HashMap::new() }) }
+        Self { generations: RwLock::new(Generations { young: HashMap::new(), young_bytes: 0, old: HashMap::new() }) }
     }
 }
 
@@ -65,9 +69,11 @@ impl<S: HubSpec> Kept<S> {
             None => Arc::new(Record::decode(&object.payload, object.revision)?),
         };
         let mut generations = self.write();
-        if generations.young.len() >= YOUNG_MAX {
+        if generations.young.len() >= YOUNG_MAX || generations.young_bytes >= YOUNG_BYTES_MAX {
             generations.old = std::mem::take(&mut generations.young);
+            generations.young_bytes = 0;
         }
+        generations.young_bytes += shown.text_bytes();
         generations.young.insert(object.revision, Arc::clone(&shown));
         Ok(shown)
     }
@@ -78,5 +84,35 @@ impl<S: HubSpec> Kept<S> {
 
     fn write(&self) -> RwLockWriteGuard<'_, Generations<S>> {
         self.generations.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_api::v1::{FlowSchemaSpec, V1};
+    use evenkeel_api::{Kind, Object as ApiObject};
+
+    use super::*;
+
+    /// An object of the store with so long an annotation.
+    fn stored(revision: u64, annotation_bytes: usize) -> Arc<Object> {
+        let mut object = ApiObject::<V1, FlowSchemaSpec>::default();
+        object.metadata.annotations.insert("a".to_owned(), "-".repeat(annotation_bytes));
+        let payload = serde_json::to_vec(&object).unwrap().into();
+        Arc::new(Object { kind: Kind::FlowSchema, name: "one".into(), revision, create_revision: 1, payload })
+    }
+
+    #[test]
+    fn large_objects_are_limited_by_their_bytes() {
+        const BYTES: usize = 200_000;
+        let kept = Kept::<FlowSchemaSpec>::default();
+        for revision in 1..=380 {
+            assert_eq!(kept.show(&stored(revision, BYTES)).unwrap().revision, revision);
+        }
+        let generations = kept.read();
+        let records = generations.young.values().chain(generations.old.values());
+        let bytes: usize = records.map(|record| record.text_bytes()).sum();
+        // The last one of each may go beyond the limit.
+        assert!((YOUNG_BYTES_MAX..2 * (YOUNG_BYTES_MAX + 2 * BYTES)).contains(&bytes), "{bytes}");
     }
 }

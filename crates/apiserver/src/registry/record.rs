@@ -42,6 +42,11 @@ impl<S: HubSpec> Record<S> {
         Self { object: Arc::new(object), encoded, revision: 0 }
     }
 
+    /// How long its text is.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.encoded.json().len()
+    }
+
     /// For answers.
     pub(crate) fn shown(&self) -> Shown<'_, S> {
         Shown { object: &self.object, v1: Some(&self.encoded) }

@@ -28,3 +28,4 @@ mod manifest;
 mod python;
 mod reflector;
 mod served;
+mod slow_reader;

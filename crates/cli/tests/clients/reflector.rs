@@ -85,7 +85,7 @@ fn reflect(api: Api<FlowSchema>, config: watcher::Config) -> (Store<FlowSchema>,
 /// Creates, patches or deletes some object. That it is there already, or not there, is as good.
 async fn change(api: &Api<FlowSchema>, random: &mut fastrand::Rng) {
     let name = format!("object-{}", random.usize(..NAMES));
-    let precedence = random.u32(1..=9_000);
+    let precedence = random.u32(2..=9_000);
     let outcome = match random.u8(..4) {
         0 => api.create(&PostParams::default(), &schema(&name, precedence)).await.map(drop),
         1 => api.delete(&name, &DeleteParams::default()).await.map(drop),
