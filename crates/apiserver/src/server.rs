@@ -8,7 +8,7 @@ use evenkeel_api::v1::{FlowSchemaSpec, V1};
 use evenkeel_api::validate::ValidSpec;
 use evenkeel_api::{AnyObject, HubSpec, Kind, Object, Version};
 use evenkeel_engine::controller::Objects;
-use evenkeel_store::Store;
+use evenkeel_store::{Error, Store};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
@@ -78,9 +78,7 @@ impl ApiServer {
         bootstrap::tidy(api.levels()).await?;
         bootstrap::tidy(api.schemas()).await?;
         if revision <= NEW_STORE_REVISION_MAX {
-            // Nobody watches from before the beginning (API-168).
-            let current = store.revision().await.map_err(Registry::<FlowSchemaSpec>::failure)?;
-            store.compact(current).await.map_err(Registry::<FlowSchemaSpec>::failure)?;
+            forget_the_beginning(&*store).await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         }
         let mut objects = api.objects();
         let first = objects.next().await.ok_or_else(|| Failure::unavailable("the store is closed"))?;
@@ -125,6 +123,16 @@ impl ApiServer {
     /// The API itself, for those who know who is calling and let requests in themselves.
     pub fn api(&self) -> &Api {
         &self.api
+    }
+}
+
+/// Nobody watches from before the beginning (API-168).
+async fn forget_the_beginning(store: &dyn Store) -> Result<(), Error> {
+    let current = store.revision().await?;
+    match store.compact(current).await {
+        // Another instance that has started at the same time has done it.
+        Err(Error::TooOld { .. }) => Ok(()),
+        forgotten => forgotten,
     }
 }
 

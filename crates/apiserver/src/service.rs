@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -19,7 +19,7 @@ use tower_service::Service;
 
 use crate::access::effective_user;
 use crate::failure::Failure;
-use crate::http::{Api, ApiBody};
+use crate::http::{Api, ApiBody, discard};
 
 /// Answers the requests of one connection.
 #[derive(Debug)]
@@ -86,7 +86,10 @@ where
             }
             Err(failure) => {
                 let response = self.api.refuse(&parts, &failure).map(Either::Right);
-                Box::pin(std::future::ready(Ok(response)))
+                Box::pin(async move {
+                    discard(&parts.headers, pin!(body)).await;
+                    Ok(response)
+                })
             }
         }
     }

@@ -16,7 +16,7 @@ fn replay(server: &TestServer, arguments: &[&str]) {
         .args(["--server", &format!("http://{}", server.address)])
         .args(["--token", "admin-token", "--nobody-token", "nobody-token", "--nobody-user", "nobody"])
         .args(["--viewer-token", "viewer-token", "--viewer-user", "viewer"])
-        .args(["--have", "core-api", "--have", "openapi-v2"])
+        .args(["--have", "core-api", "--have", "openapi-v2", "--have", "compacted"])
         .args(arguments)
         .output()
         .expect("python3 starts");

@@ -1,5 +1,6 @@
 //! One request on its way: authorisation, path, method, and the time it may take.
 
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +11,10 @@ use evenkeel_engine::{Attributes, User};
 use http::request::Parts;
 use http::{Method, Request, Response};
 use http_body::Body;
-use http_body_util::{BodyExt, Limited};
 
 use super::objects::ObjectsCall;
 use super::reply::{ApiBody, Reply};
+use super::request_body::{discard, read};
 use super::{Shared, answers};
 use crate::access::authorize;
 use crate::failure::Failure;
@@ -32,8 +33,6 @@ pub(super) struct Call<'a> {
     pub(super) asked: Asked<'a>,
 }
 
-/// A body may have so many bytes (API-93).
-const BODY_BYTES_MAX: usize = 3_145_728;
 /// A request that is not a watch takes no longer than this.
 const TIMEOUT_MAX: Duration = Duration::from_secs(60);
 
@@ -47,7 +46,14 @@ where
     let (parts, body) = request.into_parts();
     let call = Call::new(shared, &parts);
     let mut warnings = Vec::new();
-    let reply = call.run(body, &mut warnings).await.unwrap_or_else(|failure| call.refuse(&failure));
+    let mut body = pin!(body);
+    let reply = match call.run(body.as_mut(), &mut warnings).await {
+        Ok(reply) => reply,
+        Err(failure) => {
+            discard(&parts.headers, body).await;
+            call.refuse(&failure)
+        }
+    };
     let warnings = warning::warnings(warnings.iter().map(String::as_str));
     reply.into_response(&parts.headers, warnings)
 }
@@ -68,7 +74,7 @@ impl<'a> Call<'a> {
 }
 
 impl Call<'_> {
-    async fn run<B>(self, body: B, warnings: &mut Vec<String>) -> Result<Reply, Failure>
+    async fn run<B>(self, body: Pin<&mut B>, warnings: &mut Vec<String>) -> Result<Reply, Failure>
     where
         B: Body + Send,
         B::Data: Send,
@@ -115,22 +121,5 @@ impl Call<'_> {
 
     fn refuse(&self, failure: &Failure) -> Reply {
         Reply::Answer(output::failure(failure, self.asked.failure()))
-    }
-}
-
-/// The whole body, if it is not too large.
-async fn read<B>(body: B) -> Result<Bytes, Failure>
-where
-    B: Body + Send,
-    B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    let collected = std::pin::pin!(Limited::new(body, BODY_BYTES_MAX)).collect().await;
-    match collected {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(Failure::too_large(format_args!("limit is {BODY_BYTES_MAX}")))
-        }
-        Err(error) => Err(Failure::bad_request(format!("the body of the request could not be read: {error}"))),
     }
 }

@@ -4,6 +4,7 @@ mod answers;
 mod call;
 mod objects;
 mod reply;
+mod request_body;
 
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use crate::server::FOLLOWED_WITHIN;
 use crate::watch::WatchLimit;
 
 pub use reply::ApiBody;
+pub(crate) use request_body::discard;
 
 /// The REST API over a store. Clones share everything.
 ///

@@ -21,7 +21,7 @@ use super::served::{Served, no_kubectl};
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 /// A gateway with its API, and where the gateway listens.
-fn serve(upstream: &Upstream, data: &Path, more: &[&str]) -> (Served, SocketAddr) {
+pub(super) fn serve(upstream: &Upstream, data: &Path, more: &[&str]) -> (Served, SocketAddr) {
     let (url, data_dir) = (upstream.url(), data.to_str().unwrap());
     let gateway = ["serve", "--upstream", &url, "--listen", "127.0.0.1:0", "--admin-listen", "none"];
     let api = ["--data-dir", data_dir, "--api-listen", "127.0.0.1:0"];
@@ -32,7 +32,7 @@ fn serve(upstream: &Upstream, data: &Path, more: &[&str]) -> (Served, SocketAddr
 }
 
 /// Sends everybody to a level that lets one request at a time through, or to one that lets all through.
-fn everybody(level: &str) -> serde_json::Value {
+pub(super) fn everybody(level: &str) -> serde_json::Value {
     let rule = json!({
         "subjects": [{"kind": "User", "user": {"name": "*"}}],
         "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
@@ -125,7 +125,7 @@ fn kubectl_governs_the_gateway() {
 }
 
 /// Waits until requests are classified by the schema with that UID.
-fn schema_governs(address: SocketAddr, uid: &str) {
+pub(super) fn schema_governs(address: SocketAddr, uid: &str) {
     let until = Instant::now() + PATIENCE;
     while schema_of_request(address).as_deref() != Some(uid) {
         assert!(Instant::now() < until, "the schema does not govern");

@@ -8,8 +8,18 @@ mod child;
 #[path = "../peer/mod.rs"]
 mod peer;
 
+#[path = "../../../store/tests/store/etcd_server.rs"]
+#[allow(dead_code, reason = "the tests of the store need more of it")]
+mod etcd_server;
+#[path = "../../../store/tests/store/until.rs"]
+#[allow(dead_code, reason = "the tests of the store need more of it")]
+mod until;
+
 mod access;
+mod conversations;
+mod cut;
 mod gateway;
+mod instances;
 mod kube_rs;
 mod kubectl;
 mod kubectl_writes;
@@ -18,3 +28,4 @@ mod manifest;
 mod python;
 mod reflector;
 mod served;
+mod slow_reader;

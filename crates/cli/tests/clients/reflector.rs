@@ -1,4 +1,5 @@
-//! A reflector of kube-rs follows random changes through restarts of the server, and ends equal to a list.
+//! A reflector of kube-rs follows random changes through restarts of the server and cut connections, and ends equal to a
+//! list.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use tokio::time::timeout;
 use tokio_stream::StreamExt;
 
 use super::child::PATIENCE;
+use super::cut::Cuttable;
 use super::kube_rs::schema;
 use super::served::Served;
 
@@ -21,27 +23,30 @@ use super::served::Served;
 const NAMES: usize = 30;
 const ORDINARY: usize = 600;
 const LONG: usize = 10_000;
+/// The reflector's connections are cut after one in so many changes.
+const CHANGES_PER_CUT: usize = 100;
 
 #[tokio::test]
-async fn a_reflector_that_lists_follows_through_restarts() {
+async fn a_reflector_that_lists_follows_through_restarts_and_cuts() {
     follow(watcher::Config::default(), ORDINARY).await;
 }
 
 #[tokio::test]
-async fn a_reflector_that_streams_its_list_follows_through_restarts() {
+async fn a_reflector_that_streams_its_list_follows_through_restarts_and_cuts() {
     follow(watcher::Config::default().streaming_lists(), ORDINARY).await;
 }
 
 #[tokio::test]
 #[ignore = "takes about a minute; run it with --ignored"]
-async fn a_reflector_follows_ten_thousand_changes_through_restarts() {
+async fn a_reflector_follows_ten_thousand_changes_through_restarts_and_cuts() {
     follow(watcher::Config::default(), LONG).await;
 }
 
 async fn follow(config: watcher::Config, changes: usize) {
     let folder = TempDir::new().unwrap();
     let mut server = Served::api(folder.path(), &[]);
-    let (store, mut events) = reflect(Api::all(server.admin().await), config);
+    let way = Cuttable::start(server.address).await;
+    let (store, mut events) = reflect(Api::all(server.admin_by(way.address).await), config);
     let mut random = fastrand::Rng::with_seed(7);
     for part in 0..3 {
         if part > 0 {
@@ -51,6 +56,9 @@ async fn follow(config: watcher::Config, changes: usize) {
         let api = Api::all(server.admin().await);
         for _ in 0..changes / 3 {
             change(&api, &mut random).await;
+            if random.usize(..CHANGES_PER_CUT) == 0 {
+                way.cut();
+            }
         }
     }
     let api = Api::all(server.admin().await);
@@ -77,7 +85,7 @@ fn reflect(api: Api<FlowSchema>, config: watcher::Config) -> (Store<FlowSchema>,
 /// Creates, patches or deletes some object. That it is there already, or not there, is as good.
 async fn change(api: &Api<FlowSchema>, random: &mut fastrand::Rng) {
     let name = format!("object-{}", random.usize(..NAMES));
-    let precedence = random.u32(1..=9_000);
+    let precedence = random.u32(2..=9_000);
     let outcome = match random.u8(..4) {
         0 => api.create(&PostParams::default(), &schema(&name, precedence)).await.map(drop),
         1 => api.delete(&name, &DeleteParams::default()).await.map(drop),

@@ -76,6 +76,15 @@ impl Served {
         client(Kubeconfig::read_from(self.kubeconfig()).unwrap()).await
     }
 
+    /// The administrator, for kube-rs, by another way to the server.
+    pub(super) async fn admin_by(&self, address: SocketAddr) -> kube::Client {
+        let mut config = Kubeconfig::read_from(self.kubeconfig()).unwrap();
+        for cluster in config.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
+            cluster.server = Some(format!("https://{address}"));
+        }
+        client(config).await
+    }
+
     /// Somebody with these credentials, as a kubeconfig has them.
     pub(super) async fn user(&self, credentials: Value) -> kube::Client {
         let cluster =
