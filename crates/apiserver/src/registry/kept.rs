@@ -86,3 +86,32 @@ impl<S: HubSpec> Kept<S> {
         self.generations.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_api::v1::{FlowSchemaSpec, V1};
+    use evenkeel_api::{Kind, Object as ApiObject};
+
+    use super::*;
+
+    /// An object of the store with so long an annotation.
+    fn stored(revision: u64, annotation_bytes: usize) -> Arc<Object> {
+        let mut object = ApiObject::<V1, FlowSchemaSpec>::default();
+        object.metadata.annotations.insert("a".to_owned(), "-".repeat(annotation_bytes));
+        let payload = serde_json::to_vec(&object).unwrap().into();
+        Arc::new(Object { kind: Kind::FlowSchema, name: "one".into(), revision, create_revision: 1, payload })
+    }
+
+    #[test]
+    fn large_objects_are_limited_by_their_bytes() {
+        const BYTES: usize = 200_000;
+        let kept = Kept::<FlowSchemaSpec>::default();
+        for revision in 1..=380 {
+            assert_eq!(kept.show(&stored(revision, BYTES)).unwrap().revision, revision);
+        }
+        let generations = kept.read();
+        let bytes = (generations.young.len() + generations.old.len()) * BYTES;
+        // The last one of each may go beyond the limit.
+        assert!((YOUNG_BYTES_MAX..2 * (YOUNG_BYTES_MAX + 2 * BYTES)).contains(&bytes), "{bytes}");
+    }
+}
