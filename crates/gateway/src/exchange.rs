@@ -10,10 +10,10 @@ use evenkeel::Identify;
 use evenkeel::identify::Unidentified;
 use evenkeel_engine::User;
 use http::request::Parts;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::client_body::ClientBody;
-use crate::h1::Wire;
+use crate::h1::{Noted, Wire};
 use crate::identity::PeerIdentity;
 use crate::ticks::{Alarm, Ticks};
 
@@ -24,6 +24,10 @@ pub(crate) struct Inbound {
     pub(crate) exchange: Rc<Exchange>,
     /// Whether the client wants to speak something else afterwards, and can.
     pub(crate) is_upgrade: bool,
+    /// What sorts of fields its head has.
+    pub(crate) noted: Noted,
+    /// Its id.
+    pub(crate) id: HeaderValue,
 }
 
 /// What is told beside the request and its answer.

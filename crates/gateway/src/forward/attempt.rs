@@ -5,17 +5,17 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use http::request::Parts;
-use http::{HeaderMap, Method, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Version};
 
 use super::fields::clean_answer;
-use super::head;
+use super::head::{self, Received};
 use crate::answer_body::AnswerBody;
 use crate::answers::{Failure, is_grpc};
 use crate::client_body::{BodyError, ClientBody};
 use crate::config::Protocol;
 use crate::connection::Connection;
 use crate::exchange::Exchange;
-use crate::h1::{ResponseHead, Wire};
+use crate::h1::{Noted, ResponseHead, Wire};
 use crate::ticks::Elapsed;
 use crate::upstream::{Agreed, CallError, ConnectError, Consequence, Http1Call, InFlight, Picked, call_http2};
 
@@ -24,6 +24,9 @@ pub(super) struct Attempts {
     pub(super) connection: Rc<Connection>,
     pub(super) exchange: Rc<Exchange>,
     pub(super) parts: Parts,
+    /// What sorts of fields are in the head.
+    pub(super) noted: Noted,
+    pub(super) id: HeaderValue,
     pub(super) is_upgrade: bool,
     pub(super) body: ClientBody,
 }
@@ -156,7 +159,7 @@ impl Attempts {
         match known.protocol {
             Protocol::Http1 => Some(false),
             Protocol::Http2 => Some(true),
-            Protocol::Auto if known.tls.is_none() => Some(is_grpc(&self.parts.headers)),
+            Protocol::Auto if known.tls.is_none() => Some(self.noted.has(Noted::TYPE) && is_grpc(&self.parts.headers)),
             // What is spoken after an upgrade takes a connection of its own.
             Protocol::Auto if self.is_upgrade => Some(false),
             Protocol::Auto => picked.upstream.speaks_http2(),
@@ -181,10 +184,14 @@ impl Attempts {
         }
     }
 
+    fn received(&self) -> Received<'_> {
+        Received { parts: &self.parts, noted: self.noted, id: &self.id, is_upgrade: self.is_upgrade }
+    }
+
     /// Puts the head of the request on the wire.
     fn begin(&self, picked: &Picked, mut wire: Box<Wire>, body: ClientBody) -> (Http1Call, InFlight) {
         let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
-        let encoder = head::put_http1(&mut wire.output, &self.parts, &body, known, provenance, self.is_upgrade);
+        let encoder = head::put_http1(&mut wire.output, self.received(), &body, known, provenance);
         (Http1Call::new(wire, self.parts.method.clone(), body, encoder), picked.begin())
     }
 
@@ -204,7 +211,7 @@ impl Attempts {
             self.exchange.set_upgraded(call.into_wire());
             return response;
         }
-        clean_answer(head.status, response.headers_mut());
+        clean_answer(head.status, response.headers_mut(), head.noted);
         let worker = &self.connection.worker;
         let answer = call.into_answer(&head, &picked.upstream, &worker.ticks, worker.config.timeouts.stall);
         if !answer.is_ended() {
@@ -251,7 +258,7 @@ impl Attempts {
     /// Passes an interim answer on. HTTP/1.0 knows none.
     fn note_interim(&self, status: StatusCode, mut headers: HeaderMap) {
         if self.parts.version != Version::HTTP_10 {
-            clean_answer(status, &mut headers);
+            clean_answer(status, &mut headers, Noted::ANY);
             self.exchange.add_interim(status, headers);
         }
     }
@@ -263,7 +270,8 @@ impl Attempts {
         body: ClientBody,
     ) -> Result<Response<AnswerBody>, Box<Refused>> {
         let worker = &self.connection.worker;
-        let Some(request) = head::http2(&self.parts, body, &picked.upstream.known, &self.connection.provenance) else {
+        let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
+        let Some(request) = head::http2(self.received(), body, known, provenance) else {
             return Err(Refused::new(Failure::HostConflict, None, Next::Nothing));
         };
         let in_flight = picked.begin();
@@ -277,7 +285,7 @@ impl Attempts {
             Ok(Ok(response)) => {
                 let (mut parts, body) = response.into_parts();
                 picked.note_success();
-                clean_answer(parts.status, &mut parts.headers);
+                clean_answer(parts.status, &mut parts.headers, Noted::ANY);
                 let stall = ticks.alarm(timeouts.stall);
                 Ok(Response::from_parts(parts, AnswerBody::http2(body, stall, timeouts.stall, in_flight)))
             }

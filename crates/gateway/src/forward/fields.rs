@@ -1,17 +1,15 @@
 //! Which header fields go on to the other side (RFC 9110, 7.6.1).
 
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, EXPECT, FORWARDED, HOST, HeaderName, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
-    TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
+    CONNECTION, CONTENT_LENGTH, EXPECT, FORWARDED, HOST, HeaderName, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::{HeaderMap, StatusCode};
 
+use crate::h1::Noted;
+
 /// Whether a field is about one connection only, and never goes on.
 pub(super) fn is_of_the_connection(name: &HeaderName) -> bool {
-    match *name {
-        CONNECTION | TE | TRAILER | TRANSFER_ENCODING | UPGRADE | PROXY_AUTHENTICATE | PROXY_AUTHORIZATION => true,
-        _ => matches!(name.as_str(), "keep-alive" | "proxy-connection" | "http2-settings"),
-    }
+    Noted::of(name).has(Noted::OF_THE_CONNECTION)
 }
 
 /// Whether a field of a request goes on as it is. Others do not, or are written anew.
@@ -29,6 +27,7 @@ fn is_written_anew(name: &str) -> bool {
         name.bytes().zip(known.bytes()).all(|(byte, known)| byte == known || byte == b'_' && known == b'-')
     };
     match name.len() {
+        12 => is("x-request-id"),
         14 => is("content-length"),
         15 => is("x-forwarded-for"),
         16 => is("x-forwarded-host"),
@@ -57,11 +56,13 @@ pub(super) fn remove_named(headers: &mut HeaderMap) {
 }
 
 /// Takes out of an answer what is about the upstream's connection only.
-pub(crate) fn clean_answer(status: StatusCode, headers: &mut HeaderMap) {
-    if status == StatusCode::SWITCHING_PROTOCOLS {
+pub(crate) fn clean_answer(status: StatusCode, headers: &mut HeaderMap, noted: Noted) {
+    if status == StatusCode::SWITCHING_PROTOCOLS || !noted.has(Noted::OF_THE_CONNECTION) {
         return;
     }
-    remove_named(headers);
+    if noted.has(Noted::CONNECTION) {
+        remove_named(headers);
+    }
     // Most answers have one of them at most.
     while let Some(name) = headers.keys().find(|name| is_of_the_connection(name)) {
         let name = name.clone();

@@ -7,19 +7,30 @@ use http::{HeaderMap, Method, Request, Uri, Version};
 
 use super::fields::goes_on;
 use super::provenance::Provenance;
+use super::request_id::REQUEST_ID;
 use crate::client_body::ClientBody;
-use crate::h1::{Encoder, has_token};
+use crate::h1::{Encoder, Noted, has_token};
 use crate::upstream::Known;
+
+/// The head of a request as the client sent it, and what goes with it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Received<'a> {
+    pub(super) parts: &'a Parts,
+    /// What sorts of fields are in it.
+    pub(super) noted: Noted,
+    pub(super) id: &'a HeaderValue,
+    pub(super) is_upgrade: bool,
+}
 
 /// Writes the head for HTTP/1.1, and says how the body is to be sent.
 pub(super) fn put_http1(
     output: &mut Vec<u8>,
-    parts: &Parts,
+    received: Received<'_>,
     body: &ClientBody,
     known: &Known,
     provenance: &Provenance,
-    is_upgrade: bool,
 ) -> Encoder {
+    let Received { parts, noted, id, is_upgrade } = received;
     let mut put = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| output.extend_from_slice(piece));
     let host = host(parts, known);
     put(&[parts.method.as_str().as_bytes(), b" "]);
@@ -33,20 +44,21 @@ pub(super) fn put_http1(
             put(&[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
         }
     }
-    provenance.put(output, &parts.headers, parts.version, host);
+    put(&[REQUEST_ID.as_str().as_bytes(), b": ", id.as_bytes(), b"\r\n"]);
+    provenance.put(output, parts, noted, host);
     let mut put = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| output.extend_from_slice(piece));
     if is_upgrade {
         put(&[b"connection: upgrade\r\n"]);
         for protocol in parts.headers.get_all(UPGRADE) {
             put(&[b"upgrade: ", protocol.as_bytes(), b"\r\n"]);
         }
-    } else if wants_trailers(&parts.headers) {
+    } else if wants_trailers(&parts.headers, noted) {
         put(&[b"te: trailers\r\nconnection: te\r\n"]);
     }
     let encoder = match body.left() {
         Some(length) => {
             // A request that may have a body says that it has none.
-            let has_length = parts.headers.contains_key(CONTENT_LENGTH);
+            let has_length = noted.has(Noted::LENGTH) && parts.headers.contains_key(CONTENT_LENGTH);
             if length > 0 || has_length || matches!(parts.method, Method::POST | Method::PUT | Method::PATCH) {
                 put(&[b"content-length: ", length.to_string().as_bytes(), b"\r\n"]);
             }
@@ -63,24 +75,26 @@ pub(super) fn put_http1(
 
 /// The request for HTTP/2.
 pub(super) fn http2(
-    parts: &Parts,
+    received: Received<'_>,
     body: ClientBody,
     known: &Known,
     provenance: &Provenance,
 ) -> Option<Request<ClientBody>> {
+    let Received { parts, noted, id, .. } = received;
     let mut headers = HeaderMap::with_capacity(parts.headers.len() + 8);
     for (name, value) in &parts.headers {
         if goes_on(name) && *name != CONNECTION {
             headers.append(name, value.clone());
         }
     }
+    headers.insert(REQUEST_ID, id.clone());
     let host = host(parts, known);
     provenance.each(&parts.headers, parts.version, host, |name, pieces| {
         if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(pieces.concat())) {
             headers.append(HeaderName::clone(name), value);
         }
     });
-    if wants_trailers(&parts.headers) {
+    if wants_trailers(&parts.headers, noted) {
         headers.insert(TE, HeaderValue::from_static("trailers"));
     }
     if let Some(length) = body.left()
@@ -112,6 +126,6 @@ fn host<'a>(parts: &'a Parts, known: &'a Known) -> &'a [u8] {
     parts.headers.get(HOST).map_or_else(|| in_target().as_bytes(), HeaderValue::as_bytes)
 }
 
-fn wants_trailers(headers: &HeaderMap) -> bool {
-    headers.contains_key(TE) && has_token(headers, &TE, "trailers")
+fn wants_trailers(headers: &HeaderMap, noted: Noted) -> bool {
+    noted.has(Noted::TE) && has_token(headers, &TE, "trailers")
 }

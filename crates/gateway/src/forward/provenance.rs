@@ -3,8 +3,10 @@
 //! They are made from the connection. Only what a trusted proxy in front has said is kept, and added to.
 
 use http::header::{FORWARDED, HeaderName, HeaderValue, VIA};
+use http::request::Parts;
 use http::{HeaderMap, Version};
 
+use crate::h1::Noted;
 use crate::peer::{Peer, Transport};
 
 /// What the connection tells of where its requests come from. Made once for a connection.
@@ -38,9 +40,9 @@ impl Provenance {
     }
 
     /// Writes every header into a head of HTTP/1.1.
-    pub(super) fn put(&self, output: &mut Vec<u8>, received: &HeaderMap, version: Version, host: &[u8]) {
-        if self.is_believed || version == Version::HTTP_2 || received.contains_key(VIA) {
-            return self.each(received, version, host, |name, value| {
+    pub(super) fn put(&self, output: &mut Vec<u8>, received: &Parts, noted: Noted, host: &[u8]) {
+        if noted.has(Noted::PROVENANCE) || received.version == Version::HTTP_2 {
+            return self.each(&received.headers, received.version, host, |name, value| {
                 put_all(output, &[name.as_str().as_bytes(), b": "]);
                 put_all(output, value);
                 put_all(output, &[b"\r\n"]);

@@ -21,6 +21,7 @@ use crate::answer_body::AnswerBody;
 use crate::answers::{self, Failure};
 use crate::connection::Connection;
 use crate::exchange::{CurrentExchange, Exchange, Inbound, Remember};
+use crate::h1::Noted;
 use crate::requests::Requests;
 
 /// Passes the requests of one connection on.
@@ -87,7 +88,7 @@ impl tower_service::Service<Request<Inbound>> for Service {
 
 /// Makes of a request what is sent to an upstream, or answers it if it must not be sent.
 fn prepare(connection: &Rc<Connection>, request: Request<Inbound>) -> Result<Attempts, Box<Response<AnswerBody>>> {
-    let (mut parts, Inbound { mut body, exchange, is_upgrade }) = request.into_parts();
+    let (mut parts, Inbound { mut body, exchange, is_upgrade, noted, id }) = request.into_parts();
     let user = match user(connection, &exchange, &parts) {
         Ok(user) => user,
         Err(error) => return Err(Box::new(answers::answer(error.status, &error.message, &parts.headers))),
@@ -95,10 +96,12 @@ fn prepare(connection: &Rc<Connection>, request: Request<Inbound>) -> Result<Att
     if body.is_too_large() {
         return Err(Box::new(Failure::BodyTooLarge.answer(&parts.headers)));
     }
-    remove_named(&mut parts.headers);
+    if noted.has(Noted::CONNECTION) {
+        remove_named(&mut parts.headers);
+    }
     connection.identity.cleanse(&mut parts.headers, &user);
     body.watch(&connection.worker.ticks, || TrailerGuard { identity: connection.identity.clone(), user });
-    Ok(Attempts { connection: Rc::clone(connection), exchange, parts, is_upgrade, body })
+    Ok(Attempts { connection: Rc::clone(connection), exchange, parts, noted, id, is_upgrade, body })
 }
 
 /// Who is calling. Requests that are not limited have not been identified yet, and are no exception.

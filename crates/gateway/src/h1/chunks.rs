@@ -116,7 +116,7 @@ fn trailers(input: &[u8]) -> Result<Option<(HeaderMap, usize)>, Malformed> {
                 return Err(FAULT);
             }
             let memory = &mut HeadMemory::default();
-            let headers = Cutter::new(&input[..length], memory).headers(fields, memory).ok_or(FAULT)?;
+            let (headers, _) = Cutter::new(&input[..length], memory).headers(fields, memory).ok_or(FAULT)?;
             Ok(Some((headers, length)))
         }
         Ok(httparse::Status::Partial) if input.len() < TRAILERS_MAX => Ok(None),

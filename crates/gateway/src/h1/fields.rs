@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::head_memory::HeadMemory;
+use super::noted::Noted;
 
 /// Copies the bytes of a head once, and cuts everything that it consists of out of the copy.
 pub(super) struct Cutter<'a> {
@@ -22,7 +23,7 @@ pub(crate) fn tokens(value: &HeaderValue) -> impl Iterator<Item = &[u8]> {
 }
 
 /// A length, written in digits and nothing else.
-pub(super) fn content_length(value: &HeaderValue) -> Option<u64> {
+pub(crate) fn content_length(value: &HeaderValue) -> Option<u64> {
     let digits = value.as_bytes();
     if digits.is_empty() || digits.len() > 19 || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -54,14 +55,25 @@ impl<'a> Cutter<'a> {
         self.copy.slice(start.min(end)..end)
     }
 
-    /// The fields, or none if one has a name or a value that cannot be.
-    pub(super) fn headers(&self, fields: &[httparse::Header<'_>], memory: &mut HeadMemory) -> Option<HeaderMap> {
-        let mut headers = memory.map(fields.len());
+    /// The fields, and what sorts of them there are; or none if one has a name or a value that cannot be.
+    pub(super) fn headers(
+        &self,
+        fields: &[httparse::Header<'_>],
+        memory: &mut HeadMemory,
+    ) -> Option<(HeaderMap, Noted)> {
+        let (mut headers, mut noted) = (memory.map(fields.len()), Noted::NONE);
         for field in fields {
             let name = HeaderName::from_bytes(field.name.as_bytes()).ok()?;
+            let sort = Noted::of(&name);
+            if sort == Noted::CONNECTION && field.value.eq_ignore_ascii_case(b"keep-alive") {
+                // Many say so, and nobody has to take it out again.
+                noted |= Noted::KEEP_ALIVE;
+                continue;
+            }
+            noted |= sort;
             let value = HeaderValue::from_maybe_shared(self.cut(field.value)).ok()?;
             headers.try_append(name, value).ok()?;
         }
-        Some(headers)
+        Some((headers, noted))
     }
 }

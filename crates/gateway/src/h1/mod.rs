@@ -7,13 +7,15 @@ mod decoder;
 mod encoder;
 mod fields;
 mod head_memory;
+mod noted;
 mod request_head;
 mod response_head;
 mod wire;
 
 pub(crate) use decoder::{Decoded, Decoder};
 pub(crate) use encoder::{Encoder, Overrun};
-pub(crate) use fields::has_token;
+pub(crate) use fields::{content_length, has_token};
+pub(crate) use noted::Noted;
 pub(crate) use request_head::{HeadFault, HeadLimits, RequestHead, is_sound_host};
 pub(crate) use response_head::ResponseHead;
 pub(crate) use wire::Wire;

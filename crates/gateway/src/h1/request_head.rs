@@ -6,13 +6,14 @@
 use std::mem::MaybeUninit;
 
 use bytes::{Buf, BytesMut};
-use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE};
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING};
 use http::uri::Authority;
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
 
 use super::decoder::Decoder;
 use super::fields::{Cutter, content_length, has_token, has_whole_line_ends};
 use super::head_memory::HeadMemory;
+use super::noted::Noted;
 
 /// The head of a request that has been read.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(crate) struct RequestHead {
     pub(crate) uri: Uri,
     pub(crate) version: Version,
     pub(crate) headers: HeaderMap,
+    /// What sorts of fields are among them.
+    pub(crate) noted: Noted,
     /// How the body ends.
     pub(crate) body: Decoder,
     /// Whether the client wants to go on with this connection afterwards.
@@ -74,19 +77,24 @@ impl RequestHead {
         }
     }
 
-    fn new(method: Method, uri: Uri, version: Version, headers: HeaderMap) -> Result<Self, HeadFault> {
-        let body = body(&headers, version)?;
+    fn new(method: Method, uri: Uri, version: Version, headers: HeaderMap, noted: Noted) -> Result<Self, HeadFault> {
+        let has_body = noted.has(Noted::LENGTH) || noted.has(Noted::CODING);
+        let body = if has_body { body(&headers, version)? } else { Decoder::EMPTY };
         check_target(&method, &uri, &headers, version)?;
         let is_11 = version == Version::HTTP_11;
         let wants = |token| has_token(&headers, &CONNECTION, token);
-        let has_connection = headers.contains_key(CONNECTION);
-        let is_kept_alive =
-            if is_11 { !(has_connection && wants("close")) } else { has_connection && wants("keep-alive") };
-        let is_upgrade = has_connection && is_11 && headers.contains_key(UPGRADE) && wants("upgrade");
+        let has_connection = noted.has(Noted::CONNECTION);
+        let is_kept_alive = if is_11 {
+            !(has_connection && wants("close"))
+        } else {
+            noted.has(Noted::KEEP_ALIVE) || (has_connection && wants("keep-alive"))
+        };
+        let is_upgrade = has_connection && is_11 && noted.has(Noted::UPGRADE) && wants("upgrade");
         let expects_continue = is_11
             && !body.is_done()
+            && noted.has(Noted::EXPECT)
             && headers.get(EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
-        Ok(Self { method, uri, version, headers, body, is_kept_alive, expects_continue, is_upgrade })
+        Ok(Self { method, uri, version, headers, noted, body, is_kept_alive, expects_continue, is_upgrade })
     }
 }
 
@@ -127,8 +135,9 @@ fn parse<'a>(
     let uri = Uri::from_maybe_shared(cutter.cut(target.as_bytes()))
         .map_err(|_| fault("the target of the request cannot be understood"))?;
     let version = if request.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
-    let headers = cutter.headers(request.headers, memory).ok_or(fault("a header field cannot be understood"))?;
-    Ok(Some((length, RequestHead::new(method, uri, version, headers)?)))
+    let (headers, noted) =
+        cutter.headers(request.headers, memory).ok_or(fault("a header field cannot be understood"))?;
+    Ok(Some((length, RequestHead::new(method, uri, version, headers, noted)?)))
 }
 
 /// How the body of a request ends (RFC 9112, 6.3). More than one answer to that is no answer.

@@ -9,12 +9,15 @@ use http::{HeaderMap, Method, StatusCode, Version};
 use super::decoder::{Decoder, Malformed};
 use super::fields::{Cutter, content_length, has_token};
 use super::head_memory::HeadMemory;
+use super::noted::Noted;
 
 /// The head of an answer that has been read.
 #[derive(Debug)]
 pub(crate) struct ResponseHead {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
+    /// What sorts of fields are among them.
+    pub(crate) noted: Noted,
     /// How the body ends.
     pub(crate) body: Decoder,
     /// Whether the connection can be used for another request afterwards.
@@ -46,23 +49,23 @@ impl ResponseHead {
         let status = response.code.and_then(|code| StatusCode::from_u16(code).ok());
         let status = status.ok_or(Malformed("the status of the answer cannot be understood"))?;
         let headers = Cutter::new(&input[..length], memory).headers(response.headers, memory);
-        let headers = headers.ok_or(Malformed("a header field of the answer cannot be understood"))?;
+        let (headers, noted) = headers.ok_or(Malformed("a header field of the answer cannot be understood"))?;
         let version = if response.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
-        let body = body(&headers, method, status)?;
+        let body = body(&headers, noted, method, status)?;
         let is_kept_alive = if version == Version::HTTP_11 {
-            !has_token(&headers, &CONNECTION, "close")
+            !(noted.has(Noted::CONNECTION) && has_token(&headers, &CONNECTION, "close"))
         } else {
-            has_token(&headers, &CONNECTION, "keep-alive")
+            noted.has(Noted::KEEP_ALIVE) || has_token(&headers, &CONNECTION, "keep-alive")
         };
         input.advance(length);
-        Ok(Some(Self { status, headers, body, is_kept_alive: is_kept_alive && body != Decoder::TO_THE_CLOSE }))
+        Ok(Some(Self { status, headers, noted, body, is_kept_alive: is_kept_alive && body != Decoder::TO_THE_CLOSE }))
     }
 }
 
 /// How the body of an answer ends (RFC 9112, 6.3).
-fn body(headers: &HeaderMap, method: &Method, status: StatusCode) -> Result<Decoder, Malformed> {
+fn body(headers: &HeaderMap, noted: Noted, method: &Method, status: StatusCode) -> Result<Decoder, Malformed> {
     let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
-    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let mut codings = noted.has(Noted::CODING).then(|| headers.get_all(TRANSFER_ENCODING)).into_iter().flatten();
     let (length, coding) = (lengths.next(), codings.next());
     if let (Some(_), Some(_)) = (length, coding) {
         return Err(Malformed("the answer has both Content-Length and Transfer-Encoding"));

@@ -7,7 +7,8 @@ use http::response::Parts;
 use http::{HeaderMap, Method, StatusCode, Version};
 use http_body::Body;
 
-use crate::h1::Encoder;
+use crate::forward::REQUEST_ID;
+use crate::h1::{Encoder, content_length};
 
 /// What of the request its answer depends on.
 #[derive(Debug, Clone)]
@@ -18,25 +19,34 @@ pub(super) struct Asked {
     pub(super) is_kept_alive: bool,
 }
 
+/// What of an answer's fields the rest of its head depends on.
+struct Found<'a> {
+    /// Whether the date is among them.
+    date: bool,
+    length: Option<&'a HeaderValue>,
+}
+
 /// Writes the head, and says how the body is to be sent; none if there is none. The connection is closed afterwards if
 /// the client is told so, or cannot see the end of the body otherwise.
 pub(super) fn put(
     output: &mut Vec<u8>,
     parts: &Parts,
+    id: &HeaderValue,
     body: &impl Body,
     asked: &mut Asked,
     date: impl FnOnce() -> HeaderValue,
 ) -> Option<Encoder> {
     put_status(output, parts.status);
-    let has_date = put_fields(output, &parts.headers);
-    if !has_date {
+    let found = put_fields(output, &parts.headers);
+    put_field(output, REQUEST_ID.as_str(), id.as_bytes());
+    if !found.date {
         put_field(output, "date", date().as_bytes());
     }
     if parts.status == StatusCode::SWITCHING_PROTOCOLS {
         output.extend_from_slice(b"connection: upgrade\r\n\r\n");
         return None;
     }
-    let encoder = put_length(output, parts, body, asked);
+    let encoder = put_length(output, parts, found.length, body, asked);
     if !asked.is_kept_alive {
         output.extend_from_slice(b"connection: close\r\n");
     } else if asked.version == Version::HTTP_10 {
@@ -63,18 +73,21 @@ fn put_status(output: &mut Vec<u8>, status: StatusCode) {
     }
 }
 
-/// Writes all fields but those that say how the message ends, and whether the date is among them.
-fn put_fields(output: &mut Vec<u8>, headers: &HeaderMap) -> bool {
-    let mut has_date = false;
+/// Writes all fields but the id and those that say how the message ends.
+fn put_fields<'a>(output: &mut Vec<u8>, headers: &'a HeaderMap) -> Found<'a> {
+    let mut found = Found { date: false, length: None };
     for (name, value) in headers {
         match *name {
-            CONTENT_LENGTH | CONNECTION => continue,
-            DATE => has_date = true,
-            _ => {}
+            CONTENT_LENGTH => found.length = found.length.or(Some(value)),
+            CONNECTION => {}
+            _ if *name == REQUEST_ID => {}
+            _ => {
+                found.date |= *name == DATE;
+                put_field(output, name.as_str(), value.as_bytes());
+            }
         }
-        put_field(output, name.as_str(), value.as_bytes());
     }
-    has_date
+    found
 }
 
 fn put_field(output: &mut Vec<u8>, name: &str, value: &[u8]) {
@@ -83,8 +96,13 @@ fn put_field(output: &mut Vec<u8>, name: &str, value: &[u8]) {
     }
 }
 
-fn put_length(output: &mut Vec<u8>, parts: &Parts, body: &impl Body, asked: &mut Asked) -> Option<Encoder> {
-    let announced = parts.headers.get(CONTENT_LENGTH);
+fn put_length(
+    output: &mut Vec<u8>,
+    parts: &Parts,
+    announced: Option<&HeaderValue>,
+    body: &impl Body,
+    asked: &mut Asked,
+) -> Option<Encoder> {
     if parts.status == StatusCode::NO_CONTENT || parts.status.is_informational() {
         return None;
     }
@@ -94,9 +112,12 @@ fn put_length(output: &mut Vec<u8>, parts: &Parts, body: &impl Body, asked: &mut
         }
         return None;
     }
-    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    let length = announced.or_else(|| if body.is_end_stream() { Some(0) } else { body.size_hint().exact() });
-    if let Some(length) = length {
+    let known = announced.and_then(|text| Some((text, content_length(text)?)));
+    if let Some((text, length)) = known {
+        put_field(output, "content-length", text.as_bytes());
+        return Some(Encoder::Length(length));
+    }
+    if let Some(length) = if body.is_end_stream() { Some(0) } else { body.size_hint().exact() } {
         let _ = write!(output, "content-length: {length}\r\n");
         return Some(Encoder::Length(length));
     }

@@ -19,8 +19,8 @@ use crate::answers::{self, Failure};
 use crate::client_body::{ClientBody, ClientWire};
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Inbound};
-use crate::forward::{Flow, REQUEST_ID};
-use crate::h1::{HeadFault, HeadLimits, RequestHead, Wire, has_token};
+use crate::forward::Flow;
+use crate::h1::{HeadFault, HeadLimits, Noted, RequestHead, Wire, has_token};
 use crate::stream::{Rewound, Stream};
 use crate::ticks::Alarm;
 
@@ -160,7 +160,7 @@ impl Serving {
         let _running = worker.requests.begin();
         let mut total = worker.ticks.alarm(worker.config.timeouts.total);
         let mut asked = Asked { method: head.method.clone(), version: head.version, is_kept_alive: head.is_kept_alive };
-        let sends_trailers = head.headers.contains_key(TE) && has_token(&head.headers, &TE, "trailers");
+        let sends_trailers = head.noted.has(Noted::TE) && has_token(&head.headers, &TE, "trailers");
         let target = head.uri.clone();
         let (request, id) = self.request(head);
         let response = if asked.method == Method::CONNECT {
@@ -191,13 +191,13 @@ impl Serving {
                 Err(_) => return After::Closes,
             }
         };
-        self.answer(response, id, &mut asked, &mut total, sends_trailers).await
+        self.answer(response, &id, &mut asked, &mut total, sends_trailers).await
     }
 
     async fn answer(
         &mut self,
         response: Response<AnyBody>,
-        id: HeaderValue,
+        id: &HeaderValue,
         asked: &mut Asked,
         total: &mut Alarm,
         sends_trailers: bool,
@@ -205,7 +205,6 @@ impl Serving {
         let worker = &self.connection.worker;
         worker.metrics.request_ended(response.status());
         let (mut parts, body) = response.into_parts();
-        parts.headers.insert(REQUEST_ID, id);
         // A body that nobody reads stays in the way of the next request.
         let is_unread = || !self.client.borrow().decoder.is_done();
         if worker.is_draining() || is_unread() && Rc::strong_count(&self.client) == 1 {
@@ -216,7 +215,7 @@ impl Serving {
             for (status, headers) in self.exchange.take_interim() {
                 answer_head::put_interim(&mut wire.output, status, &headers);
             }
-            let encoder = answer_head::put(&mut wire.output, &parts, &body, asked, || worker.ticks.date());
+            let encoder = answer_head::put(&mut wire.output, &parts, id, &body, asked, || worker.ticks.date());
             // The next request is kept in what this answer was kept in.
             wire.heads.give_back(std::mem::take(&mut parts.headers));
             encoder
@@ -249,23 +248,25 @@ impl Serving {
         let body = ClientBody::http1(&self.client, worker.config.timeouts.stall, worker.config.limits.body_bytes);
         // What comes after a body could not be told from it, and HTTP/2 has a way of its own to begin.
         let is_upgrade = head.is_upgrade && body.is_none() && !has_token(&head.headers, &http::header::UPGRADE, "h2c");
-        let mut request = Request::new(Inbound { body, exchange: Rc::clone(&self.exchange), is_upgrade });
+        let id = worker.request_ids.assign(&head.headers);
+        let exchange = Rc::clone(&self.exchange);
+        let inbound = Inbound { body, exchange, is_upgrade, noted: head.noted, id: id.clone() };
+        let mut request = Request::new(inbound);
         *request.method_mut() = head.method;
         *request.uri_mut() = head.uri;
         *request.version_mut() = head.version;
         *request.headers_mut() = head.headers;
-        let id = worker.request_ids.assign(request.headers_mut());
         (request, id)
     }
 
     /// Answers a head that is none.
     async fn refuse(&mut self, status: StatusCode, reason: &str) -> After {
         let worker = Rc::clone(&self.connection.worker);
-        let id = worker.request_ids.assign(&mut HeaderMap::new());
+        let id = worker.request_ids.assign(&HeaderMap::new());
         let response = answers::answer(status, reason, &HeaderMap::new()).map(AnyBody::own);
         let mut asked = Asked { method: Method::GET, version: http::Version::HTTP_11, is_kept_alive: false };
         let mut total = worker.ticks.alarm(worker.config.timeouts.stall);
-        self.answer(response, id, &mut asked, &mut total, false).await
+        self.answer(response, &id, &mut asked, &mut total, false).await
     }
 
     /// The connection, if nothing else uses it any more.

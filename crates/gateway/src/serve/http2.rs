@@ -26,6 +26,7 @@ use crate::client_body::ClientBody;
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Inbound};
 use crate::forward::{Flow, REQUEST_ID};
+use crate::h1::Noted;
 use crate::ticks::Alarm;
 use crate::worker::{RunningRequest, Worker};
 
@@ -135,7 +136,7 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         let watch = Rc::new(StreamWatch::default());
         *self.next_watch.borrow_mut() = Some(Rc::clone(&watch));
         let (mut parts, body) = request.into_parts();
-        let id = worker.request_ids.assign(&mut parts.headers);
+        let id = worker.request_ids.assign(&parts.headers);
         let mut total = worker.ticks.alarm(worker.config.timeouts.total);
         let websocket = (parts.method == Method::CONNECT).then(|| WebSocket::begin(&mut parts)).transpose();
         let websocket = websocket.and_then(|websocket| {
@@ -148,7 +149,8 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
             Ok(websocket) => {
                 let (stall, bytes_max) = (worker.config.timeouts.stall, worker.config.limits.body_bytes);
                 let body = ClientBody::http2(body, stall, bytes_max);
-                let inbound = Inbound { body, exchange: Rc::clone(&exchange), is_upgrade: websocket.is_some() };
+                let (is_upgrade, noted) = (websocket.is_some(), Noted::ANY);
+                let inbound = Inbound { body, exchange: Rc::clone(&exchange), is_upgrade, noted, id: id.clone() };
                 Ok((self.flow.borrow_mut().call(Request::from_parts(parts, inbound)), websocket))
             }
         };

@@ -20,7 +20,7 @@ use crate::answer_body::AnswerBody;
 use crate::answers::Failure;
 use crate::exchange::Exchange;
 use crate::forward::clean_answer;
-use crate::h1::{Wire, has_token};
+use crate::h1::{Noted, Wire, has_token};
 use crate::worker::Worker;
 
 /// A `WebSocket` that a client has asked for in a stream of HTTP/2.
@@ -71,7 +71,7 @@ impl WebSocket {
             return refuse(Failure::MalformedAnswer);
         };
         *response.status_mut() = StatusCode::OK;
-        clean_answer(StatusCode::OK, response.headers_mut());
+        clean_answer(StatusCode::OK, response.headers_mut(), Noted::ANY);
         for name in [SEC_WEBSOCKET_ACCEPT, CONTENT_LENGTH] {
             response.headers_mut().remove(name);
         }
