@@ -130,7 +130,7 @@ fn body() -> impl Strategy<Value = String> {
 fn message() -> impl Strategy<Value = String> {
     (first_line(), proptest::collection::vec((field(), line_end()), 0..4), line_end(), line_end(), body()).prop_map(
         |(first, fields, first_end, end, body)| {
-            let fields: String = fields.iter().map(|(field, end)| format!("{field}{end}")).collect();
+            let fields: String = fields.iter().flat_map(|(field, end)| [field, *end]).collect();
             format!("{first}{first_end}Host: a\r\n{fields}{end}{body}")
         },
     )
