@@ -9,7 +9,7 @@ use std::time::Duration;
 use support::client::{Client, get};
 use support::upstream::{Upstream, ok};
 use support::{PATIENCE, config, eventually, start};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const SHORT: Duration = Duration::from_millis(150);
 
@@ -62,6 +62,77 @@ async fn a_body_that_stalls_is_given_up() {
     let mut client = Client::connect(running.address).await;
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf").await;
     assert_eq!(client.answer().await.status, 408);
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_body_that_drips_without_getting_anywhere_is_given_up() {
+    let upstream = Upstream::new(|mut client, _| async move {
+        client.rest().await;
+    })
+    .await;
+    let mut settings = config(&[upstream.address]);
+    settings.timeouts.stall = SHORT;
+    let running = start(settings).await;
+    for (begun, drop_of_it) in [("5\r\nhello\r\n1;", "a"), ("5\r\nhello\r\n0\r\nX: ", "a"), ("000000", "")] {
+        let mut client = Client::connect(running.address).await;
+        client.send(&format!("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{begun}")).await;
+        let (reading, mut writing) = client.stream.split();
+        let dripping = async {
+            while writing.write_all(drop_of_it.as_bytes()).await.is_ok() {
+                tokio::time::sleep(SHORT / 10).await;
+            }
+        };
+        let mut answer = Client::on(tokio::io::join(reading, tokio::io::sink()));
+        tokio::select! {
+            () = dripping => panic!("{begun:?} is not answered"),
+            answer = answer.answer() => assert_eq!(answer.status, 408, "{begun:?}"),
+        }
+    }
+    running.done().await;
+}
+
+/// A body that moves, however slowly, has not stalled. What ends it is the time for the whole request.
+#[tokio::test]
+async fn what_drips_for_ever_has_an_end_where_there_is_one_for_requests() {
+    let upstream = Upstream::new(|mut client, _| async move {
+        let head = client.head().await;
+        if head.starts_with("GET") {
+            client.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n").await;
+            while client.stream.write_all(&[b'x'; 16384]).await.is_ok() {}
+        }
+        client.rest().await;
+    })
+    .await;
+    let mut settings = config(&[upstream.address]);
+    settings.timeouts.total = 3 * SHORT;
+    let running = start(settings).await;
+    let mut sending = Client::connect(running.address).await;
+    sending.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n").await;
+    let mut reading = Client::connect(running.address).await;
+    reading.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let (mut answer, mut writing) = sending.stream.split();
+    let drip_in = async {
+        while writing.write_all(b"x").await.is_ok() {
+            tokio::time::sleep(SHORT / 10).await;
+        }
+    };
+    let drip_out = async {
+        while matches!(reading.stream.read(&mut [0; 64]).await, Ok(1..)) {
+            tokio::time::sleep(SHORT / 10).await;
+        }
+    };
+    let answered = async {
+        let mut answer = Client::on(tokio::io::join(&mut answer, tokio::io::sink()));
+        assert_eq!(answer.answer().await.status, 504);
+    };
+    let free = running.no_seat_is_taken();
+    tokio::select! {
+        () = async { tokio::join!(drip_in, drip_out); } => {}
+        () = async { tokio::join!(answered, free); } => {}
+    }
+    running.no_seat_is_taken().await;
+    drop((sending, reading));
     running.done().await;
 }
 

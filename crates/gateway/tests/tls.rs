@@ -64,6 +64,23 @@ async fn a_client_certificate_must_be_trusted() {
 }
 
 #[tokio::test]
+async fn a_client_that_does_not_get_on_with_tls_is_given_up() {
+    let authority = Authority::new();
+    authority.sign("server", "shop.example");
+    let upstream = Upstream::echo().await;
+    let mut settings = settings(&authority, &upstream);
+    settings.timeouts.head = std::time::Duration::from_millis(150);
+    let running = start(settings).await;
+    // Nothing at all, the beginning of a hello, and something else.
+    for said in ["", "\x16\x03\x01\x02\x00\x01\x00", "GET / HTTP/1.1\r\nHost: a\r\n\r\n"] {
+        let mut client = Client::connect(running.address).await;
+        client.send(said).await;
+        client.rest().await;
+    }
+    running.done().await;
+}
+
+#[tokio::test]
 async fn certificates_are_read_again_when_they_change() {
     let authority = Authority::new();
     authority.sign("server", "old.example");

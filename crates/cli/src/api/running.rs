@@ -95,6 +95,8 @@ impl RunningApi {
         self.stop.send_replace(true);
         if let Some(manifests) = self.manifests {
             manifests.abort();
+            // Whether it was aborted in time does not matter, only that it has ended.
+            let _ = manifests.await;
         }
         // Watches end with the store; everything else has ended by itself or has had its time.
         let close = async {

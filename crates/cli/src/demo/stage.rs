@@ -63,7 +63,15 @@ impl Stage {
         evenkeel_gateway::log::init(&config.log)?;
         let mut api = RunningApi::start(&ApiArgs::on(LOOPBACK_PORT), &folder.path().join("data")).await?;
         api.apply_manifests(&objects).await;
-        let gateway = serve::start_with(config, Box::new(ApiObjects(api.server().objects()))).await?;
+        let started = serve::start_with(config, Box::new(ApiObjects(api.server().objects()))).await;
+        let gateway = match started {
+            Ok(gateway) => gateway,
+            Err(error) => {
+                // Before its folder is gone.
+                api.stop().await;
+                return Err(error);
+            }
+        };
         let address = *gateway.addresses().first().context("the gateway has no address")?;
         Ok(Self { service, gateway, api, address, folder })
     }

@@ -99,6 +99,8 @@ impl DirectorySource {
         let reading = tokio::task::spawn_blocking(move || Manifests::read(&path));
         let manifests = match reading.await {
             Ok(manifests) => manifests,
+            // The runtime is ending, and there is nobody left to tell.
+            Err(error) if error.is_cancelled() => std::future::pending().await,
             Err(error) => return Some(Err(ObjectsError(format!("{}: {error}", self.path.display())))),
         };
         self.seen = count;
