@@ -69,10 +69,13 @@ fn is_clean(key: &str) -> bool {
     key.split('/').all(|segment| !matches!(segment, "" | "." | ".."))
 }
 
-/// A text that comes right before `key`, as far as names of objects go.
+/// A text before `key` with no name of an object between them.
 fn before(key: &str) -> String {
     let mut text = key.to_owned();
-    text.pop();
+    if let Some(previous) = text.pop().and_then(|last| char::from_u32(u32::from(last).saturating_sub(1))) {
+        text.push(previous);
+        text.push(char::MAX);
+    }
     text
 }
 
@@ -90,6 +93,18 @@ mod tests {
         }
         let bare = URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":5,"start":"b\u0000"}"#);
         assert_eq!(ContinueToken::decode(&bare).unwrap().after, "b", "the slash is optional");
+    }
+
+    #[test]
+    fn api_151_a_key_without_a_zero_byte_is_the_first_of_the_page() {
+        let token = URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":5,"start":"/object"}"#);
+        let after = ContinueToken::decode(&token).unwrap().after;
+        for name in ["a", "objec", "objec-9", "objecs", "objecsz.z"] {
+            assert!(name <= after.as_str(), "{name} is on the page before");
+        }
+        for name in ["object", "object-1", "z"] {
+            assert!(name > after.as_str(), "{name} is on the page");
+        }
     }
 
     #[test]

@@ -98,10 +98,15 @@ async fn tell_all(
     for record in &schema_page.items {
         let level = &record.object.spec.priority_level_configuration.name;
         let Some(condition) = due(&record.object, existing.contains(level.as_str()), now()) else { continue };
-        match pace.take(record.object.name()) {
-            Ok(()) => write(schemas, record.object.name(), &condition).await?,
-            Err(at) => retry_at = Some(retry_at.map_or(at, |earlier| earlier.min(at))),
-        }
+        let again_at = match pace.take(record.object.name()) {
+            Ok(()) => match write(schemas, record.object.name(), &condition).await {
+                Ok(()) => continue,
+                // One that cannot be written must not keep the others from being told.
+                Err(_) => Instant::now() + PAUSE,
+            },
+            Err(at) => at,
+        };
+        retry_at = Some(retry_at.map_or(again_at, |earlier| earlier.min(again_at)));
     }
     Ok(retry_at)
 }
