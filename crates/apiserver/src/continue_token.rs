@@ -44,6 +44,10 @@ impl ContinueToken {
             Failure::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
         };
         let bytes = URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|error| fault(&error))?;
+        // A list of the three values would be read as well.
+        if bytes.trim_ascii_start().first() != Some(&b'{') {
+            return Err(fault(&"it is not an object"));
+        }
         let wire: Wire<'_> = serde_json::from_slice(&bytes).map_err(|error| fault(&error))?;
         if wire.v != VERSION {
             return Err(fault(&format!("server does not recognize this encoded version {}", wire.v)));
@@ -121,7 +125,8 @@ mod tests {
             let failure = ContinueToken::decode(&URL_SAFE_NO_PAD.encode(inside)).unwrap_err();
             assert_eq!(failure.message, format!("invalid continue token: continue key is not valid: {what}"));
         }
-        for text in ["%%%", "YWJj", ""] {
+        let list = URL_SAFE_NO_PAD.encode(r#"["meta.k8s.io/v1",5,"/a\u0000"]"#);
+        for text in ["%%%", "YWJj", "", &list] {
             let failure = ContinueToken::decode(text).unwrap_err();
             assert!(failure.message.starts_with("invalid continue token: continue key is not valid: "), "{text}");
         }
