@@ -44,6 +44,10 @@ impl ContinueToken {
             Failure::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
         };
         let bytes = URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|error| fault(&error))?;
+        // A list of the three values would be read as well.
+        if bytes.trim_ascii_start().first() != Some(&b'{') {
+            return Err(fault(&"it is not an object"));
+        }
         let wire: Wire<'_> = serde_json::from_slice(&bytes).map_err(|error| fault(&error))?;
         if wire.v != VERSION {
             return Err(fault(&format!("server does not recognize this encoded version {}", wire.v)));
@@ -69,10 +73,13 @@ fn is_clean(key: &str) -> bool {
     key.split('/').all(|segment| !matches!(segment, "" | "." | ".."))
 }
 
-/// A text that comes right before `key`, as far as names of objects go.
+/// A text before `key` with no name of an object between them.
 fn before(key: &str) -> String {
     let mut text = key.to_owned();
-    text.pop();
+    if let Some(previous) = text.pop().and_then(|last| char::from_u32(u32::from(last).saturating_sub(1))) {
+        text.push(previous);
+        text.push(char::MAX);
+    }
     text
 }
 
@@ -93,6 +100,18 @@ mod tests {
     }
 
     #[test]
+    fn api_151_a_key_without_a_zero_byte_is_the_first_of_the_page() {
+        let token = URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":5,"start":"/object"}"#);
+        let after = ContinueToken::decode(&token).unwrap().after;
+        for name in ["a", "objec", "objec-9", "objecs", "objecsz.z"] {
+            assert!(name <= after.as_str(), "{name} is on the page before");
+        }
+        for name in ["object", "object-1", "z"] {
+            assert!(name > after.as_str(), "{name} is on the page");
+        }
+    }
+
+    #[test]
     fn api_152_what_is_wrong_with_a_token() {
         for (inside, what) in [
             (r#"{"v":"v9","rv":1,"start":"/a\u0000"}"#, "server does not recognize this encoded version v9"),
@@ -106,7 +125,8 @@ mod tests {
             let failure = ContinueToken::decode(&URL_SAFE_NO_PAD.encode(inside)).unwrap_err();
             assert_eq!(failure.message, format!("invalid continue token: continue key is not valid: {what}"));
         }
-        for text in ["%%%", "YWJj", ""] {
+        let list = URL_SAFE_NO_PAD.encode(r#"["meta.k8s.io/v1",5,"/a\u0000"]"#);
+        for text in ["%%%", "YWJj", "", &list] {
             let failure = ContinueToken::decode(text).unwrap_err();
             assert!(failure.message.starts_with("invalid continue token: continue key is not valid: "), "{text}");
         }

@@ -117,6 +117,20 @@ impl Route {
     }
 }
 
+/// Whether a path ends with a verb of the old form, where a resource has to follow. What a request to it is about cannot be
+/// told, so it is refused before anybody asks (API-100).
+pub(crate) fn names_nothing(path: &str) -> bool {
+    let path = percent_decode_str(path).decode_utf8_lossy();
+    let path = path.trim_end_matches('/');
+    let Some(parent) = path.strip_suffix("/watch").or_else(|| path.strip_suffix("/proxy")) else { return false };
+    let mut segments = parent.trim_start_matches('/').split('/');
+    match segments.next() {
+        Some("api") => segments.count() == 1,
+        Some("apis") => segments.count() == 2,
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,5 +184,17 @@ mod tests {
         ] {
             assert_eq!(Route::of(path), route, "{path}");
         }
+    }
+
+    #[test]
+    fn api_100_a_verb_of_the_old_form_needs_a_resource() {
+        for path in ["/v1/watch", "/v1/watch/", "/v1/proxy", "/v1/w%61tch", "//watch//"] {
+            assert!(names_nothing(&format!("/apis/{GROUP}{path}")), "{path}");
+        }
+        assert!(names_nothing("/api/v1/watch"));
+        for path in ["/v1/watch/flowschemas", "/v1/flowschemas/watch", "/v1/flowschemas", "/watch", ""] {
+            assert!(!names_nothing(&format!("/apis/{GROUP}{path}")), "{path}");
+        }
+        assert!(!names_nothing("/watch"));
     }
 }

@@ -20,6 +20,7 @@ use tower_service::Service;
 use crate::access::effective_user;
 use crate::failure::Failure;
 use crate::http::{Api, ApiBody, discard};
+use crate::route::names_nothing;
 
 /// Answers the requests of one connection.
 #[derive(Debug)]
@@ -78,7 +79,10 @@ where
             StatusCode::UNAUTHORIZED => Failure::unauthorized(),
             _ => Failure::bad_request(refused.message),
         });
-        match user.and_then(|user| effective_user(user, &parts.headers)) {
+        let user = user.and_then(|user| effective_user(user, &parts.headers));
+        let user =
+            user.and_then(|user| if names_nothing(parts.uri.path()) { Err(Failure::no_resource()) } else { Ok(user) });
+        match user {
             Ok(user) => {
                 parts.extensions.insert(user);
                 let answer = self.limited.call(Request::from_parts(parts, body));

@@ -1,5 +1,7 @@
 //! A client that sends all of a large body before it looks for an answer gets the answer, and not a broken connection.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod server;
 
 use std::io::{Read, Write};

@@ -12,7 +12,7 @@ mod request;
 
 pub use decode::decode;
 pub use engine::engine;
-pub use mutate::Mutator;
+pub use mutate::{Mutator, try_mutations};
 pub use patch::patch;
 pub use request::request;
 

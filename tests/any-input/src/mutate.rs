@@ -11,6 +11,34 @@ const LENGTH_MAX: usize = 16 << 10;
 /// Bytes that mean something to the formats that are read.
 const TELLING: &[u8] = b"{}[]\",:\\-&*!|>#%@'~<?\n \t0e.\xff\0";
 
+/// Seeds that are tried one after the other.
+const SEEDS: u64 = 4;
+
+/// Tries a property on `rounds` mutations of its corpus for each of a few seeds, from `seed` on.
+///
+/// `ANY_INPUT_SEED` and `ANY_INPUT_ROUNDS` in the environment take the place of the two.
+///
+/// # Panics
+/// If the property does not hold; the input is in the message.
+pub fn try_mutations(property: &str, seed: u64, rounds: u64, holds: fn(&[u8])) {
+    let corpus = crate::corpus(property);
+    let first = from_environment("ANY_INPUT_SEED").unwrap_or(seed);
+    let rounds = from_environment("ANY_INPUT_ROUNDS").unwrap_or(rounds);
+    for seed in first..first.saturating_add(SEEDS) {
+        let mut mutator = Mutator::new(&corpus, seed);
+        for round in 0..rounds {
+            let input = mutator.next_input();
+            let outcome = std::panic::catch_unwind(|| holds(&input));
+            assert!(outcome.is_ok(), "seed {seed}, round {round}: {:?}", String::from_utf8_lossy(&input));
+        }
+    }
+}
+
+fn from_environment(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text:?}")))
+}
+
 // === impl Mutator ===
 
 impl<'a> Mutator<'a> {

@@ -24,6 +24,8 @@ struct Target {
 
 /// No answer takes longer, not even to those who ask for a version that is yet to come (API-157).
 const TIME_MAX: Duration = Duration::from_secs(5);
+/// So long is a watch listened to.
+const EVENT_TIME_MAX: Duration = Duration::from_millis(20);
 /// Then comes a new server, so that what was created does not pile up.
 const REQUESTS_MAX: u32 = 500;
 
@@ -45,10 +47,12 @@ pub fn request(input: &[u8]) {
     let mut service = current.server.service(administrator);
     RUNTIME.block_on(async {
         let Ok(response) = timeout(TIME_MAX, service.call(request)).await.expect("an answer in time");
-        let (head, body) = response.into_parts();
+        let (head, mut body) = response.into_parts();
         if is_watch {
-            // Events come for as long as somebody listens.
-            return;
+            // Events come for as long as somebody listens; an error or what is there already comes at once.
+            let first = timeout(EVENT_TIME_MAX, body.frame()).await.ok().flatten().and_then(Result::ok);
+            let line = first.and_then(|frame| frame.into_data().ok()).unwrap_or_default();
+            return check(head.status, &line);
         }
         let body = timeout(TIME_MAX, body.collect()).await.expect("a whole answer in time");
         let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! A bounded run of the engine's fuzz target, over the corpus and mutations of it.
 
-use evenkeel_any_input::{Mutator, corpus, engine};
+use evenkeel_any_input::{corpus, engine, try_mutations};
 
 #[test]
 fn the_corpus_leaves_the_engine_in_order() {
@@ -11,13 +11,5 @@ fn the_corpus_leaves_the_engine_in_order() {
 
 #[test]
 fn mutations_of_the_corpus_leave_the_engine_in_order() {
-    let corpus = corpus("engine");
-    for seed in 0..4 {
-        let mut mutator = Mutator::new(&corpus, 0x2545_f491 + seed);
-        for round in 0..250 {
-            let input = mutator.next_input();
-            let outcome = std::panic::catch_unwind(|| engine(&input));
-            assert!(outcome.is_ok(), "seed {seed}, round {round}: {input:?}");
-        }
-    }
+    try_mutations("engine", 0x2545_f491, 250, engine);
 }

@@ -20,7 +20,8 @@ const ANONYMOUS: &str = "system:anonymous";
 
 /// The user as whom a request asks: the one who sends it, or the one it names.
 pub(crate) fn effective_user(sender: Arc<User>, headers: &HeaderMap) -> Result<Arc<User>, Failure> {
-    let Some(name) = headers.get(USER) else {
+    // An empty name is none.
+    let Some(name) = headers.get(USER).filter(|name| !name.is_empty()) else {
         let strays =
             headers.keys().any(|key| matches!(key.as_str(), GROUP | UID) || key.as_str().starts_with(EXTRA_PREFIX));
         return if strays {
@@ -77,6 +78,8 @@ mod tests {
         let refused = ask("staff", &[(USER, "alice")]).unwrap_err();
         assert!(refused.message.starts_with("users \"alice\" is forbidden: User \"sender\" cannot impersonate"));
         assert_eq!(ask(MASTERS, &[(GROUP, "staff")]).unwrap_err().status, 400);
+        assert_eq!(&*ask("staff", &[(USER, "")]).unwrap().name, "sender");
+        assert_eq!(ask(MASTERS, &[(USER, ""), (GROUP, "staff")]).unwrap_err().status, 400);
     }
 
     #[test]

@@ -94,10 +94,15 @@ async fn tell_all(
     for schema in &present {
         let level = &schema.spec.priority_level_configuration.name;
         let Some(condition) = due(schema, existing.contains(level.as_str()), now()) else { continue };
-        match pace.take(schema.name()) {
-            Ok(()) => write(schemas, schema.name(), &condition).await?,
-            Err(at) => retry_at = Some(retry_at.map_or(at, |earlier| earlier.min(at))),
-        }
+        let again_at = match pace.take(schema.name()) {
+            Ok(()) => match write(schemas, schema.name(), &condition).await {
+                Ok(()) => continue,
+                // One that cannot be written must not keep the others from being told.
+                Err(_) => Instant::now() + PAUSE,
+            },
+            Err(at) => at,
+        };
+        retry_at = Some(retry_at.map_or(again_at, |earlier| earlier.min(again_at)));
     }
     Ok(retry_at)
 }

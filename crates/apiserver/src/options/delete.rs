@@ -77,16 +77,23 @@ impl Raw {
                 Err(error) => Err(syntax("", &error)),
             },
         }?;
-        check_type(&document)?;
         let root = &document.root;
+        if !is_map(root) {
+            return Err(syntax("json parse error: ", &"the body is not an object"));
+        }
+        check_type(&document)?;
         let text = |node: Option<&Node>| node.and_then(Node::as_str).map(str::to_owned);
         let preconditions = root.get("preconditions");
+        let precondition = |name: &str| preconditions.and_then(|node| node.get(name));
         for (name, is_fine) in [
             ("gracePeriodSeconds", root.get("gracePeriodSeconds").is_none_or(is_integer)),
             ("propagationPolicy", root.get("propagationPolicy").is_none_or(is_text)),
             ("orphanDependents", root.get("orphanDependents").is_none_or(is_bool)),
             ("dryRun", root.get("dryRun").is_none_or(is_texts)),
             ("preconditions", preconditions.is_none_or(is_map)),
+            // A condition that cannot be read must not be taken for one that is not there.
+            ("preconditions.uid", precondition("uid").is_none_or(is_text)),
+            ("preconditions.resourceVersion", precondition("resourceVersion").is_none_or(is_text)),
         ] {
             if !is_fine {
                 return Err(Failure::bad_request(format!(
@@ -106,8 +113,8 @@ impl Raw {
             dry_run,
             propagation_policy: text(root.get("propagationPolicy")),
             orphan_dependents,
-            uid: text(preconditions.and_then(|node| node.get("uid"))),
-            resource_version: text(preconditions.and_then(|node| node.get("resourceVersion"))),
+            uid: text(precondition("uid")),
+            resource_version: text(precondition("resourceVersion")),
         })
     }
 
@@ -220,5 +227,21 @@ mod tests {
         assert!(pod.starts_with("no kind \"Pod\" is registered for version \"v1\" in scheme"), "{pod}");
         assert!(read("", r#"{"apiVersion":"apps/v9","kind":"DeleteOptions"}"#).is_ok());
         assert!(read("", r#"{"dryRun":5}"#).unwrap_err().contains("dryRun has a wrong type"));
+        for body in ["[]", "5", "\"x\"", "true"] {
+            assert!(read("", body).unwrap_err().starts_with("couldn't get version/kind; json parse error: "), "{body}");
+        }
+        assert!(read("", "null").is_ok());
+    }
+
+    #[test]
+    fn api_71_a_precondition_of_a_wrong_type_is_refused_and_not_left_out() {
+        for (body, name) in [
+            (r#"{"preconditions":{"uid":5}}"#, "preconditions.uid"),
+            (r#"{"preconditions":{"resourceVersion":5}}"#, "preconditions.resourceVersion"),
+            (r#"{"preconditions":"x"}"#, "preconditions"),
+        ] {
+            assert!(read("", body).unwrap_err().contains(&format!("the member {name} has a wrong type")), "{body}");
+        }
+        assert_eq!(read("", r#"{"preconditions":{"uid":null}}"#).unwrap().uid, None);
     }
 }

@@ -153,6 +153,10 @@ impl<S: HubSpec + Columns> WatchStream<S> {
     }
 
     async fn next_change(&mut self, mut watch: Watch) -> Step {
+        // Changes go before the clock below, and a client that never catches up must meet the end too.
+        if Instant::now() >= self.ends_at {
+            return Step::End;
+        }
         let last_bookmark_at = self.ends_at.checked_sub(LAST_BOOKMARK).filter(|_| self.owes_last_bookmark);
         let bookmark_at = self.bookmark_at.into_iter().chain(last_bookmark_at).min();
         let wakes_at = bookmark_at.map_or(self.ends_at, |at| at.min(self.ends_at));
@@ -260,4 +264,37 @@ fn last_seen<S: HubSpec>(record: &Record<S>, revision: u64) -> Arc<Record<S>> {
 fn random_length() -> u64 {
     let random = uuid::Uuid::new_v4().as_u128();
     LENGTH_MIN_SECONDS + u64::try_from(random % u128::from(LENGTH_MIN_SECONDS)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_api::Version;
+    use evenkeel_api::v1::FlowSchemaSpec;
+    use evenkeel_store::{EmbeddedStore, HistoryLimits, Store};
+
+    use super::*;
+    use crate::controllers::bootstrap;
+    use crate::negotiate::Wanted;
+    use crate::output::View;
+
+    #[tokio::test]
+    async fn api_166_a_watch_ends_in_time_though_changes_are_waiting() {
+        let store: Arc<dyn Store> = Arc::new(EmbeddedStore::in_memory(HistoryLimits::default()).unwrap());
+        let start = store.revision().await.unwrap();
+        let registry = Arc::new(Registry::<FlowSchemaSpec>::new(store));
+        bootstrap::tidy(&registry).await.unwrap();
+        tokio::time::pause();
+        let options = WatchOptions {
+            selection: Selection::default(),
+            after: Some(start),
+            initial: Initial::None,
+            wants_bookmarks: false,
+            timeout_seconds: Some(1),
+        };
+        let view = View { version: Version::V1, wanted: Wanted::default(), include_object: None, now: now() };
+        let mut stream = WatchStream::new(registry, options, EventWriter::new(&view).unwrap());
+        assert!(stream.next().await.is_some(), "the first of many");
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(stream.next().await, None);
+    }
 }
