@@ -89,10 +89,6 @@ impl Running {
         output
     }
 
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     pub fn signal(&self, name: &str) {
         let status = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());
