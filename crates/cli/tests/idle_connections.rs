@@ -92,6 +92,24 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 #[test]
+fn as_many_files_may_be_open_as_the_system_allows() {
+    // The binary after a limit that many shells begin with.
+    let mut command = Command::new("sh");
+    command.args([
+        "-c",
+        "ulimit -Sn 256 && exec \"$0\" serve --listen 127.0.0.1:0 --upstream http://127.0.0.1:1 --admin-listen none",
+    ]);
+    let mut gateway = Running::spawn(command.arg(env!("CARGO_BIN_EXE_evenkeel")));
+    gateway.line_with("ready: ");
+    let limits = fs::read_to_string(format!("/proc/{}/limits", gateway.id())).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let limits: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(limits[3], limits[4], "{line}");
+    gateway.signal("TERM");
+    assert!(gateway.end().0.success());
+}
+
+#[test]
 fn ten_thousand_idle_connections_cost_little_and_leave_nothing_behind() {
     raise_files_max();
     let count = WANTED.min(files_max().saturating_sub(OTHER_FILES));

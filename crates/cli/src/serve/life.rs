@@ -9,6 +9,7 @@ use evenkeel_gateway::objects::{DirectorySource, Fixed, ObjectSource};
 use evenkeel_gateway::{Config, Drained, Gateway, StartError, log};
 use tokio::runtime;
 
+use super::open_files;
 use crate::api::{ApiArgs, ApiObjects, RunningApi};
 use crate::exit::{Exit, WrongUsage};
 use crate::signals::{Signals, Wish};
@@ -18,11 +19,13 @@ pub(super) fn run(config: Config, api: &ApiArgs, settings: impl Fn() -> Result<C
     if !api.api_only {
         check(&config)?;
     }
+    open_files::raise_limit();
     // Requests to the gateway have threads of their own; these are for the API, the operators' listener and signals.
     let threads = if api.data_dir.is_some() { cores() } else { 1 };
     let runtime = runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
     let runtime = runtime.context("cannot start a thread; see whether the machine's limits allow one more")?;
     log::init(&config.log)?;
+    open_files::warn_if_fewer_than(config.limits.connections);
     runtime.block_on(async {
         match &api.data_dir {
             None => live(config, None, settings).await,

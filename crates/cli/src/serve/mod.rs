@@ -1,6 +1,7 @@
 //! `evenkeel serve`: the gateway in front of a service.
 
 mod life;
+mod open_files;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
