@@ -25,7 +25,6 @@ pub(super) fn run(config: Config, api: &ApiArgs, settings: impl Fn() -> Result<C
     let runtime = runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
     let runtime = runtime.context("cannot start a thread; see whether the machine's limits allow one more")?;
     log::init(&config.log)?;
-    open_files::warn_if_fewer_than(config.limits.connections);
     runtime.block_on(async {
         match &api.data_dir {
             None => live(config, None, settings).await,

@@ -11,16 +11,3 @@ pub(super) fn raise_limit() {
         let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     }
 }
-
-/// Says so if there can never be as many connections as the settings allow.
-pub(super) fn warn_if_fewer_than(connections: usize) {
-    let Some(open_files) = getrlimit(Resource::Nofile).current else { return };
-    if usize::try_from(open_files).is_ok_and(|open_files| open_files < connections) {
-        tracing::warn!(
-            open_files,
-            connections,
-            "the system allows for fewer open files than `limits.connections`; raise its limit (`ulimit -n`, \
-             `LimitNOFILE=`), or lower the setting"
-        );
-    }
-}
