@@ -9,7 +9,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::forward::clean_trailers;
 use crate::ticks::Alarm;
-use crate::upstream::{Http1Answer, InFlight};
+use crate::upstream::{Http1Answer, Http1Body, InFlight};
 
 /// The body of an answer.
 #[derive(Debug, Default)]
@@ -54,12 +54,16 @@ pub(crate) enum AnswerError {
 // === impl AnswerBody ===
 
 impl AnswerBody {
+    /// One that is there already.
     pub(crate) fn own(text: impl Into<Bytes>) -> Self {
         Self { source: Source::Own(text.into()), in_flight: None }
     }
 
-    pub(crate) fn http1(answer: Box<Http1Answer>, in_flight: InFlight) -> Self {
-        Self { source: Source::Http1(answer), in_flight: Some(in_flight) }
+    pub(crate) fn http1(body: Http1Body, in_flight: InFlight) -> Self {
+        match body {
+            Http1Body::Whole(bytes) => Self::own(bytes),
+            Http1Body::Open(answer) => Self { source: Source::Http1(answer), in_flight: Some(in_flight) },
+        }
     }
 
     pub(crate) fn http2(body: hyper::body::Incoming, stall: Alarm, stall_after: Duration, in_flight: InFlight) -> Self {

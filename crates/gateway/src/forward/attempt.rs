@@ -213,10 +213,8 @@ impl Attempts {
         }
         clean_answer(head.status, response.headers_mut(), head.noted);
         let worker = &self.connection.worker;
-        let answer = call.into_answer(&head, &picked.upstream, &worker.ticks, worker.config.timeouts.stall);
-        if !answer.is_ended() {
-            *response.body_mut() = AnswerBody::http1(Box::new(answer), in_flight);
-        }
+        let body = call.into_body(&head, &picked.upstream, &worker.ticks, worker.config.timeouts.stall);
+        *response.body_mut() = AnswerBody::http1(body, in_flight);
         response
     }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http::{HeaderMap, Method};
 use http_body::{Body, Frame};
 
@@ -24,6 +24,15 @@ pub(crate) struct Http1Call {
     sending: Sending,
     method: Method,
     has_input: bool,
+}
+
+/// The body of the answer to a request.
+#[derive(Debug)]
+pub(crate) enum Http1Body {
+    /// All of it. Others may use the connection already.
+    Whole(Bytes),
+    /// Some of it is still to come.
+    Open(Box<Http1Answer>),
 }
 
 /// The answer to a request, from the end of its head on.
@@ -59,6 +68,9 @@ pub(crate) enum CallError {
     /// The request's own body has come to no end.
     Body(BodyError),
 }
+
+/// Bodies up to this length are taken whole if they have come with their heads.
+const WHOLE_MAX: usize = 4 * 1024;
 
 // === impl Http1Call ===
 
@@ -114,26 +126,44 @@ impl Http1Call {
         self.sending.wire
     }
 
-    /// The answer that begins with this head.
-    pub(crate) fn into_answer(
-        self,
+    /// The body of the answer that begins with this head.
+    pub(crate) fn into_body(
+        mut self,
         head: &ResponseHead,
         upstream: &Rc<Upstream>,
         ticks: &Rc<Ticks>,
         stall_after: Duration,
-    ) -> Http1Answer {
-        let mut answer = Http1Answer {
+    ) -> Http1Body {
+        if let Some(whole) = self.whole(head) {
+            if head.is_kept_alive {
+                self.sending.give_back(upstream);
+            }
+            return Http1Body::Whole(whole);
+        }
+        Http1Body::Open(Box::new(Http1Answer {
             sending: Some(self.sending),
             decoder: head.body,
             is_kept_alive: head.is_kept_alive,
             upstream: Rc::clone(upstream),
             stall: ticks.alarm(stall_after),
             stall_after,
-        };
-        if answer.decoder.is_done() {
-            answer.end();
+        }))
+    }
+
+    /// The whole body, if it is short and there already, as most are.
+    fn whole(&mut self, head: &ResponseHead) -> Option<Bytes> {
+        if head.body.is_done() {
+            return Some(Bytes::new());
         }
-        answer
+        let length = usize::try_from(head.body.left()?).ok().filter(|length| *length <= WHOLE_MAX)?;
+        let input = &mut self.sending.wire.input;
+        if !self.sending.is_complete || input.len() < length {
+            return None;
+        }
+        // A copy, so that the buffer stays with the connection.
+        let body = Bytes::copy_from_slice(&input[..length]);
+        input.advance(length);
+        Some(body)
     }
 }
 
@@ -208,11 +238,8 @@ impl Http1Answer {
     fn end(&mut self) {
         if let Some(sending) = self.sending.take()
             && self.is_kept_alive
-            && sending.is_complete
-            && !sending.wire.has_output()
-            && sending.wire.input.is_empty()
         {
-            self.upstream.pool.put(sending.wire);
+            sending.give_back(&self.upstream);
         }
     }
 }
@@ -220,6 +247,13 @@ impl Http1Answer {
 // === impl Sending ===
 
 impl Sending {
+    /// Lets somebody else use the connection, if nothing of this request and its answer is left on it.
+    fn give_back(self, upstream: &Upstream) {
+        if self.is_complete && !self.wire.has_output() && self.wire.input.is_empty() {
+            upstream.pool.put(self.wire);
+        }
+    }
+
     /// Sends until the request is complete.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), CallError>> {
         while !self.is_complete {

@@ -22,7 +22,7 @@ use crate::tls::{ClientTls, TlsError};
 
 pub(crate) use balance::{Consequence, InFlight, Picked, Upstreams};
 pub(crate) use connect::ConnectError;
-pub(crate) use http1::{CallError, Http1Answer, Http1Call};
+pub(crate) use http1::{CallError, Http1Answer, Http1Body, Http1Call};
 pub(crate) use http2::{Agreed, call as call_http2};
 
 use health::Health;
