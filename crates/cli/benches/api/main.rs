@@ -28,28 +28,29 @@ fn main() {
         println!("the bars of the API are not measured: wrk is not installed");
         return;
     }
-    let folder = TempDir::new().expect("a folder");
     let full = TempDir::new().expect("a folder");
-    read(&mut bars, &folder);
+    read(&mut bars);
     write(&mut bars);
     stored(&mut bars, &full);
     bars.print("The API server");
 }
 
-fn read(bars: &mut Bars, folder: &TempDir) {
-    let server = Server::start(folder.path());
-    bars.measure("gets, 32 connections", "a second", || {
-        let load = Load::get(&format!("{SCHEMAS}/global-default"));
-        (best(|| requests_per_second(&server, &load, 32, ROUND)), Bar::AtLeast(35_000.0, "a second"))
+fn read(bars: &mut Bars) {
+    let rate = |path: &str| {
+        let folder = TempDir::new().expect("a folder");
+        let server = Server::start(folder.path());
+        best(|| requests_per_second(&server, &Load::get(path), 32, ROUND))
+    };
+    bars.measure("api: gets, 32 connections", "a second", || {
+        (rate(&format!("{SCHEMAS}/global-default")), Bar::AtLeast(35_000.0, "a second"))
     });
-    bars.measure("lists of the bootstrap flow schemas, 32 connections", "a second", || {
-        let load = Load::get(SCHEMAS);
-        (best(|| requests_per_second(&server, &load, 32, ROUND)), Bar::AtLeast(12_000.0, "a second"))
+    bars.measure("api: lists of the bootstrap flow schemas, 32 connections", "a second", || {
+        (rate(SCHEMAS), Bar::AtLeast(12_000.0, "a second"))
     });
 }
 
 fn write(bars: &mut Bars) {
-    bars.measure("durable creates, 64 connections", "a second", || {
+    bars.measure("api: durable creates, 64 connections", "a second", || {
         let figure = best(|| {
             let folder = TempDir::new().expect("a folder");
             requests_per_second(&Server::start(folder.path()), &Load::create(SCHEMAS), 64, ROUND)
@@ -60,19 +61,19 @@ fn write(bars: &mut Bars) {
 
 fn stored(bars: &mut Bars, folder: &TempDir) {
     let prepared = || fill(&Server::start(folder.path()), STORED);
-    bars.measure("list of 1,000 objects", "ms", || {
+    bars.measure("api: list of 1,000 objects", "ms", || {
         prepared();
         let server = Server::start(folder.path());
         let lists = best(|| requests_per_second(&server, &Load::get(SCHEMAS), 1, ROUND));
         (1_000.0 / lists, Bar::AtMost(10.0, "ms"))
     });
-    bars.measure("start-up to ready with 1,000 objects", "ms", || {
+    bars.measure("api: start-up to ready with 1,000 objects", "ms", || {
         prepared();
         let start = || Server::start(folder.path()).started_in.as_secs_f64() * 1_000.0;
         let figure = std::iter::repeat_with(start).take(5).fold(f64::INFINITY, f64::min);
         (figure, Bar::AtMost(300.0, "ms"))
     });
-    bars.measure("resident memory then", "MB", || {
+    bars.measure("api: resident memory then", "MB", || {
         prepared();
         (Server::start(folder.path()).resident_mb(), Bar::AtMost(40.0, "MB"))
     });
