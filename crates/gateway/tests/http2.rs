@@ -46,9 +46,14 @@ async fn echo_http2() -> SocketAddr {
 }
 
 async fn connect(address: SocketAddr) -> SendRequest<Body> {
+    connect_with_window(address, 65_535).await
+}
+
+/// A client that has room for so many bytes of an answer before it has read any.
+async fn connect_with_window(address: SocketAddr, window: u32) -> SendRequest<Body> {
     let stream = TcpStream::connect(address).await.unwrap();
-    let (sender, connection) =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+    let (sender, connection) = client.initial_stream_window_size(window).handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
     sender
 }
@@ -180,10 +185,11 @@ async fn a_stream_that_nobody_reads_is_cut() {
     let mut settings = config(&[upstream.address]);
     settings.timeouts.stall = std::time::Duration::from_millis(150);
     let running = start(settings).await;
-    let mut client = connect(running.address).await;
-    let unread = client.send_request(request("GET", running.address, full(""))).await.unwrap();
-    running.no_seat_is_taken().await;
-    drop(unread);
-    drop(client);
+    for window in [65_535, 0] {
+        let mut client = connect_with_window(running.address, window).await;
+        let unread = client.send_request(request("GET", running.address, full(""))).await.unwrap();
+        running.no_seat_is_taken().await;
+        drop(unread);
+    }
     running.done().await;
 }

@@ -12,7 +12,7 @@ use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -22,6 +22,7 @@ use tower_service::Service;
 
 use super::HostLimits;
 use super::stall::Stalling;
+use super::streams::Streams;
 use crate::identity::{Identification, PeerIdentity};
 use crate::peer::{Peer, Transport};
 use crate::tls::ListenerTls;
@@ -95,14 +96,15 @@ impl Connection {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let stream = TokioIo::new(Stalling::new(stream, self.limits.stall));
+        let streams = Streams::new(self.limits.stall);
         let head_bytes = u32::try_from(self.limits.head_bytes).unwrap_or(u32::MAX);
-        let connection = http2::Builder::new(TokioExecutor::new())
+        let connection = http2::Builder::new(streams.clone())
             .timer(TokioTimer::new())
             .max_concurrent_streams(self.limits.streams)
             .max_header_list_size(head_bytes)
             .keep_alive_interval(self.limits.stall)
             .keep_alive_timeout(self.limits.stall)
-            .serve_connection(stream, TowerToHyperService::new(service));
+            .serve_connection(stream, streams.of(service));
         finish(pin!(connection), http2::Connection::graceful_shutdown, self.stop).await;
     }
 }

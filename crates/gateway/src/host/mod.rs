@@ -5,6 +5,7 @@
 
 mod connection;
 mod stall;
+mod streams;
 
 use std::convert::Infallible;
 use std::error::Error;

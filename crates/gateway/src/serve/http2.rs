@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::any_body::AnyBody;
-use super::stream_watch::{StreamWatch, WatchedBody, WatchedStreams};
+use super::streams::Streams;
 use super::websocket::WebSocket;
 use super::{http2_head, rejected};
 use crate::answer_body::AnswerError;
@@ -27,6 +28,7 @@ use crate::connection::Connection;
 use crate::exchange::{Exchange, Inbound};
 use crate::forward::{Flow, REQUEST_ID};
 use crate::h1::Noted;
+use crate::stream_watch::{StreamWatch, WatchedBody};
 use crate::ticks::Alarm;
 use crate::worker::{RunningRequest, Worker};
 
@@ -37,7 +39,7 @@ struct Answers {
     /// How many requests are being answered, and how many there were.
     running: Rc<Cell<usize>>,
     begun: Rc<Cell<u64>>,
-    next_watch: Rc<RefCell<Option<Rc<StreamWatch>>>>,
+    next_watch: Rc<RefCell<Option<Arc<StreamWatch>>>>,
 }
 
 /// A request that is being answered: counted by its connection and by the gateway.
@@ -74,8 +76,7 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + A
     let worker = Rc::clone(&connection.worker);
     let (timeouts, limits) = (&worker.config.timeouts, &worker.config.limits);
     let (running, begun, next_watch) = (Rc::default(), Rc::default(), Rc::default());
-    let streams =
-        WatchedStreams { ticks: Rc::clone(&worker.ticks), stall_after: timeouts.stall, next: Rc::clone(&next_watch) };
+    let streams = Streams { ticks: Rc::clone(&worker.ticks), stall: timeouts.stall, next: Rc::clone(&next_watch) };
     let flow = RefCell::new(Flow::new(&connection));
     let answers = Answers { connection, flow, running: Rc::clone(&running), begun: Rc::clone(&begun), next_watch };
     let mut served = pin!(
@@ -133,8 +134,8 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         let worker = Rc::clone(&self.connection.worker);
         self.begun.set(self.begun.get() + 1);
         let running = Running::begin(&self.running, &worker);
-        let watch = Rc::new(StreamWatch::default());
-        *self.next_watch.borrow_mut() = Some(Rc::clone(&watch));
+        let watch = Arc::<StreamWatch>::default();
+        *self.next_watch.borrow_mut() = Some(Arc::clone(&watch));
         let (mut parts, body) = request.into_parts();
         let id = worker.request_ids.assign(&parts.headers);
         let mut total = worker.ticks.alarm(worker.config.timeouts.total);

@@ -8,7 +8,7 @@ mod http2_head;
 mod linger;
 mod rejected;
 mod relay;
-mod stream_watch;
+mod streams;
 mod upgrade;
 mod websocket;
 

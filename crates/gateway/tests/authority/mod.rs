@@ -1,6 +1,7 @@
 //! An authority whose certificates a test gives to gateways, clients and upstreams.
 #![allow(dead_code, unreachable_pub, reason = "no test uses all of it")]
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -113,6 +114,17 @@ impl Authority {
         shows: Option<&str>,
         protocols: &[&str],
     ) -> std::io::Result<TlsStream<TcpStream>> {
+        self.connect_to(running.address, name, shows, protocols).await
+    }
+
+    /// Connects to whoever is there.
+    pub async fn connect_to(
+        &self,
+        address: SocketAddr,
+        name: &str,
+        shows: Option<&str>,
+        protocols: &[&str],
+    ) -> std::io::Result<TlsStream<TcpStream>> {
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
@@ -125,7 +137,7 @@ impl Authority {
             }
         };
         config.alpn_protocols = wire_names(protocols);
-        let stream = TcpStream::connect(running.address).await?;
+        let stream = TcpStream::connect(address).await?;
         TlsConnector::from(Arc::new(config)).connect(ServerName::try_from(name.to_owned()).unwrap(), stream).await
     }
 }

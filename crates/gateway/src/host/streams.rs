@@ -1,0 +1,79 @@
+//! The streams of one HTTP/2 connection to a hosted service.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper_util::service::TowerToHyperService;
+use tokio::time::sleep;
+use tower_service::Service;
+
+use crate::stream_watch::{self, StreamWatch, WatchedBody};
+
+/// Runs streams, and cuts those that nobody reads.
+#[derive(Debug, Clone)]
+pub(super) struct Streams {
+    stall: Duration,
+    /// The watch of the stream that is about to be run. It is called and then run, one after the other.
+    next: Arc<Mutex<Option<Arc<StreamWatch>>>>,
+}
+
+/// The service for these streams.
+#[derive(Debug)]
+pub(super) struct OfStreams<S> {
+    service: TowerToHyperService<S>,
+    streams: Streams,
+}
+
+// === impl Streams ===
+
+impl Streams {
+    pub(super) fn new(stall: Duration) -> Self {
+        Self { stall, next: Arc::default() }
+    }
+
+    /// The service, whose streams are to be run by this.
+    pub(super) fn of<S>(&self, service: S) -> OfStreams<S> {
+        OfStreams { service: TowerToHyperService::new(service), streams: self.clone() }
+    }
+
+    fn exchange(&self, next: Option<Arc<StreamWatch>>) -> Option<Arc<StreamWatch>> {
+        std::mem::replace(&mut *self.next.lock().unwrap_or_else(PoisonError::into_inner), next)
+    }
+}
+
+impl<F> hyper::rt::Executor<F> for Streams
+where
+    F: Future + Send + 'static,
+{
+    fn execute(&self, stream: F) {
+        let watch = self.exchange(None).unwrap_or_default();
+        tokio::spawn(stream_watch::run(stream, watch, Box::pin(sleep(self.stall)), self.stall));
+    }
+}
+
+// === impl OfStreams ===
+
+impl<S, B> hyper::service::Service<Request<Incoming>> for OfStreams<S>
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+    B: Body<Data = Bytes> + Send + 'static,
+{
+    type Response = Response<WatchedBody<B>>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let watch = Arc::<StreamWatch>::default();
+        self.streams.exchange(Some(Arc::clone(&watch)));
+        let answer = self.service.call(request);
+        Box::pin(async move { Ok(answer.await?.map(|body| WatchedBody::new(body, watch))) })
+    }
+}
