@@ -121,6 +121,8 @@ fn an_edit_of_the_objects_governs_and_a_mistake_changes_nothing() {
 
     write(&objects, "everybody.yaml", CLOSED);
     let levels = || get(admin, "/debug/api_priority_and_fairness/dump_priority_levels").1;
+    // Only what governs is measured.
+    assert!(!get(admin, "/metrics").1.contains("priority_level=\"global-default\""));
     wait_until("there is a level `closed`", || levels().contains("closed"));
     let slow = thread::spawn(move || get(address, "/slow").0);
     upstream.slow_request();

@@ -1,7 +1,7 @@
 //! A reverse proxy that stands in front of any HTTP service and keeps it upright: every request is let through, kept
 //! waiting or turned away by the flow control of `evenkeel`, so that one noisy client cannot starve the others.
 //!
-//! [`Gateway::start`] takes a [`Config`] and a source of [objects](objects), and returns when connections are accepted.
+//! [`Gateway::start`] takes a [`Config`] and a source of [objects], and returns when connections are accepted.
 //! Requests are served by threads of the gateway's own, one for each core. They speak HTTP/1.1, HTTP/2, gRPC and `WebSocket`,
 //! with TLS or without; who is calling is found out by the sources of [`identity`]. [`Gateway::drain`] ends it without losing
 //! a request. What operators see is in [`admin`], [`metrics`] and [`log`]; [`host`] puts a service of our own behind the same

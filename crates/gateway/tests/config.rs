@@ -134,6 +134,14 @@ fn every_setting_is_documented() {
 }
 
 #[test]
+fn there_need_be_no_listener_for_operators() {
+    assert_eq!(parse("admin: null").admin.address, None);
+    assert_eq!(parse("admin: {address: null}").admin.address, None);
+    assert_eq!(parse("").admin, Config::default().admin);
+    assert_eq!(parse("admin: {}").admin, Config::default().admin);
+}
+
+#[test]
 fn mistakes_are_told_with_their_place_and_setting() {
     for (text, start) in [
         ("timeouts:\n  idle: 5x", "evenkeel.yaml:2:9: timeouts.idle: \"5x\" is not a duration"),
@@ -146,6 +154,10 @@ fn mistakes_are_told_with_their_place_and_setting() {
         (
             "upstreams: [{url: 'ftp://a'}]",
             "evenkeel.yaml:1:19: upstreams[0].url: \"ftp://a\" is not the address of an upstream",
+        ),
+        (
+            "upstreams: [{url: 'http://a:90000'}]",
+            "evenkeel.yaml:1:19: upstreams[0].url: \"http://a:90000\" is not the address of an upstream: its port",
         ),
         ("concurrency: -1", "evenkeel.yaml:1:14: concurrency: "),
         ("concurrency: 1\nconcurrency: 2", "evenkeel.yaml:2:1: "),

@@ -52,14 +52,18 @@ const ADMIN_GROUP: &str = "system:masters";
 // === impl DataDir ===
 
 impl DataDir {
-    /// Makes the folder, if it is not there, for its owner only, and everything in it that is missing. `address` is where
-    /// clients connect to; the certificate is for it.
-    pub fn prepare(path: impl Into<PathBuf>, address: IpAddr) -> Result<Self, DataDirError> {
+    /// The folder, which is made for its owner only if it is not there. Nothing in it changes.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, DataDirError> {
         let this = Self { path: path.into() };
         make_folder(&this.path)?;
-        this.admin_token()?;
-        authority::prepare(&this, address)?;
         Ok(this)
+    }
+
+    /// Makes everything that is missing, and a certificate for `address`, where clients connect to. Whoever has the
+    /// store open may do so: another server may be using the folder otherwise.
+    pub fn prepare(&self, address: IpAddr) -> Result<(), DataDirError> {
+        self.admin_token()?;
+        authority::prepare(self, address)
     }
 
     /// Writes the kubeconfig for a server that listens on that address, and says where it is.
@@ -143,7 +147,8 @@ mod tests {
     #[test]
     fn secrets_are_for_their_owner_only_and_stay_what_they_are() {
         let folder = tempfile::tempdir().unwrap();
-        let data = DataDir::prepare(folder.path().join("data"), address().ip()).unwrap();
+        let data = DataDir::open(folder.path().join("data")).unwrap();
+        data.prepare(address().ip()).unwrap();
         data.write_kubeconfig(address()).unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(data.path()), 0o700);
@@ -152,7 +157,8 @@ mod tests {
         }
         let before =
             [data.admin_tokens(), data.authority(), data.authority_key()].map(|path| std::fs::read(path).unwrap());
-        let again = DataDir::prepare(data.path(), address().ip()).unwrap();
+        let again = DataDir::open(data.path()).unwrap();
+        again.prepare(address().ip()).unwrap();
         let after =
             [again.admin_tokens(), again.authority(), again.authority_key()].map(|path| std::fs::read(path).unwrap());
         assert_eq!(before, after);
@@ -166,7 +172,7 @@ mod tests {
         let data = DataDir { path: folder.path().to_owned() };
         std::fs::write(data.authority_key(), "nonsense").unwrap();
         std::fs::write(data.authority(), "nonsense").unwrap();
-        let error = DataDir::prepare(folder.path(), address().ip()).unwrap_err().to_string();
+        let error = DataDir::open(folder.path()).unwrap().prepare(address().ip()).unwrap_err().to_string();
         assert!(
             error.contains("ca.key makes no sense") && error.ends_with("remove it, and it is made again"),
             "{error}"

@@ -3,6 +3,7 @@
 mod manifests;
 mod running;
 mod source;
+mod store;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -12,6 +13,8 @@ use evenkeel_apiserver::StatusController;
 
 use crate::usage::address;
 
+use store::StoreArgs;
+
 pub(crate) use running::RunningApi;
 pub(crate) use source::ApiObjects;
 
@@ -19,7 +22,7 @@ pub(crate) use source::ApiObjects;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ApiArgs {
     /// Serves the API of the objects alone, and passes no requests on.
-    #[arg(long, requires = "data_dir", conflicts_with = "upstream")]
+    #[arg(long, requires = "data_dir", conflicts_with_all = ["upstream", "listen", "admin_listen", "concurrency", "workers"])]
     pub(crate) api_only: bool,
 
     /// Serves the API of the objects, and keeps them in this folder, with the server's certificate, the administrator's
@@ -27,9 +30,8 @@ pub(crate) struct ApiArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 
-    /// Where the objects live: a file, or `etcd://host:port,host:port` [default: a file in the folder].
-    #[arg(long, value_name = "LOCATION", requires = "data_dir")]
-    store: Option<String>,
+    #[command(flatten)]
+    store: StoreArgs,
 
     /// Where clients of the API connect to, with TLS [default: 127.0.0.1:8443].
     #[arg(long, value_name = "ADDR", value_parser = address, requires = "data_dir")]
@@ -57,7 +59,7 @@ impl ApiArgs {
         Self {
             api_only: false,
             data_dir: None,
-            store: None,
+            store: StoreArgs::default(),
             api_listen: Some(address),
             token_file: None,
             client_ca: None,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
-use evenkeel_apiserver::{ApiServer, ApiServerOptions, DataDir};
+use evenkeel_apiserver::{ApiServer, ApiServerOptions, DataDir, DataDirError};
 use evenkeel_gateway::StartError;
 use evenkeel_gateway::config::{
     AnonymousRequests, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, ServerTls, SystemNames,
@@ -39,11 +39,14 @@ pub(crate) struct RunningApi {
 impl RunningApi {
     /// Starts the API with its folder, and returns when it answers.
     pub(crate) async fn start(args: &ApiArgs, folder: &Path) -> Result<Self> {
-        let data = DataDir::prepare(folder, args.address().ip()).map_err(|error| WrongUsage(error.to_string()))?;
-        let location: Location = match &args.store {
-            Some(text) => text.parse().map_err(|error: evenkeel_store::Error| WrongUsage(error.to_string()))?,
-            None => Location::File(data.store()),
-        };
+        let wrong = |error: DataDirError| WrongUsage(error.to_string());
+        let data = DataDir::open(folder).map_err(wrong)?;
+        let location = args.store.location(data.store())?;
+        let place = place(&location);
+        // The store before anything is written: if another server has it open, the folder is in use, certificates and all.
+        let opened = location.open(HistoryLimits::default()).await;
+        let store = opened.with_context(|| format!("the store at {place} cannot be opened; see `--store`"))?;
+        data.prepare(args.address().ip()).map_err(wrong)?;
         let identification =
             Identification::open(&identity(args, &data)).map_err(|error| WrongUsage(error.to_string()))?;
         let tls = ServerTls {
@@ -52,12 +55,8 @@ impl RunningApi {
             client_ca: Some(args.client_ca.clone().unwrap_or_else(|| data.authority())),
         };
         let listen = ListenConfig { address: args.address(), tls: Some(tls) };
-        // The address before the store: what is taken is found out before anything is opened.
         let host = Host::bind(&listen, identification, HostLimits::default()).await.map_err(explain)?;
         let address = host.address();
-        let place = place(&location);
-        let opened = location.open(HistoryLimits::default()).await;
-        let store = opened.with_context(|| format!("the store at {place} cannot be opened; see `--store`"))?;
         let options = ApiServerOptions { status_controller: args.status_controller(), ..ApiServerOptions::default() };
         let server = ApiServer::start(Arc::clone(&store), &options).await.context("the API cannot start")?;
         let server = Arc::new(server);

@@ -34,6 +34,10 @@ pub(super) fn run(config: Config, api: &ApiArgs, settings: impl Fn() -> Result<C
     })
 }
 
+/// With so many seats or fewer, the suggested level for ordinary requests has one seat, and lends it out before anybody
+/// asks for it.
+const FEW_SEATS: u32 = 12;
+
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, NonZero::get)
 }
@@ -42,7 +46,16 @@ fn cores() -> usize {
 async fn start(config: Config) -> Result<Gateway> {
     let objects: Box<dyn ObjectSource> = match &config.objects {
         Some(path) => Box::new(DirectorySource::new(path)),
-        None => Box::new(Fixed::bootstrap()),
+        None => {
+            if config.concurrency <= FEW_SEATS {
+                tracing::warn!(
+                    concurrency = config.concurrency,
+                    "with so few seats, requests may wait for ten seconds at first; name objects with `--objects`, for \
+                     example deploy/objects.yaml"
+                );
+            }
+            Box::new(Fixed::bootstrap())
+        }
     };
     start_with(config, objects).await
 }

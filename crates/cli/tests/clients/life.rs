@@ -11,6 +11,7 @@ use kube::{Api, ResourceExt};
 use tempfile::TempDir;
 use tokio_stream::StreamExt;
 
+use super::child;
 use super::kube_rs::schema;
 use super::served::{Served, run};
 
@@ -29,6 +30,21 @@ async fn a_restart_keeps_token_authority_and_objects() {
     assert_eq!(kept(), before);
     let api: Api<FlowSchema> = Api::all(server.admin().await);
     assert_eq!(api.get("kept").await.unwrap().uid(), created.uid());
+}
+
+#[tokio::test]
+async fn a_second_server_changes_nothing_for_the_first() {
+    let folder = TempDir::new().unwrap();
+    let server = Served::api(folder.path(), &[]);
+    let names = ["admin-token.csv", "ca.crt", "serving.crt", "serving.key", "kubeconfig"];
+    let all = || names.map(|name| fs::read(folder.path().join(name)).unwrap());
+    let before = all();
+    let data = folder.path().to_str().unwrap();
+    let second = child::run(&["serve", "--api-only", "--data-dir", data, "--api-listen", "127.0.0.1:0"]);
+    assert_eq!(second.status.code(), Some(1));
+    assert!(child::text(&second.stderr).contains("in use"), "{}", child::text(&second.stderr));
+    assert_eq!(all(), before);
+    Api::<FlowSchema>::all(server.admin().await).get("catch-all").await.unwrap();
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// An address that clients connect to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,11 @@ pub struct ServerTls {
 pub struct AdminConfig {
     /// The address, or none if there shall be no such listener. The default is port 9901, for this machine only.
     pub address: Option<SocketAddr>,
+}
+
+/// `admin: null` says that there shall be none.
+pub(super) fn admin_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<AdminConfig, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(AdminConfig { address: None }))
 }
 
 // === impl ListenConfig ===

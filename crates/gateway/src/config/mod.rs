@@ -42,6 +42,7 @@ pub struct Config {
     /// Where clients connect to.
     pub listen: Vec<ListenConfig>,
     /// Where operators look: metrics, health checks, dumps.
+    #[serde(deserialize_with = "listen::admin_or_none")]
     pub admin: AdminConfig,
     /// The services that requests are passed on to. They all answer the same requests.
     pub upstreams: Vec<UpstreamConfig>,

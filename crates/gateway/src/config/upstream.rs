@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::Uri;
+use http::uri::Authority;
 use serde::{Deserialize, Serialize};
 
 use super::duration;
@@ -87,6 +88,10 @@ pub(super) fn parse_url(text: &str) -> Result<Uri, String> {
     }
     if uri.query().is_some() {
         return Err(fault("it has a query"));
+    }
+    let has_port = |authority: &Authority| authority.host().len() < authority.as_str().len();
+    if uri.authority().is_some_and(has_port) && uri.port_u16().is_none_or(|port| port == 0) {
+        return Err(fault("its port is not a number from 1 to 65535"));
     }
     Ok(uri)
 }

@@ -1,7 +1,7 @@
 //! The task that keeps the cache up to date: it watches etcd, and begins again where it was whenever that ends.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 use tonic::Streaming;
@@ -35,14 +35,22 @@ enum End {
 impl Feeder {
     /// Works until it is aborted.
     pub(crate) async fn run(self) {
-        let mut pause = PAUSE_MIN;
+        let (mut pause, mut lost_at) = (PAUSE_MIN, None);
         loop {
             let revision = self.cache.freshness().revision;
-            let end = self.follow(revision).await;
-            self.cache.set_disconnected(std::time::Instant::now());
+            let end = self.follow(revision, &mut lost_at).await;
+            self.cache.set_disconnected(Instant::now());
             let relisted = match end {
                 End::Lost(reason) => {
-                    tracing::info!(revision, reason, "the watch of etcd has ended and goes on where it was");
+                    // Said once, however long it takes.
+                    if lost_at.is_none() {
+                        lost_at = Some(Instant::now());
+                        tracing::warn!(
+                            revision,
+                            reason,
+                            "the watch of etcd was lost; until it is back, objects stay as they are"
+                        );
+                    }
                     Ok(())
                 }
                 End::Gone(reason) => {
@@ -61,7 +69,7 @@ impl Feeder {
     }
 
     /// Watches from a revision on, until that ends.
-    async fn follow(&self, revision: u64) -> End {
+    async fn follow(&self, revision: u64, lost_at: &mut Option<Instant>) -> End {
         let client = &self.reader.client;
         let mut moved = client.moved();
         let range = self.reader.keys.all();
@@ -76,6 +84,9 @@ impl Feeder {
             Ok(opened) => opened,
             Err(failure) => return End::Lost(crate::Error::from(failure).to_string()),
         };
+        if let Some(lost_at) = lost_at.take() {
+            tracing::info!(revision, after = ?lost_at.elapsed(), "the watch of etcd is back, and goes on where it was");
+        }
         // An etcd that is behind us has been restored from a backup, or is a member that has to catch up.
         if revision_of(first.header.as_ref()) < revision {
             match self.reader.revision().await {
