@@ -38,4 +38,9 @@ fn manual_pages() {
     assert!(all.contains(".TH evenkeel 1") && all.contains("evenkeel\\-serve"), "{all}");
     let serve = printed(&["man", "serve"]);
     assert!(serve.contains(".TH evenkeel-serve 1") && serve.contains("\\-\\-upstream"), "{serve}");
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(serve.contains(&format!("\"evenkeel {version}\"")), "{serve}");
+    // Examples are there to be copied, line by line.
+    assert!(serve.contains("\n.SH EXAMPLES\n.nf\n") && serve.contains("\n.fi\n.SH SIGNALS\n.nf\n"), "{serve}");
+    assert!(serve.contains("\n    evenkeel serve \\-\\-config evenkeel.yaml \\-\\-print\\-config\n"), "{serve}");
 }

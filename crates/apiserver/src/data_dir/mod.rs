@@ -9,8 +9,6 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use uuid::Uuid;
 
 use secret_file::{Access, make_folder, read_if_there, write};
@@ -126,8 +124,8 @@ impl DataDir {
                 Ok(token.to_owned())
             };
         }
-        let random = [Uuid::new_v4().into_bytes(), Uuid::new_v4().into_bytes()].concat();
-        let token = URL_SAFE_NO_PAD.encode(random);
+        // Letters and digits only: one that begins with a hyphen would be taken for a flag.
+        let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
         let line = format!("{token},{ADMIN},{ADMIN},\"{ADMIN_GROUP}\"\n");
         write(&path, line.as_bytes(), Access::OwnerOnly)?;
         Ok(token)

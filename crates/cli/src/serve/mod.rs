@@ -34,8 +34,8 @@ Examples:
     evenkeel serve --config evenkeel.yaml --print-config
 
 Signals:
-  SIGTERM, SIGINT  stop: readiness turns false, requests that have begun are finished; another one, half a second
-                   later or more, ends at once
+  SIGTERM, SIGINT  stop: readiness turns false, requests that have begun are finished;
+                   another one, half a second later or more, ends at once
   SIGHUP           read the settings again, and say whether they are right and need a restart";
 
 /// Stands in front of a service and keeps one noisy client from starving the others.
