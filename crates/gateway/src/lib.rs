@@ -58,6 +58,7 @@ mod h1;
 mod peer;
 mod readiness;
 mod serve;
+mod spelling;
 mod stream;
 mod stream_watch;
 mod ticks;

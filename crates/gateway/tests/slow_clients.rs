@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use support::client::{Client, get};
 use support::upstream::{Upstream, ok};
-use support::{PATIENCE, config, eventually, start};
+use support::{PATIENCE, Running, config, eventually, start};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const SHORT: Duration = Duration::from_millis(150);
@@ -50,8 +50,8 @@ async fn a_connection_without_requests_is_closed() {
     running.done().await;
 }
 
-#[tokio::test]
-async fn a_body_that_stalls_is_given_up() {
+/// A gateway that gives up soon, and an upstream that reads everything and never answers.
+async fn impatient_before_silence() -> (Upstream, Running) {
     let upstream = Upstream::new(|mut client, _| async move {
         client.rest().await;
     })
@@ -59,6 +59,12 @@ async fn a_body_that_stalls_is_given_up() {
     let mut settings = config(&[upstream.address]);
     settings.timeouts.stall = SHORT;
     let running = start(settings).await;
+    (upstream, running)
+}
+
+#[tokio::test]
+async fn a_body_that_stalls_is_given_up() {
+    let (_upstream, running) = impatient_before_silence().await;
     let mut client = Client::connect(running.address).await;
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf").await;
     assert_eq!(client.answer().await.status, 408);
@@ -67,13 +73,7 @@ async fn a_body_that_stalls_is_given_up() {
 
 #[tokio::test]
 async fn a_body_that_drips_without_getting_anywhere_is_given_up() {
-    let upstream = Upstream::new(|mut client, _| async move {
-        client.rest().await;
-    })
-    .await;
-    let mut settings = config(&[upstream.address]);
-    settings.timeouts.stall = SHORT;
-    let running = start(settings).await;
+    let (_upstream, running) = impatient_before_silence().await;
     for (begun, drop_of_it) in [("5\r\nhello\r\n1;", "a"), ("5\r\nhello\r\n0\r\nX: ", "a"), ("000000", "")] {
         let mut client = Client::connect(running.address).await;
         client.send(&format!("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{begun}")).await;

@@ -6,6 +6,7 @@ use http::header::{
 use http::{HeaderMap, StatusCode};
 
 use crate::h1::Noted;
+use crate::spelling;
 
 /// Whether a field is about one connection only, and never goes on.
 pub(super) fn is_of_the_connection(name: &HeaderName) -> bool {
@@ -20,12 +21,9 @@ pub(super) fn goes_on(name: &HeaderName) -> bool {
     }
 }
 
-/// Whether the gateway writes such a field itself, or it would be taken for one that it does. Many services do not tell
-/// underscores from hyphens.
+/// Whether the gateway writes such a field itself, or it would be taken for one that it does.
 fn is_written_anew(name: &str) -> bool {
-    let is = |known: &str| {
-        name.bytes().zip(known.bytes()).all(|(byte, known)| byte == known || byte == b'_' && known == b'-')
-    };
+    let is = |known: &str| spelling::is(name, known);
     match name.len() {
         12 => is("x-request-id"),
         14 => is("content-length"),
@@ -84,6 +82,8 @@ mod tests {
             "x_forwarded_for",
             "x_forwarded-host",
             "x-forwarded_proto",
+            "x-request-id",
+            "x_request_id",
         ] {
             assert!(!goes_on(&HeaderName::from_static(name)), "{name}");
         }

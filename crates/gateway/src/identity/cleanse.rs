@@ -4,6 +4,7 @@ use evenkeel_engine::User;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::config::{IdentityConfig, IdentitySource};
+use crate::spelling::{self, begins};
 
 /// Which headers are about who is calling, and whether the gateway sets them.
 #[derive(Debug)]
@@ -58,7 +59,7 @@ impl Cleansing {
 
     /// Looks at hyphens and underscores as the same, since many services do, and would take `X_Remote_User` for the other.
     fn is_about_identity(&self, name: &str) -> bool {
-        let is = |known: &str| same(name.as_bytes(), known.as_bytes());
+        let is = |known: &str| spelling::is(name, known);
         (matches!(name.as_bytes().first(), Some(b'x' | b'i'))
             && (NAMES.into_iter().any(is) || PREFIXES.into_iter().any(|prefix| begins(name, prefix))))
             || self.named.iter().any(|known| is(known))
@@ -67,7 +68,7 @@ impl Cleansing {
 
 /// Whether a header is about where a request comes from, as proxies tell each other.
 fn is_about_origin(name: &str) -> bool {
-    name.starts_with('x') && (begins(name, "x-forwarded-") || same(name.as_bytes(), b"x-real-ip"))
+    name.starts_with('x') && (begins(name, "x-forwarded-") || spelling::is(name, "x-real-ip"))
 }
 
 fn remove(headers: &mut HeaderMap, is_removed: impl Fn(&str) -> bool) {
@@ -75,15 +76,6 @@ fn remove(headers: &mut HeaderMap, is_removed: impl Fn(&str) -> bool) {
     while let Some(name) = headers.keys().find(|name| is_removed(name.as_str())).cloned() {
         headers.remove(name);
     }
-}
-
-fn begins(name: &str, prefix: &str) -> bool {
-    name.len() >= prefix.len() && same(&name.as_bytes()[..prefix.len()], prefix.as_bytes())
-}
-
-fn same(name: &[u8], known: &[u8]) -> bool {
-    name.len() == known.len()
-        && name.iter().zip(known).all(|(byte, known)| byte == known || (*byte == b'_' && *known == b'-'))
 }
 
 fn tell(headers: &mut HeaderMap, user: &User) {
