@@ -140,6 +140,19 @@ fn an_edit_of_the_objects_governs_and_a_mistake_changes_nothing() {
 }
 
 #[test]
+fn too_few_seats_for_the_suggested_objects_are_told() {
+    for more in [&["--concurrency", "12"][..], &["--concurrency", "13"]] {
+        let arguments =
+            ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--upstream", "http://127.0.0.1:1"];
+        let mut gateway = Running::start(&[&arguments, more].concat());
+        gateway.line_with("ready: ");
+        assert_eq!(gateway.said().iter().any(|line| line.contains("--objects")), more[1] == "12", "{more:?}");
+        gateway.signal("TERM");
+        assert!(gateway.end().0.success());
+    }
+}
+
+#[test]
 fn it_finishes_what_has_begun_before_it_ends() {
     let upstream = Upstream::start();
     let Served { mut gateway, address, admin: _ } = serve(&upstream, &[]);

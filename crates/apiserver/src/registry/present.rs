@@ -57,3 +57,33 @@ impl<S: HubSpec> Present<S> {
         Ok(objects)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_api::Kind;
+    use evenkeel_api::v1::{FlowSchema, FlowSchemaSpec};
+
+    use super::*;
+
+    fn list(objects: &[(&str, u64)]) -> List {
+        let stored = |(name, revision): &(&str, u64)| {
+            let schema = FlowSchema::builder(*name).priority_level("a").build();
+            let payload = serde_json::to_vec(&schema).unwrap().into();
+            let (name, create_revision) = ((*name).into(), 1);
+            let kind = Kind::FlowSchema;
+            Arc::new(evenkeel_store::Object { kind, name, revision: *revision, create_revision, payload })
+        };
+        List { revision: 9, items: objects.iter().map(stored).collect(), remaining: 0 }
+    }
+
+    #[test]
+    fn only_what_has_changed_is_decoded_again() {
+        let present = Present::<FlowSchemaSpec>::default();
+        let before = present.show(&list(&[("a", 1), ("b", 2), ("d", 3)])).unwrap();
+        let after = present.show(&list(&[("b", 2), ("c", 4), ("d", 5)])).unwrap();
+        let seen: Vec<_> = after.iter().map(|object| (object.name(), &*object.metadata.resource_version)).collect();
+        assert_eq!(seen, [("b", "2"), ("c", "4"), ("d", "5")]);
+        assert!(Arc::ptr_eq(&before[1], &after[0]), "it is the same");
+        assert!(!Arc::ptr_eq(&before[2], &after[2]), "it was written");
+    }
+}

@@ -46,16 +46,7 @@ fn cores() -> usize {
 async fn start(config: Config) -> Result<Gateway> {
     let objects: Box<dyn ObjectSource> = match &config.objects {
         Some(path) => Box::new(DirectorySource::new(path)),
-        None => {
-            if config.concurrency <= FEW_SEATS {
-                tracing::warn!(
-                    concurrency = config.concurrency,
-                    "with so few seats, requests may wait for ten seconds at first; name objects with `--objects`, for \
-                     example deploy/objects.yaml"
-                );
-            }
-            Box::new(Fixed::bootstrap())
-        }
+        None => Box::new(Fixed::bootstrap()),
     };
     start_with(config, objects).await
 }
@@ -88,6 +79,13 @@ async fn live(
     settings: impl Fn() -> Result<Config, WrongUsage>,
 ) -> Result<Exit> {
     let mut signals = Signals::listen()?;
+    if config.objects.is_none() && config.concurrency <= FEW_SEATS {
+        tracing::warn!(
+            concurrency = config.concurrency,
+            "with so few seats and the suggested objects alone, requests may wait for ten seconds at first; name objects \
+             with `--objects`, for example deploy/objects.yaml"
+        );
+    }
     let gateway = match &mut api {
         None => start(config.clone()).await?,
         Some(api) => {

@@ -63,6 +63,11 @@ impl Running {
         Self { child, output, lines, said: Vec::new() }
     }
 
+    /// What it said before the line that was waited for last.
+    pub fn said(&self) -> &[String] {
+        &self.said
+    }
+
     pub fn id(&self) -> u32 {
         self.child.id()
     }
