@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::manifests::Manifests;
 use super::{NextObjects, ObjectSource, ObjectsError};
-use crate::watch::{LOOK_AGAIN, Watch, folders_of};
+use crate::watch::{LOOK_AGAIN, Watch};
 
 /// A manifest, or a folder of manifests, that is watched for changes.
 ///
@@ -94,7 +94,7 @@ impl DirectorySource {
     async fn look(&mut self) -> Option<Result<Objects, ObjectsError>> {
         let count = *self.changes.borrow();
         // Watched before they are read: what changes after that is told.
-        self.watch.follow(folders_of(&self.path));
+        self.watch.follow(&self.path);
         let path = self.path.clone();
         let reading = tokio::task::spawn_blocking(move || Manifests::read(&path));
         let manifests = match reading.await {

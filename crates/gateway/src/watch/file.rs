@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
 
-use super::{LOOK_AGAIN, Watch, folders_of};
+use super::{LOOK_AGAIN, Watch};
 
 /// A value that is read from a file, and read again when the file changes. A file that cannot be used changes nothing.
 pub(crate) struct WatchedFile<T> {
@@ -47,7 +47,7 @@ impl<T: Send + Sync + 'static> WatchedFile<T> {
         let (news, changes) = channel();
         let tell = news.clone();
         let mut watch = Watch::new(move || drop(tell.send(News::Changed)));
-        watch.follow(folders_of(path));
+        watch.follow(path);
         let bytes = bytes(path)?;
         let value = Arc::new(ArcSwap::from_pointee(read(path, &bytes)?));
         let keeper = Keeper { path: path.to_owned(), read, last: Ok(bytes), value: Arc::clone(&value), watch };
@@ -91,7 +91,7 @@ impl<T, R: ReadFile<T>> Keeper<T, R> {
     }
 
     fn look(&mut self) {
-        self.watch.follow(folders_of(&self.path));
+        self.watch.follow(&self.path);
         let found = bytes(&self.path);
         if found == self.last {
             return;

@@ -1,23 +1,26 @@
 //! The folders in which something happens when a file or a folder of files changes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 /// Links may lead to many folders; whoever has more of them is told of changes there a little later.
 const FOLDERS_MAX: usize = 64;
 
 /// The folders to watch for the sake of a file, or of a folder and its files: where its name is, where it really is, and
-/// where those of its files are that are links.
-pub(crate) fn folders_of(path: &Path) -> Vec<PathBuf> {
-    let mut folders = BTreeSet::from([parent(path)]);
+/// where those of its files are that are links. A folder comes after the one that tells of its exchange.
+pub(super) fn folders_of(path: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![parent(path)];
     if let Ok(target) = path.canonicalize() {
-        folders.insert(parent(&target));
+        folders.push(parent(&target));
         if target.is_dir() {
-            folders.insert(path.to_owned());
-            folders.extend(link_targets(path).map(|target| parent(&target)));
+            folders.push(path.to_owned());
+            folders.extend(link_targets(path).map(|target| parent(&target)).collect::<BTreeSet<_>>());
         }
     }
-    folders.into_iter().take(FOLDERS_MAX).collect()
+    let mut known = HashSet::new();
+    folders.retain(|folder| known.insert(folder.clone()));
+    folders.truncate(FOLDERS_MAX);
+    folders
 }
 
 fn parent(path: &Path) -> PathBuf {

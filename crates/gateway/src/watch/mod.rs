@@ -6,14 +6,15 @@
 mod file;
 mod folders;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 
+use folders::folders_of;
+
 pub(crate) use file::WatchedFile;
-pub(crate) use folders::folders_of;
 
 /// Tells of changes in some folders.
 pub(crate) struct Watch {
@@ -42,28 +43,36 @@ impl Watch {
         watch
     }
 
-    /// Watches these folders, and no others. Those that do not exist are watched when they are named again and do.
+    /// Watches the folders in which something happens when this file, or this folder of files, changes, and no others.
     ///
     /// To be called at every look, before the files are read. All watches are made anew: a folder may have been exchanged
     /// for another of the same name, even of the same number, and the old watch tells nothing of the new folder.
-    pub(crate) fn follow(&mut self, folders: Vec<PathBuf>) {
-        for path in std::mem::replace(&mut self.watched, folders) {
+    pub(crate) fn follow(&mut self, path: &Path) {
+        for folder in std::mem::replace(&mut self.watched, folders_of(path)) {
             // The system has forgotten a folder that is gone.
-            let _ = self.watcher.unwatch(&path);
+            let _ = self.watcher.unwatch(&folder);
         }
         if let Some(error) = self.watch_all().filter(|_| !self.is_polling) {
             self.poll(&error);
         }
+        // A folder that came to be since the folders were looked up, while nobody watched, was told to nobody.
+        let is_missed = |folder: &PathBuf| !self.watched.contains(folder) && folder.exists();
+        if folders_of(path).iter().any(is_missed) {
+            (self.tell)()();
+        }
     }
 
-    /// Watches the folders, and tells why one that exists cannot be watched.
+    /// Watches the folders, forgets those that do not exist, and tells why another cannot be watched.
     fn watch_all(&mut self) -> Option<notify::Error> {
         let mut failure = None;
-        for path in &self.watched {
-            if let Err(error) = self.watcher.watch(path, RecursiveMode::NonRecursive) {
-                failure = Some(error).filter(|_| path.is_dir()).or(failure);
+        self.watched.retain(|folder| match self.watcher.watch(folder, RecursiveMode::NonRecursive) {
+            Ok(()) => true,
+            Err(error) if is_absence(&error) => false,
+            Err(error) => {
+                failure = Some(error);
+                true
             }
-        }
+        });
         failure
     }
 
@@ -92,6 +101,14 @@ impl Watch {
                 tell();
             }
         }
+    }
+}
+
+fn is_absence(error: &notify::Error) -> bool {
+    match &error.kind {
+        notify::ErrorKind::PathNotFound => true,
+        notify::ErrorKind::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
     }
 }
 
