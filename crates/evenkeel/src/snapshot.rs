@@ -24,7 +24,7 @@ pub(crate) struct Snapshot {
 
 /// Where the requests of a flow schema go, and what goes with them. Requests share it, and nothing else, while they are
 /// under way; there are copies of it, so that threads that count who shares it do not get into each other's way.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Destination {
     pub(crate) level: Arc<Level>,
@@ -64,8 +64,8 @@ impl Snapshot {
     pub(crate) fn new(configuration: Configuration, levels: LevelTable, upkeep: &Arc<Upkeep>) -> Self {
         let configuration = Arc::new(configuration);
         let copies = |schema| {
-            let destination = Destination::new(&configuration, schema, &levels, upkeep);
-            std::array::from_fn(|_| Arc::new(destination.clone()))
+            // Each made anew: copies of one value of a header would share the count of who shares it.
+            std::array::from_fn(|_| Arc::new(Destination::new(&configuration, schema, &levels, upkeep)))
         };
         let destinations = (0..configuration.schemas().len()).map(copies).collect();
         Self { configuration, levels, destinations }

@@ -117,7 +117,7 @@ impl<T> QueueSet<T> {
         let narrowed = narrow(work, self.limit);
         self.seats_waiting += i64::from(work.max_seats()) - i64::from(narrowed.max_seats());
         let id = self.insert_started(now, slot, narrowed, payload, effects);
-        self.charge_for_start(now, slot, narrowed, total_work(work));
+        self.charge_for_start(slot, narrowed, total_work(work));
         id
     }
 

@@ -53,7 +53,8 @@ impl<T> QueueSet<T> {
         self.robin = i64::from(queue.index);
         self.waiting -= 1;
         self.seats_waiting -= i64::from(work.max_seats());
-        self.charge_for_start(now, slot, work, head.total_work);
+        self.charge_for_start(slot, work, head.total_work);
+        self.signal_demand(now);
         self.queues[slot as usize].forget_old_claims();
         self.update_ready(slot);
         true
@@ -61,7 +62,7 @@ impl<T> QueueSet<T> {
 
     /// Takes the seats of a request that starts, and charges its queue (FQ-23, steps 6 and 7).
     #[inline]
-    pub(super) fn charge_for_start(&mut self, now: Instant, slot: u32, work: WorkEstimate, charge: SeatSeconds) {
+    pub(super) fn charge_for_start(&mut self, slot: u32, work: WorkEstimate, charge: SeatSeconds) {
         let seats = i64::from(work.max_seats());
         let queue = &mut self.queues[slot as usize];
         queue.executing += 1;
@@ -71,7 +72,6 @@ impl<T> QueueSet<T> {
         queue.next_r += charge;
         self.progress.seats_requested += seats;
         self.take_seats(work);
-        self.signal_demand(now);
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Queries: the state of a queue set, for metrics, dumps and dashboards. They change nothing, the progress included.
 
-use super::requests::{NO_QUEUE, Request, Stage};
+use super::requests::{Request, Stage};
 use super::{Mode, Phase, QueueSet, RequestId, SERVICE_TIME_GUESS};
 use crate::time::Instant;
 use crate::{SeatSeconds, WorkEstimate};
@@ -203,7 +203,7 @@ impl<T> QueueSet<T> {
 
     #[inline]
     fn view<'a>(&'a self, id: RequestId, request: &'a Request<T>) -> RequestView<'a, T> {
-        let queue = (request.queue != NO_QUEUE).then(|| self.queues[request.queue as usize].index as usize);
+        let queue = self.queues.get(request.queue as usize).map(|queue| queue.index as usize);
         RequestView {
             id,
             phase: request.stage.phase(),
