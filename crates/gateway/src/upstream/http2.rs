@@ -24,8 +24,10 @@ pub(crate) enum Agreed {
 }
 
 /// A window that lets a stream go on while its updates are under way, and bounds what one can make us keep.
-const STREAM_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = 1024 * 1024;
+const STREAM_WINDOW: u32 = 128 * 1024;
+/// There is none for the connection, as far as HTTP/2 allows that: answers that nobody reads must not hold up others. What
+/// they make us keep is bounded by the windows of the streams, and by how many requests run.
+const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 
 // === impl OnWorker ===
 
