@@ -1,6 +1,7 @@
 //! Sending a request to an upstream, and to another one if nothing was sent to the first.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
@@ -17,6 +18,7 @@ use crate::connection::Connection;
 use crate::exchange::Exchange;
 use crate::h1::{Noted, ResponseHead, Wire};
 use crate::ticks::Elapsed;
+use crate::upload::Upload;
 use crate::upstream::{Agreed, CallError, ConnectError, Consequence, Http1Call, InFlight, Picked, call_http2};
 
 /// A request on its way to an upstream.
@@ -265,22 +267,32 @@ impl Attempts {
         &self,
         picked: &Picked,
         sender: hyper::client::conn::http2::SendRequest<ClientBody>,
-        body: ClientBody,
+        mut body: ClientBody,
     ) -> Result<Response<AnswerBody>, Box<Refused>> {
         let worker = &self.connection.worker;
+        let (timeouts, ticks) = (&worker.config.timeouts, &worker.ticks);
+        let upload = Upload::new(ticks, timeouts.answer);
+        body.tell(&upload);
         let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
         let Some(request) = head::http2(self.received(), body, known, provenance) else {
             return Err(Refused::new(Failure::HostConflict, None, Next::Nothing));
         };
         let in_flight = picked.begin();
-        let (timeouts, ticks) = (&worker.config.timeouts, &worker.ticks);
-        match ticks.limit(timeouts.answer, call_http2(sender, request)).await {
+        let mut call = pin!(call_http2(sender, request));
+        let wait = |context: &mut Context<'_>| match call.as_mut().poll(context) {
+            Poll::Ready(outcome) => Poll::Ready(Ok(outcome)),
+            Poll::Pending => upload.poll_overdue(context).map(|()| Err(Elapsed)),
+        };
+        match poll_fn(wait).await {
             Err(Elapsed) => Err(Refused::new(Failure::AnswerTimeout, None, Next::Nothing)),
             Ok(Err((error, unsent))) => {
                 let next = if unsent.is_some() { Next::Fresh } else { Next::Nothing };
+                // A stream that we have reset because of the client was not closed by the upstream.
+                let error = upload.error().map_or(error, CallError::Body);
                 Err(Refused::new(error.into(), unsent.map(http::Request::into_body), next))
             }
             Ok(Ok(response)) => {
+                upload.answered();
                 let (mut parts, body) = response.into_parts();
                 picked.note_success();
                 clean_answer(parts.status, &mut parts.headers, Noted::ANY);
