@@ -21,6 +21,8 @@ pub(crate) enum Failure {
     NoUpstream,
     #[error("the upstream closed its connection before it answered")]
     Closed,
+    #[error("the upstream does not speak HTTP/2, which gRPC needs")]
+    NotHttp2,
     #[error("the upstream's answer cannot be understood")]
     MalformedAnswer,
     #[error("the upstream did not answer in time")]
@@ -63,7 +65,7 @@ impl Failure {
             Self::Connect => UpstreamFailure::Connect,
             Self::ConnectTimeout | Self::AnswerTimeout => UpstreamFailure::TimeOut,
             Self::Closed => UpstreamFailure::Cut,
-            Self::MalformedAnswer => UpstreamFailure::Malformed,
+            Self::NotHttp2 | Self::MalformedAnswer => UpstreamFailure::Malformed,
             Self::NoUpstream => UpstreamFailure::NoneLeft,
             _ => return None,
         })
@@ -71,9 +73,12 @@ impl Failure {
 
     pub(crate) fn status(self) -> StatusCode {
         match self {
-            Self::Resolve | Self::Connect | Self::Closed | Self::MalformedAnswer | Self::NotUpgraded => {
-                StatusCode::BAD_GATEWAY
-            }
+            Self::Resolve
+            | Self::Connect
+            | Self::Closed
+            | Self::NotHttp2
+            | Self::MalformedAnswer
+            | Self::NotUpgraded => StatusCode::BAD_GATEWAY,
             Self::NoUpstream => StatusCode::SERVICE_UNAVAILABLE,
             Self::ConnectTimeout | Self::AnswerTimeout | Self::TotalTimeout => StatusCode::GATEWAY_TIMEOUT,
             Self::HeadTimeout | Self::BodyStalled => StatusCode::REQUEST_TIMEOUT,
@@ -108,9 +113,11 @@ pub(crate) fn answer(status: StatusCode, message: &str, request: &HeaderMap) -> 
     response
 }
 
-/// Whether a request is one of gRPC, and its answer has to be.
+/// Whether a request is one of gRPC, and its answer has to be. `application/grpc-web` is something else, which goes over
+/// HTTP/1.1 too.
 pub(crate) fn is_grpc(request: &HeaderMap) -> bool {
-    request.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(GRPC))
+    let rest = request.get(CONTENT_TYPE).and_then(|kind| kind.as_bytes().strip_prefix(GRPC));
+    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
 }
 
 /// An answer of gRPC that consists of trailers only, which are sent as headers then. The messages here are printable

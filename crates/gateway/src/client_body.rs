@@ -12,6 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use crate::forward::TrailerGuard;
 use crate::h1::{Decoded, Decoder, Wire};
 use crate::ticks::{Alarm, Ticks};
+use crate::upload::Upload;
 
 /// The body of a request. Most have none, and carry nothing about.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ struct Open {
     bytes_left: u64,
     is_begun: bool,
     trailers: Option<TrailerGuard>,
+    /// Somebody else waits for the answer, and is told how it gets on.
+    upload: Option<Rc<Upload>>,
 }
 
 #[derive(Debug)]
@@ -82,7 +85,7 @@ impl ClientBody {
 
     fn new(source: Source, stall_after: Duration, bytes_max: u64) -> Self {
         let bytes_left = if bytes_max == 0 { u64::MAX } else { bytes_max };
-        let open = Open { source, stall: None, stall_after, bytes_left, is_begun: false, trailers: None };
+        let open = Open { source, stall: None, stall_after, bytes_left, is_begun: false, trailers: None, upload: None };
         Self(Some(Box::new(open)))
     }
 
@@ -118,6 +121,13 @@ impl ClientBody {
             open.trailers = Some(guard());
         }
     }
+
+    /// Tells somebody who waits for the answer how it gets on.
+    pub(crate) fn tell(&mut self, upload: &Rc<Upload>) {
+        if let Some(open) = &mut self.0 {
+            open.upload = Some(Rc::clone(upload));
+        }
+    }
 }
 
 impl Body for ClientBody {
@@ -130,7 +140,13 @@ impl Body for ClientBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match &mut self.0 {
             None => Poll::Ready(None),
-            Some(open) => open.poll_frame(context),
+            Some(open) => {
+                let frame = ready!(open.poll_frame(context));
+                if let Some(upload) = &open.upload {
+                    upload.note(frame.as_ref().and_then(|frame| frame.as_ref().err().copied()));
+                }
+                Poll::Ready(frame)
+            }
         }
     }
 

@@ -63,6 +63,7 @@ mod stream;
 mod stream_watch;
 mod ticks;
 mod tls;
+mod upload;
 mod upstream;
 mod watch;
 mod worker;

@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use support::client::{Client, get};
@@ -42,7 +43,9 @@ async fn other_requests_are_not_sent_again() {
         "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody",
     ] {
         let upstream = fickle().await;
-        let running = gateway(upstream.address).await;
+        let mut settings = config(&[upstream.address]);
+        settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let running = start(settings).await;
         assert_eq!(get(running.address, "/", "").await.text(), "first");
         let mut client = Client::connect(running.address).await;
         client.send(request).await;
@@ -50,6 +53,8 @@ async fn other_requests_are_not_sent_again() {
         assert_eq!(answer.status, 502);
         assert!(answer.text().contains("the upstream closed its connection before it answered"), "{}", answer.text());
         assert_eq!(upstream.connections(), 1);
+        let metrics = get(running.gateway.admin_address().unwrap(), "/metrics", "").await.text();
+        assert!(metrics.contains("\nevenkeel_upstream_retries_total 0\n"), "{metrics}");
         running.done().await;
     }
 }

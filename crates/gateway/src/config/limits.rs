@@ -22,7 +22,7 @@ pub struct Timeouts {
     /// A body of which nothing moves, in either direction.
     #[serde(with = "duration")]
     pub stall: Duration,
-    /// A request from the time it may run until the head of its answer. Zero means no limit.
+    /// A request from the time it may run, or its body moved last, until the head of its answer. Zero means no limit.
     #[serde(with = "duration")]
     pub answer: Duration,
     /// A request from its arrival until its answer has ended, watches and upgrades aside. Zero means no limit.

@@ -1,6 +1,7 @@
 //! Sending a request to an upstream, and to another one if nothing was sent to the first.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
@@ -17,7 +18,8 @@ use crate::connection::Connection;
 use crate::exchange::Exchange;
 use crate::h1::{Noted, ResponseHead, Wire};
 use crate::ticks::Elapsed;
-use crate::upstream::{Agreed, CallError, ConnectError, Consequence, Http1Call, InFlight, Picked, call_http2};
+use crate::upload::Upload;
+use crate::upstream::{Agreed, CallError, ConnectError, Consequence, Http1Call, Http2Stream, InFlight, Known, Picked};
 
 /// A request on its way to an upstream.
 pub(super) struct Attempts {
@@ -44,7 +46,11 @@ struct Refused {
 enum Next {
     /// Nothing was sent: any other upstream may be asked.
     Other,
-    /// A connection that had been used before was closed, which happens: the same upstream, on a new one.
+    /// Nothing was sent, because a connection that was good so far takes no more requests, which happens: the same
+    /// upstream, on another one.
+    Anew,
+    /// A connection that had been used before was closed, which happens: the same upstream, on a new one, if the request
+    /// may be sent twice.
     Fresh,
     /// Nobody can know what the upstream has done.
     Nothing,
@@ -53,8 +59,11 @@ enum Next {
 /// A way to the upstream.
 enum Way {
     Http1(Box<Wire>),
-    Http2(hyper::client::conn::http2::SendRequest<ClientBody>),
+    Http2(Http2Stream),
 }
+
+/// How often a request is sent to the same upstream on another connection. More than that is no accident.
+const ANEW_MAX: u32 = 3;
 
 // === impl Attempts ===
 
@@ -100,7 +109,7 @@ impl Attempts {
         mut chosen: Picked,
         mut outcome: Result<ClientBody, Box<Refused>>,
     ) -> Result<Response<AnswerBody>, Failure> {
-        let (mut tried, mut is_fresh_wanted) = (Vec::new(), false);
+        let (mut tried, mut anew, mut is_fresh_wanted) = (Vec::new(), 0, false);
         loop {
             let refused = match outcome {
                 Err(refused) => refused,
@@ -114,20 +123,21 @@ impl Attempts {
                 self.connection.worker.metrics.upstream_ejected();
             }
             let Some(unsent) = body else { return Err(failure) };
-            self.connection.worker.metrics.request_retried();
             match next {
                 Next::Other => {
                     tried.push(chosen.index());
                     chosen = self.connection.worker.upstreams.pick(&tried).ok_or(failure)?;
                 }
+                Next::Anew if anew < ANEW_MAX => anew += 1,
                 Next::Fresh if !is_fresh_wanted && is_idempotent(&self.parts.method) => is_fresh_wanted = true,
-                Next::Fresh | Next::Nothing => return Err(failure),
+                Next::Anew | Next::Fresh | Next::Nothing => return Err(failure),
             }
+            self.connection.worker.metrics.request_retried();
             outcome = Ok(unsent);
         }
     }
 
-    /// Sends to this upstream, on a new connection or the one that requests of HTTP/2 share.
+    /// Sends to this upstream, on a new connection or one that requests of HTTP/2 share.
     async fn send(&self, picked: &Picked, body: ClientBody) -> Result<Response<AnswerBody>, Box<Refused>> {
         match self.way(picked).await {
             Ok(Way::Http1(wire)) => {
@@ -137,7 +147,7 @@ impl Attempts {
                     Err(failure) => Err(Refused::of_call(failure, call, Next::Nothing)),
                 }
             }
-            Ok(Way::Http2(sender)) => self.send_http2(picked, sender, body).await,
+            Ok(Way::Http2(stream)) => self.send_http2(picked, stream, body).await,
             Err(error) => {
                 let (failure, error) = match error {
                     ConnectError::Unresolved(error) => (Failure::Resolve, error.to_string()),
@@ -171,7 +181,7 @@ impl Attempts {
         if self.is_http2(picked) == Some(false) { picked.upstream.pool.take() } else { None }
     }
 
-    /// A new connection, or the one that all requests of HTTP/2 share.
+    /// A new connection, or a place on one that requests of HTTP/2 share.
     async fn way(&self, picked: &Picked) -> Result<Way, ConnectError> {
         let upstream = &picked.upstream;
         match self.is_http2(picked) {
@@ -179,7 +189,7 @@ impl Attempts {
             Some(false) => upstream.connect_http1().await.map(Way::Http1),
             None => Ok(match upstream.agree().await? {
                 Agreed::Http1(stream) => Way::Http1(Box::new(Wire::new(stream))),
-                Agreed::Http2(sender) => Way::Http2(sender),
+                Agreed::Http2(stream) => Way::Http2(stream),
             }),
         }
     }
@@ -264,27 +274,35 @@ impl Attempts {
     async fn send_http2(
         &self,
         picked: &Picked,
-        sender: hyper::client::conn::http2::SendRequest<ClientBody>,
-        body: ClientBody,
+        stream: Http2Stream,
+        mut body: ClientBody,
     ) -> Result<Response<AnswerBody>, Box<Refused>> {
         let worker = &self.connection.worker;
+        let (timeouts, ticks) = (&worker.config.timeouts, &worker.ticks);
+        let upload = Upload::new(ticks, timeouts.answer);
+        body.tell(&upload);
         let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
         let Some(request) = head::http2(self.received(), body, known, provenance) else {
             return Err(Refused::new(Failure::HostConflict, None, Next::Nothing));
         };
         let in_flight = picked.begin();
-        let (timeouts, ticks) = (&worker.config.timeouts, &worker.ticks);
-        match ticks.limit(timeouts.answer, call_http2(sender, request)).await {
+        let outcome = {
+            let mut call = pin!(stream.call(request));
+            let wait = |context: &mut Context<'_>| match call.as_mut().poll(context) {
+                Poll::Ready(outcome) => Poll::Ready(Ok(outcome)),
+                Poll::Pending => upload.poll_overdue(context).map(|()| Err(Elapsed)),
+            };
+            poll_fn(wait).await
+        };
+        match outcome {
             Err(Elapsed) => Err(Refused::new(Failure::AnswerTimeout, None, Next::Nothing)),
-            Ok(Err((error, unsent))) => {
-                let next = if unsent.is_some() { Next::Fresh } else { Next::Nothing };
-                Err(Refused::new(error.into(), unsent.map(http::Request::into_body), next))
-            }
+            Ok(Err(unsent)) => Err(Refused::of_stream(&stream, &upload, known, unsent.map(http::Request::into_body))),
             Ok(Ok(response)) => {
+                upload.answered();
                 let (mut parts, body) = response.into_parts();
                 picked.note_success();
                 clean_answer(parts.status, &mut parts.headers, Noted::ANY);
-                let stall = ticks.alarm(timeouts.stall);
+                let (stall, in_flight) = (ticks.alarm(timeouts.stall), in_flight.on(stream));
                 Ok(Response::from_parts(parts, AnswerBody::http2(body, stall, timeouts.stall, in_flight)))
             }
         }
@@ -305,6 +323,24 @@ impl Refused {
         let next = if failure == Failure::Closed { closed } else { Next::Nothing };
         Self::new(failure, call.into_unanswered(), next)
     }
+
+    /// Why a stream of HTTP/2 was not answered.
+    #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every answer large")]
+    fn of_stream(stream: &Http2Stream, upload: &Upload, known: &Known, unsent: Option<ClientBody>) -> Box<Self> {
+        // A stream that was reset because of the client was not closed by the upstream.
+        if let Some(error) = upload.error() {
+            return Self::new(CallError::Body(error).into(), None, Next::Nothing);
+        }
+        if !stream.is_confirmed() && known.is_http2_a_guess() {
+            return Self::new(Failure::NotHttp2, None, Next::Nothing);
+        }
+        let next = match &unsent {
+            Some(_) if stream.is_confirmed() => Next::Anew,
+            Some(_) => Next::Other,
+            None => Next::Nothing,
+        };
+        Self::new(Failure::Closed, unsent, next)
+    }
 }
 
 /// Whether doing it twice does no more than doing it once (RFC 9110, 9.2.2).
@@ -315,11 +351,12 @@ fn is_idempotent(method: &Method) -> bool {
 // === impl Failure ===
 
 impl Failure {
-    /// Whether the upstream is to blame. One that closes a connection that was idle is not.
+    /// Whether the upstream is to blame. One that closes a connection that was idle is not, nor one that was thought to
+    /// speak HTTP/2 and never said so: whoever sends a request can make us think that.
     fn is_of_upstream(self, next: Next) -> bool {
         match self {
             Self::Resolve | Self::Connect | Self::ConnectTimeout => true,
-            Self::Closed => next != Next::Fresh,
+            Self::Closed => !matches!(next, Next::Anew | Next::Fresh),
             _ => false,
         }
     }

@@ -66,8 +66,10 @@ pin_project_lite::pin_project! {
 
 /// How long a connection that is told to close has for that, if nothing runs on it.
 const CLOSE_MAX: Duration = Duration::from_secs(2);
-const STREAM_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// What is kept of the body of a request that waits, for each stream.
+const STREAM_WINDOW: u32 = 128 * 1024;
+/// The largest window that there is.
+const WINDOW_MAX: u32 = (1 << 31) - 1;
 /// What is kept of an answer that the client is slow to read, for each stream.
 const SEND_BUFFER: usize = 64 * 1024;
 
@@ -85,7 +87,7 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + A
             .max_concurrent_streams(limits.streams)
             .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
             .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
+            .initial_connection_window_size(connection_window(limits.streams))
             .max_send_buf_size(SEND_BUFFER)
             .enable_connect_protocol()
             .serve_connection(TokioIo::new(stream), answers)
@@ -121,6 +123,12 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + A
         }
     })
     .await;
+}
+
+/// A window with room for all streams, so that the bodies of requests that wait hold up no others: those may be of other
+/// users, and more urgent. Most of it is never used, since flow control bounds how many requests wait.
+fn connection_window(streams: u32) -> u32 {
+    streams.saturating_mul(STREAM_WINDOW).clamp(STREAM_WINDOW, WINDOW_MAX)
 }
 
 // === impl Answers ===

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::health::Condition;
-use super::{Known, Upstream};
+use super::{Http2Stream, Known, Upstream};
 use crate::config::Config;
 use crate::ticks::Ticks;
 
@@ -31,7 +31,11 @@ pub(crate) struct Picked {
 
 /// A request that an upstream works on. It has one less when this is dropped.
 #[derive(Debug)]
-pub(crate) struct InFlight(Option<Arc<Known>>);
+pub(crate) struct InFlight {
+    known: Option<Arc<Known>>,
+    /// Its place on a connection that it shares.
+    _stream: Option<Http2Stream>,
+}
 
 /// What a failure means for an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,10 +134,10 @@ impl Picked {
     /// It gets the request to work on.
     pub(crate) fn begin(&self) -> InFlight {
         if !self.is_one_of_many {
-            return InFlight(None);
+            return InFlight { known: None, _stream: None };
         }
         self.upstream.known.load.fetch_add(1, Ordering::Relaxed);
-        InFlight(Some(Arc::clone(&self.upstream.known)))
+        InFlight { known: Some(Arc::clone(&self.upstream.known)), _stream: None }
     }
 }
 
@@ -147,9 +151,16 @@ impl Drop for Picked {
 
 // === impl InFlight ===
 
+impl InFlight {
+    /// Keeps the request's place on a connection for as long.
+    pub(crate) fn on(mut self, stream: Http2Stream) -> Self {
+        Self { known: self.known.take(), _stream: Some(stream) }
+    }
+}
+
 impl Drop for InFlight {
     fn drop(&mut self) {
-        if let Some(known) = &self.0 {
+        if let Some(known) = &self.known {
             known.load.fetch_sub(1, Ordering::Relaxed);
         }
     }

@@ -1,40 +1,15 @@
-//! Requests to an upstream over HTTP/2, many on one connection.
+//! Connections of HTTP/2 to an upstream: one for many requests, and another one when it has room for no more.
 
-use std::future::Future;
-
-use http::{Request, Response};
-use hyper::body::Incoming;
-use hyper::client::conn::http2::{self, SendRequest};
-use hyper_util::rt::{TokioIo, TokioTimer};
-
+use super::Upstream;
 use super::connect::ConnectError;
-use super::{CallError, Upstream};
-use crate::client_body::ClientBody;
+use super::http2_connection::{Http2Connection, Http2Stream};
 use crate::stream::Stream;
 use crate::tls::Offer;
-
-/// Runs what hyper wants run on the worker's own thread.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OnWorker;
 
 /// A connection for the next request, of the protocol that the upstream has agreed to.
 pub(crate) enum Agreed {
     Http1(Stream),
-    Http2(SendRequest<ClientBody>),
-}
-
-/// A window that lets a stream go on while its updates are under way, and bounds what one can make us keep.
-const STREAM_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = 1024 * 1024;
-
-// === impl OnWorker ===
-
-impl<F: Future + 'static> hyper::rt::Executor<F> for OnWorker {
-    fn execute(&self, future: F) {
-        tokio::task::spawn_local(async move {
-            future.await;
-        });
-    }
+    Http2(Http2Stream),
 }
 
 // === impl Upstream ===
@@ -45,10 +20,10 @@ impl Upstream {
         self.pool.speaks_http2.get()
     }
 
-    /// The connection that all requests of HTTP/2 share, or a new one.
-    pub(crate) async fn http2(&self) -> Result<SendRequest<ClientBody>, ConnectError> {
+    /// A place on a connection of HTTP/2 that is there, or on a new one.
+    pub(crate) async fn http2(&self) -> Result<Http2Stream, ConnectError> {
         match self.shared_or_new(Offer::Http2).await? {
-            Agreed::Http2(sender) => Ok(sender),
+            Agreed::Http2(stream) => Ok(stream),
             Agreed::Http1(stream) => self.begin_http2(stream).await,
         }
     }
@@ -59,13 +34,13 @@ impl Upstream {
     }
 
     async fn shared_or_new(&self, offer: Offer) -> Result<Agreed, ConnectError> {
-        if let Some(sender) = self.pool.shared() {
-            return Ok(Agreed::Http2(sender));
+        if let Some(stream) = self.pool.stream() {
+            return Ok(Agreed::Http2(stream));
         }
         let failures = self.pool.failures.get();
         let _making = self.pool.making.lock().await;
-        if let Some(sender) = self.pool.shared() {
-            return Ok(Agreed::Http2(sender));
+        if let Some(stream) = self.pool.stream() {
+            return Ok(Agreed::Http2(stream));
         }
         if self.pool.failures.get() != failures {
             return Err(ConnectError::Failed(std::io::Error::other("another request has tried meanwhile")));
@@ -87,34 +62,11 @@ impl Upstream {
         Ok(if is_http2 { Agreed::Http2(self.begin_http2(stream).await?) } else { Agreed::Http1(stream) })
     }
 
-    async fn begin_http2(&self, stream: Stream) -> Result<SendRequest<ClientBody>, ConnectError> {
-        let handshake = http2::Builder::new(OnWorker)
-            .timer(TokioTimer::new())
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
-            .handshake(TokioIo::new(stream));
-        let (sender, connection) =
-            handshake.await.map_err(|error| ConnectError::Failed(std::io::Error::other(error)))?;
-        tokio::task::spawn_local(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection of HTTP/2 to an upstream has ended");
-            }
-        });
-        self.pool.share(sender.clone());
-        Ok(sender)
+    async fn begin_http2(&self, stream: Stream) -> Result<Http2Stream, ConnectError> {
+        let begun = Http2Connection::begin(stream, &self.ticks, self.timeouts.timeouts.answer).await;
+        let connection = begun.map_err(|error| ConnectError::Failed(std::io::Error::other(error)))?;
+        let first = connection.open();
+        self.pool.share(connection);
+        Ok(first)
     }
-}
-
-/// Sends a request on a connection that others use too.
-pub(crate) async fn call(
-    mut sender: SendRequest<ClientBody>,
-    request: Request<ClientBody>,
-) -> Result<Response<Incoming>, (CallError, Option<Request<ClientBody>>)> {
-    if sender.ready().await.is_err() {
-        return Err((CallError::Closed, Some(request)));
-    }
-    sender.try_send_request(request).await.map_err(|mut error| {
-        let unsent = error.take_message();
-        (CallError::Closed, unsent)
-    })
 }

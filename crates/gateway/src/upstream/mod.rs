@@ -6,8 +6,10 @@
 mod balance;
 mod connect;
 mod health;
+mod hearing;
 mod http1;
 mod http2;
+mod http2_connection;
 mod pool;
 
 use std::rc::Rc;
@@ -23,7 +25,8 @@ use crate::tls::{ClientTls, TlsError};
 pub(crate) use balance::{Consequence, InFlight, Picked, Upstreams};
 pub(crate) use connect::ConnectError;
 pub(crate) use http1::{CallError, Http1Answer, Http1Body, Http1Call};
-pub(crate) use http2::{Agreed, call as call_http2};
+pub(crate) use http2::Agreed;
+pub(crate) use http2_connection::Http2Stream;
 
 use health::Health;
 use pool::Pool;
@@ -71,6 +74,11 @@ impl Known {
             health: Health::new(gateway.health.clone()),
             load: AtomicUsize::new(0),
         })
+    }
+
+    /// Whether nobody has agreed to HTTP/2 where it is spoken, be it by the settings or under TLS.
+    pub(crate) fn is_http2_a_guess(&self) -> bool {
+        self.protocol == Protocol::Auto && self.tls.is_none()
     }
 }
 

@@ -5,9 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-use hyper::client::conn::http2::SendRequest;
-
-use crate::client_body::ClientBody;
+use super::http2_connection::{Http2Connection, Http2Stream};
 use crate::h1::Wire;
 use crate::ticks::Ticks;
 
@@ -18,9 +16,9 @@ pub(crate) struct Pool {
     idle_max: usize,
     idle_for_max: Duration,
     ticks: Rc<Ticks>,
-    /// The one of HTTP/2, which many requests share.
-    shared: RefCell<Option<SendRequest<ClientBody>>>,
-    /// Held by the one who makes it: the others wait for that instead of making their own.
+    /// Those of HTTP/2, each of which many requests share. The first that has room is taken, so that others grow old.
+    shared: RefCell<Vec<Rc<Http2Connection>>>,
+    /// Held by the one who makes another: the others wait for that instead of making their own.
     pub(super) making: tokio::sync::Mutex<()>,
     /// How often that has failed.
     pub(super) failures: Cell<u64>,
@@ -76,18 +74,19 @@ impl Pool {
             idle.pop_front();
         }
         idle.iter_mut().for_each(|idle| idle.wire.relax());
+        let idle_max = Ticks::count(self.idle_for_max);
+        self.shared.borrow_mut().retain(|shared| !shared.is_closed() && !shared.is_of_no_use(idle_max));
     }
 
-    /// The connection of HTTP/2, if there is one that is open.
-    pub(super) fn shared(&self) -> Option<SendRequest<ClientBody>> {
+    /// A place on a connection of HTTP/2 that is open, as far as one can know.
+    pub(super) fn stream(&self) -> Option<Http2Stream> {
         let mut shared = self.shared.borrow_mut();
-        if shared.as_ref().is_some_and(SendRequest::is_closed) {
-            *shared = None;
-        }
-        shared.clone()
+        shared.retain(|shared| !shared.is_closed());
+        shared.iter().find(|shared| shared.has_room()).map(Http2Connection::open)
     }
 
-    pub(super) fn share(&self, sender: SendRequest<ClientBody>) {
-        *self.shared.borrow_mut() = Some(sender);
+    /// Lets others use a connection of HTTP/2.
+    pub(super) fn share(&self, connection: Rc<Http2Connection>) {
+        self.shared.borrow_mut().push(connection);
     }
 }

@@ -1,4 +1,4 @@
-//! A client of HTTP/2 that sends exactly the frames that a test says.
+//! A client or an upstream of HTTP/2 that sends exactly the frames that a test says.
 #![allow(dead_code, unreachable_pub, reason = "no test uses all of it")]
 
 use std::net::SocketAddr;
@@ -93,6 +93,36 @@ impl Frames {
         let mut frames = Self(client);
         frames.send(&frame(SETTINGS, 0, 0, &[])).await;
         frames
+    }
+
+    /// The other side of a connection that a client of HTTP/2 has opened, with these settings.
+    pub async fn accept(mut client: Client<TcpStream>, settings: &[(u16, u32)]) -> Self {
+        client.until(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+        let mut frames = Self(client);
+        let mut payload = Vec::new();
+        for (name, value) in settings {
+            payload.extend(name.to_be_bytes());
+            payload.extend(value.to_be_bytes());
+        }
+        frames.send(&frame(SETTINGS, 0, 0, &payload)).await;
+        frames.send(&frame(SETTINGS, ACK, 0, &[])).await;
+        frames
+    }
+
+    /// Waits for the head of the next request; its stream, if there is one.
+    pub async fn next_request(&mut self) -> Option<u32> {
+        loop {
+            let frame = self.next().await?;
+            if frame.kind == HEADERS {
+                return Some(frame.stream);
+            }
+        }
+    }
+
+    /// Answers with status 200 and a body.
+    pub async fn answer(&mut self, stream: u32, body: &str) {
+        self.send_head(stream, &[(":status", "200")], 0).await;
+        self.send(&frame(DATA, END_STREAM, stream, body.as_bytes())).await;
     }
 
     pub async fn send(&mut self, bytes: &[u8]) {
