@@ -2,8 +2,6 @@
 
 mod e2e;
 
-use std::time::Duration;
-
 use e2e::{Seen, Server, TENANT, app};
 use evenkeel::FlowControl;
 use evenkeel::identify::TrustedHeaders;
@@ -39,18 +37,23 @@ spec:
     nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
 ";
 
-/// What the polite tenants see by themselves, and beside the greedy one.
-async fn alone_and_beside_greedy(server: &Server, requests: usize) -> (Seen, Seen) {
-    let alone = server.polite(POLITE, requests).await;
-    let greedy = server.greedy(GREEDY).await;
-    let beside = server.polite(POLITE, requests).await;
-    let answers = greedy.stop().await;
-    assert!(answers > 0, "the greedy tenant gets what is left");
-    (alone, beside)
-}
+/// How often it is looked at. A machine that is busy with something else for a while spoils one round.
+const ROUNDS: usize = 3;
 
-fn ratio(beside: Duration, alone: Duration) -> f64 {
-    beside.as_secs_f64() / alone.as_secs_f64()
+/// How many times as long the polite tenants wait beside the greedy one as they do by themselves: the p99, and the middle
+/// one of all rounds. Nobody polite may be turned away.
+async fn times_as_long(server: &Server, requests: usize) -> f64 {
+    let mut ratios = Vec::new();
+    for _ in 0..ROUNDS {
+        let alone = server.polite(POLITE, requests).await;
+        let greedy = server.greedy(GREEDY).await;
+        let beside = server.polite(POLITE, requests).await;
+        assert!(greedy.stop().await > 0, "the greedy tenant gets what is left");
+        assert_eq!((alone.rejected, beside.rejected), (0, 0), "no polite request is turned away");
+        ratios.push(beside.p99().as_secs_f64() / alone.p99().as_secs_f64());
+    }
+    ratios.sort_by(f64::total_cmp);
+    ratios[ROUNDS / 2]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -58,14 +61,10 @@ async fn polite_tenants_do_not_notice_a_greedy_one() {
     let flow = FlowControl::builder().server_concurrency(SEATS).objects(OBJECTS).unwrap().build();
     let identify = TrustedHeaders::new(HeaderName::from_static(TENANT), HeaderName::from_static("x-plan"));
     let fair = Server::start(app().layer(flow.layer(identify))).await;
-    let (alone, beside) = alone_and_beside_greedy(&fair, REQUESTS).await;
+    let with_evenkeel = times_as_long(&fair, REQUESTS).await;
     drop(fair);
-    let with_evenkeel = ratio(beside.p99(), alone.p99());
-    assert_eq!((alone.rejected, beside.rejected), (0, 0), "no polite request is turned away");
-
     let unfair = Server::start(app().layer(GlobalConcurrencyLimitLayer::new(SEATS as usize))).await;
-    let (alone, beside) = alone_and_beside_greedy(&unfair, REQUESTS_WITH_LIMIT).await;
-    let with_limit = ratio(beside.p99(), alone.p99());
+    let with_limit = times_as_long(&unfair, REQUESTS_WITH_LIMIT).await;
 
     println!("p99 beside a greedy tenant: {with_evenkeel:.2} times with Evenkeel, {with_limit:.2} times without");
     assert!(with_evenkeel < 3.0, "with Evenkeel, polite tenants wait {with_evenkeel:.2} times as long");
