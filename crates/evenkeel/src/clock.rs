@@ -65,14 +65,15 @@ impl Clock {
         }
     }
 
-    /// The same moment in nanoseconds since 1970 began. A clock that is set by hand began then.
-    pub(crate) fn unix_nanos(&self, at: Instant) -> Nanos {
+    /// When this clock began, in nanoseconds since 1970 did. A clock that is set by hand began then too. To be asked once
+    /// for all times that are shown together: the two clocks that it compares are not read at the same moment.
+    pub(crate) fn unix_start(&self) -> Nanos {
         match self {
             Self::Tokio(_) => {
-                let ago = self.now() - at;
-                nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()).saturating_sub(ago)
+                let passed = self.now().as_nanos();
+                nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()).saturating_sub(passed)
             }
-            Self::Manual(_) => at.as_nanos(),
+            Self::Manual(_) => 0,
         }
     }
 }
