@@ -2,11 +2,14 @@
 
 mod service;
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use evenkeel::{FlowControl, ManualClock, Patience, Request};
+use evenkeel::{Admit, FlowControl, ManualClock, Patience, Request};
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::retry_after::RetryAfter;
@@ -108,6 +111,32 @@ fn the_time_to_come_back_is_that_of_the_engine() {
     }
     assert!(most > 8, "{most}: it has risen");
     drop(permit);
+    assert_idle(&flow);
+}
+
+#[test]
+fn hf_12_a_client_that_hangs_up_counts_as_one_that_was_turned_away() {
+    let clock = ManualClock::new();
+    let flow = FlowControl::builder().server_concurrency(1).manual_clock(clock.clone()).build();
+    flow.apply(objects([queuing_up_to("tenants", 10_000, 50)]));
+    let user = user("a", "tenants");
+    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    let poll = |admit: Admit| pin!(admit).poll(&mut Context::from_waker(Waker::noop()));
+    let Poll::Ready(Ok(permit)) = poll(admit()) else { panic!("there is a seat") };
+    let mut engine = RetryAfter::default();
+    for second in 0..20 {
+        for _ in 0..20 {
+            drop(admit());
+            engine.record_drop(second);
+        }
+        clock.advance(Duration::from_secs(1));
+    }
+    let waits: Vec<_> = (0..50).map(|_| admit()).collect();
+    let Poll::Ready(Err(rejected)) = poll(admit()) else { panic!("there is no place") };
+    engine.record_drop(20);
+    assert!(engine.seconds() > 8);
+    assert_eq!(rejected.retry_after, Duration::from_secs(engine.seconds().into()));
+    drop((permit, waits));
     assert_idle(&flow);
 }
 
