@@ -217,11 +217,12 @@ impl FlowControl {
             }
         };
         drop(state);
+        // Made before anybody is woken: a waker that panics must not cost seats.
+        let admission = Admission { destination: Arc::clone(destination), id };
         wakers.wake();
         if !is_started {
             trace::queued(class.schema, work);
         }
-        let admission = Admission { destination: Arc::clone(destination), id };
         Some(if is_started {
             Admit::started(Permit::new(admission))
         } else {

@@ -1,5 +1,6 @@
 //! A priority level behind its lock, and who waits in it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -141,10 +142,25 @@ impl Wakers {
     /// Wakes everybody. To be called without any lock.
     #[inline]
     pub(crate) fn wake(self) {
-        if let Some(first) = self.first {
+        let Some(first) = self.first else { return };
+        if self.others.is_empty() {
             first.wake();
-            self.others.into_iter().for_each(Waker::wake);
+        } else {
+            wake_all(std::iter::once(first).chain(self.others));
         }
+    }
+}
+
+/// Wakes everybody, also if some of them panic. The first panic goes on when all have been woken.
+fn wake_all(wakers: impl Iterator<Item = Waker>) {
+    let mut panic = None;
+    for waker in wakers {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+            panic.get_or_insert(payload);
+        }
+    }
+    if let Some(payload) = panic {
+        resume_unwind(payload);
     }
 }
 
