@@ -78,7 +78,7 @@ impl Drop for Admission {
         drop(cancelled);
         // Before anybody is woken: a waker that panics must not cost seats.
         if let Some(Finish::Lingering { until }) = finish {
-            upkeep.release_at(until, Arc::clone(level), self.id);
+            upkeep.release_at(until, Arc::clone(level), self.id, &mut wakers);
         }
         level.note_end(is_idle, upkeep);
         wakers.wake();

@@ -26,7 +26,7 @@ use crate::snapshot::{Destination, LevelChanges, Snapshot};
 use crate::status::LevelStatus;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::trace;
-use crate::upkeep::{Due, Upkeep};
+use crate::upkeep::Upkeep;
 
 /// Decides which requests of a service run, wait or are turned away. Clones share everything.
 ///
@@ -234,9 +234,8 @@ impl FlowControl {
 // === impl Shared ===
 
 impl Drop for Shared {
-    /// The keeper ends at once, and not when it would have had something to do.
     fn drop(&mut self) {
-        self.upkeep.news.notify_one();
+        self.upkeep.close();
     }
 }
 
@@ -289,7 +288,7 @@ impl Shared {
     }
 
     pub(crate) fn tick(&self) -> Duration {
-        let next_release = self.release_lingering();
+        let next_release = self.upkeep.release_lingering();
         if self.upkeep.clock.is_manual() {
             self.wake_waiting();
         }
@@ -310,26 +309,6 @@ impl Shared {
         }
         let next = next_release.map_or(next_adjustment, |release| release.min(next_adjustment));
         Duration::from_nanos(u64::try_from(next - now).unwrap_or(0))
-    }
-
-    /// Frees the seats of requests that have lingered, and tells when the next one has.
-    fn release_lingering(&self) -> Option<Instant> {
-        loop {
-            let now = self.upkeep.clock.now();
-            match self.upkeep.next_due(now) {
-                Ok(Due { level, id, .. }) => {
-                    let mut wakers = Wakers::default();
-                    self.upkeep.server.before_event(now);
-                    let mut state = level.lock();
-                    let now = state.at(now);
-                    let released = state.release(now, id, &mut wakers);
-                    drop(state);
-                    drop(released);
-                    wakers.wake();
-                }
-                Err(next) => return next,
-            }
-        }
     }
 
     /// No timer follows a clock that is set by hand: everybody who waits looks at it now.

@@ -8,6 +8,7 @@ use evenkeel::{FlowControl, Permit};
 use evenkeel_api::v1::PriorityLevelConfiguration;
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::time::SECOND;
 
 use service::{assert_idle, attributes, objects, rejecting, user};
 
@@ -97,4 +98,23 @@ async fn requests_outlive_the_flow_control() {
     let permit = next.await.expect("a permit");
     assert_eq!(last.await.expect_err("nobody frees the seat").reason, Rejection::TimeOut);
     drop(permit);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_lingers_when_the_flow_control_is_gone() {
+    let lingers = WorkEstimate { initial_seats: 1, final_seats: 1, additional_latency: 3_600 * SECOND };
+    for goes_first in [true, false] {
+        let flow = FlowControl::builder().server_concurrency(1).build();
+        flow.apply(objects([service::queuing("tenants", 10_000)]));
+        let user = user("a", "tenants");
+        let permit = flow.admit(attributes(&user), lingers).await.expect("a permit");
+        let waits = flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+        let mut flow = Some(flow);
+        if goes_first {
+            flow = None;
+        }
+        drop(permit);
+        drop(flow);
+        drop(waits.await.expect("the seat of the request that has ended"));
+    }
 }
