@@ -1,5 +1,6 @@
 //! Setting up a flow control.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use evenkeel_engine::controller::Objects;
 
 use crate::clock::{Clock, ManualClock};
 use crate::flow_control::{FlowControl, Shared};
+use crate::trace;
 
 /// Sets up a [`FlowControl`]. With nothing said, it follows the bootstrap objects.
 #[derive(Debug, Clone)]
@@ -35,6 +37,8 @@ pub trait IntoObjects {
 const SERVER_CONCURRENCY_DEFAULT: u32 = 600;
 /// How long a request waits if nobody says how long it makes sense (HF-7).
 const WAIT_LIMIT_DEFAULT: Duration = Duration::from_secs(15);
+/// When the keeper goes on after somebody that it woke has panicked.
+const PAUSE_AFTER_PANIC: Duration = Duration::from_millis(10);
 
 // === impl Builder ===
 
@@ -77,28 +81,38 @@ impl Builder {
     }
 
     /// Lets the service drive the flow control: nothing runs in the background, and
-    /// [`tick`](FlowControl::tick) has to be called from time to time.
+    /// [`tick`](FlowControl::tick) has to be called from time to time. Until it is called, seats are not lent, seats of
+    /// requests that linger are not free, and levels without objects do not go.
+    ///
+    /// Requests may wait without a runtime of tokio then, on any executor: those that have waited too long are turned
+    /// away at the next call.
     pub fn drive_by_hand(mut self) -> Self {
         self.has_keeper = false;
         self
     }
 
-    /// Takes the time from a clock that is set by hand. Nothing runs in the background then.
+    /// Takes the time from a clock that is set by hand. Nothing runs in the background then, and no timer is used: see
+    /// [`drive_by_hand`](Self::drive_by_hand).
     pub fn manual_clock(mut self, clock: ManualClock) -> Self {
         self.clock = Some(clock);
         self.drive_by_hand()
     }
 
-    /// The flow control. Inside of a tokio runtime it looks after itself from now on, until its last clone is dropped;
-    /// elsewhere it has to be [driven by hand](Self::drive_by_hand).
+    /// The flow control. Built inside of a runtime of tokio it looks after itself from now on, until its last clone is
+    /// dropped. The runtime has to have timers (`enable_time` or `enable_all`): without them tokio panics when the first
+    /// request has to wait.
+    ///
+    /// Built elsewhere, also if its requests come in a runtime later, it has to be
+    /// [driven by hand](Self::drive_by_hand); unless that was asked for, a warning says so.
     pub fn build(self) -> FlowControl {
         let clock = self.clock.map_or_else(|| Clock::Tokio(tokio::time::Instant::now()), Clock::Manual);
         let objects = self.objects.unwrap_or_else(Objects::bootstrap);
         let (flow, _report) = FlowControl::new(self.server_concurrency.into(), self.wait_limit, clock, objects);
-        if self.has_keeper
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            runtime.spawn(keep(Arc::downgrade(flow.shared())));
+        if self.has_keeper {
+            match tokio::runtime::Handle::try_current() {
+                Ok(runtime) => drop(runtime.spawn(keep(Arc::downgrade(flow.shared())))),
+                Err(_) => trace::unkept(),
+            }
         }
         flow
     }
@@ -120,7 +134,9 @@ impl Default for Builder {
 async fn keep(shared: Weak<Shared>) {
     loop {
         let Some(strong) = shared.upgrade() else { return };
-        let (pause, upkeep) = (strong.tick(), Arc::clone(strong.upkeep()));
+        // A waker that panics must not leave the others without a keeper.
+        let pause = catch_unwind(AssertUnwindSafe(|| strong.tick())).unwrap_or(PAUSE_AFTER_PANIC);
+        let upkeep = Arc::clone(strong.upkeep());
         drop(strong);
         let _ = tokio::time::timeout(pause, upkeep.news.notified()).await;
     }

@@ -39,14 +39,12 @@ impl Clock {
         })
     }
 
-    pub(crate) fn is_manual(&self) -> bool {
-        matches!(self, Self::Manual(_))
-    }
-
-    /// The same moment as tokio's timers know it; `None` for a clock that no timer follows.
+    /// The same moment as tokio's timers know it; `None` for a clock that no timer follows, and where there are no
+    /// timers because there is no runtime.
     pub(crate) fn timer(&self, at: Instant) -> Option<tokio::time::Instant> {
         match self {
             Self::Tokio(start) => {
+                tokio::runtime::Handle::try_current().ok()?;
                 let nanos = u64::try_from(at.as_nanos()).unwrap_or(0);
                 Some(*start + Duration::from_nanos(nanos))
             }

@@ -138,10 +138,11 @@ impl FlowControl {
     }
 
     /// Does what is due: frees the seats of requests that have lingered, divides the seats among the levels every ten
-    /// seconds, and removes levels that have run out of requests. With a clock that is set by hand, requests that have
-    /// waited too long are turned away too. Returns how long it takes until something is due again, wait limits aside.
+    /// seconds, and removes levels that have run out of requests. Requests that wait without a timer, because the clock is
+    /// set by hand or because they are polled outside of a tokio runtime, are all woken, so that those that have waited too
+    /// long are turned away. Returns how long it takes until something is due again, wait limits aside.
     ///
-    /// A flow control that was built inside of a tokio runtime calls this by itself.
+    /// A flow control that was [built](Builder::build) inside of a tokio runtime calls this by itself.
     pub fn tick(&self) -> Duration {
         self.shared.tick()
     }
@@ -255,21 +256,29 @@ impl Shared {
         let mut changes = LevelChanges { table, wakers: Wakers::default() };
         let applied = change(&mut control.controller, &mut changes, now);
         self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
-        trace::adjusted(&control.controller);
+        let division = trace::Division::of(&control.controller);
+        let mut is_to_go = false;
         let report = applied.map(|Applied { configuration, dangling, unusable }| {
             for (_, level) in control.controller.levels() {
                 if let Some(found) = changes.table.get(level.id()) {
                     found.set_quiescing(level.is_quiescing());
                     // Its last request may have ended after the controller looked and before it was marked.
-                    found.note_end(found.lock().queue_set.is_idle(), &self.upkeep);
+                    is_to_go |= level.is_quiescing() && found.lock().queue_set.is_idle();
                 }
             }
-            trace::unusable(&unusable);
             self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep)));
             Report { dangling, unusable }
         });
+        // Whoever is told something from here on may look at the flow control.
         drop(control);
+        if is_to_go {
+            self.upkeep.note_idle_level();
+        }
         changes.wakers.wake();
+        division.tell();
+        if let Some(report) = &report {
+            trace::unusable(&report.unusable);
+        }
         report
     }
 
@@ -289,7 +298,7 @@ impl Shared {
 
     pub(crate) fn tick(&self) -> Duration {
         let next_release = self.upkeep.release_lingering();
-        if self.upkeep.clock.is_manual() {
+        if self.upkeep.lacks_timers() {
             self.wake_waiting();
         }
         if self.upkeep.take_idle_note() {
@@ -311,7 +320,8 @@ impl Shared {
         Duration::from_nanos(u64::try_from(next - now).unwrap_or(0))
     }
 
-    /// No timer follows a clock that is set by hand: everybody who waits looks at it now.
+    /// No timer follows a clock that is set by hand, and without a runtime there are none: everybody who waits looks at
+    /// the clock now.
     fn wake_waiting(&self) {
         let mut wakers = Wakers::default();
         for level in self.snapshot.load().levels.iter() {

@@ -3,9 +3,30 @@
 //!
 //! Nothing that happens to a single request is louder than `debug`: under load there is too much of it.
 
+#[cfg(feature = "tracing")]
+use evenkeel_engine::controller::ControlledLevel;
 use evenkeel_engine::controller::{Controller, Unusable};
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::{Schema, WorkEstimate};
+
+/// How the seats were divided, to be told when no lock is held any more: a subscriber may look at the flow control.
+#[derive(Debug)]
+pub(crate) struct Division {
+    #[cfg(feature = "tracing")]
+    fair_fraction: f64,
+    #[cfg(feature = "tracing")]
+    levels: Vec<LevelSeats>,
+}
+
+/// The seats of one level.
+#[cfg(feature = "tracing")]
+#[derive(Debug)]
+struct LevelSeats {
+    name: String,
+    current_limit: i64,
+    target: f64,
+    smoothed_demand: f64,
+}
 
 /// A request has to wait.
 #[inline]
@@ -63,19 +84,57 @@ pub(crate) fn unusable(levels: &[(String, Unusable)]) {
     }
 }
 
-/// The seats were divided anew.
-pub(crate) fn adjusted(controller: &Controller) {
+/// Nobody looks after a flow control that was not to be driven by hand.
+pub(crate) fn unkept() {
     #[cfg(feature = "tracing")]
-    for (name, level) in controller.levels() {
-        tracing::debug!(
-            priority_level = name,
-            current_limit = level.current_limit(),
-            target = level.target(),
-            smoothed_demand = level.statistics().smoothed,
-            fair_fraction = controller.fair_fraction(),
-            "the seats are divided"
-        );
+    tracing::warn!(
+        "the flow control was built outside of a tokio runtime, so that nothing looks after it: build it inside of one, or \
+         ask the builder for `drive_by_hand` and call `tick` from time to time"
+    );
+}
+
+// === impl Division ===
+
+impl Division {
+    /// What the controller has divided.
+    pub(crate) fn of(controller: &Controller) -> Self {
+        #[cfg(feature = "tracing")]
+        return Self {
+            fair_fraction: controller.fair_fraction(),
+            levels: controller.levels().map(|(name, level)| LevelSeats::of(name, level)).collect(),
+        };
+        #[cfg(not(feature = "tracing"))]
+        {
+            let _ = controller;
+            Self {}
+        }
     }
-    #[cfg(not(feature = "tracing"))]
-    let _ = controller;
+
+    /// The seats were divided anew.
+    #[cfg_attr(not(feature = "tracing"), expect(clippy::unused_self, reason = "there is nothing to tell"))]
+    pub(crate) fn tell(&self) {
+        #[cfg(feature = "tracing")]
+        for level in &self.levels {
+            tracing::debug!(
+                priority_level = level.name,
+                current_limit = level.current_limit,
+                target = level.target,
+                smoothed_demand = level.smoothed_demand,
+                fair_fraction = self.fair_fraction,
+                "the seats are divided"
+            );
+        }
+    }
+}
+
+#[cfg(feature = "tracing")]
+impl LevelSeats {
+    fn of(name: &str, level: &ControlledLevel) -> Self {
+        Self {
+            name: name.to_owned(),
+            current_limit: level.current_limit(),
+            target: level.target(),
+            smoothed_demand: level.statistics().smoothed,
+        }
+    }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Upkeep {
     pub(crate) server: ServerMetrics,
     lingering: Mutex<Lingering>,
     wants_reapply: AtomicBool,
+    /// Whether requests have waited that no timer wakes.
+    lacks_timers: AtomicBool,
     /// Told when something is due earlier than before.
     pub(crate) news: Notify,
 }
@@ -51,6 +53,7 @@ impl Upkeep {
             server,
             lingering: Mutex::new(Lingering::default()),
             wants_reapply: AtomicBool::new(false),
+            lacks_timers: AtomicBool::new(false),
             news: Notify::new(),
         }
     }
@@ -134,6 +137,16 @@ impl Upkeep {
     /// Whether a level may have run out of requests since the last time this was asked.
     pub(crate) fn take_idle_note(&self) -> bool {
         self.wants_reapply.swap(false, Ordering::AcqRel)
+    }
+
+    /// A request waits that no timer wakes when its time is over: whoever ticks has to.
+    pub(crate) fn note_wait_without_timer(&self) {
+        self.lacks_timers.store(true, Ordering::Release);
+    }
+
+    /// Whether there may be requests that no timer wakes.
+    pub(crate) fn lacks_timers(&self) -> bool {
+        self.lacks_timers.load(Ordering::Acquire)
     }
 }
 

@@ -2,6 +2,9 @@
 
 mod service;
 
+use std::future::Future;
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use evenkeel::{FlowControl, Permit};
@@ -117,4 +120,30 @@ async fn nothing_lingers_when_the_flow_control_is_gone() {
         drop(flow);
         drop(waits.await.expect("the seat of the request that has ended"));
     }
+}
+
+/// A waker that panics when it is used.
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        panic!("the waker panics");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_goes_on_after_a_waker_has_panicked() {
+    let lingers = WorkEstimate { initial_seats: 1, final_seats: 1, additional_latency: SECOND };
+    let flow = FlowControl::builder().server_concurrency(1).build();
+    flow.apply(objects([service::queuing("tenants", 10_000)]));
+    let user = user("a", "tenants");
+    let mut waits = Box::pin(flow.admit(attributes(&user), lingers));
+    for _ in 0..3 {
+        let mut next = Box::pin(flow.admit(attributes(&user), lingers));
+        assert!(next.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::new(Panics)))).is_pending());
+        drop(waits.await.expect("the keeper frees the seat"));
+        waits = next;
+        tokio::time::sleep(Duration::from_millis(1_020)).await;
+    }
+    drop(waits);
 }

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use evenkeel::{Admit, FlowControl, ManualClock, Patience, Request};
@@ -16,6 +16,16 @@ use evenkeel_engine::retry_after::RetryAfter;
 use tokio::time::Instant;
 
 use service::{assert_idle, attributes, objects, queuing, queuing_up_to, rejecting, totals, user};
+
+/// A waker that counts how often it is used.
+#[derive(Default)]
+struct Woken(AtomicU32);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
 
 fn one_seat(level: evenkeel_api::v1::PriorityLevelConfiguration) -> FlowControl {
     let flow = FlowControl::builder().server_concurrency(1).build();
@@ -67,6 +77,40 @@ fn by_hand_a_tick_turns_away_who_has_waited_too_long() {
         assert_eq!(rejected.reason, Rejection::TimeOut);
         drop(permit);
     });
+    assert_idle(&flow);
+}
+
+#[test]
+fn without_a_runtime_a_tick_wakes_those_who_wait() {
+    let flow = FlowControl::builder().server_concurrency(1).drive_by_hand().build();
+    flow.apply(objects([queuing("tenants", 10_000)]));
+    let user = user("a", "tenants");
+    let admit = || Box::pin(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
+    let Poll::Ready(Ok(permit)) = admit().as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("there is a seat")
+    };
+    let woken = Arc::new(Woken::default());
+    let mut waits = admit();
+    assert!(waits.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::clone(&woken)))).is_pending());
+    flow.tick();
+    assert_eq!(woken.0.load(Ordering::Relaxed), 1, "it looks at the clock");
+    assert!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending(), "its time is not over");
+    drop((waits, permit));
+    assert_idle(&flow);
+}
+
+#[test]
+fn without_a_runtime_the_wait_limit_holds() {
+    let flow = FlowControl::builder().server_concurrency(1).wait_limit(Duration::ZERO).drive_by_hand().build();
+    flow.apply(objects([queuing("tenants", 10_000)]));
+    let user = user("a", "tenants");
+    let admit = || Box::pin(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
+    let permit = admit();
+    let Poll::Ready(result) = admit().as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("its time is over")
+    };
+    assert_eq!(result.expect_err("no seat").reason, Rejection::TimeOut);
+    drop(permit);
     assert_idle(&flow);
 }
 

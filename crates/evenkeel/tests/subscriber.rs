@@ -1,0 +1,103 @@
+//! Subscribers of `tracing` that look at the flow control when they are told something: nobody tells them under a lock.
+#![cfg(feature = "tracing")]
+
+mod service;
+
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use evenkeel::{FlowControl, ManualClock};
+use evenkeel_api::v1::PriorityLevelConfiguration;
+use evenkeel_engine::WorkEstimate;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use service::{assert_idle, attributes, objects, queuing, rejecting, user};
+
+/// Looks at all that there is to see whenever it is told something.
+struct Onlooker {
+    flow: FlowControl,
+    told: Arc<Mutex<Vec<String>>>,
+}
+
+/// The message of an event.
+struct Message(String);
+
+impl Subscriber for Onlooker {
+    fn enabled(&self, _metadata: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _span: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &Id, _values: &Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        drop((self.flow.status(), self.flow.dump_requests(evenkeel::debug::RequestColumns::WithDetails)));
+        let mut message = Message(String::new());
+        event.record(&mut message);
+        self.told.lock().unwrap().push(message.0);
+    }
+
+    fn enter(&self, _span: &Id) {}
+
+    fn exit(&self, _span: &Id) {}
+}
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "message" {
+            self.0 = format!("{value:?}");
+        }
+    }
+}
+
+/// Everything that is told about: seats that are divided, a level that cannot be used, requests that wait, give up and are
+/// turned away.
+fn course(flow: &FlowControl) {
+    let mut all = objects([queuing("tenants", 10_000), rejecting("others", 5)]);
+    let mut unusable = PriorityLevelConfiguration::clone(&all.priority_levels[0]);
+    unusable.metadata.name = "unusable".to_owned();
+    unusable.spec.limited = None;
+    all.priority_levels.push(Arc::new(unusable));
+    flow.apply(all);
+    let (tenant, other) = (user("a", "tenants"), user("a", "others"));
+    let one = |user| flow.admit(attributes(user), WorkEstimate::ONE_SEAT);
+    let permits = [one(&tenant), one(&other)];
+    drop([one(&tenant), one(&other)]);
+    drop(permits);
+    flow.adjust();
+}
+
+#[test]
+fn a_subscriber_may_look_at_the_flow_control() {
+    let flow = FlowControl::builder().server_concurrency(1).manual_clock(ManualClock::new()).build();
+    let told = Arc::default();
+    let onlooker = Onlooker { flow: flow.clone(), told: Arc::clone(&told) };
+    let (done, is_done) = mpsc::channel();
+    let looked_at = flow.clone();
+    // A thread of its own, so that the test fails where it would hang.
+    std::thread::spawn(move || {
+        tracing::subscriber::with_default(onlooker, || course(&looked_at));
+        let _ = done.send(());
+    });
+    is_done.recv_timeout(Duration::from_secs(60)).expect("the course ends");
+    let told = told.lock().unwrap();
+    for message in [
+        "the seats are divided",
+        "the priority level cannot be used and is ignored",
+        "the request waits in its queue",
+        "the request has waited in vain",
+        "the request is turned away",
+    ] {
+        assert!(told.iter().any(|one| one == message), "{message:?} is missing in {told:?}");
+    }
+    drop(told);
+    assert_idle(&flow);
+}
