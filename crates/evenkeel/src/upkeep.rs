@@ -118,9 +118,10 @@ impl Upkeep {
         let mut state = due.level.lock();
         let now = state.at(now);
         let released = state.release(now, due.id, wakers);
+        let queues = state.take_queues();
         drop(state);
         // To drop it may run anything: see `Admission::is_started_or_wake`.
-        drop(released);
+        drop((released, queues));
     }
 
     fn lingering(&self) -> MutexGuard<'_, Lingering> {
