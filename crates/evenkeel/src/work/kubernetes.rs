@@ -51,7 +51,11 @@ struct Objects {
 }
 
 /// Looks the numbers up only when an estimate asks for them: most requests take neither lock.
-struct Lookup<'a>(&'a KubernetesWork);
+struct Lookup<'a> {
+    work: &'a KubernetesWork,
+    /// What was counted before: the watches may be others by now.
+    watches: Option<u64>,
+}
 
 // === impl KubernetesWork ===
 
@@ -97,8 +101,14 @@ impl Default for KubernetesWork {
 }
 
 impl HttpWork for KubernetesWork {
-    fn estimate_http(&self, attributes: Attributes<'_>, query: Query<'_>, level: &LevelInfo) -> WorkEstimate {
-        let lookup = Lookup(self);
+    fn estimate_http(
+        &self,
+        attributes: Attributes<'_>,
+        query: Query<'_>,
+        level: &LevelInfo,
+        watches: Option<u64>,
+    ) -> WorkEstimate {
+        let lookup = Lookup { work: self, watches };
         let circumstances = Circumstances {
             now: self.shared.clock.now(),
             level_cap: level.seat_cap,
@@ -122,13 +132,13 @@ impl HttpWork for KubernetesWork {
 
 impl ObjectStatistics for Lookup<'_> {
     fn statistics(&self, resource: &str, api_group: &str, now: Instant) -> Statistics {
-        let objects = self.0.shared.objects.read().unwrap_or_else(PoisonError::into_inner);
+        let objects = self.work.shared.objects.read().unwrap_or_else(PoisonError::into_inner);
         objects.counts.statistics(resource, api_group, now)
     }
 }
 
 impl WatchInterest for Lookup<'_> {
     fn interested(&self, request: &RequestInfo<'_>) -> u64 {
-        self.0.interested(request)
+        self.watches.unwrap_or_else(|| self.work.interested(request))
     }
 }
