@@ -15,7 +15,9 @@ pub(crate) enum Clock {
     Manual(ManualClock),
 }
 
-/// A clock that is set by hand, for services with a time of their own and for tests.
+/// A clock that is set by hand, for services with a time of their own and for tests. Clones are the same clock: hand one
+/// to [`Builder::manual_clock`](crate::Builder::manual_clock), and one to
+/// [`KubernetesWork::with_manual_clock`](crate::KubernetesWork::with_manual_clock) if that is used.
 ///
 /// ```
 /// use std::time::Duration;

@@ -5,13 +5,15 @@
 mod layer;
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use evenkeel::debug::RequestColumns;
 use evenkeel::engine::digest::Query;
 use evenkeel::engine::digest::routes::{Route, RouteTable};
+use evenkeel::engine::work::EstimatorConfig;
 use evenkeel::engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
 use evenkeel::identify::Anonymous;
-use evenkeel::{FlowControl, HttpWork, KubernetesWork};
+use evenkeel::{FlowControl, HttpWork, KubernetesWork, ManualClock};
 use http::Request;
 use layer::{Mock, ask, flow, get};
 use prometheus_client::encoding::text;
@@ -87,6 +89,27 @@ async fn we_18_the_sample_and_the_estimate_see_the_same_watches() {
     assert_eq!(value(&flow, "watch_count_samples_sum", ""), Some(20.0));
     // Ten watches to a seat.
     assert_eq!(value(&flow, "work_estimated_seats_sum", ""), Some(2.0));
+}
+
+#[test]
+fn we_15_numbers_of_objects_grow_old_by_the_clock_that_is_set_by_hand() {
+    let clock = ManualClock::new();
+    let builder = FlowControl::builder().server_concurrency(300).manual_clock(clock.clone());
+    let flow = builder.objects(layer::ONE_SEAT).unwrap().build();
+    let work = KubernetesWork::with_manual_clock(EstimatorConfig::default(), clock.clone());
+    work.set_objects("pods", 399, 10_000);
+    let layer = flow.layer(Anonymous).work(work);
+    let list = || {
+        let sum = || value(&flow, "work_estimated_seats_sum", "").unwrap_or_default();
+        let before = sum();
+        drop(ask(&layer, &Mock::empty(), get("/api/v1/pods")));
+        sum() - before
+    };
+    let fresh = list();
+    clock.advance(Duration::from_secs(170));
+    assert_eq!(list(), fresh);
+    clock.advance(Duration::from_secs(20));
+    assert_ne!(list(), fresh);
 }
 
 #[tokio::test(start_paused = true)]

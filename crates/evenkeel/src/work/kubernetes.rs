@@ -11,7 +11,7 @@ use evenkeel_engine::work::{
 use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
 
 use super::{HttpWork, Watch};
-use crate::clock::Clock;
+use crate::clock::{Clock, ManualClock};
 
 /// Estimates the work of requests as Kubernetes does (WE-1 to WE-23): a list costs what it loads, and a change costs
 /// more the more watches have to be told of it. Clones share everything.
@@ -61,11 +61,24 @@ struct Lookup<'a> {
 
 impl KubernetesWork {
     /// Estimates with these parameters. The [default](Self::default) ones are those of Kubernetes.
+    ///
+    /// Numbers of objects grow old by the clock of the machine, also if the flow control has a clock that is set by hand:
+    /// see [`with_manual_clock`](Self::with_manual_clock).
     pub fn new(config: EstimatorConfig) -> Self {
+        Self::with_clock(config, Clock::Tokio(tokio::time::Instant::now()))
+    }
+
+    /// The same for a flow control with a [clock that is set by hand](crate::Builder::manual_clock): numbers of objects
+    /// grow old by this clock.
+    pub fn with_manual_clock(config: EstimatorConfig, clock: ManualClock) -> Self {
+        Self::with_clock(config, Clock::Manual(clock))
+    }
+
+    fn with_clock(config: EstimatorConfig, clock: Clock) -> Self {
         let shared = Shared {
             estimator: Estimator::new(config),
             has_consistent_cache: AtomicBool::new(false),
-            clock: Clock::Tokio(tokio::time::Instant::now()),
+            clock,
             objects: RwLock::default(),
         };
         Self { shared: Arc::new(shared), watches: Arc::default() }
