@@ -1,5 +1,6 @@
 //! Setting up a flow control.
 
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 use evenkeel_engine::controller::Objects;
 
 use crate::clock::{Clock, ManualClock};
-use crate::flow_control::{FlowControl, Shared};
+use crate::flow_control::{FlowControl, Report, Shared};
 use crate::trace;
 
 /// Sets up a [`FlowControl`]. With nothing said, it follows the bootstrap objects.
@@ -24,13 +25,16 @@ pub struct Builder {
     has_keeper: bool,
 }
 
-/// Anything that objects can be made of: a manifest, or objects in Rust.
+/// Anything that objects can be made of: the text of a manifest, a manifest that has been read, one object or several.
+///
+/// [`Builder::objects`] takes them; to change the objects later, hand what this makes of them to
+/// [`FlowControl::apply`].
 pub trait IntoObjects {
     /// What is wrong with them, if anything can be.
     type Error;
 
     /// The objects.
-    fn into_objects(self) -> Result<Vec<AnyObject>, Self::Error>;
+    fn into_objects(self) -> Result<Objects, Self::Error>;
 }
 
 /// The seats of a server that does not say how many it has (CL-1).
@@ -70,13 +74,10 @@ impl Builder {
     /// # Ok::<(), std::convert::Infallible>(())
     /// ```
     pub fn objects<O: IntoObjects>(mut self, objects: O) -> Result<Self, O::Error> {
+        let more = objects.into_objects()?;
         let all = self.objects.get_or_insert_default();
-        for object in objects.into_objects()? {
-            match object {
-                AnyObject::FlowSchema(schema) => all.flow_schemas.push(Arc::new(schema)),
-                AnyObject::PriorityLevelConfiguration(level) => all.priority_levels.push(Arc::new(level)),
-            }
-        }
+        all.priority_levels.extend(more.priority_levels);
+        all.flow_schemas.extend(more.flow_schemas);
         Ok(self)
     }
 
@@ -105,16 +106,31 @@ impl Builder {
     /// Built elsewhere, also if its requests come in a runtime later, it has to be
     /// [driven by hand](Self::drive_by_hand); unless that was asked for, a warning says so.
     pub fn build(self) -> FlowControl {
+        self.build_with_report().0
+    }
+
+    /// The same, and what came of the objects: flow schemas without a level, and levels that cannot be used.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use evenkeel_api::v1::FlowSchema;
+    ///
+    /// let lost = FlowSchema::builder("lost").priority_level("nowhere").rule(|r| r.user("alice").everything()).build();
+    /// let (flow, report) = FlowControl::builder().objects(lost)?.drive_by_hand().build_with_report();
+    /// assert!(report.dangling[0].is_dangling);
+    /// # Ok::<(), std::convert::Infallible>(())
+    /// ```
+    pub fn build_with_report(self) -> (FlowControl, Report) {
         let clock = self.clock.map_or_else(|| Clock::Tokio(tokio::time::Instant::now()), Clock::Manual);
         let objects = self.objects.unwrap_or_else(Objects::bootstrap);
-        let (flow, _report) = FlowControl::new(self.server_concurrency.into(), self.wait_limit, clock, objects);
+        let (flow, report) = FlowControl::new(self.server_concurrency.into(), self.wait_limit, clock, objects);
         if self.has_keeper {
             match tokio::runtime::Handle::try_current() {
                 Ok(runtime) => drop(runtime.spawn(keep(Arc::downgrade(flow.shared())))),
                 Err(_) => trace::unkept(),
             }
         }
-        flow
+        (flow, report)
     }
 }
 
@@ -148,40 +164,72 @@ impl IntoObjects for &str {
     type Error = Problems;
 
     /// The text of a manifest, which is read strictly.
-    fn into_objects(self) -> Result<Vec<AnyObject>, Problems> {
+    fn into_objects(self) -> Result<Objects, Problems> {
         let manifest = Manifest::read("manifest", self.as_bytes(), Strictness::Strict)?;
         manifest.into_objects().map_err(|never| match never {})
     }
 }
 
-impl IntoObjects for Manifest {
-    type Error = std::convert::Infallible;
+impl IntoObjects for &String {
+    type Error = Problems;
 
-    fn into_objects(self) -> Result<Vec<AnyObject>, Self::Error> {
+    fn into_objects(self) -> Result<Objects, Problems> {
+        self.as_str().into_objects()
+    }
+}
+
+impl IntoObjects for String {
+    type Error = Problems;
+
+    fn into_objects(self) -> Result<Objects, Problems> {
+        self.as_str().into_objects()
+    }
+}
+
+impl IntoObjects for Manifest {
+    type Error = Infallible;
+
+    fn into_objects(self) -> Result<Objects, Infallible> {
         Ok(self.entries.into_iter().map(|entry| entry.object).collect())
     }
 }
 
-impl IntoObjects for Vec<AnyObject> {
-    type Error = std::convert::Infallible;
+impl IntoObjects for Objects {
+    type Error = Infallible;
 
-    fn into_objects(self) -> Result<Vec<AnyObject>, Self::Error> {
+    fn into_objects(self) -> Result<Objects, Infallible> {
         Ok(self)
     }
 }
 
 impl IntoObjects for FlowSchema {
-    type Error = std::convert::Infallible;
+    type Error = Infallible;
 
-    fn into_objects(self) -> Result<Vec<AnyObject>, Self::Error> {
-        Ok(vec![self.into()])
+    fn into_objects(self) -> Result<Objects, Infallible> {
+        [self].into_objects()
     }
 }
 
 impl IntoObjects for PriorityLevelConfiguration {
-    type Error = std::convert::Infallible;
+    type Error = Infallible;
 
-    fn into_objects(self) -> Result<Vec<AnyObject>, Self::Error> {
-        Ok(vec![self.into()])
+    fn into_objects(self) -> Result<Objects, Infallible> {
+        [self].into_objects()
+    }
+}
+
+impl<T: Into<AnyObject>> IntoObjects for Vec<T> {
+    type Error = Infallible;
+
+    fn into_objects(self) -> Result<Objects, Infallible> {
+        Ok(self.into_iter().map(Into::into).collect())
+    }
+}
+
+impl<T: Into<AnyObject>, const N: usize> IntoObjects for [T; N] {
+    type Error = Infallible;
+
+    fn into_objects(self) -> Result<Objects, Infallible> {
+        Ok(self.into_iter().map(Into::into).collect())
     }
 }

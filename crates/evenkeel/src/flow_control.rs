@@ -106,6 +106,18 @@ impl FlowControl {
     }
 
     /// Follows these objects from now on. Requests that run go on, and requests that wait keep their places.
+    ///
+    /// ```
+    /// use evenkeel::{FlowControl, IntoObjects};
+    ///
+    /// fn reload(flow: &FlowControl, manifest: &str) -> Result<(), evenkeel::api::decode::Problems> {
+    ///     let report = flow.apply(manifest.into_objects()?);
+    ///     for schema in report.dangling.iter().filter(|schema| schema.is_dangling) {
+    ///         eprintln!("flow schema {}: there is no priority level {}", schema.schema, schema.level);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn apply(&self, objects: Objects) -> Report {
         self.shared.change(|controller, changes, now| Some(controller.apply(objects, changes, now))).unwrap_or_default()
     }
