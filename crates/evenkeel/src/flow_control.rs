@@ -70,6 +70,7 @@ struct Control {
 
 /// What came of a set of objects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// For every flow schema that was given, whether its level exists.
     pub dangling: Vec<Dangling>,

@@ -15,6 +15,7 @@ use crate::uid_headers::UidHeaders;
 
 /// How a request is told that there are too many. Clients that speak gRPC are always told in gRPC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum RejectionForm {
     /// A `Status` object of Kubernetes, in JSON, which names the reason.
     #[default]
@@ -47,7 +48,7 @@ pub(crate) fn rejection<B>(rejected: &Rejected, form: RejectionForm, request: &H
 pub(crate) fn undigested<B>(error: &DigestError, request: &HeaderMap) -> Response<FlowBody<B>> {
     let status = match error {
         DigestError::Escape { .. } => StatusCode::BAD_REQUEST,
-        DigestError::NoResource { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
     Problem { status, message: &error.to_string(), retry_after: None }.answer(request).map(FlowBody::own)
 }

@@ -45,6 +45,7 @@ use crate::RequestInfo;
 
 /// Why a request cannot be digested.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DigestError {
     /// The path has a percent sign that two hexadecimal digits do not follow. The answer is 400.
     #[error("the path has an invalid escape at byte {position}")]
