@@ -14,7 +14,8 @@ use crate::clock::{Clock, ManualClock};
 use crate::flow_control::{FlowControl, Report, Shared};
 use crate::trace;
 
-/// Sets up a [`FlowControl`]. With nothing said, it follows the bootstrap objects.
+/// Sets up a [`FlowControl`]. With nothing said, it follows the bootstrap objects, which are made for a Kubernetes server:
+/// see [`objects`](Self::objects).
 #[derive(Debug, Clone)]
 #[must_use = "call `build` at the end"]
 pub struct Builder {
@@ -48,6 +49,9 @@ const PAUSE_AFTER_PANIC: Duration = Duration::from_millis(10);
 
 impl Builder {
     /// How many seats the service has: how many ordinary requests it can work on at a time. The default is 600.
+    ///
+    /// It should be one at least: a kube-apiserver does not start with none (CL-1). With none, queues let nobody through, a
+    /// level without queues lets one request in at a time, and a warning says so.
     pub fn server_concurrency(mut self, seats: u32) -> Self {
         self.server_concurrency = seats;
         self
@@ -62,6 +66,10 @@ impl Builder {
 
     /// The objects to follow instead of the bootstrap objects: the text of a manifest, or objects in Rust. The mandatory
     /// objects are always there. Called again, it adds to those given before.
+    ///
+    /// With the bootstrap objects, all clients of a plain service are in the level `global-default`, which has 20 of 245
+    /// shares: 49 of 600 seats, or 9 of 100. It borrows what other levels lend, but only every ten seconds (CL-25). A
+    /// service that is no Kubernetes is better off with objects of its own.
     ///
     /// ```
     /// use evenkeel::FlowControl;
@@ -122,6 +130,9 @@ impl Builder {
     /// ```
     pub fn build_with_report(self) -> (FlowControl, Report) {
         let clock = self.clock.map_or_else(|| Clock::Tokio(tokio::time::Instant::now()), Clock::Manual);
+        if self.server_concurrency == 0 {
+            trace::no_seats();
+        }
         let objects = self.objects.unwrap_or_else(Objects::bootstrap);
         let (flow, report) = FlowControl::new(self.server_concurrency.into(), self.wait_limit, clock, objects);
         if self.has_keeper {

@@ -58,7 +58,8 @@ pub struct FlowLayer<I, D = Kubernetes, W = WorkEstimate> {
 
 impl FlowControl {
     /// A layer for `tower` services that lets requests in as this flow control decides. The argument says who is
-    /// calling.
+    /// calling. Unless the service is a Kubernetes API, say next what its paths mean, as with
+    /// [`plain_paths`](FlowLayer::plain_paths).
     ///
     /// ```
     /// use axum::{Router, routing::get};
@@ -70,7 +71,7 @@ impl FlowControl {
     /// let flow = FlowControl::builder().server_concurrency(600).build();
     /// let app: Router = Router::new()
     ///     .route("/orders", get(async || "none"))
-    ///     .layer(flow.layer(TrustedHeaders::default()));
+    ///     .layer(flow.layer(TrustedHeaders::default()).plain_paths());
     /// # }
     /// ```
     pub fn layer<I: Identify>(&self, identify: I) -> FlowLayer<I> {

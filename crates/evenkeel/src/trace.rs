@@ -1,7 +1,13 @@
-//! What is told to `tracing`, under the keys that the access log of Kubernetes has (HF-17). Without the feature,
-//! nothing is.
+//! What is told to `tracing`. Without the feature, nothing is.
+//!
+//! Requests that wait or are turned away are told of under the keys that the access log of Kubernetes has (HF-17):
+//! `apf_pl`, `apf_fs`, `apf_iseats`, `apf_fseats` and `apf_additionalLatency`. Requests that are let in are not told of, so
+//! that `apf_execution_time` and `apf_init_latency` are not given: metrics have them.
 //!
 //! Nothing that happens to a single request is louder than `debug`: under load there is too much of it.
+
+#[cfg(feature = "tracing")]
+use std::time::Duration;
 
 #[cfg(feature = "tracing")]
 use evenkeel_engine::controller::ControlledLevel;
@@ -28,16 +34,27 @@ struct LevelSeats {
     smoothed_demand: f64,
 }
 
+/// A name as the access log has it: 64 bytes of it (HF-17).
+#[cfg(feature = "tracing")]
+fn short(name: &str) -> &str {
+    name.get(..64).unwrap_or(name)
+}
+
+#[cfg(feature = "tracing")]
+fn latency(work: WorkEstimate) -> Duration {
+    Duration::from_nanos(u64::try_from(work.additional_latency).unwrap_or(0))
+}
+
 /// A request has to wait.
 #[inline]
 pub(crate) fn queued(schema: &Schema, work: WorkEstimate) {
     #[cfg(feature = "tracing")]
     tracing::debug!(
-        apf_pl = %schema.level.name,
-        apf_fs = %schema.name,
+        apf_pl = short(&schema.level.name),
+        apf_fs = short(&schema.name),
         apf_iseats = work.initial_seats,
         apf_fseats = work.final_seats,
-        apf_additional_latency_ns = work.additional_latency,
+        apf_additionalLatency = ?latency(work),
         "the request waits in its queue"
     );
     #[cfg(not(feature = "tracing"))]
@@ -49,10 +66,11 @@ pub(crate) fn queued(schema: &Schema, work: WorkEstimate) {
 pub(crate) fn rejected(schema: &Schema, work: WorkEstimate, reason: Rejection) {
     #[cfg(feature = "tracing")]
     tracing::debug!(
-        apf_pl = %schema.level.name,
-        apf_fs = %schema.name,
+        apf_pl = short(&schema.level.name),
+        apf_fs = short(&schema.name),
         apf_iseats = work.initial_seats,
         apf_fseats = work.final_seats,
+        apf_additionalLatency = ?latency(work),
         reason = reason.as_str(),
         "the request is turned away"
     );
@@ -65,8 +83,8 @@ pub(crate) fn rejected(schema: &Schema, work: WorkEstimate, reason: Rejection) {
 pub(crate) fn turned_away(schema: &Schema, reason: Rejection) {
     #[cfg(feature = "tracing")]
     tracing::debug!(
-        apf_pl = %schema.level.name,
-        apf_fs = %schema.name,
+        apf_pl = short(&schema.level.name),
+        apf_fs = short(&schema.name),
         reason = reason.as_str(),
         "the request has waited in vain"
     );
@@ -82,6 +100,14 @@ pub(crate) fn unusable(levels: &[(String, Unusable)]) {
         #[cfg(not(feature = "tracing"))]
         let _ = (name, reason);
     }
+}
+
+/// The server has no seats.
+pub(crate) fn no_seats() {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(
+        "the server has no seats, so that hardly any request runs: tell the builder its `server_concurrency`, at least 1"
+    );
 }
 
 /// Nobody looks after a flow control that was not to be driven by hand.

@@ -71,6 +71,21 @@ async fn cl_11_not_before_ten_seconds_have_passed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn cl_25_what_a_plain_service_has_without_objects_of_its_own() {
+    // The page of the crate and the builder tell these numbers.
+    for (seats, first, borrowed) in [(600, 56, 363), (100, 9, 63), (10, 0, 9)] {
+        let flow = FlowControl::builder().server_concurrency(seats).build();
+        assert_eq!(limit(&flow, "global-default"), first);
+        let user = user("a", "system:authenticated");
+        let requests: Vec<_> = (0..4 * seats).map(|_| flow.admit(attributes(&user), WorkEstimate::ONE_SEAT)).collect();
+        tokio::time::sleep(Duration::from_millis(10_010)).await;
+        assert_eq!(limit(&flow, "global-default"), borrowed);
+        drop(requests);
+        assert_idle(&flow);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn it_ends_with_the_flow_control() {
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let before = tasks();

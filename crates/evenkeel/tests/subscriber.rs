@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use evenkeel::debug::RequestColumns;
 use evenkeel::{FlowControl, ManualClock};
 use evenkeel_api::v1::PriorityLevelConfiguration;
 use evenkeel_engine::WorkEstimate;
@@ -18,7 +19,7 @@ use service::{assert_idle, attributes, objects, queuing, rejecting, user};
 
 /// Looks at all that there is to see whenever it is told something.
 struct Onlooker {
-    flow: FlowControl,
+    flow: Option<FlowControl>,
     told: Arc<Mutex<Vec<String>>>,
 }
 
@@ -39,7 +40,9 @@ impl Subscriber for Onlooker {
     fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        drop((self.flow.status(), self.flow.dump_requests(evenkeel::debug::RequestColumns::WithDetails)));
+        if let Some(flow) = &self.flow {
+            drop((flow.status(), flow.dump_requests(RequestColumns::WithDetails)));
+        }
         let mut message = Message(String::new());
         event.record(&mut message);
         self.told.lock().unwrap().push(message.0);
@@ -79,7 +82,7 @@ fn course(flow: &FlowControl) {
 fn a_subscriber_may_look_at_the_flow_control() {
     let flow = FlowControl::builder().server_concurrency(1).manual_clock(ManualClock::new()).build();
     let told = Arc::default();
-    let onlooker = Onlooker { flow: flow.clone(), told: Arc::clone(&told) };
+    let onlooker = Onlooker { flow: Some(flow.clone()), told: Arc::clone(&told) };
     let (done, is_done) = mpsc::channel();
     let looked_at = flow.clone();
     // A thread of its own, so that the test fails where it would hang.
@@ -100,4 +103,19 @@ fn a_subscriber_may_look_at_the_flow_control() {
     }
     drop(told);
     assert_idle(&flow);
+}
+
+#[test]
+fn who_builds_it_is_told_what_is_missing() {
+    let told = |build: fn() -> FlowControl| {
+        let told = Arc::default();
+        tracing::subscriber::with_default(Onlooker { flow: None, told: Arc::clone(&told) }, build);
+        let told: Vec<String> = told.lock().unwrap().clone();
+        told
+    };
+    let is_in = |told: &[String], text: &str| told.iter().any(|one| one.contains(text));
+    let unkept = told(|| FlowControl::builder().build());
+    assert!(is_in(&unkept, "outside of a tokio runtime") && !is_in(&unkept, "no seats"), "{unkept:?}");
+    let by_hand = told(|| FlowControl::builder().server_concurrency(0).drive_by_hand().build());
+    assert!(!is_in(&by_hand, "outside of a tokio runtime") && is_in(&by_hand, "no seats"), "{by_hand:?}");
 }
