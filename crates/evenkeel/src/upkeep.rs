@@ -97,7 +97,9 @@ impl Upkeep {
         let due = std::mem::take(&mut lingering.due);
         drop(lingering);
         let mut wakers = Wakers::default();
-        due.iter().for_each(|Reverse(due)| self.release(due, &mut wakers));
+        for Reverse(due) in &due {
+            self.release(due, &mut wakers);
+        }
         // The keeper ends at once, and not when it would have had something to do.
         self.news.notify_one();
         wakers.wake();
