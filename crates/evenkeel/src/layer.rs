@@ -123,8 +123,11 @@ impl<I, D, W> FlowLayer<I, D, W> {
         layer
     }
 
-    /// What is asked: the Kubernetes API with other prefixes, or a table of routes. Which requests run for long is decided
-    /// by the verb that the digest finds, unless [`long_running`](Self::long_running) says otherwise.
+    /// What is asked: the Kubernetes API with other prefixes, or a table of routes.
+    ///
+    /// Which requests run for long is decided by the verb that the digest finds, unless
+    /// [`long_running`](Self::long_running) says otherwise. Where no route fits, the verb is the method in lower case: a
+    /// client that sends `PROXY` is not limited there, as in Kubernetes, unless `long_running` says otherwise.
     pub fn digest<E: Digest + Send + Sync + 'static>(self, digest: E) -> FlowLayer<I, E, W> {
         let Rules { flow, identify, work, occupancy, deadline, rejection_form, .. } = self.rules;
         let (digest, digest_id) = remembered(&flow, digest);

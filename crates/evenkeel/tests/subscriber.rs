@@ -45,7 +45,7 @@ impl Subscriber for Onlooker {
         }
         let mut message = Message(String::new());
         event.record(&mut message);
-        self.told.lock().unwrap().push(message.0);
+        self.told.lock().expect("nobody panics").push(message.0);
     }
 
     fn enter(&self, _span: &Id) {}
@@ -66,7 +66,7 @@ impl Visit for Message {
 fn course(flow: &FlowControl) {
     let mut all = objects([queuing("tenants", 10_000), rejecting("others", 5)]);
     let mut unusable = PriorityLevelConfiguration::clone(&all.priority_levels[0]);
-    unusable.metadata.name = "unusable".to_owned();
+    "unusable".clone_into(&mut unusable.metadata.name);
     unusable.spec.limited = None;
     all.priority_levels.push(Arc::new(unusable));
     flow.apply(all);
