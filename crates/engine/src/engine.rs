@@ -1,5 +1,6 @@
 //! The engine: controller, configuration and queue sets in one, for those who need no locks.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::borrowing::{DemandPeriod, DivideSeats, FaithfulDivision};
@@ -100,11 +101,17 @@ pub struct LevelView<'a, T> {
 
 /// The queue sets, by the number of their level.
 #[derive(Debug)]
-struct Table<T>(Vec<Option<Level<T>>>);
+struct Table<T> {
+    levels: Vec<Option<Level<T>>>,
+    /// What levels that are gone told their rejected clients, by name: it is never forgotten (HF-13).
+    gone: BTreeMap<Box<str>, RetryAfter>,
+}
 
 #[derive(Debug)]
 struct Level<T> {
     id: LevelId,
+    /// `None` until the controller has said all that there is to say of it.
+    name: Option<Box<str>>,
     queue_set: QueueSet<T>,
     retry_after: RetryAfter,
 }
@@ -137,9 +144,10 @@ impl<T> Engine<T> {
 impl<T, D: DivideSeats> Engine<T, D> {
     /// An engine that divides the seats in another way.
     pub fn with_division(division: D, server_limit: i64, now: Instant) -> Self {
-        let mut levels = Table(Vec::new());
+        let mut levels = Table { levels: Vec::new(), gone: BTreeMap::new() };
         let mut told = Told { levels: &mut levels, effects: &mut Nothing };
         let (controller, applied) = Controller::with_division(division, server_limit, &mut told, now);
+        levels.name(controller.levels());
         Self { controller, configuration: Arc::new(applied.configuration), levels, wants_reapply: false }
     }
 
@@ -251,6 +259,7 @@ impl<T, D: DivideSeats> Engine<T, D> {
     fn install(&mut self, applied: Applied) -> ApplyReport {
         let Applied { configuration, dangling, unusable } = applied;
         self.configuration = Arc::new(configuration);
+        self.levels.name(self.controller.levels());
         self.wants_reapply = false;
         ApplyReport { dangling, unusable }
     }
@@ -294,11 +303,22 @@ impl<T, E: EngineEffects<T>> Effects<T> for InLevel<'_, E> {
 
 impl<T> Table<T> {
     fn get(&self, level: LevelId) -> Option<&Level<T>> {
-        self.0.get(level.index())?.as_ref().filter(|found| found.id == level)
+        self.levels.get(level.index())?.as_ref().filter(|found| found.id == level)
     }
 
     fn get_mut(&mut self, level: LevelId) -> Option<&mut Level<T>> {
-        self.0.get_mut(level.index())?.as_mut().filter(|found| found.id == level)
+        self.levels.get_mut(level.index())?.as_mut().filter(|found| found.id == level)
+    }
+
+    /// Gives new levels their names, and what was known of a level of that name.
+    fn name<'a>(&mut self, levels: impl Iterator<Item = (&'a str, &'a ControlledLevel)>) {
+        for (name, control) in levels {
+            let before = self.gone.get(name).cloned();
+            if let Some(level) = self.get_mut(control.id()).filter(|level| level.name.is_none()) {
+                level.name = Some(name.into());
+                level.retry_after = before.unwrap_or_default();
+            }
+        }
     }
 }
 
@@ -306,12 +326,12 @@ impl<T> Table<T> {
 
 impl<T, E: EngineEffects<T>> Levels for Told<'_, T, E> {
     fn create(&mut self, level: LevelId, config: QueueSetConfig, now: Instant) {
-        let table = &mut self.levels.0;
+        let table = &mut self.levels.levels;
         if table.len() <= level.index() {
             table.resize_with(level.index() + 1, || None);
         }
-        table[level.index()] =
-            Some(Level { id: level, queue_set: QueueSet::new(config, now), retry_after: RetryAfter::default() });
+        let queue_set = QueueSet::new(config, now);
+        table[level.index()] = Some(Level { id: level, name: None, queue_set, retry_after: RetryAfter::default() });
     }
 
     fn configure(&mut self, level: LevelId, config: QueueSetConfig, now: Instant) {
@@ -327,8 +347,13 @@ impl<T, E: EngineEffects<T>> Levels for Told<'_, T, E> {
 
     fn remove_if_idle(&mut self, level: LevelId) -> bool {
         let is_idle = self.levels.get(level).is_none_or(|level| level.queue_set.is_idle());
-        if is_idle && let Some(slot) = self.levels.0.get_mut(level.index()) {
-            *slot = None;
+        let Table { levels, gone } = &mut *self.levels;
+        if is_idle
+            && let Some(Level { name: Some(name), retry_after, .. }) =
+                levels.get_mut(level.index()).and_then(Option::take)
+            && retry_after != RetryAfter::default()
+        {
+            gone.insert(name, retry_after);
         }
         is_idle
     }

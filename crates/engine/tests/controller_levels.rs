@@ -6,6 +6,7 @@ use busy_engine::{BusyEngine, Came, LINGERING, objects, queuing, rejecting, sche
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::controller::Objects;
 use evenkeel_engine::queue_set::Finish;
+use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::SECOND;
 
 const ONE_SEAT: WorkEstimate = WorkEstimate::ONE_SEAT;
@@ -171,6 +172,30 @@ fn cl_23_a_level_that_comes_back_before_removal_keeps_all_that_it_had() {
         assert_eq!(server.finish(number), Some(Finish::Released(number)));
     }
     assert!(!server.engine.wants_reapply(), "it is wanted");
+}
+
+#[test]
+fn hf_13_a_level_that_comes_back_goes_on_with_what_it_told_its_clients() {
+    let mut server = BusyEngine::new(1);
+    server.apply(with_batch());
+    let (old, mut expected) = (server.id("batch"), RetryAfter::default());
+    for second in (100..104).flat_map(|second| [second; 200]) {
+        server.engine.retry_after(old, second);
+        expected.record_drop(second);
+    }
+    assert_eq!(server.view("batch").retry_after_seconds, 4);
+    server.apply(Objects::default());
+    assert_eq!(server.engine.retry_after(old, 104), 1, "there is no such level");
+    for _ in 0..2 {
+        server.apply(Objects::default());
+        server.apply(with_batch());
+        assert_eq!(server.view("batch").retry_after_seconds, 4);
+    }
+    let new = server.id("batch");
+    for second in 104..120 {
+        expected.record_drop(second);
+        assert_eq!(server.engine.retry_after(new, second), expected.seconds());
+    }
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn every_recorded_request_is_digested_in_the_same_way() {
             let (error, info) = match full {
                 Ok(full) => (false, Info::from(full)),
                 Err(DigestError::NoResource { known, .. }) => (true, known_by_then(*known)),
-                Err(DigestError::Escape { position }) => panic!("{place}: escape at {position}"),
+                Err(error) => panic!("{place}: {error}"),
             };
             let comparison = row.compare(error, &info);
             if !comparison.agrees() {

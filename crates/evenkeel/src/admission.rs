@@ -50,8 +50,8 @@ impl Admission {
         drop(state);
         // With it goes its waker: see `is_started_or_wake`.
         drop(waiter);
-        wakers.wake();
         level.note_end(is_idle, &self.destination.upkeep);
+        wakers.wake();
         trace::turned_away(self.destination.schema(), reason);
         Some(Rejected::new(reason, retry_after, self.destination.schema()))
     }
@@ -67,15 +67,23 @@ impl Drop for Admission {
         let now = state.at(now);
         let finish = state.finish(now, self.id, &mut wakers);
         let cancelled = if finish.is_none() { state.cancel(now, self.id, &mut wakers) } else { None };
+        let has_given_up = cancelled.is_some();
+        if has_given_up {
+            // Nobody is left to be told of it, but it counts as a request that was turned away (FQ-28, HF-12).
+            state.record_drop(upkeep.clock.unix_second());
+        }
         let is_idle = state.queue_set.is_idle();
         drop(state);
         // With it goes its waker: see `is_started_or_wake`.
         drop(cancelled);
         // Before anybody is woken: a waker that panics must not cost seats.
         if let Some(Finish::Lingering { until }) = finish {
-            upkeep.release_at(until, Arc::clone(level), self.id);
+            upkeep.release_at(until, Arc::clone(level), self.id, &mut wakers);
         }
         level.note_end(is_idle, upkeep);
         wakers.wake();
+        if has_given_up {
+            trace::turned_away(self.destination.schema(), Rejection::TimeOut);
+        }
     }
 }

@@ -75,6 +75,9 @@ impl Future for Admit {
                 let clock = &admission.destination.upkeep.clock;
                 if this.timer.is_none() {
                     this.timer = clock.timer(until).map(|at| Box::pin(tokio::time::sleep_until(at)));
+                    if this.timer.is_none() {
+                        admission.destination.upkeep.note_wait_without_timer();
+                    }
                 }
                 let is_over = match &mut this.timer {
                     Some(timer) => timer.as_mut().poll(context).is_ready(),

@@ -15,7 +15,9 @@ pub(crate) enum Clock {
     Manual(ManualClock),
 }
 
-/// A clock that is set by hand, for services with a time of their own and for tests.
+/// A clock that is set by hand, for services with a time of their own and for tests. Clones are the same clock: hand one
+/// to [`Builder::manual_clock`](crate::Builder::manual_clock), and one to
+/// [`KubernetesWork::with_manual_clock`](crate::KubernetesWork::with_manual_clock) if that is used.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,14 +41,12 @@ impl Clock {
         })
     }
 
-    pub(crate) fn is_manual(&self) -> bool {
-        matches!(self, Self::Manual(_))
-    }
-
-    /// The same moment as tokio's timers know it; `None` for a clock that no timer follows.
+    /// The same moment as tokio's timers know it; `None` for a clock that no timer follows, and where there are no
+    /// timers because there is no runtime.
     pub(crate) fn timer(&self, at: Instant) -> Option<tokio::time::Instant> {
         match self {
             Self::Tokio(start) => {
+                tokio::runtime::Handle::try_current().ok()?;
                 let nanos = u64::try_from(at.as_nanos()).unwrap_or(0);
                 Some(*start + Duration::from_nanos(nanos))
             }
@@ -65,14 +65,15 @@ impl Clock {
         }
     }
 
-    /// The same moment in nanoseconds since 1970 began. A clock that is set by hand began then.
-    pub(crate) fn unix_nanos(&self, at: Instant) -> Nanos {
+    /// When this clock began, in nanoseconds since 1970 did. A clock that is set by hand began then too. To be asked once
+    /// for all times that are shown together: the two clocks that it compares are not read at the same moment.
+    pub(crate) fn unix_start(&self) -> Nanos {
         match self {
             Self::Tokio(_) => {
-                let ago = self.now() - at;
-                nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()).saturating_sub(ago)
+                let passed = self.now().as_nanos();
+                nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()).saturating_sub(passed)
             }
-            Self::Manual(_) => at.as_nanos(),
+            Self::Manual(_) => 0,
         }
     }
 }

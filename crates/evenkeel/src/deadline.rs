@@ -10,9 +10,11 @@ use http::{HeaderMap, Method};
 const GRPC: &str = "application/grpc";
 const GRPC_TIMEOUT: &str = "grpc-timeout";
 
-/// Whether a request is one of gRPC, and its answer has to be.
+/// Whether a request is one of gRPC, and its answer has to be. What only begins like it, as `application/grpc-web`, is
+/// another protocol.
 pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
-    headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(GRPC.as_bytes()))
+    let rest = headers.get(CONTENT_TYPE).and_then(|kind| kind.as_bytes().strip_prefix(GRPC.as_bytes()));
+    rest.is_some_and(|rest| matches!(rest.trim_ascii_start(), [] | [b'+' | b';', ..]))
 }
 
 /// The time that a call of gRPC gives itself, if it is one and says so.
@@ -116,6 +118,10 @@ mod tests {
         };
         assert_eq!(timeout("POST", "application/grpc"), Some(Duration::from_secs(8)));
         assert_eq!(timeout("POST", "application/grpc+proto"), Some(Duration::from_secs(8)));
+        assert_eq!(timeout("POST", "application/grpc; charset=utf-8"), Some(Duration::from_secs(8)));
+        assert_eq!(timeout("POST", "application/grpc ;a=b"), Some(Duration::from_secs(8)));
+        assert_eq!(timeout("POST", "application/grpc-web+proto"), None);
+        assert_eq!(timeout("POST", "application/grpc-web-text"), None);
         assert_eq!(timeout("POST", "application/json"), None);
         assert_eq!(timeout("GET", "application/grpc"), None);
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use evenkeel_engine::RequestInfo;
 use evenkeel_engine::digest::routes::RouteTable;
-use evenkeel_engine::digest::{DigestError, Kubernetes, Query};
+use evenkeel_engine::digest::{DigestError, Kubernetes, PlainPaths, Query};
 use http::Uri;
 use http::request::Parts;
 
@@ -63,6 +63,12 @@ impl Digest for Kubernetes {
 impl Digest for RouteTable {
     fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
         RouteTable::digest(self, parts.method.as_str(), target(&parts.uri))
+    }
+}
+
+impl Digest for PlainPaths {
+    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
+        PlainPaths::digest(self, parts.method.as_str(), target(&parts.uri))
     }
 }
 

@@ -26,7 +26,7 @@ use crate::snapshot::{Destination, LevelChanges, Snapshot};
 use crate::status::LevelStatus;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::trace;
-use crate::upkeep::{Due, Upkeep};
+use crate::upkeep::Upkeep;
 
 /// Decides which requests of a service run, wait or are turned away. Clones share everything.
 ///
@@ -70,6 +70,7 @@ struct Control {
 
 /// What came of a set of objects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// For every flow schema that was given, whether its level exists.
     pub dangling: Vec<Dangling>,
@@ -106,6 +107,18 @@ impl FlowControl {
     }
 
     /// Follows these objects from now on. Requests that run go on, and requests that wait keep their places.
+    ///
+    /// ```
+    /// use evenkeel::{FlowControl, IntoObjects};
+    ///
+    /// fn reload(flow: &FlowControl, manifest: &str) -> Result<(), evenkeel::api::decode::Problems> {
+    ///     let report = flow.apply(manifest.into_objects()?);
+    ///     for schema in report.dangling.iter().filter(|schema| schema.is_dangling) {
+    ///         eprintln!("flow schema {}: there is no priority level {}", schema.schema, schema.level);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn apply(&self, objects: Objects) -> Report {
         self.shared.change(|controller, changes, now| Some(controller.apply(objects, changes, now))).unwrap_or_default()
     }
@@ -138,10 +151,11 @@ impl FlowControl {
     }
 
     /// Does what is due: frees the seats of requests that have lingered, divides the seats among the levels every ten
-    /// seconds, and removes levels that have run out of requests. With a clock that is set by hand, requests that have
-    /// waited too long are turned away too. Returns how long it takes until something is due again, wait limits aside.
+    /// seconds, and removes levels that have run out of requests. Requests that wait without a timer, because the clock is
+    /// set by hand or because they are polled outside of a tokio runtime, are all woken, so that those that have waited too
+    /// long are turned away. Returns how long it takes until something is due again, wait limits aside.
     ///
-    /// A flow control that was built inside of a tokio runtime calls this by itself.
+    /// A flow control that was [built](Builder::build) inside of a tokio runtime calls this by itself.
     pub fn tick(&self) -> Duration {
         self.shared.tick()
     }
@@ -217,11 +231,12 @@ impl FlowControl {
             }
         };
         drop(state);
+        // Made before anybody is woken: a waker that panics must not cost seats.
+        let admission = Admission { destination: Arc::clone(destination), id };
         wakers.wake();
         if !is_started {
             trace::queued(class.schema, work);
         }
-        let admission = Admission { destination: Arc::clone(destination), id };
         Some(if is_started {
             Admit::started(Permit::new(admission))
         } else {
@@ -233,9 +248,8 @@ impl FlowControl {
 // === impl Shared ===
 
 impl Drop for Shared {
-    /// The keeper ends at once, and not when it would have had something to do.
     fn drop(&mut self) {
-        self.upkeep.news.notify_one();
+        self.upkeep.close();
     }
 }
 
@@ -255,21 +269,29 @@ impl Shared {
         let mut changes = LevelChanges { table, wakers: Wakers::default() };
         let applied = change(&mut control.controller, &mut changes, now);
         self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
-        trace::adjusted(&control.controller);
+        let division = trace::Division::of(&control.controller);
+        let mut is_to_go = false;
         let report = applied.map(|Applied { configuration, dangling, unusable }| {
             for (_, level) in control.controller.levels() {
                 if let Some(found) = changes.table.get(level.id()) {
                     found.set_quiescing(level.is_quiescing());
                     // Its last request may have ended after the controller looked and before it was marked.
-                    found.note_end(found.lock().queue_set.is_idle(), &self.upkeep);
+                    is_to_go |= level.is_quiescing() && found.lock().queue_set.is_idle();
                 }
             }
-            trace::unusable(&unusable);
             self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep)));
             Report { dangling, unusable }
         });
+        // Whoever is told something from here on may look at the flow control.
         drop(control);
+        if is_to_go {
+            self.upkeep.note_idle_level();
+        }
         changes.wakers.wake();
+        division.tell();
+        if let Some(report) = &report {
+            trace::unusable(&report.unusable);
+        }
         report
     }
 
@@ -288,8 +310,8 @@ impl Shared {
     }
 
     pub(crate) fn tick(&self) -> Duration {
-        let next_release = self.release_lingering();
-        if self.upkeep.clock.is_manual() {
+        let next_release = self.upkeep.release_lingering();
+        if self.upkeep.lacks_timers() {
             self.wake_waiting();
         }
         if self.upkeep.take_idle_note() {
@@ -311,27 +333,8 @@ impl Shared {
         Duration::from_nanos(u64::try_from(next - now).unwrap_or(0))
     }
 
-    /// Frees the seats of requests that have lingered, and tells when the next one has.
-    fn release_lingering(&self) -> Option<Instant> {
-        loop {
-            let now = self.upkeep.clock.now();
-            match self.upkeep.next_due(now) {
-                Ok(Due { level, id, .. }) => {
-                    let mut wakers = Wakers::default();
-                    self.upkeep.server.before_event(now);
-                    let mut state = level.lock();
-                    let now = state.at(now);
-                    let released = state.release(now, id, &mut wakers);
-                    drop(state);
-                    drop(released);
-                    wakers.wake();
-                }
-                Err(next) => return next,
-            }
-        }
-    }
-
-    /// No timer follows a clock that is set by hand: everybody who waits looks at it now.
+    /// No timer follows a clock that is set by hand, and without a runtime there are none: everybody who waits looks at
+    /// the clock now.
     fn wake_waiting(&self) {
         let mut wakers = Wakers::default();
         for level in self.snapshot.load().levels.iter() {

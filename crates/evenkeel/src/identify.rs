@@ -36,7 +36,19 @@ pub trait Identify {
     fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified>;
 }
 
-/// What an identification may give: a user, or a user or nobody.
+/// What an identification may give: a user, a user or nothing, or a user or an answer that says why there is none.
+///
+/// Nothing stands for somebody who has not been authenticated: [`anonymous`].
+///
+/// ```
+/// use evenkeel::engine::User;
+/// use evenkeel::identify::{Identity, Unidentified};
+///
+/// let alice = User::new("alice", ["system:authenticated"]);
+/// assert_eq!(&*Some(alice).into_user().unwrap().name, "alice");
+/// assert_eq!(&*None::<User>.into_user().unwrap().name, "system:anonymous");
+/// assert!(Err::<User, _>(Unidentified::unauthorized()).into_user().is_err());
+/// ```
 pub trait Identity {
     /// The user, if there is one.
     fn into_user(self) -> Result<Arc<User>, Unidentified>;
@@ -105,9 +117,21 @@ impl Identity for Arc<User> {
     }
 }
 
-impl Identity for Result<Arc<User>, Unidentified> {
-    fn into_user(self) -> Self {
-        self
+impl Identity for User {
+    fn into_user(self) -> Result<Arc<User>, Unidentified> {
+        Ok(Arc::new(self))
+    }
+}
+
+impl<T: Identity> Identity for Option<T> {
+    fn into_user(self) -> Result<Arc<User>, Unidentified> {
+        self.map_or_else(|| Ok(anonymous()), T::into_user)
+    }
+}
+
+impl<T: Identity> Identity for Result<T, Unidentified> {
+    fn into_user(self) -> Result<Arc<User>, Unidentified> {
+        self.and_then(T::into_user)
     }
 }
 

@@ -21,7 +21,8 @@ pub(crate) struct KnownLevels(Mutex<BTreeMap<Arc<str>, Arc<Level>>>);
 // === impl KnownLevels ===
 
 impl KnownLevels {
-    /// Takes over what the controller has done. A level that comes back goes on with the numbers that it had (OB-7).
+    /// Takes over what the controller has done. A level that comes back goes on with the numbers that it had (OB-7),
+    /// and with what it told the clients that it turned away (HF-13).
     pub(crate) fn update(&self, controller: &Controller, table: &LevelTable, now: Instant, upkeep: &Upkeep) {
         let mut known = self.lock();
         let mut waiting_max = 0_i64;
@@ -32,7 +33,9 @@ impl KnownLevels {
                 let now = state.at(now);
                 let state = &mut *state;
                 let metrics = state.metrics.hand_over(&state.queue_set, now);
-                level.lock().metrics = metrics;
+                let retry_after = std::mem::take(&mut state.retry_after);
+                let mut level = level.lock();
+                (level.metrics, level.retry_after) = (metrics, retry_after);
             }
             if !known.get(name).is_some_and(|before| Arc::ptr_eq(before, level)) {
                 known.insert(name.into(), Arc::clone(level));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel_engine::digest::{DigestError, Kubernetes};
+use evenkeel_engine::digest::{DigestError, Kubernetes, PlainPaths};
 use evenkeel_engine::{RequestInfo, WorkEstimate};
 use http::request::Parts;
 use tower_layer::Layer;
@@ -26,9 +26,9 @@ use crate::work::HttpWork;
 /// The answer to a request that is turned away has the [`Rejected`](crate::Rejected) among its extensions, so that a layer
 /// further out can tell it from an answer of the service.
 ///
-/// A service that is no Kubernetes but has paths below `/api/` or `/apis/` should say what they mean with
-/// [`digest`](Self::digest): otherwise a client can make a request look like a watch, whose seats are given back early,
-/// or like one that is not limited at all.
+/// A service that is no Kubernetes should say what its paths mean, with [`plain_paths`](Self::plain_paths) or with a
+/// [table of routes](Self::digest): otherwise a client can make a request look like a watch, whose seats are given back
+/// early, or like one that is not limited at all.
 ///
 /// ```
 /// use std::time::Duration;
@@ -58,7 +58,8 @@ pub struct FlowLayer<I, D = Kubernetes, W = WorkEstimate> {
 
 impl FlowControl {
     /// A layer for `tower` services that lets requests in as this flow control decides. The argument says who is
-    /// calling.
+    /// calling. Unless the service is a Kubernetes API, say next what its paths mean, as with
+    /// [`plain_paths`](FlowLayer::plain_paths).
     ///
     /// ```
     /// use axum::{Router, routing::get};
@@ -70,7 +71,7 @@ impl FlowControl {
     /// let flow = FlowControl::builder().server_concurrency(600).build();
     /// let app: Router = Router::new()
     ///     .route("/orders", get(async || "none"))
-    ///     .layer(flow.layer(TrustedHeaders::default()));
+    ///     .layer(flow.layer(TrustedHeaders::default()).plain_paths());
     /// # }
     /// ```
     pub fn layer<I: Identify>(&self, identify: I) -> FlowLayer<I> {
@@ -101,7 +102,32 @@ fn remembered<D: Digest + Send + Sync + 'static>(flow: &FlowControl, digest: D) 
 // === impl FlowLayer ===
 
 impl<I, D, W> FlowLayer<I, D, W> {
+    /// Takes every request for what its method and its path say, and none for one of Kubernetes: `/api/v1/orders` is a
+    /// path as any other, and no path, query or method gives seats back early or goes past the limits. This is what a
+    /// service wants that is no Kubernetes and has no [table of routes](Self::digest).
+    ///
+    /// Every request keeps its seats to its end then; [`long_running`](Self::long_running) says otherwise.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use evenkeel::identify::Anonymous;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let layer = FlowControl::builder().build().layer(Anonymous).plain_paths();
+    /// # }
+    /// ```
+    pub fn plain_paths(self) -> FlowLayer<I, PlainPaths, W> {
+        let mut layer = self.digest(PlainPaths);
+        layer.rules.occupancy.get_or_insert_with(|| Arc::new(|_, _| Occupancy::ToTheEnd));
+        layer
+    }
+
     /// What is asked: the Kubernetes API with other prefixes, or a table of routes.
+    ///
+    /// Which requests run for long is decided by the verb that the digest finds, unless
+    /// [`long_running`](Self::long_running) says otherwise. Where no route fits, the verb is the method in lower case: a
+    /// client that sends `PROXY` is not limited there, as in Kubernetes, unless `long_running` says otherwise.
     pub fn digest<E: Digest + Send + Sync + 'static>(self, digest: E) -> FlowLayer<I, E, W> {
         let Rules { flow, identify, work, occupancy, deadline, rejection_form, .. } = self.rules;
         let (digest, digest_id) = remembered(&flow, digest);
@@ -132,6 +158,23 @@ impl<I, D, W> FlowLayer<I, D, W> {
     }
 
     /// How much work a request is: the same for all, what a closure says, or [`KubernetesWork`](crate::KubernetesWork).
+    ///
+    /// The arguments of a closure need their types, so that it holds for all requests:
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use evenkeel::engine::{Attributes, LevelInfo, WorkEstimate};
+    /// use evenkeel::identify::Anonymous;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let work = |attributes: Attributes<'_>, _level: &LevelInfo| match &*attributes.request.path {
+    ///     "/reports" => WorkEstimate::seats(5),
+    ///     _ => WorkEstimate::ONE_SEAT,
+    /// };
+    /// let layer = FlowControl::builder().build().layer(Anonymous).plain_paths().work(work);
+    /// # }
+    /// ```
     pub fn work<V: HttpWork>(self, work: V) -> FlowLayer<I, D, V> {
         let Rules { flow, identify, digest, digest_id, occupancy, deadline, rejection_form, .. } = self.rules;
         let work = Arc::new(work);
@@ -170,6 +213,9 @@ impl<I, D, W> FlowLayer<I, D, W> {
     /// Without this it is what the request itself says, if that is less than four times the
     /// [`wait_limit`](crate::Builder::wait_limit): the parameter `timeout` of a Kubernetes request (HF-7), or the header
     /// `grpc-timeout` of a call of gRPC. What cannot be read as a time is left to the service.
+    ///
+    /// Only ordinary requests are asked for: those that keep their seats [to the headers](Occupancy::ToTheHeaders) are
+    /// meant to go on and have no deadline (HF-7), and wait for the [`wait_limit`](crate::Builder::wait_limit).
     pub fn deadline(mut self, deadline: impl Fn(&Parts) -> Option<Duration> + Send + Sync + 'static) -> Self {
         self.rules.deadline = Some(Arc::new(deadline));
         self

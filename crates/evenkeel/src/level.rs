@@ -1,5 +1,6 @@
 //! A priority level behind its lock, and who waits in it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
 
 use crate::kept_details::KeptDetails;
-use crate::metrics::{LevelMetrics, Mark, Notes};
+use crate::metrics::{LevelMetrics, Mark, Notes, Readings};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::upkeep::Upkeep;
 
@@ -30,6 +31,8 @@ pub(crate) struct LevelState {
     pub(crate) metrics: LevelMetrics,
     /// Whether the level is gone: whoever still comes has to be classified anew.
     pub(crate) is_removed: bool,
+    /// What the queue set told last, once it is gone too.
+    last_readings: Option<Readings>,
     /// The time of the latest event.
     latest: Instant,
 }
@@ -55,6 +58,9 @@ pub(crate) struct Wakers {
     pub(crate) notes: Notes,
 }
 
+/// A queue set that lets nobody in, and takes next to no memory.
+const NOTHING: QueueSetConfig = QueueSetConfig { mode: Mode::Reject, concurrency_limit: 0 };
+
 // === impl Level ===
 
 impl Level {
@@ -64,8 +70,7 @@ impl Level {
 
     /// A level that has gone, whose requests have to be classified anew.
     pub(crate) fn removed(id: LevelId) -> Self {
-        let nothing = QueueSetConfig { mode: Mode::Reject, concurrency_limit: 0 };
-        let level = Self::new(id, nothing, Instant::default());
+        let level = Self::new(id, NOTHING, Instant::default());
         level.lock().is_removed = true;
         level
     }
@@ -99,7 +104,25 @@ impl LevelState {
     fn new(config: QueueSetConfig, now: Instant) -> Self {
         let queue_set = QueueSet::new(config, now);
         let metrics = LevelMetrics::new(now);
-        Self { queue_set, retry_after: RetryAfter::default(), metrics, is_removed: false, latest: now }
+        let retry_after = RetryAfter::default();
+        Self { queue_set, retry_after, metrics, is_removed: false, last_readings: None, latest: now }
+    }
+
+    /// What metrics show of the progress of the queue set.
+    pub(crate) fn readings(&self) -> Readings {
+        self.last_readings.unwrap_or_else(|| Readings::of(&self.queue_set))
+    }
+
+    /// Gives up the queues of a level that is gone, once nothing lingers in it any more. Its numbers stay for ever, and
+    /// millions of queues need not. To be dropped without the lock.
+    pub(crate) fn take_queues(&mut self) -> Option<QueueSet<Waiter>> {
+        let set = &self.queue_set;
+        let is_used = !self.is_removed || !set.is_idle() || set.seats_in_use() != 0 || set.requests().next().is_some();
+        if is_used || self.last_readings.is_some() {
+            return None;
+        }
+        self.last_readings = Some(Readings::of(set));
+        Some(std::mem::replace(&mut self.queue_set, QueueSet::new(NOTHING, self.latest)))
     }
 
     /// The time at which an event happens whose thread has read the clock before it took the lock: threads overtake each
@@ -141,10 +164,25 @@ impl Wakers {
     /// Wakes everybody. To be called without any lock.
     #[inline]
     pub(crate) fn wake(self) {
-        if let Some(first) = self.first {
+        let Some(first) = self.first else { return };
+        if self.others.is_empty() {
             first.wake();
-            self.others.into_iter().for_each(Waker::wake);
+        } else {
+            wake_all(std::iter::once(first).chain(self.others));
         }
+    }
+}
+
+/// Wakes everybody, also if some of them panic. The first panic goes on when all have been woken.
+fn wake_all(wakers: impl Iterator<Item = Waker>) {
+    let mut panic = None;
+    for waker in wakers {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+            panic.get_or_insert(payload);
+        }
+    }
+    if let Some(payload) = panic {
+        resume_unwind(payload);
     }
 }
 

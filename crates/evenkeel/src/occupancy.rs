@@ -14,6 +14,7 @@ use evenkeel_engine::RequestInfo;
 /// assert_eq!(of("POST", "/api/v1/namespaces/shop/pods/a/exec"), Occupancy::None);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Occupancy {
     /// An ordinary request: until the body of its answer has ended, has failed or is dropped.
     #[default]

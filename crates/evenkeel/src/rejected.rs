@@ -8,6 +8,7 @@ use evenkeel_engine::queue_set::Rejection;
 /// A request that was not let in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("too many requests ({}), try again in {} s", reason.as_str(), retry_after.as_secs())]
+#[non_exhaustive]
 pub struct Rejected {
     /// Why.
     pub reason: Rejection,

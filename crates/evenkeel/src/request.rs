@@ -151,7 +151,7 @@ impl Patience {
 
     /// How long the request may still wait, given what holds for requests without a deadline.
     pub(crate) fn wait_limit(self, default: Duration) -> Duration {
-        let whole = self.deadline_in.map(|left| self.received_ago + left);
+        let whole = self.deadline_in.map(|left| self.received_ago.saturating_add(left));
         let limit = whole.map_or(default, |whole| whole / 4).min(Self::MAX);
         limit.saturating_sub(self.received_ago)
     }
@@ -189,5 +189,13 @@ mod tests {
             let patience = Patience { received_ago: seconds(received_ago), deadline_in: deadline_in.map(seconds) };
             assert_eq!(patience.wait_limit(seconds(default)), seconds(limit), "{patience:?}");
         }
+    }
+
+    #[test]
+    fn hf_6_no_deadline_is_too_far_away() {
+        let patience = Patience { received_ago: Duration::from_secs(20), deadline_in: Some(Duration::MAX) };
+        assert_eq!(patience.wait_limit(Duration::from_secs(15)), Duration::from_secs(40));
+        let patience = Patience { received_ago: Duration::MAX, deadline_in: Some(Duration::MAX) };
+        assert_eq!(patience.wait_limit(Duration::MAX), Duration::ZERO);
     }
 }

@@ -15,6 +15,7 @@ use crate::uid_headers::UidHeaders;
 
 /// How a request is told that there are too many. Clients that speak gRPC are always told in gRPC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum RejectionForm {
     /// A `Status` object of Kubernetes, in JSON, which names the reason.
     #[default]
@@ -40,47 +41,63 @@ const PLAIN_TEXT: &str = "Too many requests, please try again later.\n";
 
 /// The answer to a request that was turned away (HF-12).
 pub(crate) fn rejection<B>(rejected: &Rejected, form: RejectionForm, request: &HeaderMap) -> Response<FlowBody<B>> {
-    let seconds = rejected.retry_after.as_secs();
-    let mut response = if form == RejectionForm::PlainText && !is_grpc(request) {
-        let mut response = answer(StatusCode::TOO_MANY_REQUESTS, PLAIN, Bytes::from_static(PLAIN_TEXT.as_bytes()));
-        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        response.headers_mut().insert(RETRY_AFTER, seconds.into());
-        response
-    } else {
-        let message = rejected.to_string();
-        let status = StatusCode::TOO_MANY_REQUESTS;
-        Problem { status, message: &message, retry_after: Some(seconds) }.answer(request)
-    };
-    let uids = UidHeaders::new(&rejected.flow_schema_uid, &rejected.priority_level_uid);
-    uids.set(response.headers_mut());
-    response
+    rejected.response(form, request).map(FlowBody::own)
 }
 
 /// The answer to a request that asks for nothing that can be understood (DG-16).
 pub(crate) fn undigested<B>(error: &DigestError, request: &HeaderMap) -> Response<FlowBody<B>> {
     let status = match error {
         DigestError::Escape { .. } => StatusCode::BAD_REQUEST,
-        DigestError::NoResource { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    Problem { status, message: &error.to_string(), retry_after: None }.answer(request)
+    Problem { status, message: &error.to_string(), retry_after: None }.answer(request).map(FlowBody::own)
 }
 
 /// The answer to a request of which nobody knows who sent it.
 pub(crate) fn unidentified<B>(error: &Unidentified, request: &HeaderMap) -> Response<FlowBody<B>> {
-    Problem { status: error.status, message: &error.message, retry_after: None }.answer(request)
+    Problem { status: error.status, message: &error.message, retry_after: None }.answer(request).map(FlowBody::own)
 }
 
-fn answer<B>(status: StatusCode, kind: HeaderValue, text: Bytes) -> Response<FlowBody<B>> {
-    let mut response = Response::new(FlowBody::own(text));
+fn answer(status: StatusCode, kind: HeaderValue, text: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(text);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
 }
 
+// === impl Rejected ===
+
+impl Rejected {
+    /// The answer that the layer gives, for services that call [`FlowControl::admit`](crate::FlowControl::admit)
+    /// themselves: a `429` with `Retry-After` in this form, or one of gRPC if the request with these headers is.
+    ///
+    /// ```
+    /// use evenkeel::{Rejected, RejectionForm};
+    ///
+    /// fn answer(rejected: &Rejected, request: &http::HeaderMap) -> http::Response<bytes::Bytes> {
+    ///     rejected.response(RejectionForm::Status, request)
+    /// }
+    /// ```
+    pub fn response(&self, form: RejectionForm, request: &HeaderMap) -> Response<Bytes> {
+        let (status, seconds) = (StatusCode::TOO_MANY_REQUESTS, self.retry_after.as_secs());
+        let mut response = if form == RejectionForm::PlainText && !is_grpc(request) {
+            let mut response = answer(status, PLAIN, Bytes::from_static(PLAIN_TEXT.as_bytes()));
+            response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+            response
+        } else {
+            Problem { status, message: &self.to_string(), retry_after: Some(seconds) }.answer(request)
+        };
+        let uids = UidHeaders::new(&self.flow_schema_uid, &self.priority_level_uid);
+        uids.set(response.headers_mut());
+        response
+    }
+}
+
 // === impl Problem ===
 
 impl Problem<'_> {
-    fn answer<B>(&self, request: &HeaderMap) -> Response<FlowBody<B>> {
+    fn answer(&self, request: &HeaderMap) -> Response<Bytes> {
         if is_grpc(request) {
             return self.grpc();
         }
@@ -109,7 +126,7 @@ impl Problem<'_> {
     }
 
     /// An answer of gRPC that consists of trailers only, which are sent as headers then.
-    fn grpc<B>(&self) -> Response<FlowBody<B>> {
+    fn grpc(&self) -> Response<Bytes> {
         let mut response = answer(StatusCode::OK, HeaderValue::from_static(GRPC), Bytes::new());
         let headers = response.headers_mut();
         headers.insert(GRPC_STATUS, grpc_code(self.status).into());

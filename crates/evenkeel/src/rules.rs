@@ -73,14 +73,17 @@ impl<I: Identify, D: Digest, W: HttpWork> Rules<I, D, W> {
         // A watch has no deadline: it is meant to go on (HF-7).
         let deadline_in = if occupancy == Occupancy::ToTheEnd { self.deadline_of(parts) } else { None };
         let is_watch = occupancy == Occupancy::ToTheHeaders;
+        let watches = self.work.interested_watches(request);
         let admit = self.flow.take_in(&Incoming {
             attributes: Attributes { user: &user, request },
-            work: |attributes: Attributes<'_>, level: &LevelInfo| self.work.estimate_http(attributes, query, level),
+            work: |attributes: Attributes<'_>, level: &LevelInfo| {
+                self.work.estimate_http(attributes, query, level, watches)
+            },
             patience: Patience { received_ago: Duration::ZERO, deadline_in },
             head: Some(Head { user: &user, method: &parts.method, uri: &parts.uri }),
             digest: self.digest_id,
             is_watch,
-            watches: self.work.interested_watches(request),
+            watches,
         });
         let watch = if is_watch { self.work.watch(request, query).map(Box::new) } else { None };
         Verdict::Arrived { admit, occupancy, watch }

@@ -143,7 +143,9 @@ impl Levels for LevelChanges {
         let mut state = level.lock();
         state.is_removed = state.queue_set.is_idle();
         let is_removed = state.is_removed;
+        let queues = state.take_queues();
         drop(state);
+        drop(queues);
         if is_removed {
             self.table.0[id.index()] = None;
         }

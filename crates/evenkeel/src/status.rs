@@ -19,6 +19,7 @@ use crate::level::Level;
 /// assert!(flow.status().iter().all(|level| level.is_idle()));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LevelStatus {
     /// The name of the level.
     pub name: String,

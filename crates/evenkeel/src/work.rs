@@ -14,8 +14,15 @@ pub use watch::Watch;
 /// Says how much work an HTTP request is. Everything that can [`EstimateWork`] can do this too, without a look at the
 /// query.
 pub trait HttpWork {
-    /// How much work the request is, given its query and the level that it belongs to.
-    fn estimate_http(&self, attributes: Attributes<'_>, query: Query<'_>, level: &LevelInfo) -> WorkEstimate;
+    /// How much work the request is, given its query, the level that it belongs to, and what
+    /// [`interested_watches`](Self::interested_watches) has said of it.
+    fn estimate_http(
+        &self,
+        attributes: Attributes<'_>,
+        query: Query<'_>,
+        level: &LevelInfo,
+        watches: Option<u64>,
+    ) -> WorkEstimate;
 
     /// What has to be remembered of a watch while it runs, if anything has: see [`KubernetesWork`]. It has not been let
     /// in yet.
@@ -23,8 +30,8 @@ pub trait HttpWork {
         None
     }
 
-    /// How many watches the request concerns, if that matters to its estimate: for the metric `watch_count_samples`
-    /// (WE-18).
+    /// How many watches the request concerns, if that matters to its estimate: for the estimate and for the metric
+    /// `watch_count_samples`, which are to see the same number (WE-18). It is asked once for each request.
     fn interested_watches(&self, _request: &RequestInfo<'_>) -> Option<u64> {
         None
     }
@@ -33,7 +40,13 @@ pub trait HttpWork {
 // === impl HttpWork ===
 
 impl<W: EstimateWork> HttpWork for W {
-    fn estimate_http(&self, attributes: Attributes<'_>, _query: Query<'_>, level: &LevelInfo) -> WorkEstimate {
+    fn estimate_http(
+        &self,
+        attributes: Attributes<'_>,
+        _query: Query<'_>,
+        level: &LevelInfo,
+        _watches: Option<u64>,
+    ) -> WorkEstimate {
         self.estimate(attributes, level)
     }
 }

@@ -4,10 +4,10 @@ mod observed;
 
 use std::time::Duration;
 
+use evenkeel::FlowControl;
 use evenkeel::debug::RequestColumns;
-use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::deal::{DealSize, Dealer};
-use evenkeel_engine::flow_hash;
+use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate, flow_hash};
 use observed::{Observed, queuing_level, schema, started, user_with_hand};
 
 /// 2026-01-01T00:00:00Z.
@@ -49,6 +49,19 @@ catch-all,         0,            true,   false,       0,               0,       
 demo,              4,            false,  false,       6,               2,                 2,                  0,                0,                0
 exempt,            0,            false,  false,       0,               1,                 7,                  0,                0,                0
 ");
+}
+
+#[test]
+fn ob_13_one_moment_is_written_in_one_way() {
+    // The clock of the machine: a request that is started at once arrives and starts at the same moment.
+    let flow = FlowControl::builder().drive_by_hand().build();
+    let user = User::new("alice", ["system:authenticated"]);
+    let request = RequestInfo { verb: "get".into(), path: "/orders".into(), ..RequestInfo::default() };
+    let admit = || flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT);
+    let _held: Vec<_> = (0..10).map(|_| admit()).collect();
+    let dump = flow.dump_requests(RequestColumns::Basic);
+    let rows: Vec<Vec<_>> = dump.lines().skip(1).map(|row| row.split(',').map(str::trim).collect()).collect();
+    assert!(rows.len() == 10 && rows.iter().all(|row| row[5] == row[9]), "{dump}");
 }
 
 #[test]

@@ -79,7 +79,9 @@ const ORDERS: usize = 400;
 /// A service of one level with one seat.
 fn one_seat() -> (FlowControl, ManualClock) {
     let clock = ManualClock::new();
-    let nothing = FlowControl::builder().objects(Vec::new()).unwrap_or_else(|never| match never {});
+    let nothing = FlowControl::builder()
+        .objects(evenkeel_engine::controller::Objects::default())
+        .unwrap_or_else(|never| match never {});
     let flow = nothing.server_concurrency(1).manual_clock(clock.clone()).build();
     flow.apply(objects([queuing("tenants", 1000)]));
     (flow, clock)

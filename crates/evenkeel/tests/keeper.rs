@@ -2,12 +2,16 @@
 
 mod service;
 
+use std::future::Future;
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use evenkeel::{FlowControl, Permit};
 use evenkeel_api::v1::PriorityLevelConfiguration;
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::time::SECOND;
 
 use service::{assert_idle, attributes, objects, rejecting, user};
 
@@ -67,6 +71,21 @@ async fn cl_11_not_before_ten_seconds_have_passed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn cl_25_what_a_plain_service_has_without_objects_of_its_own() {
+    // The page of the crate and the builder tell these numbers.
+    for (seats, first, borrowed) in [(600, 56, 363), (100, 9, 63), (10, 0, 9)] {
+        let flow = FlowControl::builder().server_concurrency(seats).build();
+        assert_eq!(limit(&flow, "global-default"), first);
+        let user = user("a", "system:authenticated");
+        let requests: Vec<_> = (0..4 * seats).map(|_| flow.admit(attributes(&user), WorkEstimate::ONE_SEAT)).collect();
+        tokio::time::sleep(Duration::from_millis(10_010)).await;
+        assert_eq!(limit(&flow, "global-default"), borrowed);
+        drop(requests);
+        assert_idle(&flow);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn it_ends_with_the_flow_control() {
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let before = tasks();
@@ -97,4 +116,49 @@ async fn requests_outlive_the_flow_control() {
     let permit = next.await.expect("a permit");
     assert_eq!(last.await.expect_err("nobody frees the seat").reason, Rejection::TimeOut);
     drop(permit);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_lingers_when_the_flow_control_is_gone() {
+    let lingers = WorkEstimate { initial_seats: 1, final_seats: 1, additional_latency: 3_600 * SECOND };
+    for goes_first in [true, false] {
+        let flow = FlowControl::builder().server_concurrency(1).build();
+        flow.apply(objects([service::queuing("tenants", 10_000)]));
+        let user = user("a", "tenants");
+        let permit = flow.admit(attributes(&user), lingers).await.expect("a permit");
+        let waits = flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+        let mut flow = Some(flow);
+        if goes_first {
+            flow = None;
+        }
+        drop(permit);
+        drop(flow);
+        drop(waits.await.expect("the seat of the request that has ended"));
+    }
+}
+
+/// A waker that panics when it is used.
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        panic!("the waker panics");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_goes_on_after_a_waker_has_panicked() {
+    let lingers = WorkEstimate { initial_seats: 1, final_seats: 1, additional_latency: SECOND };
+    let flow = FlowControl::builder().server_concurrency(1).build();
+    flow.apply(objects([service::queuing("tenants", 10_000)]));
+    let user = user("a", "tenants");
+    let mut waits = Box::pin(flow.admit(attributes(&user), lingers));
+    for _ in 0..3 {
+        let mut next = Box::pin(flow.admit(attributes(&user), lingers));
+        assert!(next.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::new(Panics)))).is_pending());
+        drop(waits.await.expect("the keeper frees the seat"));
+        waits = next;
+        tokio::time::sleep(Duration::from_millis(1_020)).await;
+    }
+    drop(waits);
 }

@@ -4,11 +4,16 @@
 
 mod layer;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use evenkeel::debug::RequestColumns;
-use evenkeel::engine::RequestInfo;
+use evenkeel::engine::digest::Query;
 use evenkeel::engine::digest::routes::{Route, RouteTable};
+use evenkeel::engine::work::EstimatorConfig;
+use evenkeel::engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
 use evenkeel::identify::Anonymous;
-use evenkeel::{FlowControl, KubernetesWork};
+use evenkeel::{FlowControl, HttpWork, KubernetesWork, ManualClock};
 use http::Request;
 use layer::{Mock, ask, flow, get};
 use prometheus_client::encoding::text;
@@ -52,6 +57,60 @@ async fn we_18_changes_sample_the_watches_that_they_concern() {
     // A token is made without a look at the watches (WE-17), and reads are no changes.
     assert_eq!(value(&flow, "watch_count_samples_count", ""), Some(1.0));
     assert_eq!(value(&flow, "watch_count_samples_sum", ""), Some(1.0));
+}
+
+/// Counts other watches every time it is asked.
+struct Unsteady {
+    asked: AtomicU64,
+    kubernetes: KubernetesWork,
+}
+
+impl HttpWork for Unsteady {
+    fn estimate_http(
+        &self,
+        attributes: Attributes<'_>,
+        query: Query<'_>,
+        level: &LevelInfo,
+        watches: Option<u64>,
+    ) -> WorkEstimate {
+        self.kubernetes.estimate_http(attributes, query, level, watches)
+    }
+
+    fn interested_watches(&self, _request: &RequestInfo<'_>) -> Option<u64> {
+        Some(20 + 100 * self.asked.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn we_18_the_sample_and_the_estimate_see_the_same_watches() {
+    let flow = flow();
+    let layer = flow.clone().layer(Anonymous).work(Unsteady { asked: 0.into(), kubernetes: KubernetesWork::default() });
+    drop(ask(&layer, &Mock::empty(), Request::post("/api/v1/namespaces/a/pods").body(()).unwrap()));
+    assert_eq!(value(&flow, "watch_count_samples_sum", ""), Some(20.0));
+    // Ten watches to a seat.
+    assert_eq!(value(&flow, "work_estimated_seats_sum", ""), Some(2.0));
+}
+
+#[test]
+fn we_15_numbers_of_objects_grow_old_by_the_clock_that_is_set_by_hand() {
+    let clock = ManualClock::new();
+    let builder = FlowControl::builder().server_concurrency(300).manual_clock(clock.clone());
+    let flow = builder.objects(layer::ONE_SEAT).unwrap().build();
+    let work = KubernetesWork::with_manual_clock(EstimatorConfig::default(), clock.clone());
+    work.set_objects("pods", 399, 10_000);
+    let layer = flow.layer(Anonymous).work(work);
+    let list = || {
+        let sum = || value(&flow, "work_estimated_seats_sum", "").unwrap_or_default();
+        let before = sum();
+        drop(ask(&layer, &Mock::empty(), get("/api/v1/pods")));
+        // Seats are whole numbers.
+        format!("{}", sum() - before)
+    };
+    let fresh = list();
+    clock.advance(Duration::from_secs(170));
+    assert_eq!(list(), fresh);
+    clock.advance(Duration::from_secs(20));
+    assert_ne!(list(), fresh);
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,8 +6,8 @@ mod layer;
 
 use std::sync::{Arc, Mutex};
 
-use evenkeel::identify::{Anonymous, FromExtension, TrustedHeaders, anonymous, authenticated};
-use evenkeel::{FlowControl, Identify, KubernetesWork};
+use evenkeel::identify::{Anonymous, FromExtension, TrustedHeaders, Unidentified, anonymous, authenticated};
+use evenkeel::{FlowControl, Identify, KubernetesWork, Occupancy};
 use evenkeel_engine::digest::DigestError;
 use evenkeel_engine::digest::routes::{Route, RouteTable};
 use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate};
@@ -95,6 +95,55 @@ async fn a_digest_may_be_a_function() {
     let layer = flow().layer(Anonymous).digest(digest);
     assert_eq!(ask(&layer, &Mock::empty(), get("/orders")).status(), StatusCode::OK);
     assert_eq!(ask(&layer, &Mock::empty(), get("/bad")).status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_plain_paths_no_request_goes_past_the_limits() {
+    // What Kubernetes does not limit, or not for long.
+    let requests = || {
+        let special = ["/api/v1/pods?watch=1", "/api/v1/pods/a/log", "/api/v1/proxy/nodes/a", "/debug/pprof/heap"];
+        let methods = ["WATCH", "PROXY"].map(|method| Request::builder().method(method).uri("/x").body(()).unwrap());
+        special.map(get).into_iter().chain(methods)
+    };
+    let seats = |flow: &FlowControl| flow.status().iter().map(|level| level.seats_in_use).sum::<i64>();
+    for request in requests() {
+        let flow = flow();
+        let (mock, _frames) = Mock::streaming();
+        let answer = ask(&flow.layer(Anonymous), &mock, request.clone());
+        assert_eq!(seats(&flow), 0, "{request:?}");
+        drop(answer);
+        let (mock, _frames) = Mock::streaming();
+        let answer = ask(&flow.layer(Anonymous).plain_paths(), &mock, request.clone());
+        assert_eq!(seats(&flow), 1, "{request:?}");
+        drop(answer);
+    }
+
+    let (seen, work) = spy();
+    let layer = flow().layer(Anonymous).plain_paths().work(work);
+    for request in requests() {
+        assert_eq!(ask(&layer, &Mock::empty(), request).status(), StatusCode::OK);
+    }
+    assert!(seen.lock().unwrap().iter().all(|line| line.ends_with("  in strict")), "no resources: {seen:?}");
+    assert_eq!(ask(&layer, &Mock::empty(), get("/%zz")).status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_plain_paths_the_service_says_what_runs_for_long() {
+    let flow = flow();
+    let layer = flow.layer(Anonymous).long_running(|_, _| Occupancy::None).plain_paths();
+    let _answer = send(&layer, &Mock::stuck(), get("/events"));
+    assert!(flow.status().iter().all(evenkeel::LevelStatus::is_idle));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_identification_may_give_a_user_or_none() {
+    let name = |layer: &dyn Identify| layer.identify(&parts(Request::get("/"))).map(|user| user.name.to_string());
+    assert_eq!(name(&|_: &Parts| User::new("alice", ["staff"])).unwrap(), "alice");
+    assert_eq!(name(&|_: &Parts| Some(authenticated("bob", ["staff"]))).unwrap(), "bob");
+    assert_eq!(name(&|_: &Parts| None::<User>).unwrap(), "system:anonymous");
+    assert_eq!(name(&|_: &Parts| Ok::<_, Unidentified>(User::new("carol", ["staff"]))).unwrap(), "carol");
+    let refuses = |_: &Parts| Err::<Option<User>, _>(Unidentified::unauthorized());
+    assert_eq!(name(&refuses).unwrap_err().status, StatusCode::UNAUTHORIZED);
 }
 
 #[tokio::test(start_paused = true)]

@@ -183,6 +183,22 @@ fn ob_8_the_most_in_the_last_second() {
 }
 
 #[test]
+fn ob_8_a_scrape_long_after_the_last_request_shows_none_of_it() {
+    let inflight = r#"apiserver_current_inflight_requests{request_kind="readOnly"}"#;
+    let observed = Observed::new(4, vec![queuing_level("demo", 5, 1, 1, 2), schema("fs", "demo")]);
+    let mut held: Vec<_> = (0..2).map(|_| observed.arrive("a", ONE)).collect();
+    observed.millis(2_900);
+    drop(held.pop());
+    observed.millis(1_000);
+    observed.scrape().assert(&[(inflight, 2.0)]);
+    observed.millis(60_000);
+    observed.scrape().assert(&[(inflight, 1.0)]);
+    drop(held);
+    observed.millis(60_000);
+    observed.scrape().assert(&[(inflight, 0.0)]);
+}
+
+#[test]
 fn limits_and_demand_after_an_adjustment() {
     let observed = narrow();
     let _held = started(observed.arrive("a", ONE));

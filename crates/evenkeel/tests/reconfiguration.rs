@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use evenkeel::FlowControl;
+use evenkeel::{FlowControl, ManualClock};
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::controller::Objects;
 use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::retry_after::RetryAfter;
 
 use service::{assert_idle, attributes, level_names, objects, queuing, rejecting, totals, user};
 
@@ -114,6 +115,36 @@ async fn a_level_that_comes_back_keeps_its_requests() {
     drop(newcomer.await.expect("a permit"));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(level_names(&flow).contains(&"blue".to_owned()));
+    assert_idle(&flow);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hf_13_a_level_that_comes_back_remembers_whom_it_turned_away() {
+    let clock = ManualClock::new();
+    let flow = FlowControl::builder().server_concurrency(1).manual_clock(clock.clone()).build();
+    flow.apply(objects([rejecting("blue", 10_000)]));
+    let user = user("a", "blue");
+    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    let (mut engine, mut permit) = (RetryAfter::default(), Some(admit().await.expect("a permit")));
+    for second in 0..10 {
+        for _ in 0..100 {
+            assert_eq!(admit().await.expect_err("no seat").priority_level.as_ref(), "blue");
+            engine.record_drop(second);
+        }
+        clock.advance(Duration::from_secs(1));
+        if second == 5 {
+            drop(permit.take());
+            flow.apply(objects([]));
+            assert_eq!(level_names(&flow), MANDATORY);
+            flow.apply(objects([rejecting("blue", 10_000)]));
+            permit = Some(admit().await.expect("a permit"));
+        }
+    }
+    let rejected = admit().await.expect_err("no seat");
+    engine.record_drop(10);
+    assert!(engine.seconds() > 4);
+    assert_eq!(rejected.retry_after, Duration::from_secs(engine.seconds().into()));
+    drop(permit);
     assert_idle(&flow);
 }
 

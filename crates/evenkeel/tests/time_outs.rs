@@ -2,17 +2,30 @@
 
 mod service;
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use evenkeel::{FlowControl, ManualClock, Patience, Request};
+use evenkeel::{Admit, FlowControl, ManualClock, Patience, Request};
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::retry_after::RetryAfter;
 use tokio::time::Instant;
 
 use service::{assert_idle, attributes, objects, queuing, queuing_up_to, rejecting, totals, user};
+
+/// A waker that counts how often it is used.
+#[derive(Default)]
+struct Woken(AtomicU32);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
 
 fn one_seat(level: evenkeel_api::v1::PriorityLevelConfiguration) -> FlowControl {
     let flow = FlowControl::builder().server_concurrency(1).build();
@@ -67,6 +80,40 @@ fn by_hand_a_tick_turns_away_who_has_waited_too_long() {
     assert_idle(&flow);
 }
 
+#[test]
+fn without_a_runtime_a_tick_wakes_those_who_wait() {
+    let flow = FlowControl::builder().server_concurrency(1).drive_by_hand().build();
+    flow.apply(objects([queuing("tenants", 10_000)]));
+    let user = user("a", "tenants");
+    let admit = || Box::pin(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
+    let Poll::Ready(Ok(permit)) = admit().as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("there is a seat")
+    };
+    let woken = Arc::new(Woken::default());
+    let mut waits = admit();
+    assert!(waits.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::clone(&woken)))).is_pending());
+    flow.tick();
+    assert_eq!(woken.0.load(Ordering::Relaxed), 1, "it looks at the clock");
+    assert!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending(), "its time is not over");
+    drop((waits, permit));
+    assert_idle(&flow);
+}
+
+#[test]
+fn without_a_runtime_the_wait_limit_holds() {
+    let flow = FlowControl::builder().server_concurrency(1).wait_limit(Duration::ZERO).drive_by_hand().build();
+    flow.apply(objects([queuing("tenants", 10_000)]));
+    let user = user("a", "tenants");
+    let admit = || Box::pin(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
+    let permit = admit();
+    let Poll::Ready(result) = admit().as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("its time is over")
+    };
+    assert_eq!(result.expect_err("no seat").reason, Rejection::TimeOut);
+    drop(permit);
+    assert_idle(&flow);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_full_queue_and_a_level_without_queues_turn_away_at_once() {
     let reasons = [
@@ -108,6 +155,32 @@ fn the_time_to_come_back_is_that_of_the_engine() {
     }
     assert!(most > 8, "{most}: it has risen");
     drop(permit);
+    assert_idle(&flow);
+}
+
+#[test]
+fn hf_12_a_client_that_hangs_up_counts_as_one_that_was_turned_away() {
+    let clock = ManualClock::new();
+    let flow = FlowControl::builder().server_concurrency(1).manual_clock(clock.clone()).build();
+    flow.apply(objects([queuing_up_to("tenants", 10_000, 50)]));
+    let user = user("a", "tenants");
+    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    let poll = |admit: Admit| pin!(admit).poll(&mut Context::from_waker(Waker::noop()));
+    let Poll::Ready(Ok(permit)) = poll(admit()) else { panic!("there is a seat") };
+    let mut engine = RetryAfter::default();
+    for second in 0..20 {
+        for _ in 0..20 {
+            drop(admit());
+            engine.record_drop(second);
+        }
+        clock.advance(Duration::from_secs(1));
+    }
+    let waits: Vec<_> = (0..50).map(|_| admit()).collect();
+    let Poll::Ready(Err(rejected)) = poll(admit()) else { panic!("there is no place") };
+    engine.record_drop(20);
+    assert!(engine.seconds() > 8);
+    assert_eq!(rejected.retry_after, Duration::from_secs(engine.seconds().into()));
+    drop((permit, waits));
     assert_idle(&flow);
 }
 

@@ -1,7 +1,9 @@
-//! Wakers that take locks of their own when they are cloned or dropped, as some executors' do.
+//! Wakers that take locks of their own when they are cloned or dropped, as some executors' do, and wakers that panic.
 
 mod service;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
@@ -18,7 +20,26 @@ impl Wake for Owner {
     fn wake(self: Arc<Self>) {}
 }
 
-fn one_seat() -> (FlowControl, ManualClock) {
+/// A waker that panics when it is used.
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        panic!("the waker panics");
+    }
+}
+
+/// A waker that counts how often it is used.
+#[derive(Default)]
+struct Counts(AtomicU32);
+
+impl Wake for Counts {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn two_seats() -> (FlowControl, ManualClock) {
     let clock = ManualClock::new();
     let flow = FlowControl::builder().server_concurrency(2).manual_clock(clock.clone()).build();
     flow.apply(objects([queuing("tenants", 1000)]));
@@ -48,7 +69,7 @@ fn waiting_request(flow: &FlowControl) -> (std::pin::Pin<Box<Admit>>, Permit) {
 
 #[test]
 fn giving_up_drops_the_waker_without_the_lock() {
-    let (flow, _clock) = one_seat();
+    let (flow, _clock) = two_seats();
     let (waits, other) = waiting_request(&flow);
     drop(waits);
     drop(other);
@@ -57,7 +78,7 @@ fn giving_up_drops_the_waker_without_the_lock() {
 
 #[test]
 fn another_waker_replaces_the_first_without_the_lock() {
-    let (flow, _clock) = one_seat();
+    let (flow, _clock) = two_seats();
     let (mut waits, other) = waiting_request(&flow);
     // Dropping the first waker frees a seat, and the request starts.
     assert!(poll(&mut waits, Waker::noop()).is_none());
@@ -68,12 +89,28 @@ fn another_waker_replaces_the_first_without_the_lock() {
 
 #[test]
 fn a_time_out_drops_the_waker_without_the_lock() {
-    let (flow, clock) = one_seat();
+    let (flow, clock) = two_seats();
     let (mut waits, other) = waiting_request(&flow);
     let waker = Waker::from(Arc::new(Owner(Mutex::new(None))));
     clock.advance(Duration::from_secs(16));
     let polled = waits.as_mut().poll(&mut Context::from_waker(&waker));
     assert!(matches!(polled, Poll::Ready(_)), "its time is over");
     drop((polled, other));
+    assert_idle(&flow);
+}
+
+#[test]
+fn a_waker_that_panics_keeps_nobody_else_asleep() {
+    let (flow, _clock) = two_seats();
+    let wide = Box::pin(flow.admit(attributes(&user("a", "tenants")), WorkEstimate::seats(2)));
+    let permit = poll(&mut { wide }, Waker::noop()).expect("two free seats");
+    let (mut first, mut second) = (admit(&flow), admit(&flow));
+    assert!(poll(&mut first, &Waker::from(Arc::new(Panics))).is_none());
+    let counts = Arc::new(Counts::default());
+    assert!(poll(&mut second, &Waker::from(Arc::clone(&counts))).is_none());
+    let result = catch_unwind(AssertUnwindSafe(|| drop(permit)));
+    assert!(result.is_err(), "the panic goes on");
+    assert_eq!(counts.0.load(Ordering::Relaxed), 1, "the other is woken");
+    drop([first, second].map(|mut admit| poll(&mut admit, Waker::noop()).expect("a free seat")));
     assert_idle(&flow);
 }

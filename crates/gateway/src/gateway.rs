@@ -109,7 +109,7 @@ impl Gateway {
         let upstreams = upstreams.collect::<Result<Vec<_>, TlsError>>()?;
         // Without objects at first: those that never govern leave nothing behind in the metrics.
         let flow = FlowControl::builder().server_concurrency(config.concurrency).wait_limit(config.timeouts.queue);
-        let flow = flow.objects(Vec::new()).unwrap_or_else(|never| match never {}).build();
+        let flow = flow.objects(Objects::default()).unwrap_or_else(|never| match never {}).build();
         let workers = config.workers.unwrap_or_else(cores).max(1);
         let metrics = GatewayMetrics::new(workers);
         govern(&flow, &metrics, objects.next().await?);

@@ -107,10 +107,16 @@ impl Digest for Requests {
 }
 
 impl HttpWork for Requests {
-    fn estimate_http(&self, attributes: Attributes<'_>, query: Query<'_>, level: &LevelInfo) -> WorkEstimate {
+    fn estimate_http(
+        &self,
+        attributes: Attributes<'_>,
+        query: Query<'_>,
+        level: &LevelInfo,
+        watches: Option<u64>,
+    ) -> WorkEstimate {
         match (self.rule(attributes.request), &self.kubernetes) {
             (Some(rule), _) => rule.work,
-            (None, Some((_, work))) => work.estimate_http(attributes, query, level),
+            (None, Some((_, work))) => work.estimate_http(attributes, query, level, watches),
             (None, None) => WorkEstimate::ONE_SEAT,
         }
     }

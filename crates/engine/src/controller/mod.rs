@@ -21,6 +21,7 @@ pub use usable::Unusable;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use evenkeel_api::AnyObject;
 use evenkeel_api::bootstrap::{self, CATCH_ALL, EXEMPT};
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 
@@ -83,6 +84,19 @@ impl Objects {
             priority_levels: objects.priority_levels.iter().cloned().map(Arc::new).collect(),
             flow_schemas: objects.flow_schemas.iter().cloned().map(Arc::new).collect(),
         }
+    }
+}
+
+impl FromIterator<AnyObject> for Objects {
+    fn from_iter<I: IntoIterator<Item = AnyObject>>(objects: I) -> Self {
+        let mut all = Self::default();
+        for object in objects {
+            match object {
+                AnyObject::FlowSchema(schema) => all.flow_schemas.push(Arc::new(schema)),
+                AnyObject::PriorityLevelConfiguration(level) => all.priority_levels.push(Arc::new(level)),
+            }
+        }
+        all
     }
 }
 

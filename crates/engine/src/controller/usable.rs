@@ -8,6 +8,7 @@ use crate::queue_set::Mode;
 
 /// Why a priority level object is left aside (CC-8). Validation refuses most of these; objects may come from elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unusable {
     /// `type` and `limited` do not go together.
     #[error("spec.limited must be there if and only if spec.type is Limited")]

@@ -1,7 +1,8 @@
 //! From an HTTP method and a URL to what is asked for (DG-1 to DG-20).
 //!
 //! [`Kubernetes`] knows the paths of the Kubernetes API; a [`RouteTable`](routes::RouteTable) is told the paths of any
-//! other service. Both make the same [`RequestInfo`], so that everything after them is the same.
+//! other service; to [`PlainPaths`] a path is a path. All make the same [`RequestInfo`], so that everything after them is
+//! the same.
 //!
 //! A target is a path and perhaps a query, not decoded. Whoever receives `http://host/path` in a request line takes scheme
 //! and host away first. Escaped bytes that are no UTF-8 are digested as U+FFFD.
@@ -23,6 +24,7 @@ mod kubernetes;
 mod label_selector;
 mod list_options;
 mod percent;
+mod plain_paths;
 mod query;
 mod segments;
 #[cfg(test)]
@@ -36,12 +38,14 @@ pub use field_selector::{FieldOperator, FieldSelector, FieldSelectorError, Field
 pub use kubernetes::{FullRequestInfo, Kubernetes};
 pub use label_selector::{LabelSelector, LabelSelectorError, RequirementError};
 pub use list_options::{ListOptions, NotAnInteger};
+pub use plain_paths::PlainPaths;
 pub use query::Query;
 
 use crate::RequestInfo;
 
 /// Why a request cannot be digested.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DigestError {
     /// The path has a percent sign that two hexadecimal digits do not follow. The answer is 400.
     #[error("the path has an invalid escape at byte {position}")]

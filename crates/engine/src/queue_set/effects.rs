@@ -64,6 +64,7 @@ pub enum Arrival<T> {
 
 /// Why a request is turned away (OB-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Rejection {
     /// Its queue is full.
     QueueFull,

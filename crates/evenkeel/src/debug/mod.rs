@@ -23,6 +23,7 @@ use crate::level::Level;
 
 /// What a dump of requests shows of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum RequestColumns {
     /// Where it is, since when, and how much work it is.
     #[default]

@@ -6,7 +6,7 @@ use evenkeel_api::v1::FlowDistinguisherMethod;
 use evenkeel_engine::classify::distinguisher;
 use evenkeel_engine::digest::Kubernetes;
 use evenkeel_engine::queue_set::{Phase, RequestView};
-use evenkeel_engine::time::Instant;
+use evenkeel_engine::time::{Instant, Nanos};
 use evenkeel_engine::{Attributes, RequestInfo, WorkEstimate};
 
 use super::table::Table;
@@ -52,6 +52,7 @@ pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)], shared: &Shared, columns: 
         RequestColumns::WithDetails => [&COLUMNS[..], &DETAIL_COLUMNS].concat(),
     };
     let mut table = Table::new(&header);
+    let clock_start = shared.upkeep().clock.unix_start();
     for (name, level) in levels {
         let mut rows = Row::all_of(&level.lock());
         // Those of a queue together, the waiting ones before the others; those without a queue at the end.
@@ -60,7 +61,7 @@ pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)], shared: &Shared, columns: 
             (queue, row.index_in_queue.unwrap_or(usize::MAX), row.arrived)
         });
         for row in &rows {
-            table.push(row.cells(name, shared, columns));
+            table.push(row.cells(name, shared, clock_start, columns));
         }
     }
     table.text()
@@ -97,8 +98,8 @@ impl Row {
         }
     }
 
-    fn cells(&self, level: &str, shared: &Shared, columns: RequestColumns) -> Vec<String> {
-        let clock = &shared.upkeep().clock;
+    fn cells(&self, level: &str, shared: &Shared, clock_start: Nanos, columns: RequestColumns) -> Vec<String> {
+        let time = |at: Instant| timestamp::text(clock_start.saturating_add(at.as_nanos()));
         let digest = shared.digests.get(self.digest).unwrap_or_else(|| Arc::new(Kubernetes::default()));
         let head = self.details.as_ref().map(|details| digests::head(details.method.clone(), details.uri.clone()));
         let info = head.as_ref().and_then(|head| digest.digest(head).ok()).unwrap_or_default();
@@ -109,11 +110,11 @@ impl Row {
             index(self.queue),
             index(self.index_in_queue),
             self.distinguisher(&info),
-            timestamp::text(clock.unix_nanos(self.arrived)),
+            time(self.arrived),
             self.work.initial_seats.to_string(),
             self.work.final_seats.to_string(),
             duration::text(self.work.additional_latency),
-            self.started.map_or_else(|| timestamp::NEVER.to_owned(), |at| timestamp::text(clock.unix_nanos(at))),
+            self.started.map_or_else(|| timestamp::NEVER.to_owned(), time),
         ];
         if columns == RequestColumns::WithDetails {
             cells.extend(self.detail_cells(&info));

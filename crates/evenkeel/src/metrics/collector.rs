@@ -98,11 +98,11 @@ impl Writer<'_> {
     }
 
     fn gauges_of_levels(&mut self) -> fmt::Result {
-        self.float_gauge(names::CURRENT_R, |level| level.current_r.as_f64())?;
-        self.float_gauge(names::DISPATCH_R, |level| level.dispatch_r.as_f64())?;
-        self.float_gauge(names::LATEST_S, |level| level.latest_s.as_f64())?;
-        self.bounds(names::NEXT_S_BOUNDS, |level| level.bounds.next_r)?;
-        self.bounds(names::NEXT_DISCOUNTED_S_BOUNDS, |level| level.bounds.discounted)?;
+        self.float_gauge(names::CURRENT_R, |level| level.readings.current_r.as_f64())?;
+        self.float_gauge(names::DISPATCH_R, |level| level.readings.dispatch_r.as_f64())?;
+        self.float_gauge(names::LATEST_S, |level| level.readings.latest_s.as_f64())?;
+        self.bounds(names::NEXT_S_BOUNDS, |level| level.readings.bounds.next_r)?;
+        self.bounds(names::NEXT_DISCOUNTED_S_BOUNDS, |level| level.readings.bounds.discounted)?;
         self.gauge(names::NOMINAL_LIMIT, |level| level.control.limits.nominal)?;
         self.gauge(names::LOWER_LIMIT, |level| level.control.limits.min)?;
         self.gauge(names::UPPER_LIMIT, |level| level.control.limits.max)?;

@@ -1,5 +1,6 @@
 //! What is counted for one level, while its lock is held anyway.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use evenkeel_engine::borrowing::DemandStatistics;
@@ -19,6 +20,8 @@ use crate::level::Waiter;
 pub(crate) struct LevelMetrics {
     /// By the number that [`series`](Self::series) gave out. Nothing is ever removed.
     pub(crate) series: Vec<Series>,
+    /// The numbers, by the names of the schemas: there may be thousands, and each is looked up at every change.
+    numbers: HashMap<Arc<str>, u32>,
     pub(crate) ratios: Ratios,
     /// The advances of the epoch that were not clean, and those that were.
     pub(crate) epoch_advances: [u64; 2],
@@ -103,6 +106,7 @@ impl LevelMetrics {
         };
         Self {
             series: Vec::new(),
+            numbers: HashMap::new(),
             ratios,
             epoch_advances: [0; 2],
             control: ControlGauges::default(),
@@ -112,13 +116,19 @@ impl LevelMetrics {
 
     /// The number of the series of a schema, which it keeps for ever.
     pub(crate) fn series(&mut self, schema: &Schema) -> u32 {
-        let found = self.series.iter().position(|series| *series.schema == *schema.name);
-        let number = found.unwrap_or(self.series.len());
-        if found.is_none() {
-            self.series.push(Series::new(&schema.name));
+        let number = self.numbers.get(&*schema.name).copied().unwrap_or_else(|| self.add_series(&schema.name));
+        if let Some(series) = self.series.get_mut(number as usize) {
+            series.method = schema.distinguisher_method().cloned();
         }
-        self.series[number].method = schema.distinguisher_method().cloned();
-        u32::try_from(number).unwrap_or(u32::MAX)
+        number
+    }
+
+    fn add_series(&mut self, schema: &str) -> u32 {
+        let number = u32::try_from(self.series.len()).unwrap_or(u32::MAX);
+        let series = Series::new(schema);
+        self.numbers.insert(Arc::clone(&series.schema), number);
+        self.series.push(series);
+        number
     }
 
     /// The control plane has looked at the level (OB-6). `denominator` is that of CL-19.

@@ -24,5 +24,5 @@ mod server;
 pub(crate) use collector::FlowCollector;
 pub(crate) use crowd::Access;
 pub(crate) use level::{ControlGauges, Ending, LevelMetrics, Mark, Notes, Passed};
-pub(crate) use sample::LevelSample;
+pub(crate) use sample::{LevelSample, Readings};
 pub(crate) use server::{ServerMetrics, ServerSample};

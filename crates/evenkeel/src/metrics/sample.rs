@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evenkeel_engine::SeatSeconds;
-use evenkeel_engine::queue_set::ReadingBounds;
+use evenkeel_engine::queue_set::{QueueSet, ReadingBounds};
 use evenkeel_engine::time::Instant;
 
 use super::level::{ControlGauges, Ratios};
@@ -18,6 +18,12 @@ pub(crate) struct LevelSample {
     pub(crate) ratios: Ratios,
     pub(crate) epoch_advances: [u64; 2],
     pub(crate) control: ControlGauges,
+    pub(crate) readings: Readings,
+}
+
+/// What a queue set tells of its progress.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Readings {
     pub(crate) current_r: SeatSeconds,
     pub(crate) dispatch_r: SeatSeconds,
     pub(crate) latest_s: SeatSeconds,
@@ -34,17 +40,27 @@ impl LevelSample {
         let mut state = level.lock();
         state.metrics.ratios.account(now);
         series.extend(state.metrics.series.iter().filter(|series| series.is_used()).cloned());
-        let (metrics, set) = (&state.metrics, &state.queue_set);
-        let counters = set.counters();
-        let latest_s = counters.last_dispatch_s;
-        // While nothing waits, the queue that was last dispatched from is all that there is to tell of.
-        let idle = ReadingBounds { next_r: (latest_s, latest_s), discounted: (latest_s, latest_s) };
+        let metrics = &state.metrics;
         Self {
             name,
             series,
             ratios: metrics.ratios,
             epoch_advances: metrics.epoch_advances,
             control: metrics.control,
+            readings: state.readings(),
+        }
+    }
+}
+
+// === impl Readings ===
+
+impl Readings {
+    pub(crate) fn of<T>(set: &QueueSet<T>) -> Self {
+        let counters = set.counters();
+        let latest_s = counters.last_dispatch_s;
+        // While nothing waits, the queue that was last dispatched from is all that there is to tell of.
+        let idle = ReadingBounds { next_r: (latest_s, latest_s), discounted: (latest_s, latest_s) };
+        Self {
             current_r: set.r(),
             dispatch_r: counters.last_dispatch_r,
             latest_s,

@@ -112,9 +112,13 @@ impl State {
             ratio.account(now);
             *rising = (*rising).max(count);
         }
-        if now - self.reported_at >= SECOND {
-            self.reported_at = now;
-            self.sample.peaks = std::mem::take(&mut self.rising);
+        let passed = now - self.reported_at;
+        if passed >= SECOND {
+            // Those that there are now are in the second that has begun, too.
+            let rising = std::mem::replace(&mut self.rising, counts);
+            // If more than one second has passed, nothing has happened in the last one.
+            self.sample.peaks = if passed < 2 * SECOND { rising } else { counts };
+            self.reported_at = self.reported_at + (passed - passed % SECOND);
         }
     }
 }

@@ -11,7 +11,7 @@ use evenkeel_engine::work::{
 use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
 
 use super::{HttpWork, Watch};
-use crate::clock::Clock;
+use crate::clock::{Clock, ManualClock};
 
 /// Estimates the work of requests as Kubernetes does (WE-1 to WE-23): a list costs what it loads, and a change costs
 /// more the more watches have to be told of it. Clones share everything.
@@ -51,17 +51,34 @@ struct Objects {
 }
 
 /// Looks the numbers up only when an estimate asks for them: most requests take neither lock.
-struct Lookup<'a>(&'a KubernetesWork);
+struct Lookup<'a> {
+    work: &'a KubernetesWork,
+    /// What was counted before: the watches may be others by now.
+    watches: Option<u64>,
+}
 
 // === impl KubernetesWork ===
 
 impl KubernetesWork {
     /// Estimates with these parameters. The [default](Self::default) ones are those of Kubernetes.
+    ///
+    /// Numbers of objects grow old by the clock of the machine, also if the flow control has a clock that is set by hand:
+    /// see [`with_manual_clock`](Self::with_manual_clock).
     pub fn new(config: EstimatorConfig) -> Self {
+        Self::with_clock(config, Clock::Tokio(tokio::time::Instant::now()))
+    }
+
+    /// The same for a flow control with a [clock that is set by hand](crate::Builder::manual_clock): numbers of objects
+    /// grow old by this clock.
+    pub fn with_manual_clock(config: EstimatorConfig, clock: ManualClock) -> Self {
+        Self::with_clock(config, Clock::Manual(clock))
+    }
+
+    fn with_clock(config: EstimatorConfig, clock: Clock) -> Self {
         let shared = Shared {
             estimator: Estimator::new(config),
             has_consistent_cache: AtomicBool::new(false),
-            clock: Clock::Tokio(tokio::time::Instant::now()),
+            clock,
             objects: RwLock::default(),
         };
         Self { shared: Arc::new(shared), watches: Arc::default() }
@@ -97,8 +114,14 @@ impl Default for KubernetesWork {
 }
 
 impl HttpWork for KubernetesWork {
-    fn estimate_http(&self, attributes: Attributes<'_>, query: Query<'_>, level: &LevelInfo) -> WorkEstimate {
-        let lookup = Lookup(self);
+    fn estimate_http(
+        &self,
+        attributes: Attributes<'_>,
+        query: Query<'_>,
+        level: &LevelInfo,
+        watches: Option<u64>,
+    ) -> WorkEstimate {
+        let lookup = Lookup { work: self, watches };
         let circumstances = Circumstances {
             now: self.shared.clock.now(),
             level_cap: level.seat_cap,
@@ -122,13 +145,13 @@ impl HttpWork for KubernetesWork {
 
 impl ObjectStatistics for Lookup<'_> {
     fn statistics(&self, resource: &str, api_group: &str, now: Instant) -> Statistics {
-        let objects = self.0.shared.objects.read().unwrap_or_else(PoisonError::into_inner);
+        let objects = self.work.shared.objects.read().unwrap_or_else(PoisonError::into_inner);
         objects.counts.statistics(resource, api_group, now)
     }
 }
 
 impl WatchInterest for Lookup<'_> {
     fn interested(&self, request: &RequestInfo<'_>) -> u64 {
-        self.0.interested(request)
+        self.watches.unwrap_or_else(|| self.work.interested(request))
     }
 }

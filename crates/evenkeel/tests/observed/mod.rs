@@ -12,7 +12,6 @@ use std::time::Duration;
 use evenkeel::{Admit, Details, FlowControl, ManualClock, Permit, Rejected, Request};
 use evenkeel_api::AnyObject;
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
-use evenkeel_engine::controller::Objects;
 use evenkeel_engine::deal::{DealSize, Dealer};
 use evenkeel_engine::digest::Kubernetes;
 use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate, flow_hash};
@@ -49,14 +48,7 @@ impl Observed {
     }
 
     pub(crate) fn apply(&self, objects: Vec<AnyObject>) {
-        let mut all = Objects::default();
-        for object in objects {
-            match object {
-                AnyObject::FlowSchema(schema) => all.flow_schemas.push(Arc::new(schema)),
-                AnyObject::PriorityLevelConfiguration(level) => all.priority_levels.push(Arc::new(level)),
-            }
-        }
-        self.flow.apply(all);
+        self.flow.apply(objects.into_iter().collect());
     }
 
     pub(crate) fn millis(&self, millis: u64) {

@@ -22,7 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(4);
 
 impl Followed {
     pub(crate) fn new(path: &Path) -> Self {
-        let flow = FlowControl::builder().server_concurrency(100).objects(Vec::new()).unwrap().build();
+        let flow = FlowControl::builder()
+            .server_concurrency(100)
+            .objects(evenkeel_engine::controller::Objects::default())
+            .unwrap()
+            .build();
         let (tell, errors) = mpsc::unbounded_channel();
         let (own, mut source) = (flow.clone(), DirectorySource::new(path));
         let task = tokio::spawn(async move {
