@@ -50,6 +50,16 @@ async fn status(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&line).into_owned()
 }
 
+/// Waits until so many requests wait.
+async fn until_waiting(flow: &FlowControl, count: usize) {
+    let is_reached = async {
+        while flow.status().iter().map(|level| level.waiting).sum::<usize>() != count {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(Duration::from_secs(60), is_reached).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_hangs_up_leaves_its_queue() {
     let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
@@ -76,14 +86,9 @@ async fn a_client_that_hangs_up_leaves_its_queue() {
     assert_eq!(turned_away, "HTTP/1.1 429");
 
     drop(waiting);
-    // The server needs a moment to see that. Whoever is not turned away within half a second waits in its place.
-    let mut fourth = loop {
-        let mut next = send(address).await;
-        match timeout(Duration::from_millis(500), status(&mut next)).await {
-            Err(_) => break next,
-            Ok(status) => assert_eq!(status, "HTTP/1.1 429"),
-        }
-    };
+    until_waiting(&flow, 0).await;
+    let mut fourth = send(address).await;
+    until_waiting(&flow, 1).await;
     go_on.notify_one();
     begun.notified().await;
     go_on.notify_one();
