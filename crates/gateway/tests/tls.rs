@@ -6,7 +6,7 @@ mod authority;
 mod support;
 
 use bytes::Bytes;
-use evenkeel_gateway::config::{CertificateIdentity, IdentitySource};
+use evenkeel_gateway::config::{AddressIdentity, CertificateIdentity, IdentitySource};
 use evenkeel_gateway::{Config, StartError};
 use http::{Request, Version};
 use http_body_util::{BodyExt, Empty};
@@ -60,6 +60,24 @@ async fn a_client_certificate_must_be_trusted() {
         assert!(Client::on(stream).is_closed().await);
     }
     drop(client);
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_certificate_whose_name_is_not_believed_is_answered_with_401() {
+    let authority = Authority::new();
+    authority.sign("server", "shop.example");
+    let upstream = Upstream::echo().await;
+    let mut settings = settings(&authority, &upstream);
+    let address = IdentitySource::Address(AddressIdentity::default());
+    settings.identity.sources = vec![IdentitySource::ClientCertificate(CertificateIdentity::default()), address];
+    let running = start(settings).await;
+    for (name, status) in [("alice", 200), ("system:admin", 401), ("", 401)] {
+        authority.sign("client", name);
+        let mut client = Client::on(authority.connect(&running, "shop.example", Some("client")).await.unwrap());
+        client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n").await;
+        assert_eq!(client.answer().await.status, status, "{name:?}");
+    }
     running.done().await;
 }
 
