@@ -95,6 +95,11 @@ async fn a_client_that_does_not_get_on_with_tls_is_given_up() {
         client.send(said).await;
         client.rest().await;
     }
+    // Nor is one that agrees, and then says nothing.
+    for protocol in ["http/1.1", "h2"] {
+        let stream = authority.connect_offering(&running, "shop.example", None, &[protocol]).await.unwrap();
+        Client::on(stream).rest().await;
+    }
     running.done().await;
 }
 

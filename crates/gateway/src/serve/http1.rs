@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 
 use super::answer_head::{self, Asked};
 use super::any_body::AnyBody;
+use super::first_bytes::FIRST_REQUEST_MAX;
 use super::linger::linger;
 use super::relay::{Relay, RelayError, is_gone};
 use super::{rejected, serve_http2, upgrade};
@@ -54,8 +55,6 @@ enum After {
     Upgrades,
 }
 
-/// While the gateway drains: how long a client that has just connected has until it sends something. It could not know.
-const FIRST_REQUEST_MAX: Duration = Duration::from_millis(500);
 /// A connection without a request gives its buffers back after this time.
 const RELAX_AFTER: Duration = Duration::from_secs(1);
 /// How a connection of HTTP/2 begins.
@@ -101,7 +100,8 @@ impl Serving {
         let worker = &self.connection.worker;
         let timeouts = &worker.config.timeouts;
         let limits = HeadLimits { bytes: worker.config.limits.head_bytes, fields: worker.config.limits.headers };
-        let idle_after = worker.idle_after();
+        // A client that has not said anything yet is not one that may come back with another request.
+        let idle_after = if is_first { worker.first_byte_after() } else { worker.idle_after() };
         // The memory of the buffers is kept for a client that goes on at once.
         let mut alarm = self.exchange.alarm(&worker.ticks);
         alarm.set(idle_after.min(RELAX_AFTER));
@@ -211,7 +211,10 @@ impl Serving {
             asked.is_kept_alive = false;
         }
         let encoder = {
-            let wire = &mut self.client.borrow_mut().wire;
+            let client = &mut *self.client.borrow_mut();
+            // It would land in the middle of the answer.
+            client.owes_continue = false;
+            let wire = &mut client.wire;
             for (status, headers) in self.exchange.take_interim() {
                 answer_head::put_interim(&mut wire.output, status, &headers);
             }

@@ -92,6 +92,11 @@ impl Worker {
         if idle.is_zero() { NEVER } else { idle.min(NEVER) }
     }
 
+    /// How long a client that has connected may take until it says something.
+    pub(crate) fn first_byte_after(&self) -> Duration {
+        self.idle_after().min(self.config.timeouts.head)
+    }
+
     /// Whether to warn of something that may happen with every request: once a second, so that the log is not flooded by
     /// what clients do.
     pub(crate) fn may_warn(&self) -> bool {
