@@ -226,6 +226,7 @@ impl Serving {
         let mut body = pin!(body);
         let mut relay = Relay {
             client: &self.client,
+            exchange: &self.exchange,
             ticks: &worker.ticks,
             stall_after: worker.config.timeouts.stall,
             total,
