@@ -40,8 +40,6 @@ pub(crate) enum AnswerError {
     Cut,
     #[error("the upstream's answer has stalled")]
     Stalled,
-    #[error("the request took too long")]
-    TookTooLong,
     #[error("the body of the upstream's answer cannot be understood")]
     Malformed,
     #[error("the request to which this is the answer has come to no end")]
