@@ -24,6 +24,7 @@ use crate::forward::Flow;
 use crate::h1::{HeadFault, HeadLimits, Noted, RequestHead, Wire, has_token};
 use crate::stream::{Rewound, Stream};
 use crate::ticks::Alarm;
+use crate::worker::Worker;
 
 /// A connection that is served.
 struct Serving {
@@ -158,11 +159,12 @@ impl Serving {
     async fn respond(&mut self, head: RequestHead) -> After {
         let worker = Rc::clone(&self.connection.worker);
         let _running = worker.requests.begin();
-        let mut total = worker.ticks.alarm(worker.config.timeouts.total);
         let mut asked = Asked { method: head.method.clone(), version: head.version, is_kept_alive: head.is_kept_alive };
         let sends_trailers = head.noted.has(Noted::TE) && has_token(&head.headers, &TE, "trailers");
         let target = head.uri.clone();
         let (request, id) = self.request(head);
+        let mut total = worker.ticks.alarm(worker.config.timeouts.total);
+        let request = limit(request, &mut total, &worker);
         let response = if asked.method == Method::CONNECT {
             // Its body is dropped: nobody will read it.
             let (parts, _) = request.into_parts();
@@ -296,6 +298,16 @@ impl Serving {
             upgrade::run(client, *upstream, &worker).await;
         }
     }
+}
+
+/// Sets the time for a whole request, if there is one, which depends on what is asked for.
+fn limit(request: Request<Inbound>, total: &mut Alarm, worker: &Worker) -> Request<Inbound> {
+    if worker.config.timeouts.total.is_zero() {
+        return request;
+    }
+    let (parts, inbound) = request.into_parts();
+    total.set(worker.total_after(&parts));
+    Request::from_parts(parts, inbound)
 }
 
 /// Passes interim answers on. Whether the client has gone.

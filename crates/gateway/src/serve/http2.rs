@@ -135,13 +135,13 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         let watch = Arc::<StreamWatch>::default();
         let (mut parts, body) = request.into_parts();
         let id = worker.request_ids.assign(&parts.headers);
-        let total = Total::new(worker.ticks.alarm(worker.config.timeouts.total));
         let websocket = (parts.method == Method::CONNECT).then(|| WebSocket::begin(&mut parts)).transpose();
         let websocket = websocket.and_then(|websocket| {
             http2_head::settle(&mut parts, worker.config.limits.headers)?;
             Ok(websocket)
         });
         let (method, target, exchange) = (parts.method.clone(), parts.uri.clone(), Rc::<Exchange>::default());
+        let total = Total::new(worker.ticks.alarm(worker.total_after(&parts)));
         let (exchange_too, total_too) = (Rc::clone(&exchange), total.clone());
         let of_stream = OfStream { watch: Arc::clone(&watch), exchange: exchange_too, total: total_too };
         *self.next_stream.borrow_mut() = Some(of_stream);
