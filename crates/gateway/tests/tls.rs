@@ -97,8 +97,10 @@ async fn a_client_that_does_not_get_on_with_tls_is_given_up() {
     }
     // Nor is one that agrees, and then says nothing.
     for protocol in ["http/1.1", "h2"] {
-        let stream = authority.connect_offering(&running, "shop.example", None, &[protocol]).await.unwrap();
-        Client::on(stream).rest().await;
+        // On a slow machine it may be given up before it has agreed.
+        if let Ok(stream) = authority.connect_offering(&running, "shop.example", None, &[protocol]).await {
+            Client::on(stream).rest().await;
+        }
     }
     running.done().await;
 }
