@@ -82,8 +82,11 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
+/// All at once: a file that is followed must not be read while it is empty, which is no mistake.
 fn write(folder: &TempDir, name: &str, text: &str) {
-    fs::write(folder.path().join(name), text).unwrap();
+    let unseen = folder.path().join(format!(".{name}"));
+    fs::write(&unseen, text).unwrap();
+    fs::rename(unseen, folder.path().join(name)).unwrap();
 }
 
 fn path(path: &Path) -> &str {
