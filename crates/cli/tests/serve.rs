@@ -82,8 +82,11 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
+/// All at once: a file that is followed must not be read while it is empty, which is no mistake.
 fn write(folder: &TempDir, name: &str, text: &str) {
-    fs::write(folder.path().join(name), text).unwrap();
+    let unseen = folder.path().join(format!(".{name}"));
+    fs::write(&unseen, text).unwrap();
+    fs::rename(unseen, folder.path().join(name)).unwrap();
 }
 
 fn path(path: &Path) -> &str {
@@ -196,6 +199,11 @@ fn a_hang_up_reads_the_settings_again_and_harms_nothing() {
     served.gateway.signal("HUP");
     let line = served.gateway.line_with("those that run stay");
     assert!(line.contains("evenkeel.yaml:1:1"), "{line}");
+    // What can be read need not be right.
+    write(&folder, "evenkeel.yaml", "{concurrency: 0, workers: 0}\n");
+    served.gateway.signal("HUP");
+    let line = served.gateway.line_with("those that run stay");
+    assert!(line.contains("concurrency: must be at least 1; workers: must be at least 1"), "{line}");
     assert_eq!(get(served.address, "/").0, 200);
 }
 
@@ -242,4 +250,24 @@ fn printed_settings_read_back() {
     write(&folder, "again.yaml", &printed);
     let again = run(&["serve", "--config", path(&folder.path().join("again.yaml")), "--print-config"]);
     assert_eq!(text(&again.stdout), printed);
+}
+
+#[test]
+fn wrong_settings_are_printed_and_complained_about() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("evenkeel.yaml");
+    for (settings, flags, code, complaint) in [
+        ("{upstreams: [{url: http://a:1}], concurrency: 0}", &[][..], 2, "concurrency: must be at least 1"),
+        ("{upstreams: [{url: http://a:1}], objects: on/another/machine.yaml}", &[], 0, ""),
+        // With the API alone there is nothing that the settings of the gateway could be wrong for.
+        ("{}", &[], 2, "upstreams: there is no upstream"),
+        ("{}", &["--api-only", "--data-dir", "data"], 0, ""),
+    ] {
+        write(&folder, "evenkeel.yaml", settings);
+        let printed = run(&[&["serve", "--config", path(&file), "--print-config"], flags].concat());
+        let said = text(&printed.stderr);
+        assert_eq!(printed.status.code(), Some(code), "{settings}: {said}");
+        assert_eq!((said.contains(complaint), said.is_empty()), (true, code == 0), "{settings}: {said}");
+        assert!(text(&printed.stdout).contains("upstreams:"), "{settings}");
+    }
 }

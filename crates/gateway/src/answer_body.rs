@@ -2,13 +2,12 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::forward::clean_trailers;
-use crate::ticks::Alarm;
+use crate::stall::Stall;
 use crate::upstream::{Http1Answer, Http1Body, InFlight};
 
 /// The body of an answer.
@@ -31,9 +30,7 @@ enum Source {
 #[derive(Debug)]
 struct Http2Answer {
     body: hyper::body::Incoming,
-    /// Nothing has moved for too long when this rings.
-    stall: Alarm,
-    stall_after: Duration,
+    stall: Stall,
 }
 
 /// Why an answer's body came to no end.
@@ -43,8 +40,6 @@ pub(crate) enum AnswerError {
     Cut,
     #[error("the upstream's answer has stalled")]
     Stalled,
-    #[error("the request took too long")]
-    TookTooLong,
     #[error("the body of the upstream's answer cannot be understood")]
     Malformed,
     #[error("the request to which this is the answer has come to no end")]
@@ -66,11 +61,11 @@ impl AnswerBody {
         }
     }
 
-    pub(crate) fn http2(body: hyper::body::Incoming, stall: Alarm, stall_after: Duration, in_flight: InFlight) -> Self {
+    pub(crate) fn http2(body: hyper::body::Incoming, stall: Stall, in_flight: InFlight) -> Self {
         if body.is_end_stream() {
             return Self::default();
         }
-        Self { source: Source::Http2(Box::new(Http2Answer { body, stall, stall_after })), in_flight: Some(in_flight) }
+        Self { source: Source::Http2(Box::new(Http2Answer { body, stall })), in_flight: Some(in_flight) }
     }
 }
 
@@ -129,7 +124,7 @@ impl Http2Answer {
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnswerError>>> {
         match Pin::new(&mut self.body).poll_frame(context) {
             Poll::Ready(frame) => {
-                self.stall.set(self.stall_after);
+                self.stall.note_movement();
                 Poll::Ready(frame.map(|frame| frame.map_err(|_| AnswerError::Cut)))
             }
             Poll::Pending => self.stall.poll(context).map(|()| Some(Err(AnswerError::Stalled))),

@@ -9,9 +9,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
+use crate::exchange::Exchange;
 use crate::forward::TrailerGuard;
 use crate::h1::{Decoded, Decoder, Wire};
-use crate::ticks::{Alarm, Ticks};
+use crate::stall::Stall;
+use crate::ticks::Ticks;
 use crate::upload::Upload;
 
 /// The body of a request. Most have none, and carry nothing about.
@@ -22,8 +24,8 @@ pub(crate) struct ClientBody(Option<Box<Open>>);
 #[derive(Debug)]
 struct Open {
     source: Source,
-    /// Nothing has moved for too long when this rings.
-    stall: Option<Alarm>,
+    /// Rings when nothing has moved for too long.
+    stall: Option<Stall>,
     stall_after: Duration,
     bytes_left: u64,
     is_begun: bool,
@@ -115,9 +117,9 @@ impl ClientBody {
     }
 
     /// Gives up waiting for it after the time that was said, and has its trailers looked at.
-    pub(crate) fn watch(&mut self, ticks: &Rc<Ticks>, guard: impl FnOnce() -> TrailerGuard) {
+    pub(crate) fn watch(&mut self, ticks: &Rc<Ticks>, exchange: &Rc<Exchange>, guard: impl FnOnce() -> TrailerGuard) {
         if let Some(open) = &mut self.0 {
-            open.stall = Some(ticks.alarm(open.stall_after));
+            open.stall = Some(Stall::new(ticks, exchange, open.stall_after));
             open.trailers = Some(guard());
         }
     }
@@ -175,8 +177,8 @@ impl Open {
             }
             return Poll::Pending;
         };
-        if let Some(stall) = &mut self.stall {
-            stall.set(self.stall_after);
+        if let Some(stall) = &self.stall {
+            stall.note_movement();
         }
         Poll::Ready(match frame {
             None => None,

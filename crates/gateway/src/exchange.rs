@@ -1,6 +1,6 @@
 //! `Exchange`: what a client's connection and the forwarding of one of its requests tell each other.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -41,6 +41,8 @@ pub(crate) struct Exchange {
     upgraded: RefCell<Option<Box<Wire>>>,
     /// Waits for what comes next: the head of a request, or that of its answer.
     alarm: RefCell<Option<Alarm>>,
+    /// When something of the request or of its answer has moved last, by the worker's clock.
+    moved_at: Cell<u64>,
 }
 
 /// Identifies, and tells the exchange who it was: the upstream may have to be told, and it is found out only once.
@@ -90,6 +92,15 @@ impl Exchange {
     pub(crate) fn alarm(&self, ticks: &Rc<Ticks>) -> ExchangeAlarm<'_> {
         let alarm = self.alarm.borrow_mut().take().unwrap_or_else(|| ticks.alarm(Duration::ZERO));
         ExchangeAlarm { alarm: Some(alarm), home: &self.alarm }
+    }
+
+    /// Something of the request or of its answer moves now.
+    pub(crate) fn note_movement(&self, now: u64) {
+        self.moved_at.set(now);
+    }
+
+    pub(crate) fn moved_at(&self) -> u64 {
+        self.moved_at.get()
     }
 
     pub(crate) fn set_upgraded(&self, wire: Box<Wire>) {

@@ -59,6 +59,7 @@ mod peer;
 mod readiness;
 mod serve;
 mod spelling;
+mod stall;
 mod stream;
 mod stream_watch;
 mod ticks;

@@ -16,8 +16,6 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep};
 
-use crate::ticks::Alarm;
-
 /// How an answer's body is doing.
 #[derive(Debug, Default)]
 pub(crate) struct StreamWatch {
@@ -64,16 +62,6 @@ pub(crate) async fn run(stream: impl Future, watch: Arc<StreamWatch>, mut alarm:
 }
 
 // === impl StallAlarm ===
-
-impl StallAlarm for Alarm {
-    fn set(&mut self, after: Duration) {
-        Alarm::set(self, after);
-    }
-
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        Alarm::poll(self, context)
-    }
-}
 
 impl StallAlarm for Pin<Box<Sleep>> {
     fn set(&mut self, after: Duration) {

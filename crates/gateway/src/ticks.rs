@@ -68,7 +68,7 @@ impl Ticks {
     }
 
     /// Wakes those whose time is over.
-    fn advance(&self, now: u64) {
+    pub(crate) fn advance(&self, now: u64) {
         const TICKS_A_SECOND: u64 = 20;
         if now / TICKS_A_SECOND != self.now.get() / TICKS_A_SECOND {
             *self.date.borrow_mut() = date();
@@ -126,11 +126,21 @@ fn date() -> HeaderValue {
 // === impl Alarm ===
 
 impl Alarm {
+    /// The time that it is by its clock.
+    pub(crate) fn now(&self) -> u64 {
+        self.ticks.now()
+    }
+
     /// Begins again. Zero means never.
     pub(crate) fn set(&mut self, duration: Duration) {
+        self.set_from(self.now(), duration);
+    }
+
+    /// Begins again, as if at this time of its clock. Zero means never.
+    pub(crate) fn set_from(&mut self, begin: u64, duration: Duration) {
         let ticks = if duration.is_zero() { u64::MAX } else { Ticks::count(duration) };
         // The clock may be behind by one tick.
-        self.at = self.ticks.now().saturating_add(ticks).saturating_add(1);
+        self.at = begin.saturating_add(ticks).saturating_add(1);
         if let Some(key) = self.key
             && let Some(waiting) = self.ticks.alarms.borrow_mut().get_mut(key)
         {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{
-    ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentitySource, JwtIdentity, LogFormat, Protocol, RouteConfig,
-    ServerTls, TokenIdentity, UpstreamConfig, UpstreamTls,
+    ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentitySource, JwtIdentity, LogFormat, Problem, Protocol,
+    RouteConfig, ServerTls, TokenIdentity, UpstreamConfig, UpstreamTls,
 };
 
 const EXAMPLE: &str = include_str!("../../../deploy/evenkeel.yaml");
@@ -228,7 +228,11 @@ timeouts: {queue: 2m, total: 10s, connect: 0s, drain: 2h}
 limits: {connections: 0, headBytes: 100, headers: 1}
 log: {filter: loud}
 ";
-    let found: Vec<_> = parse(text).check().into_iter().map(|problem| problem.to_string()).collect();
+    let texts = |problems: Vec<Problem>| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let found = texts(parse(text).check());
+    let mut without_files = found.clone();
+    without_files.retain(|problem| !problem.contains("No such file"));
+    assert_eq!(texts(parse(text).check_without_files()), without_files);
     let starts = [
         "listen[3].address: 127.0.0.1:80 is the address of listen[0].address too",
         "admin.address: 127.0.0.1:80 is the address of",

@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::sync::{Arc, Mutex};
+
 use support::client::{Client, find};
 use support::gateway;
 use support::upstream::{Upstream, ok};
@@ -33,6 +35,41 @@ async fn a_client_that_is_refused_is_not_told_to_go_on() {
     let answer = client.answer().await;
     assert_eq!((answer.status, answer.header("connection").as_deref()), (413, Some("close")));
     assert!(client.is_closed().await);
+    running.done().await;
+}
+
+/// An upstream may answer before it has read the head, which is all that has been sent to it by then.
+#[tokio::test]
+async fn a_client_is_not_told_to_go_on_in_the_middle_of_an_answer() {
+    const HEAD_BYTES: usize = 6 << 20;
+    let (go_on, goes_on) = tokio::sync::oneshot::channel::<()>();
+    let goes_on = Arc::new(Mutex::new(Some(goes_on)));
+    let upstream = Upstream::new(move |mut client, _| {
+        let goes_on = goes_on.lock().unwrap().take();
+        async move {
+            client.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n").await;
+            goes_on.unwrap().await.unwrap();
+            client.exactly(HEAD_BYTES - 1024).await;
+            client.head().await;
+            client.send("4\r\nlast\r\n0\r\n\r\n").await;
+        }
+    })
+    .await;
+    let mut settings = support::config(&[upstream.address]);
+    settings.limits.head_bytes = HEAD_BYTES;
+    let running = support::start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    let large = "x".repeat(HEAD_BYTES - 1024);
+    client
+        .send(&format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\nX: {large}\r\n\r\n"))
+        .await;
+    let begun = client.until(b"first\r\n").await;
+    // Before the answer it may be told so: where the system takes all of so large a head, its body is next.
+    let begun = begun.strip_prefix(b"HTTP/1.1 100 Continue\r\n\r\n").unwrap_or(&begun);
+    assert!(begun.starts_with(b"HTTP/1.1 200 OK\r\n"), "{:?}", String::from_utf8_lossy(begun));
+    go_on.send(()).unwrap();
+    assert_eq!(String::from_utf8(client.until(b"0\r\n\r\n").await).unwrap(), "4\r\nlast\r\n0\r\n\r\n");
+    drop(client);
     running.done().await;
 }
 

@@ -173,15 +173,20 @@ async fn a_client_that_resets_its_stream_takes_its_request_along() {
     running.done().await;
 }
 
-#[tokio::test]
-async fn a_stream_that_nobody_reads_is_cut() {
+/// An upstream whose answers have no end that anybody would live to see.
+async fn endless() -> Upstream {
     use tokio::io::AsyncWriteExt;
-    let upstream = Upstream::new(|mut client, _| async move {
+    Upstream::new(|mut client, _| async move {
         client.head().await;
         client.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n").await;
         while client.stream.write_all(&[b'x'; 16384]).await.is_ok() {}
     })
-    .await;
+    .await
+}
+
+#[tokio::test]
+async fn a_stream_that_nobody_reads_is_cut() {
+    let upstream = endless().await;
     let mut settings = config(&[upstream.address]);
     settings.timeouts.stall = std::time::Duration::from_millis(150);
     let running = start(settings).await;
@@ -191,5 +196,49 @@ async fn a_stream_that_nobody_reads_is_cut() {
         running.no_seat_is_taken().await;
         drop(unread);
     }
+    running.done().await;
+}
+
+/// Neither a client that reads slowly nor one that does not read at all keeps its seat for longer than a request may take.
+#[tokio::test]
+async fn a_request_has_a_time_for_all_of_it() {
+    let upstream = endless().await;
+    let mut settings = config(&[upstream.address]);
+    settings.timeouts.total = std::time::Duration::from_millis(300);
+    settings.timeouts.answer = settings.timeouts.total;
+    let running = start(settings).await;
+    for window in [65_535, 0] {
+        let mut client = connect_with_window(running.address, window).await;
+        let unread = client.send_request(request("GET", running.address, full(""))).await.unwrap();
+        running.no_seat_is_taken().await;
+        drop(unread);
+    }
+    let mut client = connect(running.address).await;
+    let mut body = client.send_request(request("GET", running.address, full(""))).await.unwrap().into_body();
+    let reading = async {
+        while let Some(Ok(_)) = body.frame().await {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    assert!(tokio::time::timeout(support::PATIENCE, reading).await.is_ok(), "it takes as long as the client likes");
+    drop(client);
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_request_that_is_not_answered_in_its_time_is_told_so() {
+    let upstream = Upstream::new(|mut client, _| async move {
+        client.rest().await;
+    })
+    .await;
+    let mut settings = config(&[upstream.address]);
+    settings.timeouts.total = std::time::Duration::from_millis(150);
+    let running = start(settings).await;
+    let mut client = connect(running.address).await;
+    let response = client.send_request(request("GET", running.address, full(""))).await.unwrap();
+    assert_eq!(response.status(), 504);
+    let text = response.into_body().collect().await.unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&text).contains("took too long"), "{text:?}");
+    drop(client);
     running.done().await;
 }

@@ -23,7 +23,7 @@ fn peer(address: &str) -> Peer {
 
 fn with_certificate(common_name: &str, organizations: &[&str]) -> Peer {
     let organizations = organizations.iter().map(ToString::to_string).collect();
-    let certificate = Arc::new(ClientCertificate { common_name: common_name.to_owned(), organizations });
+    let certificate = Arc::new(ClientCertificate { common_name: Some(common_name.to_owned()), organizations });
     Peer { transport: Transport::Tls, certificate: Some(certificate), ..peer("192.0.2.1") }
 }
 
@@ -113,6 +113,43 @@ fn certificates_name_users_but_not_those_of_the_system() {
     assert_eq!(*allowed, User::new("cert:alice", ["staff", "system:masters", "system:authenticated"]));
     for nobody in [peer("10.1.2.3"), with_certificate("", &["staff"])] {
         assert_eq!(name(certificate(SystemNames::Refuse).of(nobody).identify(&parts(&[]))), "401 Unauthorized");
+    }
+}
+
+#[test]
+fn a_certificate_that_is_not_believed_is_never_somebody_else() {
+    let files = Files::new();
+    let with = |user_prefix: &str| {
+        let user_prefix = user_prefix.to_owned();
+        IdentitySource::ClientCertificate(CertificateIdentity { user_prefix, ..CertificateIdentity::default() })
+    };
+    let (tokens, others) = (|| files.tokens("a.csv", "t1,alice,1"), || files.tokens("b.csv", "t2,carol,2"));
+    let nameless = Peer { certificate: Some(Arc::default()), ..with_certificate("", &[]) };
+    let bearer = &[("authorization", "Bearer t1")] as &[_];
+    for (sources, peer, headers, expected) in [
+        (vec![with(""), address()], with_certificate("bob", &[]), &[] as &[_], "bob"),
+        (vec![with(""), address()], with_certificate("system:admin", &[]), &[], "401 Unauthorized"),
+        (vec![with(""), address()], nameless.clone(), &[], "401 Unauthorized"),
+        (vec![with("")], nameless.clone(), &[], "401 Unauthorized"),
+        (vec![with(""), address()], peer("192.0.2.1"), &[], "address:192.0.2.1"),
+        // A credential that a later source would know does not make up for it, but an earlier source decides first.
+        (vec![with(""), tokens(), address()], nameless.clone(), bearer, "401 Unauthorized"),
+        (vec![tokens(), with(""), address()], nameless.clone(), bearer, "alice"),
+        (vec![tokens(), with(""), address()], nameless, &[], "401 Unauthorized"),
+        // A token that is wrong is not made up for by a certificate, but a later source may know it.
+        (vec![tokens(), with(""), others()], with_certificate("bob", &[]), &[("authorization", "Bearer t2")], "carol"),
+        (
+            vec![tokens(), with(""), others()],
+            with_certificate("bob", &[]),
+            &[("authorization", "Bearer t3")],
+            "401 Unauthorized",
+        ),
+        // Another source that reads certificates may know it.
+        (vec![with(""), tokens(), with("cert:")], with_certificate("system:admin", &[]), bearer, "cert:system:admin"),
+    ] {
+        let context = format!("{sources:?} {peer:?} {headers:?}");
+        let identity = open(sources, AnonymousRequests::Allow).of(peer);
+        assert_eq!(name(identity.identify(&parts(headers))), expected, "{context}");
     }
 }
 

@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod frames;
 mod support;
 
 use std::time::Duration;
 
+use frames::Frames;
 use support::client::{Client, get};
 use support::upstream::{Upstream, ok};
 use support::{PATIENCE, Running, config, eventually, start};
@@ -47,6 +49,30 @@ async fn a_connection_without_requests_is_closed() {
     assert_eq!(used.answer().await.status, 200);
     assert!(used.is_closed().await);
     eventually("all connections are gone", || running.gateway.connections() == 0).await;
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_client_that_never_says_anything_is_not_waited_for_as_long_as_one_that_has() {
+    let upstream = Upstream::echo().await;
+    let mut settings = config(&[upstream.address]);
+    // Long enough for those who do say something to do so.
+    settings.timeouts.head = Duration::from_secs(1);
+    let running = start(settings).await;
+    let mut used = Client::connect(running.address).await;
+    let mut preface = Frames::connect(running.address).await;
+    for _ in 0..2 {
+        used.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        assert_eq!(used.answer().await.status, 200);
+        let mut silent = Client::connect(running.address).await;
+        assert!(silent.is_closed().await);
+    }
+    // By now the others have been silent for as long.
+    used.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert_eq!(used.answer().await.status, 200);
+    preface.send_head(1, &frames::request("/", &[]), frames::END_STREAM).await;
+    assert!(matches!(preface.outcome(1).await, frames::Outcome::Answered(_)));
+    drop((used, preface));
     running.done().await;
 }
 

@@ -6,7 +6,7 @@ mod authority;
 mod support;
 
 use bytes::Bytes;
-use evenkeel_gateway::config::{CertificateIdentity, IdentitySource};
+use evenkeel_gateway::config::{AddressIdentity, CertificateIdentity, IdentitySource};
 use evenkeel_gateway::{Config, StartError};
 use http::{Request, Version};
 use http_body_util::{BodyExt, Empty};
@@ -64,6 +64,24 @@ async fn a_client_certificate_must_be_trusted() {
 }
 
 #[tokio::test]
+async fn a_certificate_whose_name_is_not_believed_is_answered_with_401() {
+    let authority = Authority::new();
+    authority.sign("server", "shop.example");
+    let upstream = Upstream::echo().await;
+    let mut settings = settings(&authority, &upstream);
+    let address = IdentitySource::Address(AddressIdentity::default());
+    settings.identity.sources = vec![IdentitySource::ClientCertificate(CertificateIdentity::default()), address];
+    let running = start(settings).await;
+    for (name, status) in [("alice", 200), ("system:admin", 401), ("", 401)] {
+        authority.sign("client", name);
+        let mut client = Client::on(authority.connect(&running, "shop.example", Some("client")).await.unwrap());
+        client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n").await;
+        assert_eq!(client.answer().await.status, status, "{name:?}");
+    }
+    running.done().await;
+}
+
+#[tokio::test]
 async fn a_client_that_does_not_get_on_with_tls_is_given_up() {
     let authority = Authority::new();
     authority.sign("server", "shop.example");
@@ -76,6 +94,13 @@ async fn a_client_that_does_not_get_on_with_tls_is_given_up() {
         let mut client = Client::connect(running.address).await;
         client.send(said).await;
         client.rest().await;
+    }
+    // Nor is one that agrees, and then says nothing.
+    for protocol in ["http/1.1", "h2"] {
+        // On a slow machine it may be given up before it has agreed.
+        if let Ok(stream) = authority.connect_offering(&running, "shop.example", None, &[protocol]).await {
+            Client::on(stream).rest().await;
+        }
     }
     running.done().await;
 }

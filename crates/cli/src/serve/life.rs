@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::num::NonZero;
 
 use anyhow::{Context, Result};
+use evenkeel_gateway::config::Problem;
 use evenkeel_gateway::objects::{DirectorySource, Fixed, ObjectSource};
 use evenkeel_gateway::{Config, Drained, Gateway, StartError, log};
 use tokio::runtime;
@@ -17,7 +18,7 @@ use crate::signals::{Signals, Wish};
 /// Runs a gateway, an API or both until they are told to stop. `settings` reads the settings again when somebody asks for it.
 pub(super) fn run(config: Config, api: &ApiArgs, settings: impl Fn() -> Result<Config, WrongUsage>) -> Result<Exit> {
     if !api.api_only {
-        check(&config)?;
+        right(&config.check())?;
     }
     open_files::raise_limit();
     // Requests to the gateway have threads of their own; these are for the API, the operators' listener and signals.
@@ -67,9 +68,9 @@ fn classify(error: StartError) -> anyhow::Error {
     }
 }
 
-/// Every problem at once, a line each.
-fn check(config: &Config) -> Result<(), WrongUsage> {
-    let problems: Vec<String> = config.check().iter().map(ToString::to_string).collect();
+/// That there are no problems, or every one at once, a line each.
+pub(super) fn right(problems: &[Problem]) -> Result<(), WrongUsage> {
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
     if problems.is_empty() { Ok(()) } else { Err(WrongUsage(problems.join("\n"))) }
 }
 
@@ -164,8 +165,13 @@ fn announce(gateway: &Gateway, config: &Config) {
 
 /// What SIGHUP asks for: whether what is on the disk is right, and whether it is what runs.
 fn compare(running: &Config, on_disk: Result<Config, WrongUsage>) {
-    match on_disk {
-        Err(error) => tracing::error!("the settings on the disk are wrong; those that run stay: {error}"),
+    let checked = on_disk.and_then(|config| right(&config.check()).map(|()| config));
+    match checked {
+        Err(WrongUsage(problems)) => {
+            // All of them in one line of the log.
+            let problems = problems.replace('\n', "; ");
+            tracing::error!("the settings on the disk are wrong; those that run stay: {problems}");
+        }
         Ok(config) if config == *running => tracing::info!(
             "the settings have not changed; objects, keys and certificates are read again when their files change"
         ),

@@ -85,7 +85,8 @@ pub(crate) struct Serve {
     #[command(flatten)]
     api: ApiArgs,
 
-    /// Prints the settings that the file, the flags and the defaults make together, and ends.
+    /// Prints the settings that the file, the flags and the defaults make together, says what is wrong with them, and ends.
+    /// The files that they name are not looked at.
     #[arg(long)]
     print_config: bool,
 }
@@ -117,6 +118,9 @@ impl Serve {
         if self.print_config {
             let printed = io::stdout().write_all(config.to_yaml().as_bytes());
             printed.context("cannot write the settings to standard output")?;
+            if !self.api.api_only {
+                life::right(&config.check_without_files())?;
+            }
             return Ok(Exit::Success);
         }
         life::run(config, &self.api, || self.settings())

@@ -13,13 +13,14 @@ pub struct Timeouts {
     /// A connection to an upstream, TLS included.
     #[serde(with = "duration")]
     pub connect: Duration,
-    /// A client that has connected, TLS included, or has begun a request, until its head is complete.
+    /// Each of these of a client: agreeing on TLS, the first byte of a connection, and the head of a request from its first
+    /// byte on.
     #[serde(with = "duration")]
     pub head: Duration,
     /// A connection without a request, on either side.
     #[serde(with = "duration")]
     pub idle: Duration,
-    /// A body of which nothing moves, in either direction.
+    /// A request of which nothing moves, neither its body nor its answer's.
     #[serde(with = "duration")]
     pub stall: Duration,
     /// A request from the time it may run, or its body moved last, until the head of its answer. Zero means no limit.

@@ -17,6 +17,7 @@ use crate::config::Protocol;
 use crate::connection::Connection;
 use crate::exchange::Exchange;
 use crate::h1::{Noted, ResponseHead, Wire};
+use crate::stall::Stall;
 use crate::ticks::Elapsed;
 use crate::upload::Upload;
 use crate::upstream::{Agreed, CallError, ConnectError, Consequence, Http1Call, Http2Stream, InFlight, Known, Picked};
@@ -222,10 +223,15 @@ impl Attempts {
             return response;
         }
         clean_answer(head.status, response.headers_mut(), head.noted);
-        let worker = &self.connection.worker;
-        let body = call.into_body(&head, &picked.upstream, &worker.ticks, worker.config.timeouts.stall);
+        let body = call.into_body(&head, &picked.upstream, || self.stall());
         *response.body_mut() = AnswerBody::http1(body, in_flight);
         response
+    }
+
+    /// What rings when nothing moves any more.
+    fn stall(&self) -> Stall {
+        let worker = &self.connection.worker;
+        Stall::new(&worker.ticks, &self.exchange, worker.config.timeouts.stall)
     }
 
     /// Sends, and waits for the head of the final answer.
@@ -302,8 +308,7 @@ impl Attempts {
                 let (mut parts, body) = response.into_parts();
                 picked.note_success();
                 clean_answer(parts.status, &mut parts.headers, Noted::ANY);
-                let (stall, in_flight) = (ticks.alarm(timeouts.stall), in_flight.on(stream));
-                Ok(Response::from_parts(parts, AnswerBody::http2(body, stall, timeouts.stall, in_flight)))
+                Ok(Response::from_parts(parts, AnswerBody::http2(body, self.stall(), in_flight.on(stream))))
             }
         }
     }

@@ -100,7 +100,7 @@ fn prepare(connection: &Rc<Connection>, request: Request<Inbound>) -> Result<Att
         remove_named(&mut parts.headers);
     }
     connection.identity.cleanse(&mut parts.headers, &user);
-    body.watch(&connection.worker.ticks, || TrailerGuard { identity: connection.identity.clone(), user });
+    body.watch(&connection.worker.ticks, &exchange, || TrailerGuard { identity: connection.identity.clone(), user });
     Ok(Attempts { connection: Rc::clone(connection), exchange, parts, noted, id, is_upgrade, body })
 }
 

@@ -16,7 +16,7 @@ pub(super) fn naming(config: &CertificateIdentity) -> Naming {
     }
 }
 
-/// The owner of a certificate; none if it may not have the name, and the next source is asked.
+/// The owner of a certificate; none if it has no name, or one that it may not have.
 pub(super) fn user(naming: &Naming, certificate: &ClientCertificate) -> Option<Arc<User>> {
-    naming.user(&certificate.common_name, certificate.organizations.iter().map(String::as_str))
+    naming.user(certificate.common_name.as_deref()?, certificate.organizations.iter().map(String::as_str))
 }

@@ -53,7 +53,11 @@ impl Headers {
     /// Whether what this peer says of others is believed.
     pub(super) fn trusts(&self, peer: &Peer) -> bool {
         self.addresses.iter().any(|range| range.contains(peer.address.ip()))
-            || peer.certificate.as_ref().is_some_and(|shown| self.certificates.contains(&shown.common_name))
+            || peer
+                .certificate
+                .as_ref()
+                .and_then(|shown| shown.common_name.as_ref())
+                .is_some_and(|name| self.certificates.contains(name))
     }
 
     /// Whom the headers name. Only to be asked for peers that are trusted.

@@ -2,7 +2,7 @@
 //!
 //! A source that finds no credential of its kind leaves the question to the next one. A credential that is there and wrong
 //! ends the search with 401: whoever shows a forged or expired token must not pass for somebody else, be it for nobody.
-//! Only a source that reads the same header may still know it, so that there can be two issuers of bearer tokens.
+//! Only a source that looks at the same one may still know it, so that there can be two issuers of bearer tokens.
 
 mod address;
 mod bearer;
@@ -25,7 +25,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 
 use crate::config::{AnonymousRequests, IdentityConfig, IdentitySource};
-use crate::peer::Peer;
+use crate::peer::{ClientCertificate, Peer};
 use cleanse::{Cleansing, Sender};
 use headers::Headers;
 use jwt::Jwts;
@@ -64,6 +64,8 @@ struct OfPeer {
 enum Step {
     /// The connection tells who it is.
     Known(Arc<User>),
+    /// The connection has shown something that is not to be believed.
+    Wrong,
     /// This source has to look at the request.
     Ask(usize),
 }
@@ -101,17 +103,29 @@ impl Identification {
     /// For the requests of this connection.
     #[expect(clippy::needless_pass_by_value, reason = "the connection is of no use to anybody else")]
     pub fn of(self: &Arc<Self>, peer: Peer) -> PeerIdentity {
-        let mut steps = Vec::new();
-        for (index, source) in self.sources.iter().enumerate() {
-            let Some(step) = source.step(index, &peer) else { continue };
-            let is_last = matches!(step, Step::Known(_));
-            steps.push(step);
-            if is_last {
-                break;
-            }
-        }
+        let sources = self.sources.iter().enumerate();
+        let steps = sources.filter_map(|(index, source)| self.step(source, index, &peer)).collect();
         let sender = if self.is_trusted_proxy(&peer) { Sender::TrustedProxy } else { Sender::Outsider };
         PeerIdentity(Arc::new(OfPeer { shared: Arc::clone(self), steps, sender }))
+    }
+
+    /// What is to be done for the requests of this connection when it is this source's turn, if anything.
+    fn step(&self, source: &Source, index: usize, peer: &Peer) -> Option<Step> {
+        match source {
+            Source::Headers(headers) => headers.trusts(peer).then_some(Step::Ask(index)),
+            Source::Certificate(_) => Some(self.certificate_step(peer.certificate.as_deref()?)),
+            Source::Address(addresses) => Some(Step::Known(addresses.user(peer.address.ip()))),
+            Source::Jwt(_) | Source::Tokens(_) | Source::ApiKey(..) => Some(Step::Ask(index)),
+        }
+    }
+
+    /// What a certificate comes to. One that a source does not believe may still be known to another that reads it.
+    fn certificate_step(&self, shown: &ClientCertificate) -> Step {
+        let known = self.sources.iter().find_map(|source| match source {
+            Source::Certificate(naming) => certificate::user(naming, shown),
+            _ => None,
+        });
+        known.map_or(Step::Wrong, Step::Known)
     }
 
     /// Whether this is a proxy whose headers are believed, those about who is calling and those about where from.
@@ -142,6 +156,7 @@ impl Identify for PeerIdentity {
             match step {
                 Step::Known(user) if wrong.is_none() => return Ok(Arc::clone(user)),
                 Step::Known(_) => {}
+                Step::Wrong => return Err(Unidentified::unauthorized()),
                 Step::Ask(index) => {
                     let Some(source) = shared.sources.get(*index) else { continue };
                     if wrong.is_some_and(|header| source.header() != Some(header)) {
@@ -174,16 +189,6 @@ impl Source {
             IdentitySource::ApiKey(key) => Self::ApiKey(key.header.clone(), Tokens::open(&key.file)?),
             IdentitySource::Address(address) => Self::Address(address::Addresses::new(address)),
         })
-    }
-
-    /// What is to be done for the requests of this connection, if anything.
-    fn step(&self, index: usize, peer: &Peer) -> Option<Step> {
-        match self {
-            Self::Headers(headers) => headers.trusts(peer).then_some(Step::Ask(index)),
-            Self::Certificate(naming) => certificate::user(naming, peer.certificate.as_deref()?).map(Step::Known),
-            Self::Address(addresses) => Some(Step::Known(addresses.user(peer.address.ip()))),
-            Self::Jwt(_) | Self::Tokens(_) | Self::ApiKey(..) => Some(Step::Ask(index)),
-        }
     }
 
     fn ask(&self, headers: &HeaderMap) -> Answer {

@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 
 use super::answer_head::{self, Asked};
 use super::any_body::AnyBody;
+use super::first_bytes::FIRST_REQUEST_MAX;
 use super::linger::linger;
 use super::relay::{Relay, RelayError, is_gone};
 use super::{rejected, serve_http2, upgrade};
@@ -23,6 +24,7 @@ use crate::forward::Flow;
 use crate::h1::{HeadFault, HeadLimits, Noted, RequestHead, Wire, has_token};
 use crate::stream::{Rewound, Stream};
 use crate::ticks::Alarm;
+use crate::worker::Worker;
 
 /// A connection that is served.
 struct Serving {
@@ -54,8 +56,6 @@ enum After {
     Upgrades,
 }
 
-/// While the gateway drains: how long a client that has just connected has until it sends something. It could not know.
-const FIRST_REQUEST_MAX: Duration = Duration::from_millis(500);
 /// A connection without a request gives its buffers back after this time.
 const RELAX_AFTER: Duration = Duration::from_secs(1);
 /// How a connection of HTTP/2 begins.
@@ -101,7 +101,8 @@ impl Serving {
         let worker = &self.connection.worker;
         let timeouts = &worker.config.timeouts;
         let limits = HeadLimits { bytes: worker.config.limits.head_bytes, fields: worker.config.limits.headers };
-        let idle_after = worker.idle_after();
+        // A client that has not said anything yet is not one that may come back with another request.
+        let idle_after = if is_first { worker.first_byte_after() } else { worker.idle_after() };
         // The memory of the buffers is kept for a client that goes on at once.
         let mut alarm = self.exchange.alarm(&worker.ticks);
         alarm.set(idle_after.min(RELAX_AFTER));
@@ -158,11 +159,12 @@ impl Serving {
     async fn respond(&mut self, head: RequestHead) -> After {
         let worker = Rc::clone(&self.connection.worker);
         let _running = worker.requests.begin();
-        let mut total = worker.ticks.alarm(worker.config.timeouts.total);
         let mut asked = Asked { method: head.method.clone(), version: head.version, is_kept_alive: head.is_kept_alive };
         let sends_trailers = head.noted.has(Noted::TE) && has_token(&head.headers, &TE, "trailers");
         let target = head.uri.clone();
         let (request, id) = self.request(head);
+        let mut total = worker.ticks.alarm(worker.config.timeouts.total);
+        let request = limit(request, &mut total, &worker);
         let response = if asked.method == Method::CONNECT {
             // Its body is dropped: nobody will read it.
             let (parts, _) = request.into_parts();
@@ -211,7 +213,10 @@ impl Serving {
             asked.is_kept_alive = false;
         }
         let encoder = {
-            let wire = &mut self.client.borrow_mut().wire;
+            let client = &mut *self.client.borrow_mut();
+            // It would land in the middle of the answer.
+            client.owes_continue = false;
+            let wire = &mut client.wire;
             for (status, headers) in self.exchange.take_interim() {
                 answer_head::put_interim(&mut wire.output, status, &headers);
             }
@@ -223,6 +228,7 @@ impl Serving {
         let mut body = pin!(body);
         let mut relay = Relay {
             client: &self.client,
+            exchange: &self.exchange,
             ticks: &worker.ticks,
             stall_after: worker.config.timeouts.stall,
             total,
@@ -292,6 +298,16 @@ impl Serving {
             upgrade::run(client, *upstream, &worker).await;
         }
     }
+}
+
+/// Sets the time for a whole request, if there is one, which depends on what is asked for.
+fn limit(request: Request<Inbound>, total: &mut Alarm, worker: &Worker) -> Request<Inbound> {
+    if worker.config.timeouts.total.is_zero() {
+        return request;
+    }
+    let (parts, inbound) = request.into_parts();
+    total.set(worker.total_after(&parts));
+    Request::from_parts(parts, inbound)
 }
 
 /// Passes interim answers on. Whether the client has gone.

@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::any_body::AnyBody;
-use super::streams::Streams;
+use super::streams::{OfStream, Streams, Total};
 use super::websocket::WebSocket;
 use super::{http2_head, rejected};
 use crate::answer_body::AnswerError;
@@ -29,7 +29,7 @@ use crate::exchange::{Exchange, Inbound};
 use crate::forward::{Flow, REQUEST_ID};
 use crate::h1::Noted;
 use crate::stream_watch::{StreamWatch, WatchedBody};
-use crate::ticks::Alarm;
+use crate::ticks::Elapsed;
 use crate::worker::{RunningRequest, Worker};
 
 /// What answers the requests of one connection.
@@ -39,7 +39,7 @@ struct Answers {
     /// How many requests are being answered, and how many there were.
     running: Rc<Cell<usize>>,
     begun: Rc<Cell<u64>>,
-    next_watch: Rc<RefCell<Option<Arc<StreamWatch>>>>,
+    next_stream: Rc<RefCell<Option<OfStream>>>,
 }
 
 /// A request that is being answered: counted by its connection and by the gateway.
@@ -59,8 +59,6 @@ pin_project_lite::pin_project! {
         #[pin]
         body: AnyBody,
         running: Running,
-        // The end of the time for the whole request.
-        total: Alarm,
     }
 }
 
@@ -77,10 +75,10 @@ const SEND_BUFFER: usize = 64 * 1024;
 pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + AsyncWrite + Unpin + 'static) {
     let worker = Rc::clone(&connection.worker);
     let (timeouts, limits) = (&worker.config.timeouts, &worker.config.limits);
-    let (running, begun, next_watch) = (Rc::default(), Rc::default(), Rc::default());
-    let streams = Streams { ticks: Rc::clone(&worker.ticks), stall: timeouts.stall, next: Rc::clone(&next_watch) };
+    let (running, begun, next_stream) = (Rc::default(), Rc::default(), Rc::default());
+    let streams = Streams { ticks: Rc::clone(&worker.ticks), stall: timeouts.stall, next: Rc::clone(&next_stream) };
     let flow = RefCell::new(Flow::new(&connection));
-    let answers = Answers { connection, flow, running: Rc::clone(&running), begun: Rc::clone(&begun), next_watch };
+    let answers = Answers { connection, flow, running: Rc::clone(&running), begun: Rc::clone(&begun), next_stream };
     let mut served = pin!(
         http2::Builder::new(streams)
             .timer(TokioTimer::new())
@@ -143,16 +141,18 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
         self.begun.set(self.begun.get() + 1);
         let running = Running::begin(&self.running, &worker);
         let watch = Arc::<StreamWatch>::default();
-        *self.next_watch.borrow_mut() = Some(Arc::clone(&watch));
         let (mut parts, body) = request.into_parts();
         let id = worker.request_ids.assign(&parts.headers);
-        let mut total = worker.ticks.alarm(worker.config.timeouts.total);
         let websocket = (parts.method == Method::CONNECT).then(|| WebSocket::begin(&mut parts)).transpose();
         let websocket = websocket.and_then(|websocket| {
             http2_head::settle(&mut parts, worker.config.limits.headers)?;
             Ok(websocket)
         });
         let (method, target, exchange) = (parts.method.clone(), parts.uri.clone(), Rc::<Exchange>::default());
+        let total = Total::new(worker.ticks.alarm(worker.total_after(&parts)));
+        let (exchange_too, total_too) = (Rc::clone(&exchange), total.clone());
+        let of_stream = OfStream { watch: Arc::clone(&watch), exchange: exchange_too, total: total_too };
+        *self.next_stream.borrow_mut() = Some(of_stream);
         let future = match websocket {
             Err(fault) => Err(fault.answer(&parts.headers)),
             Ok(websocket) => {
@@ -178,14 +178,16 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
                             }
                         }
                     }
-                    Err(_) => {
+                    Err(Elapsed) => {
+                        // The time that the client has to take this answer.
+                        total.set(worker.config.timeouts.stall);
                         let own = Failure::TotalTimeout.answer(&HeaderMap::new());
                         own.map(AnyBody::own)
                     }
                 },
             };
             worker.metrics.request_ended(response.status());
-            let mut response = response.map(|body| WatchedBody::new(CountedBody { body, running, total }, watch));
+            let mut response = response.map(|body| WatchedBody::new(CountedBody { body, running }, watch));
             response.headers_mut().insert(REQUEST_ID, id);
             Ok(response)
         })
@@ -214,11 +216,7 @@ impl Body for CountedBody {
     type Error = AnswerError;
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let this = self.project();
-        match this.body.poll_frame(context) {
-            Poll::Ready(frame) => Poll::Ready(frame),
-            Poll::Pending => this.total.poll(context).map(|()| Some(Err(AnswerError::TookTooLong))),
-        }
+        self.project().body.poll_frame(context)
     }
 
     fn is_end_stream(&self) -> bool {

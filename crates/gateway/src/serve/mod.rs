@@ -2,6 +2,7 @@
 
 mod answer_head;
 mod any_body;
+mod first_bytes;
 mod http1;
 mod http2;
 mod http2_head;
@@ -12,5 +13,6 @@ mod streams;
 mod upgrade;
 mod websocket;
 
+pub(crate) use first_bytes::first_bytes;
 pub(crate) use http1::serve as serve_http1;
 pub(crate) use http2::serve as serve_http2;

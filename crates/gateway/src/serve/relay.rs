@@ -11,7 +11,9 @@ use bytes::Bytes;
 use http_body::{Body, Frame};
 
 use crate::client_body::ClientWire;
+use crate::exchange::Exchange;
 use crate::h1::Encoder;
+use crate::stall;
 use crate::ticks::{Alarm, Ticks};
 
 /// How far a client may run ahead with its next requests.
@@ -31,6 +33,7 @@ pub(super) enum RelayError {
 /// What an answer's way to the client needs.
 pub(super) struct Relay<'a> {
     pub(super) client: &'a Rc<RefCell<ClientWire>>,
+    pub(super) exchange: &'a Exchange,
     pub(super) ticks: &'a Rc<Ticks>,
     pub(super) stall_after: Duration,
     /// The end of the time for the whole request.
@@ -126,7 +129,7 @@ impl Relay<'_> {
                 if self.total.poll(context).is_ready() {
                     return Poll::Ready(Err(RelayError::Time));
                 }
-                stall.poll(context).map(|()| Err(RelayError::Client))
+                stall::poll(stall, self.stall_after, self.exchange, context).map(|()| Err(RelayError::Client))
             }
         }
     }

@@ -44,7 +44,7 @@ impl ListenerTls {
         let is_http2 = session.alpn_protocol() == Some(b"h2");
         // It has been verified: only those that lead to a trusted authority get here.
         let certificate = session.peer_certificates().and_then(|chain| chain.first());
-        let certificate = certificate.and_then(|certificate| subject::read(certificate)).map(Arc::new);
+        let certificate = certificate.map(|certificate| Arc::new(subject::read(certificate)));
         Ok(Accepted { stream, is_http2, certificate })
     }
 

@@ -24,8 +24,12 @@ struct Element<'a> {
     rest: &'a [u8],
 }
 
-/// What a certificate says of its owner. None if it has no common name.
-pub(super) fn read(certificate: &[u8]) -> Option<ClientCertificate> {
+/// What a certificate says of its owner: nothing at all if it cannot be read.
+pub(super) fn read(certificate: &[u8]) -> ClientCertificate {
+    subject(certificate).unwrap_or_default()
+}
+
+fn subject(certificate: &[u8]) -> Option<ClientCertificate> {
     let signed = Element::of(SEQUENCE, certificate)?;
     let mut rest = Element::of(SEQUENCE, signed.content)?.content;
     let first = Element::read(rest)?;
@@ -54,7 +58,7 @@ pub(super) fn read(certificate: &[u8]) -> Option<ClientCertificate> {
             }
         }
     }
-    Some(ClientCertificate { common_name: common_name?, organizations })
+    Some(ClientCertificate { common_name, organizations })
 }
 
 // === impl Element ===
@@ -94,31 +98,36 @@ impl<'a> Element<'a> {
 mod tests {
     use super::*;
 
-    fn certificate() -> Vec<u8> {
+    fn certificate(names: &[(rcgen::DnType, &str)]) -> Vec<u8> {
         let key = rcgen::KeyPair::generate().unwrap();
         let mut parameters = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         parameters.distinguished_name = rcgen::DistinguishedName::new();
-        parameters.distinguished_name.push(rcgen::DnType::OrganizationName, "staff");
-        parameters.distinguished_name.push(rcgen::DnType::CommonName, "alice");
+        for (kind, name) in names {
+            parameters.distinguished_name.push(kind.clone(), *name);
+        }
         parameters.self_signed(&key).unwrap().der().to_vec()
     }
 
     #[test]
     fn the_subject_is_read() {
-        let found = read(&certificate()).unwrap();
-        assert_eq!(found, ClientCertificate { common_name: "alice".into(), organizations: vec!["staff".into()] });
+        let names = [(rcgen::DnType::OrganizationName, "staff"), (rcgen::DnType::CommonName, "alice")];
+        for (count, common_name) in [(2, Some("alice".to_owned())), (1, None)] {
+            let expected = ClientCertificate { common_name, organizations: vec!["staff".into()] };
+            assert_eq!(read(&certificate(&names[..count])), expected);
+        }
     }
 
     #[test]
     fn anything_else_is_nobody() {
-        let whole = certificate();
+        let whole = certificate(&[(rcgen::DnType::CommonName, "alice")]);
         for length in 0..whole.len() {
             let _ = read(&whole[..length]);
             let mut changed = whole.clone();
             changed[length] ^= 0x83;
             let _ = read(&changed);
         }
-        assert_eq!(read(&[]), None);
-        assert_eq!(read(&[SEQUENCE, 0x84, 0xff, 0xff, 0xff, 0xff]), None);
+        for nothing in [&[][..], &[SEQUENCE, 0x84, 0xff, 0xff, 0xff, 0xff]] {
+            assert_eq!(read(nothing), ClientCertificate::default());
+        }
     }
 }

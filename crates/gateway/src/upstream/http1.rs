@@ -6,7 +6,6 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use http::{HeaderMap, Method};
@@ -16,7 +15,7 @@ use super::Upstream;
 use crate::answer_body::AnswerError;
 use crate::client_body::{BodyError, ClientBody};
 use crate::h1::{Decoded, Decoder, Encoder, Overrun, ResponseHead, Wire};
-use crate::ticks::{Alarm, Ticks};
+use crate::stall::Stall;
 
 /// A request whose head is to be sent, or has been, and whose answer has not begun.
 #[derive(Debug)]
@@ -43,8 +42,7 @@ pub(crate) struct Http1Answer {
     decoder: Decoder,
     is_kept_alive: bool,
     upstream: Rc<Upstream>,
-    stall: Alarm,
-    stall_after: Duration,
+    stall: Stall,
 }
 
 /// A connection with the request that is being sent on it.
@@ -131,8 +129,7 @@ impl Http1Call {
         mut self,
         head: &ResponseHead,
         upstream: &Rc<Upstream>,
-        ticks: &Rc<Ticks>,
-        stall_after: Duration,
+        stall: impl FnOnce() -> Stall,
     ) -> Http1Body {
         if let Some(whole) = self.whole(head) {
             if head.is_kept_alive {
@@ -145,8 +142,7 @@ impl Http1Call {
             decoder: head.body,
             is_kept_alive: head.is_kept_alive,
             upstream: Rc::clone(upstream),
-            stall: ticks.alarm(stall_after),
-            stall_after,
+            stall: stall(),
         }))
     }
 
@@ -177,7 +173,7 @@ impl Http1Answer {
             self.sending = None;
             return Poll::Ready(Some(Err(AnswerError::Stalled)));
         };
-        self.stall.set(self.stall_after);
+        self.stall.note_movement();
         match frame {
             Ok(Decoded::Data(data)) => {
                 if self.decoder.is_done() {

@@ -17,7 +17,7 @@ use super::counts::MeteredConnection;
 use super::thread::{OpenHere, Stage};
 use crate::connection::Connection;
 use crate::peer::{Peer, Transport};
-use crate::serve::{serve_http1, serve_http2};
+use crate::serve::{first_bytes, serve_http1, serve_http2};
 use crate::stream::Stream;
 use crate::tls::ListenerTls;
 
@@ -136,7 +136,9 @@ async fn serve_tls(worker: Rc<Worker>, stream: TcpStream, address: SocketAddr, t
     drop(worker);
     let stream = Stream::Tls(Box::new(accepted.stream.into()));
     if accepted.is_http2 {
-        serve_http2(connection, stream).await;
+        if let Some(stream) = first_bytes(&connection.worker, stream).await {
+            serve_http2(connection, stream).await;
+        }
     } else {
         serve_http1(connection, stream).await;
     }

@@ -10,7 +10,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel::FlowControl;
+use evenkeel::{Digest, FlowControl, Occupancy};
+use http::request::Parts;
 
 use crate::config::Config;
 use crate::forward::RequestIds;
@@ -90,6 +91,21 @@ impl Worker {
         const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
         let idle = self.config.timeouts.idle;
         if idle.is_zero() { NEVER } else { idle.min(NEVER) }
+    }
+
+    /// How long this request may take in all. Zero means that there is no limit, as for what is long by nature.
+    pub(crate) fn total_after(&self, parts: &Parts) -> Duration {
+        let total = self.config.timeouts.total;
+        let is_long = || {
+            let request = Digest::digest(&self.routes, parts);
+            request.is_ok_and(|request| self.routes.occupancy(parts, &request) != Occupancy::ToTheEnd)
+        };
+        if total.is_zero() || is_long() { Duration::ZERO } else { total }
+    }
+
+    /// How long a client that has connected may take until it says something.
+    pub(crate) fn first_byte_after(&self) -> Duration {
+        self.idle_after().min(self.config.timeouts.head)
     }
 
     /// Whether to warn of something that may happen with every request: once a second, so that the log is not flooded by

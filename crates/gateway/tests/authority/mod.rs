@@ -42,12 +42,15 @@ impl Authority {
         self.folder.path().join(name)
     }
 
-    /// Writes a certificate for this name, and its key.
+    /// Writes a certificate for this name, or for none if that is empty, and its key.
     pub fn sign(&self, file: &str, name: &str) {
         let key = KeyPair::generate().unwrap();
-        let mut parameters = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let mut parameters =
+            CertificateParams::new(Vec::from_iter((!name.is_empty()).then(|| name.to_owned()))).unwrap();
         parameters.distinguished_name = rcgen::DistinguishedName::new();
-        parameters.distinguished_name.push(DnType::CommonName, name);
+        if !name.is_empty() {
+            parameters.distinguished_name.push(DnType::CommonName, name);
+        }
         parameters.distinguished_name.push(DnType::OrganizationName, "staff");
         let certificate = parameters.signed_by(&key, &self.issuer).unwrap();
         std::fs::write(self.path(&format!("{file}.key")), key.serialize_pem()).unwrap();
