@@ -23,6 +23,7 @@ use crate::options::{Persistence, WriteOptions};
 use crate::patch::FieldValidation;
 use crate::registry::Registry;
 use crate::service::ApiService;
+use crate::trouble::Trouble;
 use crate::verbs::{self, Write};
 
 /// How an API server is set up.
@@ -184,11 +185,12 @@ async fn keep_tidy(api: Api) {
     let mut ticks = interval(bootstrap::PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks.tick().await;
+    let mut trouble = Trouble::new("the mandatory and suggested objects cannot be looked after");
     loop {
         ticks.tick().await;
         // What could not be done now is done the next time.
-        let _ = bootstrap::tidy(api.levels()).await;
-        let _ = bootstrap::tidy(api.schemas()).await;
+        let (levels, schemas) = (bootstrap::tidy(api.levels()).await, bootstrap::tidy(api.schemas()).await);
+        trouble.note(&levels.and(schemas));
     }
 }
 
