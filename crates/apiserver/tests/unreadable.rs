@@ -68,9 +68,8 @@ async fn an_object_that_cannot_be_read_is_named_and_left_out_and_can_be_deleted(
             assert!(answer["message"].as_str().unwrap().contains("\"bad\""), "{answer}");
         }
         // Nobody knows which identity it has.
-        let options = |preconditions: Value| {
-            json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions})
-        };
+        let options =
+            |preconditions: Value| json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions});
         let (status, _) = ask(&server, Method::DELETE, &path, &options(json!({"uid": "some"}))).await;
         assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
         let (status, _) = ask(&server, Method::DELETE, &path, &options(json!({"resourceVersion": "1"}))).await;

@@ -266,8 +266,8 @@ fn random_length() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_api::{Spec, Version};
     use evenkeel_api::v1::FlowSchemaSpec as S;
+    use evenkeel_api::{Spec, Version};
     use evenkeel_store::{EmbeddedStore, HistoryLimits, Store};
 
     use super::*;
