@@ -169,6 +169,12 @@ impl EtcdServer {
         assert!(self.wait().await, "etcd does not start again");
     }
 
+    /// The same with one more argument.
+    pub(crate) async fn restart_with(&mut self, argument: String) {
+        self.arguments.push(argument);
+        self.restart().await;
+    }
+
     /// Copies its data, which it has to stop for.
     pub(crate) async fn back_up(&mut self) -> TempDir {
         self.kill();
