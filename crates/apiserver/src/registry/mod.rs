@@ -157,9 +157,7 @@ impl<S: HubSpec> Registry<S> {
             Error::FutureRevision { asked, current } => Failure::too_large_revision(asked, current),
             Error::TooOld { .. } => Failure::expired("The resourceVersion for the provided list is too old."),
             Error::Invalid(problem) => Failure::bad_request(problem),
-            Error::Unknown(problem) => {
-                Failure::unavailable(format!("it is unknown whether the write took place: {problem}"))
-            }
+            Error::Unknown(problem) => Failure::unknown_outcome(problem),
             other => Failure::unavailable(other.to_string()),
         }
     }
