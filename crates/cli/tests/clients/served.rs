@@ -85,6 +85,15 @@ impl Served {
         client(config).await
     }
 
+    /// The administrator, for kube-rs, who takes the server for one of that name.
+    pub(super) async fn admin_at(&self, server_name: &str) -> kube::Client {
+        let mut config = Kubeconfig::read_from(self.kubeconfig()).unwrap();
+        for cluster in config.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
+            cluster.tls_server_name = Some(server_name.to_owned());
+        }
+        client(config).await
+    }
+
     /// Somebody with these credentials, as a kubeconfig has them.
     pub(super) async fn user(&self, credentials: Value) -> kube::Client {
         let cluster =
