@@ -67,7 +67,7 @@ impl ObjectStream {
                 // Begin again with what there is then. A watch that has fallen behind is no trouble.
                 Err(error) => {
                     if !matches!(error, Error::TooOld { .. }) {
-                        self.trouble.failed(&error);
+                        self.trouble.failed(&**self.schemas.store(), &error).await;
                     }
                     self.watch = None;
                     sleep(RETRY).await;

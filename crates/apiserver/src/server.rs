@@ -194,7 +194,7 @@ async fn keep_tidy(api: Api) {
         ticks.tick().await;
         // What could not be done now is done the next time.
         let (levels, schemas) = (bootstrap::tidy(api.levels()).await, bootstrap::tidy(api.schemas()).await);
-        trouble.note(&levels.and(schemas));
+        trouble.note(&**api.schemas().store(), &levels.and(schemas)).await;
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) async fn run(schemas: &Registry<FlowSchemaSpec>, levels: &Registry<Pr
             Err(Error::Closed) => return,
             // A watch that has fallen behind is no trouble.
             Err(Error::TooOld { .. }) | Ok(()) => {}
-            Err(error) => trouble.failed(&error),
+            Err(error) => trouble.failed(&**schemas.store(), &error).await,
         }
         sleep(PAUSE).await;
     }
@@ -75,7 +75,8 @@ async fn follow(
             Ok(Told { retry_at, .. }) => *retry_at,
             Err(_) => Some(Instant::now() + PAUSE),
         };
-        trouble.note(&told.and_then(|told| told.failed.map_or(Ok(()), Err)));
+        let outcome = told.and_then(|told| told.failed.map_or(Ok(()), Err));
+        trouble.note(&**schemas.store(), &outcome).await;
         wait(&mut watch, retry_at).await?;
     }
 }

@@ -198,9 +198,10 @@ impl EtcdStore {
     }
 
     fn shut(&self) {
+        // Watches first: who is refused a write can see there that this is the end.
+        self.cache.close();
         self.closed.store(true, Ordering::Release);
         self.feeder.abort();
-        self.cache.close();
     }
 }
 
