@@ -28,6 +28,7 @@ pub(super) fn answer(call: Call<'_>, route: &Route) -> Result<Answer, Failure> {
     match route {
         Route::Groups => discovered(Discovery::Groups),
         Route::CoreVersions => discovered(Discovery::Core),
+        Route::CoreResources => discovered(Discovery::CoreResources),
         Route::Group => discovered(Discovery::Group),
         Route::Resources(version) => discovered(Discovery::Resources(*version)),
         Route::Version => Ok(discovery::version_answer()),

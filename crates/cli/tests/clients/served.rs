@@ -138,7 +138,7 @@ async fn client(config: Kubeconfig) -> kube::Client {
     kube::Client::try_from(config).unwrap()
 }
 
-/// The first kubectl that reads OpenAPI v3, and not only v2 as protobuf, which is not served (API-188, API-189).
+/// The first kubectl that reads OpenAPI v3, as the recorded conversations do (API-188).
 const KUBECTL_MINOR_MIN: u32 = 27;
 
 /// Says that the test does nothing, where there is no kubectl that is new enough.
