@@ -161,7 +161,8 @@ fn what_was_saved_as_a_list_is_checked_compared_and_put_back() {
     assert_eq!(old.kubectl_reads(&saved, &["diff", "-f", "-"]), "");
     // As docs/store.md says: what the old server gave the objects, the new one gives them itself.
     let is_given = |line: &&str| ["    resourceVersion:", "    uid:"].iter().any(|given| line.starts_with(given));
-    let saved: String = saved.lines().filter(|line| !is_given(line)).map(|line| format!("{line}\n")).collect();
+    let saved: Vec<&str> = saved.lines().filter(|line| !is_given(line)).collect();
+    let saved = saved.join("\n");
     let mistaken = saved.replace("matchingPrecedence: 800", "matchingPrecendence: 800");
     let refused = new.kubectl_ends(&mistaken, &["apply", "-f", "-"]);
     assert!(refused.code == Some(1) && refused.errors.contains("\"matchingPrecendence\""), "{refused:?}");
