@@ -28,6 +28,6 @@ async fn what_was_written_after_the_backup_is_forgotten() {
     // Nothing waits for the writes that are gone: what is at hand is served, without asking an etcd that is not there.
     server.kill();
     assert_eq!(store.get(SCHEMA, "x", At::Cached).await.unwrap(), Some(created));
-    let list = store.list(SCHEMA, ListOptions::default()).await.unwrap();
-    assert_eq!(names(&list.items), ["kept", "x"]);
+    let now = store.list(SCHEMA, ListOptions::default()).await.unwrap();
+    assert_eq!(names(&now.items), ["kept", "x"]);
 }
