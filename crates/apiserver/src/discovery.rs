@@ -16,8 +16,11 @@ use crate::output::{Format, Layout, Media};
 /// What can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Discovery {
-    /// `/api`: the versions of the core group, of which there are none.
+    /// `/api`: the versions of the core group. There is one without any resources: it is where kubectl looks for the kind
+    /// `List`, which is what it saves objects as (API-182).
     Core,
+    /// `/api/v1`: that there are none.
+    CoreResources,
     /// `/apis`: all groups.
     Groups,
     /// `/apis/G`: the versions of the group.
@@ -30,11 +33,14 @@ pub(crate) enum Discovery {
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 /// What can be done with a status.
 const STATUS_VERBS: [&str; 3] = ["get", "patch", "update"];
+/// The only version of the core group.
+const CORE_VERSION: &str = "v1";
 /// The media type of the aggregated form.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 static CORE: LazyLock<Document> = LazyLock::new(|| Document::new(&core()));
-static CORE_AGGREGATED: LazyLock<Document> = LazyLock::new(|| Document::new(&aggregated(&[])));
+static CORE_RESOURCES: LazyLock<Document> = LazyLock::new(|| Document::new(&resource_list(CORE_VERSION, &[])));
+static CORE_AGGREGATED: LazyLock<Document> = LazyLock::new(|| Document::new(&aggregated(&[aggregated_core()])));
 static GROUPS: LazyLock<Document> = LazyLock::new(|| Document::new(&groups()));
 static GROUPS_AGGREGATED: LazyLock<Document> = LazyLock::new(|| Document::new(&aggregated(&[aggregated_group()])));
 static GROUP_ALONE: LazyLock<Document> = LazyLock::new(|| Document::new(&group_alone()));
@@ -47,6 +53,7 @@ pub(crate) fn answer(what: Discovery, request: &HeaderMap, pretty: Option<&str>)
     let asked = Asked::new(request, pretty);
     let (plain, aggregated) = match what {
         Discovery::Core => (&*CORE, &*CORE_AGGREGATED),
+        Discovery::CoreResources => return Ok(plain_answer(&CORE_RESOURCES, asked.document()?)),
         Discovery::Groups => (&*GROUPS, &*GROUPS_AGGREGATED),
         Discovery::Group => return Ok(plain_answer(&GROUP_ALONE, asked.document()?)),
         Discovery::Resources(version) => {
@@ -72,7 +79,7 @@ fn plain_answer(document: &Document, format: Format) -> Answer {
 }
 
 fn core() -> Value {
-    json!({ "kind": "APIVersions", "versions": [], "serverAddressByClientCIDRs": [] })
+    json!({ "kind": "APIVersions", "versions": [CORE_VERSION], "serverAddressByClientCIDRs": [] })
 }
 
 fn groups() -> Value {
@@ -112,14 +119,22 @@ fn resources(version: Version) -> Value {
         ]
     };
     let resources: Vec<_> = Kind::ALL.into_iter().flat_map(of_kind).collect();
-    let api_version = version.api_version();
-    json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version, "resources": resources })
+    resource_list(version.api_version(), &resources)
+}
+
+fn resource_list(group_version: &str, resources: &[Value]) -> Value {
+    json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources })
 }
 
 fn aggregated(groups: &[Value]) -> Value {
     json!({
         "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": groups,
     })
+}
+
+fn aggregated_core() -> Value {
+    let version = json!({ "version": CORE_VERSION, "resources": [], "freshness": "Current" });
+    json!({ "metadata": {}, "versions": [version] })
 }
 
 fn aggregated_group() -> Value {
@@ -156,6 +171,7 @@ mod tests {
     fn asked_for(path: &str) -> Option<Discovery> {
         match path.trim_end_matches('/') {
             "/api" => Some(Discovery::Core),
+            "/api/v1" => Some(Discovery::CoreResources),
             "/apis" => Some(Discovery::Groups),
             path => match path.strip_prefix("/apis/flowcontrol.apiserver.k8s.io")?.strip_prefix('/') {
                 Some(version) => version.parse().ok().map(Discovery::Resources),

@@ -29,15 +29,24 @@ pub(crate) fn of_version<T>(each: &[T; 4], version: Version) -> &T {
     }
 }
 
+fn hash(text: &[u8]) -> String {
+    Sha256::digest(text).iter().fold(String::new(), |hash, byte| hash + &format!("{byte:02X}"))
+}
+
 // === impl Document ===
 
 impl Document {
     /// Makes it of a value.
     pub(crate) fn new(value: &Value) -> Self {
         let mut line = value.to_string();
-        let hash = Sha256::digest(&line).iter().fold(String::new(), |hash, byte| hash + &format!("{byte:02X}"));
+        let hash = hash(line.as_bytes());
         line.push('\n');
         Self { packed: gzip::pack_once(line.as_bytes()), line: line.into(), hash }
+    }
+
+    /// Makes it of bytes in another language.
+    pub(crate) fn of_bytes(bytes: Vec<u8>) -> Self {
+        Self { packed: gzip::pack_once(&bytes), hash: hash(&bytes), line: bytes.into() }
     }
 
     /// One line of JSON, with its newline.

@@ -151,6 +151,13 @@ impl Failure {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message).about(details)
     }
 
+    /// 503: a write was sent to the store, and nobody knows what became of it. It is not asked to be tried again: that may
+    /// do it twice.
+    pub fn unknown_outcome(problem: impl fmt::Display) -> Self {
+        let message = format!("it is unknown whether the write took place: {problem}");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message).about(Details::default())
+    }
+
     /// 504: the revision that was asked for has not come (API-114).
     pub fn too_large_revision(asked: u64, current: u64) -> Self {
         let cause = Cause {

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::failure::Failure;
 use crate::options::Moment;
 use crate::registry::Registry;
+use crate::trouble::Trouble;
 
 /// The objects of a store, each time they have changed.
 ///
@@ -23,6 +24,7 @@ pub struct ObjectStream {
     watch: Option<Watch>,
     /// When the objects were last handed out, and how long it took to read them.
     handed_out: Option<(Instant, Duration)>,
+    trouble: Trouble,
 }
 
 /// The objects at a revision.
@@ -39,6 +41,7 @@ const PAUSE_FACTOR: u32 = 9;
 const PAUSE_MAX: Duration = Duration::from_millis(80);
 /// How long to wait before trying again when the store fails.
 const RETRY: Duration = Duration::from_millis(500);
+const UNREAD: &str = "the objects cannot be read, and what took effect before stays as it is";
 
 // === impl ObjectStream ===
 
@@ -47,7 +50,7 @@ impl ObjectStream {
         schemas: Arc<Registry<FlowSchemaSpec>>,
         levels: Arc<Registry<PriorityLevelConfigurationSpec>>,
     ) -> Self {
-        Self { schemas, levels, watch: None, handed_out: None }
+        Self { schemas, levels, watch: None, handed_out: None, trouble: Trouble::new(UNREAD) }
     }
 
     /// The objects: the first time at once, and then as soon as they have changed. None when the store is closed.
@@ -56,10 +59,16 @@ impl ObjectStream {
     pub async fn next(&mut self) -> Option<ObjectState> {
         loop {
             match self.try_next().await {
-                Ok(state) => return Some(state),
+                Ok(state) => {
+                    self.trouble.worked();
+                    return Some(state);
+                }
                 Err(Error::Closed) => return None,
-                // Begin again with what there is then.
-                Err(_) => {
+                // Begin again with what there is then. A watch that has fallen behind is no trouble.
+                Err(error) => {
+                    if !matches!(error, Error::TooOld { .. }) {
+                        self.trouble.failed(&**self.schemas.store(), &error).await;
+                    }
                     self.watch = None;
                     sleep(RETRY).await;
                 }

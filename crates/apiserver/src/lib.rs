@@ -22,6 +22,7 @@ mod route;
 mod server;
 mod service;
 mod strconv;
+mod trouble;
 mod verbs;
 mod warning;
 mod watch;

@@ -1,9 +1,11 @@
 //! The OpenAPI documents, which tell clients what fields there are and what can be asked (API-185 to API-189).
 
+mod protobuf;
+
 use std::sync::LazyLock;
 
 use evenkeel_api::{GROUP, Version, schema};
-use http::header::{CACHE_CONTROL, LOCATION, VARY};
+use http::header::{ACCEPT, CACHE_CONTROL, LOCATION, VARY};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::{Map, Value, json};
 
@@ -13,8 +15,14 @@ use crate::document::{Document, of_version};
 use crate::negotiate::Asked;
 use crate::output::{Format, Media};
 
+/// What the document in protobuf is called, and what clients call it who ask for it.
+const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+const PROTOBUF_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+
 static INDEX: LazyLock<Document> = LazyLock::new(|| Document::new(&index()));
 static V2: LazyLock<Document> = LazyLock::new(|| Document::new(&schema::openapi_v2()));
+static V2_PROTOBUF: LazyLock<Document> =
+    LazyLock::new(|| Document::of_bytes(protobuf::document(&schema::openapi_v2())));
 static V3: [LazyLock<Document>; 4] = [
     LazyLock::new(|| Document::new(&schema::openapi_v3(Version::ALL[0]))),
     LazyLock::new(|| Document::new(&schema::openapi_v3(Version::ALL[1]))),
@@ -42,10 +50,23 @@ pub(crate) fn v3_answer(version: Version, hash: Option<&str>, request: &HeaderMa
     }
 }
 
-/// `/openapi/v2`: the older form, of all versions at once.
+/// `/openapi/v2`: the older form, of all versions at once; in protobuf for those who take nothing else, as kubectl does.
 pub(crate) fn v2_answer(request: &HeaderMap) -> Result<Answer, Failure> {
-    json_only(request)?;
-    Ok(in_json(&V2, request))
+    match json_only(request) {
+        Ok(()) => Ok(in_json(&V2, request)),
+        Err(_) if takes_protobuf(request) => {
+            let answer = V2_PROTOBUF.answer(request, HeaderValue::from_static(PROTOBUF));
+            Ok(answer.with(VARY, HeaderValue::from_static("Accept")))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Whether the client takes the document in protobuf, by either of the names that this has.
+fn takes_protobuf(request: &HeaderMap) -> bool {
+    let accept = request.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut ranges = accept.flat_map(|value| value.split(',')).filter_map(|entry| entry.split(';').next());
+    ranges.any(|range| [PROTOBUF, PROTOBUF_ASKED].iter().any(|known| range.trim().eq_ignore_ascii_case(known)))
 }
 
 /// Refuses clients that want another language, such as protobuf: they would not understand (API-94, API-189).
@@ -86,7 +107,6 @@ mod tests {
     use super::*;
     use crate::negotiate::recorded_headers;
     use evenkeel_recorded::{compare_subset, transcripts};
-    use http::header::ACCEPT;
 
     fn json_body(answer: &Answer) -> Value {
         serde_json::from_slice(&answer.body).unwrap()
@@ -136,9 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn api_189_who_accepts_only_protobuf_is_told_so() {
-        let protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-        let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(protobuf))]);
-        assert_eq!(v2_answer(&headers).unwrap_err().status, StatusCode::NOT_ACCEPTABLE);
+    fn api_189_the_older_form_is_spoken_in_protobuf_too() {
+        let asking = |accept| HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
+        let answer = v2_answer(&asking(PROTOBUF_ASKED)).unwrap();
+        assert_eq!((answer.status, answer.content_type.unwrap().to_str().unwrap()), (StatusCode::OK, PROTOBUF));
+        let both = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf, application/json";
+        assert_eq!(v2_answer(&asking(both)).unwrap().content_type.unwrap(), "application/json");
+        assert_eq!(v2_answer(&asking("application/cbor")).unwrap_err().status, StatusCode::NOT_ACCEPTABLE);
+        assert_eq!(index_answer(&asking(PROTOBUF_ASKED)).unwrap_err().status, StatusCode::NOT_ACCEPTABLE);
     }
 }

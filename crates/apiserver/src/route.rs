@@ -16,6 +16,8 @@ pub(crate) enum Route {
     Groups,
     /// `/api`.
     CoreVersions,
+    /// `/api/v1`.
+    CoreResources,
     /// `/openapi/v2`.
     OpenapiV2,
     /// `/openapi/v3`.
@@ -70,6 +72,7 @@ impl Route {
         let Some(rest) = path.strip_prefix('/') else { return Self::NoPage };
         match rest.trim_end_matches('/') {
             "api" => Self::CoreVersions,
+            "api/v1" => Self::CoreResources,
             "apis" => Self::Groups,
             "version" => Self::Version,
             "openapi/v2" => Self::OpenapiV2,
@@ -171,6 +174,8 @@ mod tests {
             ("/apis", Route::Groups),
             ("/apis/", Route::Groups),
             ("/api", Route::CoreVersions),
+            ("/api/v1", Route::CoreResources),
+            ("/api/v1/events", Route::NoPage),
             ("/version/", Route::Version),
             ("/openapi/v3", Route::OpenapiIndex),
             ("/openapi/v3/apis/flowcontrol.apiserver.k8s.io/v1beta2", Route::Openapi(Version::V1beta2)),

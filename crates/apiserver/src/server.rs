@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel::{FlowControl, KubernetesWork};
-use evenkeel_api::v1::{FlowSchemaSpec, V1};
+use evenkeel_api::decode::Entry;
+use evenkeel_api::v1::FlowSchemaSpec;
 use evenkeel_api::validate::ValidSpec;
-use evenkeel_api::{AnyObject, HubSpec, Kind, Object, Version};
+use evenkeel_api::{HubSpec, Kind};
 use evenkeel_engine::controller::Objects;
 use evenkeel_store::{Error, Store};
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
@@ -20,9 +22,10 @@ use crate::follow::ObjectStream;
 use crate::http::Api;
 use crate::managed_fields::{Endpoint, OnConflict};
 use crate::options::{Persistence, WriteOptions};
-use crate::patch::FieldValidation;
+use crate::patch::{FieldValidation, json_of};
 use crate::registry::Registry;
 use crate::service::ApiService;
+use crate::trouble::Trouble;
 use crate::verbs::{self, Write};
 
 /// How an API server is set up.
@@ -107,11 +110,12 @@ impl ApiServer {
         &self.flow
     }
 
-    /// Applies an object as the manager of that name, which takes what it wants from others: what `--objects` does.
-    pub async fn apply(&self, object: &AnyObject, manager: &str) -> Result<(), Failure> {
-        match object {
-            AnyObject::FlowSchema(schema) => apply(self.api.schemas(), schema, manager).await,
-            AnyObject::PriorityLevelConfiguration(level) => apply(self.api.levels(), level, manager).await,
+    /// Applies what a file says of an object, and nothing else, as the manager of that name, which takes what it wants from
+    /// others: what `--objects` does.
+    pub async fn apply(&self, entry: &Entry, manager: &str) -> Result<(), Failure> {
+        match entry.object.kind() {
+            Kind::FlowSchema => apply(self.api.schemas(), entry, manager).await,
+            Kind::PriorityLevelConfiguration => apply(self.api.levels(), entry, manager).await,
         }
     }
 
@@ -130,27 +134,28 @@ impl ApiServer {
 async fn forget_the_beginning(store: &dyn Store) -> Result<(), Error> {
     let current = store.revision().await?;
     match store.compact(current).await {
-        // Another instance that has started at the same time has done it.
-        Err(Error::TooOld { .. }) => Ok(()),
+        // Another instance that has started at the same time has done it; or it is left to etcd, whose user we are may not.
+        Err(Error::TooOld { .. } | Error::Denied(_)) => Ok(()),
         forgotten => forgotten,
     }
 }
 
-async fn apply<S: HubSpec + ValidSpec>(
-    registry: &Registry<S>,
-    object: &Object<V1, S>,
-    manager: &str,
-) -> Result<(), Failure> {
-    let body = serde_json::to_vec(object).map_err(|error| Failure::bad_request(error.to_string()))?;
+async fn apply<S: HubSpec + ValidSpec>(registry: &Registry<S>, entry: &Entry, manager: &str) -> Result<(), Failure> {
+    let tree = json_of(&entry.tree).map_err(|number| Failure::bad_request(format!("{number} is too large")))?;
+    let Value::Object(mut body) = tree else { return Err(Failure::bad_request("a manifest is an object")) };
+    // An item of a list need not say what it is.
+    body.insert("apiVersion".to_owned(), entry.version.api_version().into());
+    body.insert("kind".to_owned(), S::KIND.name().into());
+    let body = Value::Object(body).to_string();
     let options = WriteOptions {
         persistence: Persistence::Stored,
         validation: FieldValidation::Ignore,
         manager: manager.to_owned(),
         on_conflict: OnConflict::Force,
     };
-    let (version, endpoint) = (Version::V1, Endpoint::Object);
-    let write = Write { version, name: object.name(), endpoint, options: &options, now: now() };
-    verbs::apply(registry, &body, &write, &mut Vec::new()).await.map(|_| ())
+    let (version, endpoint) = (entry.version, Endpoint::Object);
+    let write = Write { version, name: entry.object.name(), endpoint, options: &options, now: now() };
+    verbs::apply(registry, body.as_bytes(), &write, &mut Vec::new()).await.map(|_| ())
 }
 
 async fn keep_followed(
@@ -184,11 +189,12 @@ async fn keep_tidy(api: Api) {
     let mut ticks = interval(bootstrap::PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks.tick().await;
+    let mut trouble = Trouble::new("the mandatory and suggested objects cannot be looked after");
     loop {
         ticks.tick().await;
         // What could not be done now is done the next time.
-        let _ = bootstrap::tidy(api.levels()).await;
-        let _ = bootstrap::tidy(api.schemas()).await;
+        let (levels, schemas) = (bootstrap::tidy(api.levels()).await, bootstrap::tidy(api.schemas()).await);
+        trouble.note(&**api.schemas().store(), &levels.and(schemas)).await;
     }
 }
 

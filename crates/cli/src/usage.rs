@@ -1,7 +1,7 @@
 //! What is wrong with a command line, in one sentence; and values that say so themselves.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use clap::error::ErrorKind;
 
@@ -36,8 +36,40 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "it must be an IP address and a port, as 127.0.0.1:8080 or [::1]:8080".to_owned())
 }
 
+/// Reads a name or an address that a certificate can be for.
+pub(crate) fn server_name(text: &str) -> Result<String, String> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(address.to_string());
+    }
+    let is_label = |label: &str| {
+        let is_plain = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        (1..=63).contains(&label.len()) && is_plain && !label.starts_with('-') && !label.ends_with('-')
+    };
+    let name = text.strip_prefix("*.").unwrap_or(text);
+    if text.len() <= 253 && name.split('.').all(is_label) {
+        return Ok(text.to_owned());
+    }
+    Err("it must be a DNS name or an IP address without a port, as gateway.example or 192.0.2.7".to_owned())
+}
+
 /// Reads a whole number from 1 on.
 pub(crate) fn number<const MAX: u32>(text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|number| (1..=MAX).contains(number));
     number.ok_or_else(|| format!("it must be a whole number from 1 to {MAX}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_are_for_names_and_addresses() {
+        for name in ["gateway", "gateway.example", "*.example", "192.0.2.7", "2001:db8::1", "a-1.b2"] {
+            assert_eq!(server_name(name).as_deref(), Ok(name));
+        }
+        for wrong in ["", "gateway.example:8443", "https://gateway", "a..b", "-a", "a-", "a*.b", "*", "gäteway", "a b"]
+        {
+            assert!(server_name(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }

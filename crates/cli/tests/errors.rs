@@ -38,6 +38,7 @@ fn wrong_command_lines() {
         &["serve", "http://127.0.0.1:9000"],
         &["serve", "--api-only", "--data-dir", "data", "--concurrency", "3"],
         &["serve", "--api-only", "--data-dir", "data", "--store", "etcd://a:1", "--etcd-user", "me"],
+        &["serve", "--api-only", "--data-dir", "data", "--api-name", "https://gateway.example:8443"],
         &["demo", "--seconds", "0"],
         &["demo", "-o", "yaml"],
         &["completions"],

@@ -58,6 +58,8 @@ pub struct Entry {
     pub version: Version,
     /// Where it begins.
     pub at: Position,
+    /// The object as it is written, without defaults: for those who apply it, and want nothing but what it says.
+    pub tree: Node,
 }
 
 /// What becomes of unknown fields and of names that occur twice.
@@ -191,7 +193,7 @@ impl Reader<'_> {
                     });
                     self.problems.extend(found);
                 }
-                self.entries.push(Entry { object: object.into(), version, at: node.at });
+                self.entries.push(Entry { object: object.into(), version, at: node.at, tree: node.clone() });
             }
         }
     }

@@ -17,6 +17,7 @@ use crate::managed_fields::{Endpoint, OnConflict};
 use crate::options::{Moment, Persistence, WriteOptions};
 use crate::patch::FieldValidation;
 use crate::registry::Registry;
+use crate::trouble::Trouble;
 use crate::verbs::{self, Write};
 
 /// Who writes the condition.
@@ -36,14 +37,27 @@ struct Pace {
     writes: BTreeMap<String, VecDeque<Instant>>,
 }
 
+/// What came of telling all flow schemas.
+#[derive(Debug, Default)]
+struct Told {
+    /// When to look again at those that had to wait.
+    retry_at: Option<Instant>,
+    /// Why one of them could not be written.
+    failed: Option<Failure>,
+}
+
 /// Follows the objects, and writes conditions, until the store is closed.
 pub(crate) async fn run(schemas: &Registry<FlowSchemaSpec>, levels: &Registry<PriorityLevelConfigurationSpec>) {
     let mut pace = Pace::default();
+    let mut trouble = Trouble::new("the condition Dangling cannot be kept up to date");
     loop {
-        match follow(schemas, levels, &mut pace).await {
+        match follow(schemas, levels, &mut pace, &mut trouble).await {
             Err(Error::Closed) => return,
-            Err(_) | Ok(()) => sleep(PAUSE).await,
+            // A watch that has fallen behind is no trouble.
+            Err(Error::TooOld { .. }) | Ok(()) => {}
+            Err(error) => trouble.failed(&**schemas.store(), &error).await,
         }
+        sleep(PAUSE).await;
     }
 }
 
@@ -51,14 +65,18 @@ async fn follow(
     schemas: &Registry<FlowSchemaSpec>,
     levels: &Registry<PriorityLevelConfigurationSpec>,
     pace: &mut Pace,
+    trouble: &mut Trouble,
 ) -> Result<(), Error> {
     let revision = schemas.store().revision().await?;
     let mut watch = schemas.store().watch(WatchOptions::after(revision)).await?;
     loop {
-        let retry_at = match tell_all(schemas, levels, pace).await {
-            Ok(retry_at) => retry_at,
+        let told = tell_all(schemas, levels, pace).await;
+        let retry_at = match &told {
+            Ok(Told { retry_at, .. }) => *retry_at,
             Err(_) => Some(Instant::now() + PAUSE),
         };
+        let outcome = told.and_then(|told| told.failed.map_or(Ok(()), Err));
+        trouble.note(&**schemas.store(), &outcome).await;
         wait(&mut watch, retry_at).await?;
     }
 }
@@ -80,17 +98,17 @@ async fn wait(watch: &mut Watch, retry_at: Option<Instant>) -> Result<(), Error>
     Ok(())
 }
 
-/// Writes every condition that is not as it should be, and says when to look again at those that had to wait.
+/// Writes every condition that is not as it should be.
 async fn tell_all(
     schemas: &Registry<FlowSchemaSpec>,
     levels: &Registry<PriorityLevelConfigurationSpec>,
     pace: &mut Pace,
-) -> Result<Option<Instant>, Failure> {
+) -> Result<Told, Failure> {
     let (existing, _) = levels.present(Moment::Any).await?;
     let existing: BTreeSet<&str> = existing.iter().map(|level| level.name()).collect();
     let (present, _) = schemas.present(Moment::Any).await?;
     pace.forget_all_but(present.iter().map(|schema| schema.name()));
-    let mut retry_at: Option<Instant> = None;
+    let mut told = Told::default();
     for schema in &present {
         let level = &schema.spec.priority_level_configuration.name;
         let Some(condition) = due(schema, existing.contains(level.as_str()), now()) else { continue };
@@ -98,13 +116,16 @@ async fn tell_all(
             Ok(()) => match write(schemas, schema.name(), &condition).await {
                 Ok(()) => continue,
                 // One that cannot be written must not keep the others from being told.
-                Err(_) => Instant::now() + PAUSE,
+                Err(failure) => {
+                    told.failed.get_or_insert(failure);
+                    Instant::now() + PAUSE
+                }
             },
             Err(at) => at,
         };
-        retry_at = Some(retry_at.map_or(again_at, |earlier| earlier.min(again_at)));
+        told.retry_at = Some(told.retry_at.map_or(again_at, |earlier| earlier.min(again_at)));
     }
-    Ok(retry_at)
+    Ok(told)
 }
 
 /// The condition that the schema should have, if it does not have it.

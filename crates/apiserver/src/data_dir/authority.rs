@@ -14,32 +14,49 @@ const SERVER_NAME: &str = "evenkeel";
 
 /// Makes the authority if there is none, and a certificate for the server.
 ///
-/// The server gets a new certificate each time, for the address that it listens on now; who trusts the authority trusts
-/// all of them.
-pub(super) fn prepare(data: &DataDir, address: IpAddr) -> Result<(), DataDirError> {
+/// The server gets a new certificate each time, for the address that it listens on now and the names that it has now; who
+/// trusts the authority trusts all of them.
+pub(super) fn prepare(data: &DataDir, address: IpAddr, names: &[String]) -> Result<(), DataDirError> {
     let key = authority(data)?;
-    let fault = |error: rcgen::Error| DataDirError::Damaged { path: data.authority_key(), problem: error.to_string() };
+    let fault = |error: rcgen::Error| makes_no_sense(data.authority_key(), &error);
     let params = authority_params();
     let issuer = Issuer::from_params(&params, &key);
     let serving_key = KeyPair::generate().map_err(fault)?;
     let certificate =
-        server_params(address).and_then(|params| params.signed_by(&serving_key, &issuer)).map_err(fault)?;
+        server_params(address, names).and_then(|params| params.signed_by(&serving_key, &issuer)).map_err(fault)?;
     write(&data.key(), serving_key.serialize_pem().as_bytes(), Access::OwnerOnly)?;
     write(&data.certificate(), certificate.pem().as_bytes(), Access::Everybody)
 }
 
 /// The key of the authority.
+///
+/// A certificate without its key is not replaced: whoever trusts it would not trust the new one. A key without its
+/// certificate gets one that is as good as the one before.
 fn authority(data: &DataDir) -> Result<KeyPair, DataDirError> {
     let (certificate_path, key_path) = (data.authority(), data.authority_key());
-    let damaged = |path: PathBuf| move |error: rcgen::Error| DataDirError::Damaged { path, problem: error.to_string() };
-    if let (Some(_), Some(key)) = (read_if_there(&certificate_path)?, read_if_there(&key_path)?) {
-        return KeyPair::from_pem(&key).map_err(damaged(key_path));
+    let has_certificate = read_if_there(&certificate_path)?.is_some();
+    let key = match read_if_there(&key_path)? {
+        Some(key) => KeyPair::from_pem(&key).map_err(|error| makes_no_sense(key_path, &error))?,
+        None if has_certificate => {
+            let problem = format!("is missing, though {} is there", certificate_path.display());
+            return Err(DataDirError::Authority { path: key_path, problem });
+        }
+        None => {
+            let key = KeyPair::generate().map_err(|error| makes_no_sense(key_path.clone(), &error))?;
+            write(&key_path, key.serialize_pem().as_bytes(), Access::OwnerOnly)?;
+            key
+        }
+    };
+    if !has_certificate {
+        let certificate = authority_params().self_signed(&key);
+        let certificate = certificate.map_err(|error| makes_no_sense(certificate_path.clone(), &error))?;
+        write(&certificate_path, certificate.pem().as_bytes(), Access::Everybody)?;
     }
-    let key = KeyPair::generate().map_err(damaged(key_path.clone()))?;
-    let certificate = authority_params().self_signed(&key).map_err(damaged(certificate_path.clone()))?.pem();
-    write(&key_path, key.serialize_pem().as_bytes(), Access::OwnerOnly)?;
-    write(&certificate_path, certificate.as_bytes(), Access::Everybody)?;
     Ok(key)
+}
+
+fn makes_no_sense(path: PathBuf, error: &rcgen::Error) -> DataDirError {
+    DataDirError::Authority { path, problem: format!("makes no sense: {error}") }
 }
 
 /// Always the same, so that the authority can be taken up again with nothing but its key.
@@ -51,10 +68,13 @@ fn authority_params() -> CertificateParams {
     params
 }
 
-fn server_params(address: IpAddr) -> Result<CertificateParams, rcgen::Error> {
+fn server_params(address: IpAddr, more: &[String]) -> Result<CertificateParams, rcgen::Error> {
     let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), SERVER_NAME.to_owned()];
-    if !address.is_unspecified() && !names.contains(&address.to_string()) {
-        names.push(address.to_string());
+    let address = Some(address).filter(|address| !address.is_unspecified()).map(|address| address.to_string());
+    for name in address.iter().chain(more) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
     }
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name = name(SERVER_NAME);

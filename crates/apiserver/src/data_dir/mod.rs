@@ -42,6 +42,18 @@ pub enum DataDirError {
         /// What is wrong in it.
         problem: String,
     },
+    /// Half of the authority is there, or the half that is there makes no sense.
+    #[error(
+        "{path} {problem}; put it back from a backup, or remove both ca.crt and ca.key: a new authority is made then, and \
+         whoever has a kubeconfig or a client certificate needs a new one",
+        path = .path.display()
+    )]
+    Authority {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
 }
 
 const ADMIN: &str = "evenkeel-admin";
@@ -57,11 +69,12 @@ impl DataDir {
         Ok(this)
     }
 
-    /// Makes everything that is missing, and a certificate for `address`, where clients connect to. Whoever has the
-    /// store open may do so: another server may be using the folder otherwise.
-    pub fn prepare(&self, address: IpAddr) -> Result<(), DataDirError> {
+    /// Makes everything that is missing, and a certificate for `address`, where the server listens, and for the `names`
+    /// and addresses by which clients reach it otherwise. Whoever has the store open may do so: another server may be
+    /// using the folder otherwise.
+    pub fn prepare(&self, address: IpAddr, names: &[String]) -> Result<(), DataDirError> {
         self.admin_token()?;
-        authority::prepare(self, address)
+        authority::prepare(self, address, names)
     }
 
     /// Writes the kubeconfig for a server that listens on that address, and says where it is.
@@ -146,7 +159,7 @@ mod tests {
     fn secrets_are_for_their_owner_only_and_stay_what_they_are() {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(folder.path().join("data")).unwrap();
-        data.prepare(address().ip()).unwrap();
+        data.prepare(address().ip(), &[]).unwrap();
         data.write_kubeconfig(address()).unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(data.path()), 0o700);
@@ -156,7 +169,7 @@ mod tests {
         let before =
             [data.admin_tokens(), data.authority(), data.authority_key()].map(|path| std::fs::read(path).unwrap());
         let again = DataDir::open(data.path()).unwrap();
-        again.prepare(address().ip()).unwrap();
+        again.prepare(address().ip(), &[]).unwrap();
         let after =
             [again.admin_tokens(), again.authority(), again.authority_key()].map(|path| std::fs::read(path).unwrap());
         assert_eq!(before, after);
@@ -170,11 +183,27 @@ mod tests {
         let data = DataDir { path: folder.path().to_owned() };
         std::fs::write(data.authority_key(), "nonsense").unwrap();
         std::fs::write(data.authority(), "nonsense").unwrap();
-        let error = DataDir::open(folder.path()).unwrap().prepare(address().ip()).unwrap_err().to_string();
-        assert!(
-            error.contains("ca.key makes no sense") && error.ends_with("remove it, and it is made again"),
-            "{error}"
-        );
+        let error = DataDir::open(folder.path()).unwrap().prepare(address().ip(), &[]).unwrap_err().to_string();
+        assert!(error.contains("ca.key makes no sense") && error.contains("remove both"), "{error}");
         assert_eq!(std::fs::read_to_string(data.authority_key()).unwrap(), "nonsense");
+    }
+
+    #[test]
+    fn an_authority_without_its_key_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        data.prepare(address().ip(), &[]).unwrap();
+        let key = std::fs::read(data.authority_key()).unwrap();
+        let certificate = std::fs::read(data.authority()).unwrap();
+        std::fs::remove_file(data.authority_key()).unwrap();
+        let error = data.prepare(address().ip(), &[]).unwrap_err().to_string();
+        assert!(error.contains("ca.key is missing") && error.contains("put it back"), "{error}");
+        assert_eq!(std::fs::read(data.authority()).unwrap(), certificate);
+        // The key is all that it takes: those who trusted the certificate trust what is signed by the key.
+        std::fs::write(data.authority_key(), &key).unwrap();
+        std::fs::remove_file(data.authority()).unwrap();
+        data.prepare(address().ip(), &[]).unwrap();
+        assert_eq!(std::fs::read(data.authority_key()).unwrap(), key);
+        assert!(data.authority().exists());
     }
 }

@@ -1,5 +1,6 @@
 //! Everything that is not about objects: discovery, OpenAPI, health, and what is not there (API-100, API-179 to API-189).
 
+use evenkeel_store::Freshness;
 use http::Method;
 use http::StatusCode;
 
@@ -27,6 +28,7 @@ pub(super) fn answer(call: Call<'_>, route: &Route) -> Result<Answer, Failure> {
     match route {
         Route::Groups => discovered(Discovery::Groups),
         Route::CoreVersions => discovered(Discovery::Core),
+        Route::CoreResources => discovered(Discovery::CoreResources),
         Route::Group => discovered(Discovery::Group),
         Route::Resources(version) => discovered(Discovery::Resources(*version)),
         Route::Version => Ok(discovery::version_answer()),
@@ -40,23 +42,31 @@ pub(super) fn answer(call: Call<'_>, route: &Route) -> Result<Answer, Failure> {
 
 /// Whether the server lives and serves (API-184). With `verbose`, what was looked at.
 fn health(probe: Probe, call: Call<'_>) -> Answer {
-    let freshness = call.shared.schemas.store().freshness();
-    let is_connected = freshness.disconnected_since.is_none();
+    let Freshness { disconnected_since, is_broken, .. } = call.shared.schemas.store().freshness();
+    let problem = if is_broken {
+        Some("a write to the disk failed, and no more are taken until the server is started again")
+    } else {
+        // A server that cannot reach its store for a while is alive, but of no use.
+        disconnected_since.filter(|_| probe != Probe::Livez).map(|_| "it cannot be reached")
+    };
     let name = match probe {
         Probe::Healthz => "healthz",
         Probe::Livez => "livez",
         Probe::Readyz => "readyz",
     };
-    // A server that cannot reach its store for a while is alive, but of no use.
-    let is_fine = is_connected || probe == Probe::Livez;
-    let status = if is_fine { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
-    if is_fine && call.query.first("verbose").is_none() {
+    let (status, outcome) = match problem {
+        None => (StatusCode::OK, "passed"),
+        Some(_) => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
+    };
+    if problem.is_none() && call.query.first("verbose").is_none() {
         return Answer::text(status, "ok");
     }
     let mut text = String::from("[+]ping ok\n");
-    if probe != Probe::Livez {
-        text += if is_connected { "[+]store ok\n" } else { "[-]store failed: it cannot be reached\n" };
+    match problem {
+        Some(problem) => text += &format!("[-]store failed: {problem}\n"),
+        None if probe != Probe::Livez => text += "[+]store ok\n",
+        None => {}
     }
-    text += &format!("{name} check {}\n", if is_fine { "passed" } else { "failed" });
+    text += &format!("{name} check {outcome}\n");
     Answer::text(status, text)
 }

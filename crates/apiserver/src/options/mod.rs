@@ -19,7 +19,7 @@ pub(crate) use write::{Persistence, WriteKind, WriteOptions};
 pub(crate) fn timeout(query: Query<'_>) -> Result<Option<Duration>, Failure> {
     let Some(text) = query.first("timeout").filter(|text| !text.is_empty()) else { return Ok(None) };
     parse_duration(&text)
-        .map(Some)
+        .map(|timeout| Some(timeout).filter(|timeout| !timeout.is_zero()))
         .map_err(|problem| Failure::bad_request(format!("invalid timeout specified in the request URL - {problem}")))
 }
 

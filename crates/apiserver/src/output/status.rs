@@ -2,6 +2,7 @@
 
 use evenkeel_api::{GROUP, Kind};
 use http::StatusCode;
+use http::header::RETRY_AFTER;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -10,9 +11,14 @@ use super::format::json_line;
 use crate::answer::Answer;
 use crate::{Details, Failure};
 
-/// The answer to a request that failed (API-98).
+/// The answer to a request that failed (API-98). When it may be tried again is in the body and in a header field, which is
+/// what clients look at.
 pub(crate) fn failure(failure: &Failure, format: Format) -> Answer {
-    Answer::document(failure.status, json_line(failure), format)
+    let answer = Answer::document(failure.status, json_line(failure), format);
+    match failure.details.as_ref().and_then(|details| details.retry_after_seconds) {
+        Some(seconds) => answer.with(RETRY_AFTER, seconds.into()),
+        None => answer,
+    }
 }
 
 /// The answer to the deletion of an object that is gone (API-66).

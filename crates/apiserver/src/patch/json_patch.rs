@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::document::{duplicates, read, type_name};
 use super::json::json_of;
 use super::patched::PatchedDocument;
-use super::pointer::{Place, get, index, place};
+use super::pointer::{Place, get, index, is_absent_member, place};
 use crate::failure::Failure;
 
 /// How many operations a patch may have (API-108).
@@ -135,6 +135,8 @@ impl Patcher {
             }
             "test" => match get(&self.document, &path) {
                 Some(found) if *found == value => Ok(()),
+                // A member that is not there reads as null.
+                None if value.is_null() && is_absent_member(&self.document, &path) => Ok(()),
                 _ => Err(Failed::Rejected),
             },
             _ => Err(Failed::Rejected),
@@ -247,5 +249,23 @@ impl Size {
             bytes: self.bytes + inner.bytes,
             depth: self.depth.max(inner.depth + 1),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn api_117_a_member_that_is_not_there_reads_as_null() {
+        let holds = |path: &str, value: Value| {
+            let patch = json!([{"op": "test", "path": path, "value": value}]).to_string();
+            json_patch(json!({"a": {"b": 1}, "list": [1], "n": null}), patch.as_bytes()).is_ok()
+        };
+        assert!(holds("/x", Value::Null) && holds("/a/x", Value::Null) && holds("/n", Value::Null));
+        assert!(!holds("/x", json!(1)) && !holds("/a/b", Value::Null));
+        assert!(!holds("/x/y", Value::Null) && !holds("/list/1", Value::Null) && !holds("", Value::Null));
     }
 }

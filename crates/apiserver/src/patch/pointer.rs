@@ -29,6 +29,13 @@ pub(super) fn get<'a>(document: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
+/// Whether a path names a member that is not there, of an object that is.
+pub(super) fn is_absent_member(document: &Value, path: &str) -> bool {
+    let Some((parent, last)) = path.rsplit_once('/') else { return false };
+    let parent = if parent.is_empty() { Some(document) } else { get(document, parent) };
+    parent.and_then(Value::as_object).is_some_and(|members| !members.contains_key(&unescaped(last)))
+}
+
 /// The number of an element of a list, as RFC 6901 writes it.
 pub(super) fn index(step: &str) -> Option<usize> {
     let is_plain = step.bytes().all(|byte| byte.is_ascii_digit()) && (step == "0" || !step.starts_with('0'));
@@ -61,6 +68,12 @@ mod tests {
         assert_eq!(get(&document, "/~01"), Some(&json!(3)));
         for absent in ["", "a", "/a/1", "/a/00", "/a/-", "/a/0/b", "/x/y"] {
             assert_eq!(get(&document, absent), None, "{absent:?}");
+        }
+        for member in ["/x", "/a/0/b", "/a/0/~1"] {
+            assert!(is_absent_member(&document, member), "{member:?}");
+        }
+        for other in ["", "x", "/a", "/~01", "/a/1", "/a/0/b~1c", "/x/y", "/a/0/b~1c/d"] {
+            assert!(!is_absent_member(&document, other), "{other:?}");
         }
         assert_eq!(place(&mut document, "/a/0/new").unwrap().last, "new");
         assert_eq!(place(&mut document, "/top").unwrap().last, "top");

@@ -9,7 +9,11 @@ use evenkeel_store::Object;
 use super::Record;
 use crate::failure::Failure;
 
-/// Objects that were decoded lately. A revision is never used twice, so what is kept is never wrong.
+/// Objects that were decoded lately.
+///
+/// They are found by their revision, which is nearly always enough: but an etcd that was restored from a backup uses
+/// revisions again, and several objects have the same one if somebody wrote them in one transaction of etcd. So what is
+/// found counts only if it was decoded from the same name and the same bytes.
 #[derive(Debug)]
 pub(crate) struct Kept<S: HubSpec> {
     generations: RwLock<Generations<S>>,
@@ -19,10 +23,16 @@ pub(crate) struct Kept<S: HubSpec> {
 /// what nobody asks for goes away and no more than twice [`YOUNG_BYTES_MAX`] are kept.
 #[derive(Debug)]
 struct Generations<S: HubSpec> {
-    young: HashMap<u64, Arc<Record<S>>>,
+    young: Decoded<S>,
     /// How long the payloads are that the young ones were decoded from.
     young_bytes: usize,
-    old: HashMap<u64, Arc<Record<S>>>,
+    old: Decoded<S>,
+}
+
+/// Objects by revision.
+#[derive(Debug)]
+struct Decoded<S: HubSpec> {
+    records: HashMap<u64, (Arc<Object>, Arc<Record<S>>)>,
 }
 
 /// Decoded, an object takes several times as much.
@@ -32,14 +42,15 @@ const YOUNG_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 impl<S: HubSpec> Default for Kept<S> {
     fn default() -> Self {
-        Self { generations: RwLock::new(Generations { young: HashMap::new(), young_bytes: 0, old: HashMap::new() }) }
+        let generations = Generations { young: Decoded::default(), young_bytes: 0, old: Decoded::default() };
+        Self { generations: RwLock::new(generations) }
     }
 }
 
 impl<S: HubSpec> Kept<S> {
     /// The object as answers show it.
     pub(crate) fn show(&self, object: &Arc<Object>) -> Result<Arc<Record<S>>, Failure> {
-        if let Some(known) = self.read().young.get(&object.revision) {
+        if let Some(known) = self.read().young.get(object) {
             return Ok(Arc::clone(known));
         }
         self.add(object)
@@ -50,7 +61,7 @@ impl<S: HubSpec> Kept<S> {
         let mut shown = Vec::with_capacity(objects.len());
         let mut generations = self.read();
         for object in objects {
-            if let Some(known) = generations.young.get(&object.revision) {
+            if let Some(known) = generations.young.get(object) {
                 shown.push(Arc::clone(known));
             } else {
                 drop(generations);
@@ -62,19 +73,19 @@ impl<S: HubSpec> Kept<S> {
     }
 
     fn add(&self, object: &Arc<Object>) -> Result<Arc<Record<S>>, Failure> {
-        let known = self.read().old.get(&object.revision).map(Arc::clone);
+        let known = self.read().old.get(object).map(Arc::clone);
         let shown = match known {
             Some(known) => known,
-            None => Arc::new(Record::decode(&object.payload, object.revision)?),
+            None => Arc::new(Record::decode(object)?),
         };
         let mut generations = self.write();
         if generations.young_bytes >= YOUNG_BYTES_MAX {
             generations.old = std::mem::take(&mut generations.young);
             generations.young_bytes = 0;
         }
-        if generations.young.insert(object.revision, Arc::clone(&shown)).is_none() {
-            generations.young_bytes += object.payload.len();
-        }
+        let replaced = generations.young.records.insert(object.revision, (Arc::clone(object), Arc::clone(&shown)));
+        let replaced_bytes = replaced.map_or(0, |(object, _)| object.payload.len());
+        generations.young_bytes = (generations.young_bytes + object.payload.len()).saturating_sub(replaced_bytes);
         Ok(shown)
     }
 
@@ -84,6 +95,22 @@ impl<S: HubSpec> Kept<S> {
 
     fn write(&self) -> RwLockWriteGuard<'_, Generations<S>> {
         self.generations.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Decoded ===
+
+impl<S: HubSpec> Default for Decoded<S> {
+    fn default() -> Self {
+        Self { records: HashMap::new() }
+    }
+}
+
+impl<S: HubSpec> Decoded<S> {
+    /// What was decoded from the same.
+    fn get(&self, object: &Arc<Object>) -> Option<&Arc<Record<S>>> {
+        let (decoded, record) = self.records.get(&object.revision)?;
+        super::is_same(decoded, object).then_some(record)
     }
 }
 
@@ -103,6 +130,19 @@ mod tests {
     }
 
     #[test]
+    fn a_revision_that_is_used_again_shows_what_has_it_now() {
+        let kept = Kept::<FlowSchemaSpec>::default();
+        let annotation = |object: &Arc<Object>| kept.show(object).unwrap().object.metadata.annotations["a"].len();
+        let (before, after) = (stored(7, 10), stored(7, 20));
+        assert_eq!((annotation(&before), annotation(&after), annotation(&before)), (10, 20, 10));
+        let shown = kept.show_all(&[Arc::clone(&before), after]).unwrap();
+        assert_eq!(shown[1].object.metadata.annotations["a"].len(), 20);
+        // The same bytes are not decoded again, wherever they are.
+        let shown = kept.show(&before).unwrap();
+        assert!(Arc::ptr_eq(&shown, &kept.show(&stored(7, 10)).unwrap()));
+    }
+
+    #[test]
     fn large_objects_are_limited_by_their_bytes() {
         const BYTES: usize = 200_000;
         let kept = Kept::<FlowSchemaSpec>::default();
@@ -110,7 +150,7 @@ mod tests {
             assert_eq!(kept.show(&stored(revision, BYTES)).unwrap().revision, revision);
         }
         let generations = kept.read();
-        let bytes = (generations.young.len() + generations.old.len()) * BYTES;
+        let bytes = (generations.young.records.len() + generations.old.records.len()) * BYTES;
         // The last one of each may go beyond the limit.
         assert!((YOUNG_BYTES_MAX..2 * (YOUNG_BYTES_MAX + 2 * BYTES)).contains(&bytes), "{bytes}");
     }

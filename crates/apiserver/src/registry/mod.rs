@@ -59,9 +59,14 @@ impl<S: HubSpec> Registry<S> {
 
     /// The object of this name.
     pub(crate) async fn get(&self, name: &str, moment: Moment) -> Result<Arc<Record<S>>, Failure> {
+        self.kept.show(&self.find(name, moment).await?)
+    }
+
+    /// The object of this name as the store keeps it, which need not make sense.
+    pub(crate) async fn find(&self, name: &str, moment: Moment) -> Result<Arc<evenkeel_store::Object>, Failure> {
         let at = self.at(moment).await?;
         match self.store.get(S::KIND, name, at).await {
-            Ok(Some(found)) => self.kept.show(&found),
+            Ok(Some(found)) => Ok(found),
             // No object has a name that the store does not take.
             Ok(None) | Err(Error::Invalid(_)) => Err(Failure::not_found(S::KIND, name)),
             Err(error) => Err(Self::failure(error)),
@@ -76,12 +81,13 @@ impl<S: HubSpec> Registry<S> {
     }
 
     /// All objects without their managed fields, and their revision: for those who look at all of them after each change.
+    /// What cannot be read is left out, so that it does not keep the others from taking effect.
     pub(crate) async fn present(&self, moment: Moment) -> Result<(Vec<Arc<Object<V1, S>>>, u64), Failure> {
         let list = self.stored(moment, 0, None).await.map_err(|error| match error {
             Unlisted::Expired => Failure::expired("the present state is gone"),
             Unlisted::Failed(failure) => failure,
         })?;
-        Ok((self.present.show(&list)?, list.revision))
+        Ok((self.present.show(&list), list.revision))
     }
 
     async fn stored(&self, moment: Moment, limit: usize, after: Option<String>) -> Result<List, Unlisted> {
@@ -92,7 +98,7 @@ impl<S: HubSpec> Registry<S> {
         })
     }
 
-    /// Shows what is in a watch event.
+    /// Shows what the store has handed out.
     pub(crate) fn show(&self, object: &Arc<evenkeel_store::Object>) -> Result<Arc<Record<S>>, Failure> {
         self.kept.show(object)
     }
@@ -116,9 +122,9 @@ impl<S: HubSpec> Registry<S> {
         }
     }
 
-    /// Removes `old`.
-    pub(crate) async fn delete(&self, old: &Record<S>) -> Result<u64, Unwritten> {
-        self.store.delete(S::KIND, old.object.name(), old.revision).await.map_err(Self::unwritten)
+    /// Removes the object of this name, which must be at that revision.
+    pub(crate) async fn delete(&self, name: &str, revision: u64) -> Result<u64, Unwritten> {
+        self.store.delete(S::KIND, name, revision).await.map_err(Self::unwritten)
     }
 
     fn unwritten(error: Error) -> Unwritten {
@@ -151,9 +157,7 @@ impl<S: HubSpec> Registry<S> {
             Error::FutureRevision { asked, current } => Failure::too_large_revision(asked, current),
             Error::TooOld { .. } => Failure::expired("The resourceVersion for the provided list is too old."),
             Error::Invalid(problem) => Failure::bad_request(problem),
-            Error::Unknown(problem) => {
-                Failure::unavailable(format!("it is unknown whether the write took place: {problem}"))
-            }
+            Error::Unknown(problem) => Failure::unknown_outcome(problem),
             other => Failure::unavailable(other.to_string()),
         }
     }
@@ -166,6 +170,11 @@ pub(crate) enum Unlisted {
     Expired,
     /// For a reason that the client is told.
     Failed(Failure),
+}
+
+/// Whether two objects of one revision are the same, which they are not when the revision was used twice.
+fn is_same(one: &Arc<evenkeel_store::Object>, other: &Arc<evenkeel_store::Object>) -> bool {
+    Arc::ptr_eq(one, other) || one == other
 }
 
 /// What the store keeps of an object: its canonical JSON, without the version that the store gives it.

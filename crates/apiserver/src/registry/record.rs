@@ -23,14 +23,18 @@ pub(crate) struct Record<S: HubSpec> {
 
 impl<S: HubSpec> Record<S> {
     /// Decodes what the store keeps.
-    pub(crate) fn decode(payload: &[u8], revision: u64) -> Result<Self, Failure> {
-        Ok(Self::new(Self::read(payload, revision)?, revision))
+    pub(crate) fn decode(stored: &evenkeel_store::Object) -> Result<Self, Failure> {
+        Ok(Self::new(Self::read(stored)?, stored.revision))
     }
 
     /// What the store keeps, which is without its version.
-    pub(super) fn read(payload: &[u8], revision: u64) -> Result<Object<V1, S>, Failure> {
-        serde_json::from_slice(payload).map_err(|error| {
-            Failure::plain(format!("the stored {} of revision {revision} cannot be read: {error}", S::KIND))
+    pub(super) fn read(stored: &evenkeel_store::Object) -> Result<Object<V1, S>, Failure> {
+        serde_json::from_slice(&stored.payload).map_err(|error| {
+            let evenkeel_store::Object { name, revision, .. } = stored;
+            Failure::plain(format!(
+                "the stored {} {name:?} of revision {revision} cannot be read: {error}; delete it, and create it anew",
+                S::KIND
+            ))
         })
     }
 

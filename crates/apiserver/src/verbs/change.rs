@@ -105,7 +105,7 @@ async fn store<S: HubSpec>(
         return registry.update(old, &new).await;
     }
     if is_gone && !is_dry {
-        registry.delete(old).await?;
+        registry.delete(old.object.name(), old.revision).await?;
     }
     Ok(Arc::new(Record::unstored(new)))
 }

@@ -36,13 +36,10 @@ pub(crate) async fn delete<S: HubSpec>(
     now: Time,
 ) -> Result<Deleted<S>, Failure> {
     for _ in 0..TRIES_MAX {
-        let old = registry.get(name, Moment::Current).await?;
-        check_preconditions(&old, name, options)?;
-        let finalizers = finalizers(&old.object, options.propagation);
-        let outcome = if finalizers.is_empty() {
-            remove(registry, &old, options).await
-        } else {
-            mark(registry, &old, finalizers, options, now).await
+        let stored = registry.find(name, Moment::Current).await?;
+        let outcome = match registry.show(&stored) {
+            Ok(old) => remove_or_mark(registry, &old, options, now).await,
+            Err(unreadable) => remove_unreadable(registry, &stored, options, unreadable).await,
         };
         match outcome {
             Ok(deleted) => return Ok(deleted),
@@ -53,7 +50,39 @@ pub(crate) async fn delete<S: HubSpec>(
     Err(Failure::modified(S::KIND, name))
 }
 
-fn check_preconditions<S: HubSpec>(old: &Record<S>, name: &str, options: &DeleteOptions) -> Result<(), Failure> {
+async fn remove_or_mark<S: HubSpec>(
+    registry: &Registry<S>,
+    old: &Arc<Record<S>>,
+    options: &DeleteOptions,
+    now: Time,
+) -> Result<Deleted<S>, Unwritten> {
+    check_uid(old, options).map_err(Unwritten::Failed)?;
+    check_version::<S>(old.object.name(), old.revision, options).map_err(Unwritten::Failed)?;
+    let finalizers = finalizers(&old.object, options.propagation);
+    if finalizers.is_empty() {
+        remove(registry, old.object.name(), old.revision, options).await?;
+        return Ok(Deleted::Gone { uid: old.object.metadata.uid.clone() });
+    }
+    mark(registry, old, finalizers, options, now).await
+}
+
+/// Removes what cannot be read, so that there is a way to get rid of it. Nobody knows which identity it has, so that who
+/// asks for one is refused.
+async fn remove_unreadable<S: HubSpec>(
+    registry: &Registry<S>,
+    stored: &evenkeel_store::Object,
+    options: &DeleteOptions,
+    unreadable: Failure,
+) -> Result<Deleted<S>, Unwritten> {
+    if options.uid.is_some() {
+        return Err(Unwritten::Failed(unreadable));
+    }
+    check_version::<S>(&stored.name, stored.revision, options).map_err(Unwritten::Failed)?;
+    remove(registry, &stored.name, stored.revision, options).await?;
+    Ok(Deleted::Gone { uid: String::new() })
+}
+
+fn check_uid<S: HubSpec>(old: &Record<S>, options: &DeleteOptions) -> Result<(), Failure> {
     let metadata = &old.object.metadata;
     if let Some(uid) = options.uid.as_ref().filter(|uid| **uid != metadata.uid) {
         let why = format!(
@@ -61,13 +90,17 @@ fn check_preconditions<S: HubSpec>(old: &Record<S>, name: &str, options: &Delete
              deleted and then recreated",
             metadata.uid
         );
-        return Err(Failure::precondition(S::KIND, name, why));
+        return Err(Failure::precondition(S::KIND, old.object.name(), why));
     }
-    if let Some(version) = options.resource_version.as_ref().filter(|version| **version != metadata.resource_version) {
+    Ok(())
+}
+
+fn check_version<S: HubSpec>(name: &str, revision: u64, options: &DeleteOptions) -> Result<(), Failure> {
+    let found = revision.to_string();
+    if let Some(version) = options.resource_version.as_ref().filter(|version| **version != found) {
         let why = format!(
-            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). The \
-             object might have been modified",
-            metadata.resource_version
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({found}). \
+             The object might have been modified"
         );
         return Err(Failure::precondition(S::KIND, name, why));
     }
@@ -91,13 +124,14 @@ fn finalizers<S: HubSpec>(object: &Object<V1, S>, propagation: Propagation) -> V
 
 async fn remove<S: HubSpec>(
     registry: &Registry<S>,
-    old: &Record<S>,
+    name: &str,
+    revision: u64,
     options: &DeleteOptions,
-) -> Result<Deleted<S>, Unwritten> {
+) -> Result<(), Unwritten> {
     if options.persistence == Persistence::Stored {
-        registry.delete(old).await?;
+        registry.delete(name, revision).await?;
     }
-    Ok(Deleted::Gone { uid: old.object.metadata.uid.clone() })
+    Ok(())
 }
 
 /// Marks the object as being deleted (API-67).

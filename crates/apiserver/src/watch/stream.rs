@@ -220,24 +220,22 @@ impl<S: HubSpec + Columns> WatchStream<S> {
     }
 
     fn translate(&self, event: &Event) -> Result<Option<Seen<S>>, Failure> {
-        let record = |object| self.registry.show(object);
-        let is_selected = |record: &Record<S>| self.selection.matches(&record.object.metadata);
+        let selected = |object| {
+            let record = self.registry.show(object)?;
+            Ok::<_, Failure>(self.selection.matches(&record.object.metadata).then_some(record))
+        };
+        // What cannot be read was never shown to anybody.
+        let was_selected = |object| selected(object).ok().flatten();
+        let gone = |old: Arc<Record<S>>| (Told::Deleted, last_seen(&old, event.revision));
         Ok(match &event.change {
-            Change::Created { object } => {
-                Some(record(object)?).filter(|new| is_selected(new)).map(|new| (Told::Added, new))
-            }
-            Change::Updated { object, previous } => {
-                let (new, old) = (record(object)?, record(previous)?);
-                match (is_selected(&old), is_selected(&new)) {
-                    (true, true) => Some((Told::Modified, new)),
-                    (false, true) => Some((Told::Added, new)),
-                    (true, false) => Some((Told::Deleted, last_seen(&old, event.revision))),
-                    (false, false) => None,
-                }
-            }
-            Change::Deleted { previous } => Some(record(previous)?)
-                .filter(|old| is_selected(old))
-                .map(|old| (Told::Deleted, last_seen(&old, event.revision))),
+            Change::Created { object } => selected(object)?.map(|new| (Told::Added, new)),
+            Change::Updated { object, previous } => match (was_selected(previous), selected(object)?) {
+                (Some(_), Some(new)) => Some((Told::Modified, new)),
+                (None, Some(new)) => Some((Told::Added, new)),
+                (Some(old), None) => Some(gone(old)),
+                (None, None) => None,
+            },
+            Change::Deleted { previous } => was_selected(previous).map(gone),
         })
     }
 
@@ -268,8 +266,8 @@ fn random_length() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_api::Version;
-    use evenkeel_api::v1::FlowSchemaSpec;
+    use evenkeel_api::v1::FlowSchemaSpec as S;
+    use evenkeel_api::{Spec, Version};
     use evenkeel_store::{EmbeddedStore, HistoryLimits, Store};
 
     use super::*;
@@ -281,7 +279,7 @@ mod tests {
     async fn api_166_a_watch_ends_in_time_though_changes_are_waiting() {
         let store: Arc<dyn Store> = Arc::new(EmbeddedStore::in_memory(HistoryLimits::default()).unwrap());
         let start = store.revision().await.unwrap();
-        let registry = Arc::new(Registry::<FlowSchemaSpec>::new(store));
+        let registry = Arc::new(Registry::<S>::new(store));
         bootstrap::tidy(&registry).await.unwrap();
         tokio::time::pause();
         let options = WatchOptions {
@@ -296,5 +294,28 @@ mod tests {
         assert!(stream.next().await.is_some(), "the first of many");
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(stream.next().await, None);
+    }
+
+    #[tokio::test]
+    async fn what_could_not_be_read_before_is_new_once_it_can() {
+        let store: Arc<dyn Store> = Arc::new(EmbeddedStore::in_memory(HistoryLimits::default()).unwrap());
+        let schema = evenkeel_api::v1::FlowSchema::builder("good").priority_level("a").build();
+        let good = serde_json::to_vec(&schema).unwrap();
+        let bad = store.create(S::KIND, "a", "garbage".into()).await.unwrap();
+        let other = store.create(S::KIND, "b", "garbage".into()).await.unwrap();
+        let options = WatchOptions {
+            selection: Selection::default(),
+            after: Some(other.revision),
+            initial: Initial::None,
+            wants_bookmarks: false,
+            timeout_seconds: None,
+        };
+        store.delete(S::KIND, "b", other.revision).await.unwrap();
+        store.update(S::KIND, "a", bad.revision, good.into()).await.unwrap();
+        let view = View { version: Version::V1, wanted: Wanted::default(), include_object: None, now: now() };
+        let registry = Arc::new(Registry::<S>::new(store));
+        let mut stream = WatchStream::new(registry, options, EventWriter::new(&view).unwrap());
+        let line: serde_json::Value = serde_json::from_slice(&stream.next().await.unwrap()).unwrap();
+        assert_eq!((&line["type"], &line["object"]["metadata"]["name"]), (&"ADDED".into(), &"good".into()));
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use evenkeel_api::AnyObject;
+use evenkeel_api::Kind;
 use evenkeel_apiserver::ApiServer;
-use evenkeel_gateway::objects::{DirectorySource, ObjectSource};
+use evenkeel_gateway::objects::DirectorySource;
 
 /// The manager that owns what the manifests say.
 const MANAGER: &str = "evenkeel-objects";
@@ -18,24 +18,24 @@ pub(super) async fn keep_applied(server: Arc<ApiServer>, mut source: DirectorySo
 
 /// Applies the manifests as soon as there is something new in them. What is wrong is told, and what is right is applied.
 pub(super) async fn apply_next(server: &ApiServer, source: &mut DirectorySource) {
-    let objects = match source.next().await {
-        Ok(objects) => objects,
+    let mut entries = match source.next_entries().await {
+        Ok(entries) => entries,
         Err(error) => {
             tracing::error!(%error, "the manifests cannot be used; nothing of them is applied");
             return;
         }
     };
-    let levels = objects.priority_levels.iter().map(|level| AnyObject::from((**level).clone()));
-    let schemas = objects.flow_schemas.iter().map(|schema| AnyObject::from((**schema).clone()));
-    let all: Vec<AnyObject> = levels.chain(schemas).collect();
+    // Levels first, so that no schema is without its level for a while.
+    entries.sort_by_key(|entry| entry.object.kind() == Kind::FlowSchema);
     let mut applied = 0_usize;
-    for object in &all {
-        match server.apply(object, MANAGER).await {
+    for entry in &entries {
+        match server.apply(entry, MANAGER).await {
             Ok(()) => applied += 1,
             Err(failure) => {
-                tracing::error!(kind = %object.kind(), name = object.name(), %failure, "a manifest was not applied");
+                let (kind, name) = (entry.object.kind(), entry.object.name());
+                tracing::error!(%kind, name, %failure, "a manifest was not applied");
             }
         }
     }
-    tracing::info!(applied, of = all.len(), "the manifests are applied, as the manager {MANAGER}");
+    tracing::info!(applied, of = entries.len(), "the manifests are applied, as the manager {MANAGER}");
 }

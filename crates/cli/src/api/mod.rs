@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::Args;
 use evenkeel_apiserver::StatusController;
 
-use crate::usage::address;
+use crate::usage::{address, server_name};
 
 use store::StoreArgs;
 
@@ -37,6 +37,11 @@ pub(crate) struct ApiArgs {
     #[arg(long, value_name = "ADDR", value_parser = address, requires = "data_dir")]
     api_listen: Option<SocketAddr>,
 
+    /// A name or an address by which clients reach the API, for its certificate; may be given several times. Those of this
+    /// machine itself and the address of `--api-listen` are in it anyway.
+    #[arg(long = "api-name", value_name = "NAME", value_parser = server_name, requires = "data_dir")]
+    api_names: Vec<String>,
+
     /// Who may use the API besides the administrator, in Kubernetes' format: `token,user,uid,"group1,group2"`. Members of
     /// `system:masters` may do everything, members of `evenkeel:viewers` may read.
     #[arg(long, value_name = "FILE", requires = "data_dir")]
@@ -61,6 +66,7 @@ impl ApiArgs {
             data_dir: None,
             store: StoreArgs::default(),
             api_listen: Some(address),
+            api_names: Vec::new(),
             token_file: None,
             client_ca: None,
             no_status_controller: false,

@@ -46,7 +46,7 @@ impl RunningApi {
         // The store before anything is written: if another server has it open, the folder is in use, certificates and all.
         let opened = location.open(HistoryLimits::default()).await;
         let store = opened.with_context(|| format!("the store at {place} cannot be opened; see `--store`"))?;
-        data.prepare(args.address().ip()).map_err(wrong)?;
+        data.prepare(args.address().ip(), &args.api_names).map_err(wrong)?;
         let identification =
             Identification::open(&identity(args, &data)).map_err(|error| WrongUsage(error.to_string()))?;
         let tls = ServerTls {

@@ -132,3 +132,16 @@ async fn the_administrator_may_act_as_somebody_else_and_a_viewer_may_not() {
         "{body}"
     );
 }
+
+#[tokio::test]
+async fn the_certificate_is_for_the_names_that_were_given() {
+    let folder = TempDir::new().unwrap();
+    let names = ["--api-name", "gateway.example", "--api-name", "192.0.2.7"];
+    let server = Served::api_on("0.0.0.0:0", folder.path(), &names);
+    for name in ["gateway.example", "192.0.2.7", "localhost"] {
+        assert_eq!(status(&server.admin_at(name).await, Method::GET, SCHEMAS).await, 200, "{name}");
+    }
+    let stranger = server.admin_at("other.example").await;
+    let request = Request::get(SCHEMAS).body(Body::empty()).unwrap();
+    assert!(stranger.send(request).await.is_err());
+}

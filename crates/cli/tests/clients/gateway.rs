@@ -96,6 +96,46 @@ async fn manifests_are_applied_through_the_api_as_a_manager() {
     precedence_becomes(&api, 801).await;
 }
 
+#[tokio::test]
+async fn manifests_leave_to_others_what_they_do_not_mention() {
+    let folder = TempDir::new().unwrap();
+    let (data, file) = (folder.path().join("data"), folder.path().join("one.yaml"));
+    // As an item of a list, and in an older version.
+    let list = |limited: &str| {
+        format!(
+            "apiVersion: flowcontrol.apiserver.k8s.io/v1beta3
+kind: PriorityLevelConfigurationList
+items:
+- metadata: {{name: batch}}
+  spec: {{type: Limited, limited: {{{limited}limitResponse: {{type: Reject}}}}}}
+"
+        )
+    };
+    fs::write(&file, list("")).unwrap();
+    let arguments = ["--objects", file.to_str().unwrap()];
+    let served = Served::api(&data, &arguments);
+    let levels: Api<PriorityLevelConfiguration> = Api::all(served.admin().await);
+    let limited = json!({"spec": {"limited": {"nominalConcurrencyShares": 77, "lendablePercent": 30}}});
+    let patched = levels.patch("batch", &PatchParams::default(), &Patch::Merge(limited)).await.unwrap();
+    assert_eq!(numbers(&patched), (Some(77), Some(30)));
+    served.stop();
+    let served = Served::api(&data, &arguments);
+    let levels: Api<PriorityLevelConfiguration> = Api::all(served.admin().await);
+    assert_eq!(numbers(&levels.get("batch").await.unwrap()), (Some(77), Some(30)));
+    // What it mentions is its own, though it is what would be filled in.
+    fs::write(&file, list("nominalConcurrencyShares: 30, ")).unwrap();
+    let until = Instant::now() + PATIENCE;
+    while numbers(&levels.get("batch").await.unwrap()) != (Some(30), Some(30)) {
+        assert!(Instant::now() < until, "the manifest is not applied");
+    }
+}
+
+/// Shares, and how many of them are lent.
+fn numbers(level: &PriorityLevelConfiguration) -> (Option<i32>, Option<i32>) {
+    let limited = level.spec.as_ref().unwrap().limited.as_ref().unwrap();
+    (limited.nominal_concurrency_shares, limited.lendable_percent)
+}
+
 /// Waits until the schema of the manifests has that precedence.
 async fn precedence_becomes(api: &Api<FlowSchema>, precedence: i32) -> FlowSchema {
     let until = Instant::now() + PATIENCE;

@@ -146,3 +146,28 @@ fn edit_with_an_editor() {
     assert!(ended.output.ends_with("/edited edited\n"), "{ended:?}");
     assert_eq!(precedence(&server, "edited"), "820");
 }
+
+#[test]
+fn what_was_saved_as_a_list_is_checked_compared_and_put_back() {
+    if no_kubectl() {
+        return;
+    }
+    let folders = [TempDir::new().unwrap(), TempDir::new().unwrap()];
+    let [old, new] = folders.each_ref().map(|folder| Served::api(folder.path(), &[]));
+    let both = format!("{}---\n{}", level("saved", 7), schema("saved", "saved", 800));
+    old.kubectl_reads(&both, &["create", "-f", "-"]);
+    let saved = old.kubectl_does(&["get", "flowschemas,prioritylevelconfigurations", "-o", "yaml"]);
+    assert!(saved.contains("kind: List"), "{saved}");
+    assert_eq!(old.kubectl_reads(&saved, &["diff", "-f", "-"]), "");
+    // As docs/store.md says: what the old server gave the objects, the new one gives them itself.
+    let is_given = |line: &&str| ["    resourceVersion:", "    uid:"].iter().any(|given| line.starts_with(given));
+    let saved: Vec<&str> = saved.lines().filter(|line| !is_given(line)).collect();
+    let saved = saved.join("\n");
+    let mistaken = saved.replace("matchingPrecedence: 800", "matchingPrecendence: 800");
+    let refused = new.kubectl_ends(&mistaken, &["apply", "-f", "-"]);
+    assert!(refused.code == Some(1) && refused.errors.contains("\"matchingPrecendence\""), "{refused:?}");
+    new.kubectl_reads(&saved, &["apply", "-f", "-"]);
+    assert_eq!(precedence(&new, "saved"), "800");
+    let deleted = new.kubectl_reads(&saved, &["delete", "-f", "-", "--wait=false"]);
+    assert!(deleted.contains("flowschema.flowcontrol.apiserver.k8s.io \"saved\" deleted"), "{deleted}");
+}

@@ -29,3 +29,4 @@ mod python;
 mod reflector;
 mod served;
 mod slow_reader;
+mod unreadable;

@@ -85,6 +85,15 @@ impl Served {
         client(config).await
     }
 
+    /// The administrator, for kube-rs, who takes the server for one of that name.
+    pub(super) async fn admin_at(&self, server_name: &str) -> kube::Client {
+        let mut config = Kubeconfig::read_from(self.kubeconfig()).unwrap();
+        for cluster in config.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
+            cluster.tls_server_name = Some(server_name.to_owned());
+        }
+        client(config).await
+    }
+
     /// Somebody with these credentials, as a kubeconfig has them.
     pub(super) async fn user(&self, credentials: Value) -> kube::Client {
         let cluster =
@@ -129,7 +138,7 @@ async fn client(config: Kubeconfig) -> kube::Client {
     kube::Client::try_from(config).unwrap()
 }
 
-/// The first kubectl that reads OpenAPI v3, and not only v2 as protobuf, which is not served (API-188, API-189).
+/// The first kubectl that reads OpenAPI v3, as the recorded conversations do (API-188).
 const KUBECTL_MINOR_MIN: u32 = 27;
 
 /// Says that the test does nothing, where there is no kubectl that is new enough.

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::header::CONTENT_LENGTH;
+use http::{Method, Request, Response};
 use http_body::Body;
+use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper_util::service::TowerToHyperService;
 use tokio::time::sleep;
@@ -66,14 +68,32 @@ where
     S::Future: Send,
     B: Body<Data = Bytes> + Send + 'static,
 {
-    type Response = Response<WatchedBody<B>>;
+    type Response = Response<WatchedBody<Either<B, Empty<Bytes>>>>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let watch = Arc::<StreamWatch>::default();
         self.streams.exchange(Some(Arc::clone(&watch)));
+        let method = request.method().clone();
         let answer = self.service.call(request);
-        Box::pin(async move { Ok(answer.await?.map(|body| WatchedBody::new(body, watch))) })
+        Box::pin(async move {
+            let mut response = answer.await?;
+            if method == Method::HEAD {
+                say_length(&mut response);
+            }
+            Ok(response.map(|body| {
+                // Who asks for the head alone takes a body for an error, and in HTTP/2 nobody else leaves it out.
+                let body = if method == Method::HEAD { Either::Right(Empty::new()) } else { Either::Left(body) };
+                WatchedBody::new(body, watch)
+            }))
+        })
+    }
+}
+
+/// Says how long the body is that is not sent.
+fn say_length<B: Body>(response: &mut Response<B>) {
+    if let Some(length) = response.body().size_hint().exact() {
+        response.headers_mut().entry(CONTENT_LENGTH).or_insert(length.into());
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use evenkeel_api::decode::Entry;
 use evenkeel_engine::controller::Objects;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -37,14 +38,10 @@ pub struct DirectorySource {
     changes: watch::Receiver<u64>,
     /// The number of changes that have been looked at.
     seen: u64,
-    last: Option<Told>,
-}
-
-/// What was there at the last look, and what was told of it.
-#[derive(Debug)]
-struct Told {
-    manifests: Manifests,
-    outcome: Result<Objects, ObjectsError>,
+    /// What was there at the last look.
+    last: Option<Manifests>,
+    /// What was told of it.
+    told: Option<Result<Objects, ObjectsError>>,
 }
 
 /// What belongs together is written together: so long after the last change, it is looked at.
@@ -61,16 +58,32 @@ impl DirectorySource {
         let (tell, changes) = watch::channel(0);
         let tell = std::sync::Arc::new(tell);
         let watch = Watch::new(move || tell.send_modify(|count| *count += 1));
-        Self { path: path.as_ref().to_owned(), watch, changes, seen: 0, last: None }
+        Self { path: path.as_ref().to_owned(), watch, changes, seen: 0, last: None, told: None }
+    }
+
+    /// The objects with what the files say of them: the first time at once, and then whenever a file has changed, even if
+    /// the objects are the same. Dropping the future loses nothing.
+    pub async fn next_entries(&mut self) -> Result<Vec<Entry>, ObjectsError> {
+        self.next_manifests().await?.entries()
     }
 
     async fn next_objects(&mut self) -> Result<Objects, ObjectsError> {
         loop {
+            let outcome = self.next_manifests().await.and_then(Manifests::objects);
+            if self.told.as_ref().is_none_or(|told| !is_same(told, &outcome)) {
+                return self.told.insert(outcome).clone();
+            }
+        }
+    }
+
+    async fn next_manifests(&mut self) -> Result<&Manifests, ObjectsError> {
+        loop {
             if self.last.is_some() {
                 self.wait().await;
             }
-            if let Some(told) = self.look().await {
-                return told;
+            let manifests = self.look().await?;
+            if self.last.as_ref() != Some(&manifests) {
+                return Ok(self.last.insert(manifests));
             }
         }
     }
@@ -90,27 +103,22 @@ impl DirectorySource {
         }
     }
 
-    /// Looks at the files, and tells what is new.
-    async fn look(&mut self) -> Option<Result<Objects, ObjectsError>> {
+    /// Looks at the files.
+    async fn look(&mut self) -> Result<Manifests, ObjectsError> {
         let count = *self.changes.borrow();
         // Watched before they are read: what changes after that is told.
         self.watch.follow(&self.path);
         let path = self.path.clone();
         let reading = tokio::task::spawn_blocking(move || Manifests::read(&path));
-        let manifests = match reading.await {
-            Ok(manifests) => manifests,
+        match reading.await {
+            Ok(manifests) => {
+                self.seen = count;
+                Ok(manifests)
+            }
             // The runtime is ending, and there is nobody left to tell.
             Err(error) if error.is_cancelled() => std::future::pending().await,
-            Err(error) => return Some(Err(ObjectsError(format!("{}: {error}", self.path.display())))),
-        };
-        self.seen = count;
-        if self.last.as_ref().is_some_and(|last| last.manifests == manifests) {
-            return None;
+            Err(error) => Err(ObjectsError(format!("{}: {error}", self.path.display()))),
         }
-        let outcome = manifests.objects();
-        let is_news = self.last.as_ref().is_none_or(|last| !is_same(&last.outcome, &outcome));
-        self.last = Some(Told { manifests, outcome: outcome.clone() });
-        is_news.then_some(outcome)
     }
 }
 

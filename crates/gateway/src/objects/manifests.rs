@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use evenkeel_api::AnyObject;
-use evenkeel_api::decode::{Manifest, Problem, Problems, Strictness};
+use evenkeel_api::decode::{Entry, Manifest, Problem, Problems, Strictness};
 use evenkeel_engine::controller::Objects;
 
 use super::ObjectsError;
@@ -65,10 +65,22 @@ impl Manifests {
 
     /// The objects, or everything that is wrong with all of the files.
     pub(super) fn objects(&self) -> Result<Objects, ObjectsError> {
+        let mut objects = Objects::default();
+        for entry in self.entries()? {
+            match entry.object {
+                AnyObject::FlowSchema(schema) => objects.flow_schemas.push(Arc::new(schema)),
+                AnyObject::PriorityLevelConfiguration(level) => objects.priority_levels.push(Arc::new(level)),
+            }
+        }
+        Ok(objects)
+    }
+
+    /// The objects with what the files say of them, or everything that is wrong with all of the files.
+    pub(super) fn entries(&self) -> Result<Vec<Entry>, ObjectsError> {
         let mut lines = self.faults.clone();
         let mut problems = Vec::new();
         let mut places = HashMap::new();
-        let mut objects = Objects::default();
+        let mut entries = Vec::new();
         for file in &self.files {
             let manifest = match Manifest::read(&file.name, &file.text, Strictness::Strict) {
                 Ok(manifest) => manifest,
@@ -87,14 +99,11 @@ impl Manifests {
                         problems.push(Problem::new(&file.name, entry.at, message));
                     }
                 }
-                match entry.object {
-                    AnyObject::FlowSchema(schema) => objects.flow_schemas.push(Arc::new(schema)),
-                    AnyObject::PriorityLevelConfiguration(level) => objects.priority_levels.push(Arc::new(level)),
-                }
+                entries.push(entry);
             }
         }
         lines.extend(Problems::new(problems).iter().map(ToString::to_string));
-        if lines.is_empty() { Ok(objects) } else { Err(ObjectsError(lines.join("\n"))) }
+        if lines.is_empty() { Ok(entries) } else { Err(ObjectsError(lines.join("\n"))) }
     }
 }
 

@@ -38,6 +38,7 @@ pub(crate) struct State {
     pub(crate) revision: u64,
     pub(crate) closed: bool,
     disconnected_since: Option<Instant>,
+    is_broken: bool,
 }
 
 /// A write that has taken place.
@@ -55,7 +56,7 @@ pub(crate) struct Write {
 impl Cache {
     /// A cache with the objects of a revision, and the writes that led there.
     pub(crate) fn new(kinds: [Objects; Kind::ALL.len()], history: History, revision: u64) -> Self {
-        let state = State { kinds, history, revision, closed: false, disconnected_since: None };
+        let state = State { kinds, history, revision, closed: false, disconnected_since: None, is_broken: false };
         Self { state: RwLock::new(state), revision: watch::Sender::new(revision) }
     }
 
@@ -104,6 +105,11 @@ impl Cache {
         self.state_mut().disconnected_since.get_or_insert(now);
     }
 
+    /// No more writes are coming.
+    pub(crate) fn set_broken(&self) {
+        self.state_mut().is_broken = true;
+    }
+
     pub(crate) fn get(&self, kind: Kind, name: &str) -> Option<Arc<Object>> {
         self.state().objects(kind).get(name).cloned()
     }
@@ -147,7 +153,8 @@ impl Cache {
 
     pub(crate) fn freshness(&self) -> Freshness {
         let state = self.state();
-        Freshness { revision: state.revision, disconnected_since: state.disconnected_since }
+        let State { revision, disconnected_since, is_broken, .. } = *state;
+        Freshness { revision, disconnected_since, is_broken }
     }
 
     /// Wakes those who wait, with the lock given back first.

@@ -19,10 +19,11 @@ impl Cache {
     /// Replaces all objects by those of a later revision, and puts what differs into the history.
     ///
     /// The revision can also be an earlier one, when somebody has put an old backup in the place of the store. Then what
-    /// is in the history never happened, and all watchers have to begin anew.
+    /// is in the history never happened, and all watchers have to begin anew. The same is true if the backup has been
+    /// written to until its revision was the later one.
     pub(crate) fn replace(&self, kinds: [Objects; Kind::ALL.len()], revision: u64) {
         let mut state = self.state_mut();
-        if revision < state.revision {
+        if revision < state.revision || has_another_past(&state, &kinds) {
             state.kinds = kinds;
             state.history.restart(revision);
         } else {
@@ -36,6 +37,14 @@ impl Cache {
         state.revision = revision;
         self.tell(state);
     }
+}
+
+/// Whether something was written up to the revision of the state that the state knows nothing of.
+fn has_another_past(state: &State, kinds: &[Objects; Kind::ALL.len()]) -> bool {
+    Kind::ALL.into_iter().any(|kind| {
+        let mut past = kinds[kind as usize].after(None).filter(|object| object.revision <= state.revision);
+        past.any(|object| state.objects(kind).get(&object.name) != Some(object))
+    })
 }
 
 /// The writes that lead from the state to the given one, in the order of their revisions.
@@ -102,5 +111,14 @@ mod tests {
         let mut watch = Watch::new(Arc::clone(&cache), WatchOptions::after(20)).unwrap();
         cache.apply([removal(&cache.get(Kind::FlowSchema, "a").unwrap(), 21)], 21);
         assert_eq!(watch.next().await.unwrap().revision, 21);
+    }
+
+    #[tokio::test]
+    async fn an_old_backup_that_was_written_to_ends_all_watches_too() {
+        let cache = Arc::new(Cache::new(objects(50), History::new(50, HistoryLimits::default()), 50));
+        let mut watch = Watch::new(Arc::clone(&cache), WatchOptions::after(50)).unwrap();
+        cache.replace(objects(49), 60);
+        assert!(matches!(watch.next().await, Err(Error::TooOld { .. })));
+        assert_eq!(cache.get(Kind::FlowSchema, "a").unwrap().revision, 49);
     }
 }

@@ -137,6 +137,22 @@ fn write_until_loss(disk: &Disk, operations: u32) -> Vec<(String, u64)> {
     })
 }
 
+#[tokio::test]
+async fn a_write_that_fails_is_told_by_the_freshness() {
+    let disk = Disk::default();
+    drop(open::open_new(disk.clone(), HistoryLimits::default()).unwrap());
+    let failing = Failing { disk, operations_left: Mutex::new(100) };
+    let (database, cache) = open::open_again(failing, HistoryLimits::default()).unwrap();
+    let store = EmbeddedStore::start(database, cache).unwrap();
+    for number in 0.. {
+        assert!(!store.freshness().is_broken);
+        if store.create(Kind::FlowSchema, &format!("a{number}"), "a".into()).await.is_err() {
+            break;
+        }
+    }
+    assert!(store.freshness().is_broken);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, rng_algorithm: RngAlgorithm::ChaCha, ..ProptestConfig::default() })]
     #[test]

@@ -116,7 +116,7 @@ impl Client {
                 Err(_) => Failure::Unanswered("a member did not answer in time".to_owned()),
             };
             match &failure {
-                Failure::Refused(status) if status.code() == Code::Unauthenticated && self.login.is_some() => {
+                Failure::Refused(status) if wants_new_token(status) && self.login.is_some() => {
                     self.forget_token();
                 }
                 Failure::Refused(_) => return Err(failure),
@@ -148,7 +148,7 @@ impl Client {
         let failure = match opened {
             Ok(Ok(opened)) => return Ok(opened),
             Ok(Err(status)) => {
-                if status.code() == Code::Unauthenticated {
+                if wants_new_token(&status) {
                     self.forget_token();
                 }
                 Failure::from(status)
@@ -232,6 +232,15 @@ impl Client {
 
     fn grpc(&self, member: usize) -> Grpc<Channel> {
         Grpc::new(self.members[member].clone()).max_decoding_message_size(MESSAGE_BYTES_MAX)
+    }
+}
+
+/// Whether the token is too old: its time is over, or users and roles have changed since it was given. Nothing was done then.
+fn wants_new_token(status: &Status) -> bool {
+    match status.code() {
+        Code::Unauthenticated => true,
+        Code::InvalidArgument => status.message().contains("revision of auth store is old"),
+        _ => false,
     }
 }
 

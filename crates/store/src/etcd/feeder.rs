@@ -1,6 +1,7 @@
 //! The task that keeps the cache up to date: it watches etcd, and begins again where it was whenever that ends.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
@@ -19,6 +20,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(20);
 pub(crate) struct Feeder {
     pub(crate) reader: Arc<Reader>,
     pub(crate) cache: Arc<Cache>,
+    /// The newest of the store's own writes.
+    pub(crate) written: Arc<AtomicU64>,
 }
 
 /// Why a watch has ended.
@@ -90,7 +93,12 @@ impl Feeder {
         // An etcd that is behind us has been restored from a backup, or is a member that has to catch up.
         if revision_of(first.header.as_ref()) < revision {
             match self.reader.revision().await {
-                Ok(newest) if newest < revision => return End::Gone(format!("etcd is back at revision {newest}")),
+                Ok(newest) if newest < revision => {
+                    // What was written after the backup is gone. What was written since it was restored is in the list
+                    // that is asked for next, or is noted again.
+                    self.written.store(0, Ordering::Release);
+                    return End::Gone(format!("etcd is back at revision {newest}"));
+                }
                 Ok(_) => {}
                 Err(error) => return End::Lost(error.to_string()),
             }

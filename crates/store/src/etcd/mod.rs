@@ -42,7 +42,7 @@ pub struct EtcdStore {
     cache: Arc<Cache>,
     feeder: AbortHandle,
     /// The newest of our own writes. Nobody who reads here may be shown less.
-    written: AtomicU64,
+    written: Arc<AtomicU64>,
     closed: AtomicBool,
 }
 
@@ -58,9 +58,10 @@ impl EtcdStore {
         let reader = Arc::new(Reader { client, keys: Keys::new(&config.prefix) });
         let (kinds, revision) = reader.list_all().await?;
         let cache = Arc::new(Cache::new(kinds, History::new(revision, config.history), revision));
-        let feeder = Feeder { reader: Arc::clone(&reader), cache: Arc::clone(&cache) };
+        let written = Arc::new(AtomicU64::new(0));
+        let feeder = Feeder { reader: Arc::clone(&reader), cache: Arc::clone(&cache), written: Arc::clone(&written) };
         let feeder = tokio::spawn(feeder.run()).abort_handle();
-        Ok(Self { reader, cache, feeder, written: AtomicU64::new(0), closed: AtomicBool::new(false) })
+        Ok(Self { reader, cache, feeder, written, closed: AtomicBool::new(false) })
     }
 
     async fn write(&self, write: Conditional<'_>) -> Result<Done, Error> {
@@ -70,7 +71,12 @@ impl EtcdStore {
         let done = write.write(&self.reader).await?;
         self.written.fetch_max(done.revision, Ordering::AcqRel);
         self.wait_for(done.revision).await;
-        Ok(done)
+        Ok(Done { object: done.object.map(|object| self.shared(object)), ..done })
+    }
+
+    /// The cache's own copy, if it is the same, so that those who keep objects keep each of them once.
+    fn shared(&self, object: Arc<Object>) -> Arc<Object> {
+        self.cache.get(object.kind, &object.name).filter(|cached| *cached == object).unwrap_or(object)
     }
 
     /// Waits until the cache has a revision of ours, which etcd is about to send. If it does not, something is wrong with
@@ -114,7 +120,10 @@ impl EtcdStore {
         match at {
             At::Cached if self.cache_has(0) => Ok(self.cache.get(kind, name)),
             At::NotOlderThan(asked) if self.cache_has(asked) => Ok(self.cache.get(kind, name)),
-            At::Cached | At::Latest => Ok(self.reader.get(kind, name, 0).await?.object),
+            At::Cached | At::Latest => {
+                let found = self.reader.get(kind, name, 0).await?;
+                Ok(found.object.map(|object| self.shared(object)))
+            }
             At::NotOlderThan(asked) => {
                 let found = self.reader.get(kind, name, 0).await?;
                 Self::reached(asked, found.revision)?;
@@ -189,9 +198,10 @@ impl EtcdStore {
     }
 
     fn shut(&self) {
+        // Watches first: who is refused a write can see there that this is the end.
+        self.cache.close();
         self.closed.store(true, Ordering::Release);
         self.feeder.abort();
-        self.cache.close();
     }
 }
 

@@ -133,14 +133,42 @@ async fn certificates_are_shown_and_checked() {
     assert!(open(Some(garbage), Duration::from_millis(500)).await.is_err());
 }
 
-#[tokio::test]
-async fn passwords_are_used_and_tokens_renewed() {
-    let mut server = EtcdServer::start().await;
-    for command in ["user add root:secret", "user grant-role root root", "auth enable"] {
+/// Lets in nobody but a user with this name and password.
+fn protect(server: &EtcdServer, user: &str, password: &str) {
+    for command in [&format!("user add {user}:{password}"), &format!("user grant-role {user} root"), "auth enable"] {
         // The role of the name is made by etcd itself, by some versions only when asked.
         let _ = server.etcdctl(&["role", "add", "root"]);
         server.etcdctl(&command.split(' ').collect::<Vec<_>>()).unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_token_is_renewed_when_users_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    std::fs::write(&key, "a secret that signs tokens, known to nobody but etcd").unwrap();
+    let mut server = EtcdServer::start().await;
+    protect(&server, "root", "secret");
+    server.restart_with(format!("--auth-token=jwt,sign-method=HS256,ttl=60m,priv-key={}", key.display())).await;
+    let mut config = EtcdConfig::new([server.endpoint()]);
+    config.login = Some(EtcdLogin { user: "root".to_owned(), password: "secret".to_owned() });
+    let store = soon("the store", EtcdStore::open(&config)).await.unwrap();
+    let mut watch = store.watch(WatchOptions::after(store.revision().await.unwrap())).await.unwrap();
+    for name in ["a", "b"] {
+        let created = store.create(SCHEMA, name, text(name)).await.unwrap();
+        assert_eq!(soon("an event", watch.next()).await.unwrap().object(), Some(&created));
+        assert_eq!(store.get(SCHEMA, name, At::Latest).await.unwrap(), Some(created));
+        // The token knows nothing of this user, and etcd does not take it any more.
+        let added = server.etcdctl(&["--user=root:secret", "user", "add", &format!("{name}:secret")]);
+        assert!(added.is_some(), "the user is there");
+    }
+    assert!(store.revision().await.is_ok());
+}
+
+#[tokio::test]
+async fn passwords_are_used_and_tokens_renewed() {
+    let mut server = EtcdServer::start().await;
+    protect(&server, "root", "secret");
     let open = async |password: Option<&str>, endpoint: String| {
         let mut config = EtcdConfig::new([endpoint]);
         config.login = password.map(|password| EtcdLogin { user: "root".to_owned(), password: password.to_owned() });

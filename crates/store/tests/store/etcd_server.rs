@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::net::TcpListener;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -168,6 +169,33 @@ impl EtcdServer {
         assert!(self.wait().await, "etcd does not start again");
     }
 
+    /// The same with one more argument.
+    pub(crate) async fn restart_with(&mut self, argument: String) {
+        self.arguments.push(argument);
+        self.restart().await;
+    }
+
+    /// Copies its data, which it has to stop for.
+    pub(crate) async fn back_up(&mut self) -> TempDir {
+        self.kill();
+        let backup = tempfile::tempdir().unwrap();
+        copy(&self.data(), backup.path());
+        self.restart().await;
+        backup
+    }
+
+    /// On the same port, with the data of a backup.
+    pub(crate) async fn restore(&mut self, backup: &TempDir) {
+        self.kill();
+        std::fs::remove_dir_all(self.data()).unwrap();
+        copy(backup.path(), &self.data());
+        self.restart().await;
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
     /// Stops it from running without ending it: its connections stay, and nobody answers.
     pub(crate) fn pause(&self) {
         self.signal("-STOP");
@@ -205,6 +233,20 @@ impl EtcdServer {
 impl Drop for EtcdServer {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// Copies what is in a folder.
+fn copy(from: &Path, to: &Path) {
+    // etcd wants a folder that is for its owner only.
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
     }
 }
 

@@ -15,5 +15,6 @@ mod model;
 mod model_replay;
 mod proxy;
 mod random;
+mod restored;
 mod samples;
 mod until;
