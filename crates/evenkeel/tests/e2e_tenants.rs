@@ -2,7 +2,7 @@
 
 mod e2e;
 
-use e2e::{Seen, Server, TENANT, app};
+use e2e::{Server, TENANT, app};
 use evenkeel::FlowControl;
 use evenkeel::identify::TrustedHeaders;
 use http::HeaderName;
