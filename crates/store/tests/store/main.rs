@@ -13,6 +13,7 @@ mod faults;
 mod gap;
 mod model;
 mod model_replay;
+mod patient;
 mod proxy;
 mod random;
 mod samples;

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use evenkeel_api::Kind;
 use evenkeel_store::{
-    At, EmbeddedStore, Error, EtcdConfig, EtcdStore, Event, HistoryLimits, List, ListOptions, Object, Store,
-    WatchOptions,
+    At, EmbeddedStore, Error, EtcdStore, Event, HistoryLimits, List, ListOptions, Object, Store, WatchOptions,
 };
 use tokio::task::JoinSet;
 
 use crate::etcd_server::EtcdServer;
 use crate::model_replay::{Answered, Model};
+use crate::patient::patient;
 use crate::random::Random;
 use crate::samples::{LEVEL, SCHEMA, text};
 use crate::until::soon;
@@ -57,7 +57,7 @@ async fn memory_does_what_the_model_says() {
 async fn etcd_does_what_the_model_says() {
     let mut random = Random::new("etcd_does_what_the_model_says");
     let server = EtcdServer::start().await;
-    let store = EtcdStore::open(&EtcdConfig::new([server.endpoint()])).await.unwrap();
+    let store = EtcdStore::open(&patient([server.endpoint()])).await.unwrap();
     soon("the writers", check(Arc::new(store), random.fork(), 12, 80)).await;
 }
 
