@@ -21,6 +21,7 @@ const END: &str = "zz-end";
 
 /// Writes and watches while members fail.
 struct Load {
+    endpoints: Vec<String>,
     store: Arc<EtcdStore>,
     stop: Arc<AtomicBool>,
     /// How many writes were answered.
@@ -31,7 +32,7 @@ struct Load {
 
 impl Load {
     async fn start(endpoints: Vec<String>) -> Self {
-        let store = Arc::new(EtcdStore::open(&EtcdConfig::new(endpoints)).await.unwrap());
+        let store = Arc::new(EtcdStore::open(&EtcdConfig::new(endpoints.clone())).await.unwrap());
         let stop = Arc::new(AtomicBool::new(false));
         let (count, answered) = watch::channel(0);
         let mut events = store.watch(WatchOptions::after(store.revision().await.unwrap())).await.unwrap();
@@ -46,7 +47,7 @@ impl Load {
                 }
             }
         });
-        Self { store, stop, answered, writer, watcher }
+        Self { endpoints, store, stop, answered, writer, watcher }
     }
 
     /// Waits until some more writes have been answered.
@@ -89,7 +90,10 @@ impl Load {
             };
             assert_eq!(was.as_ref(), event.previous(), "an event was missed");
         }
-        let list = self.store.list(SCHEMA, ListOptions { at: At::Latest, ..ListOptions::default() }).await.unwrap();
+        // A write of which nobody knows may still take place, so what is there is asked for at the end, and of etcd itself.
+        let fresh = EtcdStore::open(&patient(self.endpoints)).await.unwrap();
+        let at = At::Exactly(seen[seen.len() - 1].revision);
+        let list = fresh.list(SCHEMA, ListOptions { at, ..ListOptions::default() }).await.unwrap();
         assert_eq!(replayed.into_values().collect::<Vec<_>>(), list.items);
         println!("{} writes were answered, {} events seen", answered.len(), seen.len());
     }
