@@ -10,6 +10,7 @@ mod crash;
 mod damage;
 mod etcd_server;
 mod faults;
+mod folder;
 mod gap;
 mod model;
 mod model_replay;

@@ -10,6 +10,7 @@ use evenkeel_store::{
 use tokio::task::JoinSet;
 
 use crate::etcd_server::EtcdServer;
+use crate::folder::folder;
 use crate::model_replay::{Answered, Model};
 use crate::patient::patient;
 use crate::random::Random;
@@ -38,7 +39,7 @@ struct Watched {
 async fn a_file_does_what_the_model_says() {
     let mut random = Random::new("a_file_does_what_the_model_says");
     for _ in 0..2 {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let store = EmbeddedStore::open(folder.path().join("store"), HistoryLimits::default()).unwrap();
         soon("the writers", check(Arc::new(store), random.fork(), 12, 80)).await;
     }
