@@ -13,7 +13,7 @@ use server::TestServer;
 
 /// More than the buffers of a connection hold, and more than a body may have (API-93).
 const BODY_BYTES: usize = 8_000_000;
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 const SCHEMAS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
 
 /// The head of a request with a large body.

@@ -9,6 +9,7 @@ use http::HeaderMap;
 use http::header::EXPECT;
 use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::time::timeout;
 
 use crate::failure::Failure;
 
@@ -16,7 +17,9 @@ use crate::failure::Failure;
 const BYTES_MAX: usize = 3_145_728;
 /// So many bytes of a refused body are thrown away, and for so long, before its sender is cut off.
 const DISCARDED_BYTES_MAX: usize = 4 * BYTES_MAX;
-const DISCARDED_WITHIN: Duration = Duration::from_secs(2);
+const DISCARDED_WITHIN: Duration = Duration::from_secs(30);
+/// Nor is anybody waited for who has sent nothing for so long.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 /// The whole body, if it is not too large.
 pub(super) async fn read<B>(body: Pin<&mut B>) -> Result<Bytes, Failure>
@@ -41,7 +44,8 @@ pub(crate) async fn discard<B: Body>(headers: &HeaderMap, mut body: Pin<&mut B>)
     }
     let all = async {
         let mut bytes = 0;
-        while let Some(Ok(frame)) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
+        let mut next = async || timeout(SILENCE_MAX, poll_fn(|context| body.as_mut().poll_frame(context))).await;
+        while let Ok(Some(Ok(frame))) = next().await {
             bytes += frame.data_ref().map_or(0, Buf::remaining);
             if bytes > DISCARDED_BYTES_MAX {
                 break;
@@ -49,5 +53,64 @@ pub(crate) async fn discard<B: Body>(headers: &HeaderMap, mut body: Pin<&mut B>)
         }
     };
     // Who takes longer is cut off.
-    let _ = tokio::time::timeout(DISCARDED_WITHIN, all).await;
+    let _ = timeout(DISCARDED_WITHIN, all).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll, ready};
+
+    use http_body::Frame;
+    use tokio::time::{Instant, Sleep, sleep};
+
+    use super::*;
+
+    /// A body of so many frames, each after a pause.
+    struct Slow {
+        frames: u32,
+        pause: Duration,
+        waiting: Pin<Box<Sleep>>,
+    }
+
+    impl Slow {
+        fn new(frames: u32, pause: Duration) -> Self {
+            Self { frames, pause, waiting: Box::pin(sleep(pause)) }
+        }
+    }
+
+    impl Body for Slow {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            if self.frames == 0 {
+                return Poll::Ready(None);
+            }
+            ready!(self.waiting.as_mut().poll(context));
+            self.frames -= 1;
+            self.waiting = Box::pin(sleep(self.pause));
+            Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"some")))))
+        }
+    }
+
+    /// How long it takes to throw a body away, and how many of its frames are left then.
+    async fn discarded(frames: u32, pause_seconds: u64) -> (u64, u32) {
+        let started_at = Instant::now();
+        let mut body = pin!(Slow::new(frames, Duration::from_secs(pause_seconds)));
+        discard(&HeaderMap::new(), body.as_mut()).await;
+        (started_at.elapsed().as_secs(), body.frames)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_is_waited_for_while_it_sends_and_not_for_ever() {
+        assert_eq!(discarded(5, 4).await, (20, 0), "slow, and heard to the end");
+        assert_eq!(discarded(1, 100).await, (5, 1), "silent");
+        assert_eq!(discarded(1000, 1).await.0, 30, "a trickle");
+    }
 }

@@ -23,7 +23,9 @@ pub(crate) struct WatchStream<S: HubSpec> {
     state: State<S>,
     /// When a bookmark is due, if they are wanted.
     bookmark_at: Option<Instant>,
-    /// The last bookmark before the end has not been sent yet.
+    /// When the last one before the end is due, until that has been.
+    last_bookmark_at: Option<Instant>,
+    /// None has been sent since then. It may still say something new at the end.
     owes_last_bookmark: bool,
     ends_at: Instant,
     /// The revision that the client knows.
@@ -70,6 +72,7 @@ impl<S: HubSpec + Columns> WatchStream<S> {
             writer,
             state,
             bookmark_at: options.wants_bookmarks.then_some(started_at + BOOKMARK_PERIOD),
+            last_bookmark_at: ends_at.checked_sub(LAST_BOOKMARK).filter(|_| options.wants_bookmarks),
             owes_last_bookmark: options.wants_bookmarks,
             ends_at,
             known: options.after.unwrap_or(0),
@@ -155,17 +158,16 @@ impl<S: HubSpec + Columns> WatchStream<S> {
     async fn next_change(&mut self, mut watch: Watch) -> Step {
         // Changes go before the clock below, and a client that never catches up must meet the end too.
         if Instant::now() >= self.ends_at {
-            return Step::End;
+            return self.end(watch);
         }
-        let last_bookmark_at = self.ends_at.checked_sub(LAST_BOOKMARK).filter(|_| self.owes_last_bookmark);
-        let bookmark_at = self.bookmark_at.into_iter().chain(last_bookmark_at).min();
+        let bookmark_at = self.bookmark_at.into_iter().chain(self.last_bookmark_at).min();
         let wakes_at = bookmark_at.map_or(self.ends_at, |at| at.min(self.ends_at));
         let event = tokio::select! {
             biased;
             event = watch.next() => event,
             () = sleep_until(wakes_at) => {
                 if Instant::now() >= self.ends_at {
-                    return Step::End;
+                    return self.end(watch);
                 }
                 let step = match watch.progress() {
                     Ok(progress) => self.bookmark(progress),
@@ -190,17 +192,24 @@ impl<S: HubSpec + Columns> WatchStream<S> {
         }
     }
 
+    /// The end, after the last bookmark if that is still owed: a client that comes back knows where to go on (API-163).
+    fn end(&mut self, mut watch: Watch) -> Step {
+        match watch.progress() {
+            Ok(progress) if self.owes_last_bookmark && progress > self.known => self.bookmark(progress),
+            _ => Step::End,
+        }
+    }
+
     /// The bookmark that is due, if it says anything new.
     fn bookmark(&mut self, progress: u64) -> Step {
         let now = Instant::now();
-        if self.ends_at.checked_sub(LAST_BOOKMARK).is_none_or(|at| now >= at) {
-            self.owes_last_bookmark = false;
-        }
+        self.last_bookmark_at = self.last_bookmark_at.filter(|at| *at > now);
         self.bookmark_at = Some(now + BOOKMARK_PERIOD);
         if progress <= self.known {
             return Step::Silent;
         }
         self.known = progress;
+        self.owes_last_bookmark = self.last_bookmark_at.is_some();
         Step::Line(self.writer.bookmark::<S>(Bookmark::Progress, &progress.to_string()))
     }
 
@@ -266,31 +275,46 @@ fn random_length() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use evenkeel_api::v1::FlowSchemaSpec as S;
-    use evenkeel_api::{Spec, Version};
+    use std::pin::pin;
+
+    use evenkeel_api::v1::FlowSchemaSpec;
+    use evenkeel_api::{Kind, Version};
     use evenkeel_store::{EmbeddedStore, HistoryLimits, Store};
+    use serde_json::Value;
 
     use super::*;
     use crate::controllers::bootstrap;
     use crate::negotiate::Wanted;
     use crate::output::View;
 
-    #[tokio::test]
-    async fn api_166_a_watch_ends_in_time_though_changes_are_waiting() {
-        let store: Arc<dyn Store> = Arc::new(EmbeddedStore::in_memory(HistoryLimits::default()).unwrap());
-        let start = store.revision().await.unwrap();
-        let registry = Arc::new(Registry::<S>::new(store));
-        bootstrap::tidy(&registry).await.unwrap();
-        tokio::time::pause();
-        let options = WatchOptions {
+    fn store() -> Arc<dyn Store> {
+        Arc::new(EmbeddedStore::in_memory(HistoryLimits::default()).unwrap())
+    }
+
+    /// From a revision on, for so long, and without bookmarks.
+    fn options(after: u64, seconds: u64) -> WatchOptions {
+        WatchOptions {
             selection: Selection::default(),
-            after: Some(start),
+            after: Some(after),
             initial: Initial::None,
             wants_bookmarks: false,
-            timeout_seconds: Some(1),
-        };
+            timeout_seconds: Some(seconds),
+        }
+    }
+
+    fn stream(registry: Arc<Registry<FlowSchemaSpec>>, options: WatchOptions) -> WatchStream<FlowSchemaSpec> {
         let view = View { version: Version::V1, wanted: Wanted::default(), include_object: None, now: now() };
-        let mut stream = WatchStream::new(registry, options, EventWriter::new(&view).unwrap());
+        WatchStream::new(registry, options, EventWriter::new(&view).unwrap())
+    }
+
+    #[tokio::test]
+    async fn api_166_a_watch_ends_in_time_though_changes_are_waiting() {
+        let store = store();
+        let start = store.revision().await.unwrap();
+        let registry = Arc::new(Registry::new(store));
+        bootstrap::tidy(&registry).await.unwrap();
+        tokio::time::pause();
+        let mut stream = stream(registry, options(start, 1));
         assert!(stream.next().await.is_some(), "the first of many");
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(stream.next().await, None);
@@ -298,24 +322,93 @@ mod tests {
 
     #[tokio::test]
     async fn what_could_not_be_read_before_is_new_once_it_can() {
-        let store: Arc<dyn Store> = Arc::new(EmbeddedStore::in_memory(HistoryLimits::default()).unwrap());
+        let (store, kind) = (store(), Kind::FlowSchema);
         let schema = evenkeel_api::v1::FlowSchema::builder("good").priority_level("a").build();
         let good = serde_json::to_vec(&schema).unwrap();
-        let bad = store.create(S::KIND, "a", "garbage".into()).await.unwrap();
-        let other = store.create(S::KIND, "b", "garbage".into()).await.unwrap();
-        let options = WatchOptions {
-            selection: Selection::default(),
-            after: Some(other.revision),
-            initial: Initial::None,
-            wants_bookmarks: false,
-            timeout_seconds: None,
-        };
-        store.delete(S::KIND, "b", other.revision).await.unwrap();
-        store.update(S::KIND, "a", bad.revision, good.into()).await.unwrap();
-        let view = View { version: Version::V1, wanted: Wanted::default(), include_object: None, now: now() };
-        let registry = Arc::new(Registry::<S>::new(store));
-        let mut stream = WatchStream::new(registry, options, EventWriter::new(&view).unwrap());
-        let line: serde_json::Value = serde_json::from_slice(&stream.next().await.unwrap()).unwrap();
+        let bad = store.create(kind, "a", "garbage".into()).await.unwrap();
+        let other = store.create(kind, "b", "garbage".into()).await.unwrap();
+        store.delete(kind, "b", other.revision).await.unwrap();
+        store.update(kind, "a", bad.revision, good.into()).await.unwrap();
+        let mut stream = stream(Arc::new(Registry::new(store)), options(other.revision, 60));
+        let line: Value = serde_json::from_slice(&stream.next().await.unwrap()).unwrap();
         assert_eq!((&line["type"], &line["object"]["metadata"]["name"]), (&"ADDED".into(), &"good".into()));
+    }
+
+    /// Writes an object of the other kind, of which a watch tells nothing but a bookmark.
+    async fn write(store: &dyn Store, name: &str) -> u64 {
+        let created = store.create(Kind::PriorityLevelConfiguration, name, Bytes::from_static(b"{}"));
+        created.await.unwrap().revision
+    }
+
+    /// The version that a bookmark tells.
+    fn bookmarked(line: Option<Bytes>) -> String {
+        let line: Value = serde_json::from_slice(&line.unwrap()).unwrap();
+        assert_eq!(line["type"], "BOOKMARK");
+        line["object"]["metadata"]["resourceVersion"].as_str().unwrap().to_owned()
+    }
+
+    /// A watch of four seconds that wants bookmarks, in a time that passes only while all wait.
+    struct Short {
+        store: Arc<dyn Store>,
+        stream: WatchStream<FlowSchemaSpec>,
+        started_at: Instant,
+    }
+
+    impl Short {
+        async fn start() -> Self {
+            let store = store();
+            let start = store.revision().await.unwrap();
+            tokio::time::pause();
+            let options = WatchOptions { wants_bookmarks: true, ..options(start, 4) };
+            let stream = stream(Arc::new(Registry::new(Arc::clone(&store))), options);
+            Self { store, stream, started_at: Instant::now() }
+        }
+
+        /// The next line is a bookmark.
+        async fn tells(&mut self, revision: u64, at_seconds: u64) {
+            assert_eq!(bookmarked(self.stream.next().await), revision.to_string());
+            assert_eq!(self.started_at.elapsed().as_secs(), at_seconds);
+        }
+
+        async fn ends(&mut self) {
+            assert_eq!(self.stream.next().await, None);
+            assert_eq!(self.started_at.elapsed().as_secs(), 4);
+        }
+    }
+
+    #[tokio::test]
+    async fn api_163_the_last_bookmark_comes_two_seconds_before_the_end_and_once() {
+        let mut watch = Short::start().await;
+        let revision = write(&*watch.store, "a").await;
+        watch.tells(revision, 2).await;
+        write(&*watch.store, "b").await;
+        watch.ends().await;
+    }
+
+    #[tokio::test]
+    async fn api_163_the_last_bookmark_comes_at_the_end_if_its_time_has_passed_unnoticed() {
+        let mut watch = Short::start().await;
+        let revision = write(&*watch.store, "a").await;
+        tokio::time::advance(Duration::from_secs(4)).await;
+        watch.tells(revision, 4).await;
+        watch.ends().await;
+    }
+
+    #[tokio::test]
+    async fn api_163_the_last_bookmark_comes_at_the_end_if_there_was_nothing_to_say_before() {
+        let mut watch = Short::start().await;
+        {
+            let mut next = pin!(watch.stream.next());
+            let line = tokio::time::timeout(Duration::from_secs(3), next.as_mut()).await;
+            assert!(line.is_err(), "{line:?}");
+            let revision = write(&*watch.store, "a").await;
+            assert_eq!(bookmarked(next.await), revision.to_string());
+        }
+        watch.ends().await;
+    }
+
+    #[tokio::test]
+    async fn api_163_no_bookmark_says_what_is_known() {
+        Short::start().await.ends().await;
     }
 }

@@ -6,9 +6,11 @@ mod in_a_file {
     use evenkeel_store::{EmbeddedStore, HistoryLimits, Store};
     use tempfile::TempDir;
 
+    use crate::folder::folder;
+
     #[allow(clippy::unused_async, reason = "that of the other stores is one")]
     async fn open(limits: HistoryLimits) -> (TempDir, Arc<dyn Store>) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let store = EmbeddedStore::open(folder.path().join("store"), limits).unwrap();
         (folder, Arc::new(store))
     }

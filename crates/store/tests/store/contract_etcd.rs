@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use evenkeel_store::{EtcdConfig, EtcdStore, HistoryLimits, Store};
+use evenkeel_store::{EtcdStore, HistoryLimits, Store};
 
 use crate::etcd_server::EtcdServer;
+use crate::patient::patient;
 
 async fn open(limits: HistoryLimits) -> (EtcdServer, Arc<dyn Store>) {
     let server = EtcdServer::start().await;
-    let mut config = EtcdConfig::new([server.endpoint()]);
+    let mut config = patient([server.endpoint()]);
     config.history = limits;
     let store = EtcdStore::open(&config).await.unwrap();
     (server, Arc::new(store))

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use evenkeel_store::{At, EmbeddedStore, HistoryLimits, ListOptions, Store, WatchOptions};
 use tokio::task::JoinSet;
 
+use crate::folder::folder;
 use crate::random::Random;
 use crate::samples::{SCHEMA, text};
 
@@ -34,8 +35,7 @@ fn open(path: &Path) -> EmbeddedStore {
 #[test]
 fn what_was_answered_survives_a_kill() {
     let mut random = Random::new("what_was_answered_survives_a_kill");
-    // What is written outlives the process wherever it is; in memory the lives are short and many.
-    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let folder = folder();
     let path = folder.path().join("store");
     drop(open(&path));
     let mut told = Told::new();

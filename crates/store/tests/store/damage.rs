@@ -197,7 +197,8 @@ fn a_file_is_opened_by_one_process() {
 fn holder() {
     let Some(path) = std::env::var_os(FILE) else { return };
     let store = open(Path::new(&path)).unwrap();
-    println!("held");
+    // On a line of its own: the name of the test may stand before it.
+    println!("\nheld");
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
     drop(store);
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use evenkeel_store::{At, Change, Error, EtcdConfig, EtcdStore, ListOptions, Object, Store, Watch, WatchOptions};
+use evenkeel_store::{At, Change, Error, EtcdStore, ListOptions, Object, Store, Watch, WatchOptions};
 
 use crate::etcd_server::EtcdServer;
+use crate::patient::patient;
 use crate::proxy::Proxy;
 use crate::samples::{LEVEL, SCHEMA, names, text};
 use crate::until::{soon, until};
@@ -20,8 +21,8 @@ struct Two {
 async fn two() -> Two {
     let server = EtcdServer::start().await;
     let proxy = Proxy::start(server.endpoint()).await;
-    let near = EtcdStore::open(&EtcdConfig::new([server.endpoint()])).await.unwrap();
-    let far = EtcdStore::open(&EtcdConfig::new([proxy.endpoint()])).await.unwrap();
+    let near = EtcdStore::open(&patient([server.endpoint()])).await.unwrap();
+    let far = EtcdStore::open(&patient([proxy.endpoint()])).await.unwrap();
     Two { _server: server, proxy, near, far }
 }
 

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use evenkeel_api::Kind;
 use evenkeel_store::{
-    At, EmbeddedStore, Error, EtcdConfig, EtcdStore, Event, HistoryLimits, List, ListOptions, Object, Store,
-    WatchOptions,
+    At, EmbeddedStore, Error, EtcdStore, Event, HistoryLimits, List, ListOptions, Object, Store, WatchOptions,
 };
 use tokio::task::JoinSet;
 
 use crate::etcd_server::EtcdServer;
+use crate::folder::folder;
 use crate::model_replay::{Answered, Model};
+use crate::patient::patient;
 use crate::random::Random;
 use crate::samples::{LEVEL, SCHEMA, text};
 use crate::until::soon;
@@ -38,7 +39,7 @@ struct Watched {
 async fn a_file_does_what_the_model_says() {
     let mut random = Random::new("a_file_does_what_the_model_says");
     for _ in 0..2 {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let store = EmbeddedStore::open(folder.path().join("store"), HistoryLimits::default()).unwrap();
         soon("the writers", check(Arc::new(store), random.fork(), 12, 80)).await;
     }
@@ -57,7 +58,7 @@ async fn memory_does_what_the_model_says() {
 async fn etcd_does_what_the_model_says() {
     let mut random = Random::new("etcd_does_what_the_model_says");
     let server = EtcdServer::start().await;
-    let store = EtcdStore::open(&EtcdConfig::new([server.endpoint()])).await.unwrap();
+    let store = EtcdStore::open(&patient([server.endpoint()])).await.unwrap();
     soon("the writers", check(Arc::new(store), random.fork(), 12, 80)).await;
 }
 

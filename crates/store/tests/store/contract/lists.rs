@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use evenkeel_store::{At, Error, List, ListOptions, Store};
 
+use crate::contract::cached;
 use crate::samples::{LEVEL, SCHEMA, names, text};
 
 type Shared = Arc<dyn Store>;
@@ -101,6 +102,7 @@ pub(crate) async fn an_old_list_shows_what_was(store: Shared) {
 
 pub(crate) async fn a_list_of_the_future_is_refused(store: Shared) {
     let revision = create_all(&store, &["a"]).await;
+    cached(&*store, revision).await;
     for at in [At::Exactly(revision + 1), At::NotOlderThan(revision + 1)] {
         match store.list(SCHEMA, ListOptions { at, ..ListOptions::default() }).await {
             Err(Error::FutureRevision { asked, current }) => assert_eq!((asked, current), (revision + 1, revision)),
@@ -113,6 +115,7 @@ pub(crate) async fn lists_are_refused_after_compaction(store: Shared) {
     create_all(&store, &["a"]).await;
     let second = create_all(&store, &["b"]).await;
     let last = create_all(&store, &["c"]).await;
+    cached(&*store, last).await;
     store.compact(second).await.unwrap();
     assert_eq!(names(&page(&store, At::Exactly(second), 0, None).await.items), ["a", "b"]);
     match store.list(SCHEMA, ListOptions { at: At::Exactly(second - 1), ..ListOptions::default() }).await {

@@ -5,10 +5,18 @@ pub(crate) mod races;
 pub(crate) mod watches;
 pub(crate) mod writes;
 
-use evenkeel_store::HistoryLimits;
+use evenkeel_store::{HistoryLimits, Store};
+
+use crate::until::until;
 
 /// A history that is soon full.
 pub(crate) const SHORT_HISTORY: HistoryLimits = HistoryLimits { events: 20, bytes: 1 << 20 };
+
+/// Waits until the cache has a write. A store that is slow to be told of its own write does not make its writer wait for
+/// long: reads are right at once, and what depends on the cache alone comes a little later.
+pub(crate) async fn cached(store: &dyn Store, revision: u64) {
+    until("the cache", || async { (store.freshness().revision >= revision).then_some(()) }).await;
+}
 
 /// One test for each case, with the store that `$open` gives: a guard, which is kept, and the store.
 macro_rules! contract {

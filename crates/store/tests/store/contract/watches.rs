@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evenkeel_store::{At, Change, Error, Event, Object, Store, Watch, WatchOptions};
 
-use crate::contract::SHORT_HISTORY;
+use crate::contract::{SHORT_HISTORY, cached};
 use crate::samples::{LEVEL, SCHEMA, text};
 
 type Shared = Arc<dyn Store>;
@@ -78,6 +78,7 @@ pub(crate) async fn progress_moves_on_with_the_other_kind(store: Shared) {
     let mut watch = store.watch(WatchOptions::of(LEVEL, start)).await.unwrap();
     assert_eq!(watch.progress().unwrap(), start);
     let revision = create(&store, "a").await.revision;
+    cached(&*store, revision).await;
     assert_eq!(watch.progress().unwrap(), revision);
     // And a watch can begin there.
     let mut next_watch = store.watch(WatchOptions::of(LEVEL, watch.progress().unwrap())).await.unwrap();
@@ -89,6 +90,7 @@ pub(crate) async fn progress_waits_for_what_was_not_told_yet(store: Shared) {
     let (start, mut watch) = watch_all(&store).await;
     let first = create(&store, "a").await.revision;
     let second = create(&store, "b").await.revision;
+    cached(&*store, second).await;
     assert_eq!(watch.progress().unwrap(), start);
     next(&mut watch).await;
     assert_eq!(watch.progress().unwrap(), first);
@@ -131,6 +133,7 @@ pub(crate) async fn a_watch_from_before_the_compaction_is_too_old(store: Shared)
     let first = create(&store, "a").await.revision;
     let second = create(&store, "b").await.revision;
     let third = create(&store, "c").await.revision;
+    cached(&*store, third).await;
     store.compact(second).await.unwrap();
     match store.watch(WatchOptions::after(first)).await {
         Err(Error::TooOld { asked, oldest }) => assert_eq!((asked, oldest), (first, second)),
@@ -144,6 +147,7 @@ pub(crate) async fn a_watcher_that_the_compaction_has_passed_is_too_old(store: S
     let (_, mut watch) = watch_all(&store).await;
     let first = create(&store, "a").await.revision;
     let second = create(&store, "b").await.revision;
+    cached(&*store, second).await;
     store.compact(first).await.unwrap();
     for _ in 0..2 {
         match watch.next().await {
