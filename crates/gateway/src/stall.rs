@@ -73,12 +73,12 @@ mod tests {
             answer.note_movement();
             assert!(request.poll(&context).is_pending(), "{now}");
         }
-        // Ten ticks after the last movement, and one more because the clock may have been behind.
-        for now in 100..110 {
+        // Ten ticks after the last movement, and two more because the clock may have been behind.
+        for now in 100..111 {
             ticks.advance(now);
             assert!(request.poll(&context).is_pending(), "{now}");
         }
-        ticks.advance(110);
+        ticks.advance(111);
         assert!(request.poll(&context).is_ready());
     }
 }

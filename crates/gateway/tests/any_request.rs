@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::{HeaderMap, Request, Response};
 use http_body_util::BodyExt;
@@ -194,12 +194,15 @@ async fn an_upstream_sees_whole_requests_whatever_is_sent() {
         let place = Arc::clone(&places).acquire_owned().await.unwrap();
         let (address, faults) = (running.address, Arc::clone(&faults));
         cases.spawn(async move {
+            let begun_at = Instant::now();
             let mut client = Client::connect(address).await;
             // It may be refused before all of it is sent.
             let _ = client.stream.write_all(text.as_bytes()).await;
+            let is_late = begun_at.elapsed() >= SHORT;
             let answers = client.rest().await;
             let answers = String::from_utf8_lossy(&answers).matches("HTTP/1.1 ").count();
-            assert!(answers > 0, "no answer to {text:?}");
+            // One that is silent for too long at first is told nothing.
+            assert!(answers > 0 || is_late, "no answer to {text:?}");
             assert_eq!(*faults.lock().unwrap(), [] as [String; 0], "not long after {text:?}");
             drop(place);
         });

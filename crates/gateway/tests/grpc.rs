@@ -113,11 +113,8 @@ async fn call(channel: tonic::transport::Channel, texts: Vec<&str>) -> Result<Ve
 async fn calls_and_their_statuses_pass() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    drop(listener);
-    tokio::spawn(tonic::transport::Server::builder().add_service(Echo).serve(address));
-    while tokio::net::TcpStream::connect(address).await.is_err() {
-        tokio::task::yield_now().await;
-    }
+    let incoming = tonic::transport::server::TcpIncoming::from(listener);
+    tokio::spawn(tonic::transport::Server::builder().add_service(Echo).serve_with_incoming(incoming));
     let running = start(config(&[address])).await;
     let channel = tonic::transport::Channel::from_shared(format!("http://{}", running.address)).unwrap();
     let channel = channel.connect().await.unwrap();

@@ -233,7 +233,8 @@ async fn clients_that_stop_in_the_middle_are_given_up() {
     })
     .await;
     let mut settings = config(&[upstream.address]);
-    let short = Duration::from_millis(150);
+    // Long enough for those who say something to do so.
+    let short = Duration::from_secs(1);
     (settings.timeouts.head, settings.timeouts.idle, settings.timeouts.stall) = (short, short, short);
     let running = start(settings).await;
     let mut preface = support::client::Client::connect(running.address).await;

@@ -210,7 +210,8 @@ async fn a_connection_without_requests_is_closed() {
     })
     .await;
     let mut settings = http2(&[upstream.address]);
-    settings.timeouts.idle = Duration::from_millis(100);
+    // Long enough for a client to send its request.
+    settings.timeouts.idle = Duration::from_secs(1);
     let running = start(settings).await;
     assert_eq!(get(running.address, "/", "").await.text(), "here");
     assert_eq!(tokio::time::timeout(PATIENCE, hears.recv()).await, Ok(Some("closed")));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use evenkeel_gateway::Drained;
 use support::client::{Client, find};
-use support::upstream::{Upstream, ok};
+use support::upstream::{Upstream, has_more, ok};
 use support::{config, gateway, start};
 use tokio::io::AsyncWriteExt;
 
@@ -25,7 +25,7 @@ async fn shouting() -> Upstream {
         let accepted = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
             Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\nhello";
         client.send(accepted).await;
-        loop {
+        while has_more(&mut client).await {
             let line = client.until(b"\n").await;
             client.stream.write_all(&line.to_ascii_uppercase()).await.unwrap();
         }

@@ -14,7 +14,7 @@ use evenkeel_gateway::objects::{NextObjects, ObjectSource};
 use evenkeel_gateway::{Drained, Gateway};
 
 /// How long anything may take that a test waits for.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The objects that a Kubernetes server starts with, and nothing new ever.
 pub struct Bootstrap {
