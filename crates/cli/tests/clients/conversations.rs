@@ -5,8 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use tempfile::TempDir;
-
+use super::folder::folder;
 use super::served::{Served, end};
 
 /// Objects that only come back when the server looks after them, which it does once a minute.
@@ -49,7 +48,7 @@ fn succeeds(replay: Child) {
 }
 
 fn goes_as_recorded(more: &[&str], arguments: &[&str]) {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = serve(folder.path(), more);
     if let Some(replay) = replay(&server, arguments) {
         succeeds(replay);
@@ -80,7 +79,7 @@ fn conversations_about_the_status_controller_go_as_recorded() {
 #[test]
 #[ignore = "takes more than two minutes; run it with --ignored"]
 fn slow_conversations_go_as_recorded() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = serve(folder.path(), &["--no-status-controller"]);
     // Each waits for minutes and is about an object of its own, so they need not wait for each other.
     let replays: Vec<_> = SLOW.iter().map(|name| replay(&server, &["--only", name])).collect();

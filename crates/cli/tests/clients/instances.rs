@@ -18,6 +18,7 @@ use tokio_stream::{Stream, StreamExt};
 
 use super::child::PATIENCE;
 use super::etcd_server::EtcdServer;
+use super::folder::folder;
 use super::gateway::{everybody, schema_governs, serve};
 use super::kube_rs::schema;
 use super::peer::Upstream;
@@ -45,7 +46,7 @@ struct Instance {
 
 impl Instance {
     fn start(store: &str) -> Self {
-        let (upstream, folder) = (Upstream::start(), TempDir::new().unwrap());
+        let (upstream, folder) = (Upstream::start(), folder());
         let (served, address) = serve(&upstream, folder.path(), &["--store", store]);
         Self { served, address, _upstream: upstream, _folder: folder }
     }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::child::{PATIENCE, Running, address_after, evenkeel, text};
+use super::folder::folder;
 
 /// A server that answers.
 pub(super) struct Served {
@@ -46,7 +47,7 @@ impl Served {
     pub(super) fn start(data: &Path, arguments: &[&str]) -> Self {
         let mut process = Running::spawn(&mut evenkeel(arguments));
         let address = address_after(&process.output_until("API ready on"), "API ready on https://");
-        Self { process, address, data: data.to_owned(), home: TempDir::new().unwrap() }
+        Self { process, address, data: data.to_owned(), home: folder() }
     }
 
     /// Stops it and starts it again where it was.

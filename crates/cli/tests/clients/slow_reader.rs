@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 use tokio_stream::{Stream, StreamExt};
 
 use super::child::PATIENCE;
+use super::folder::folder;
 use super::kube_rs::schema;
 use super::served::Served;
 
@@ -44,7 +45,7 @@ type Events = Pin<Box<dyn Stream<Item = kube::Result<WatchEvent<FlowSchema>>>>>;
 
 impl Flooded {
     async fn start() -> Self {
-        let folder = TempDir::new().unwrap();
+        let folder = folder();
         let server = Served::api(folder.path(), &["--no-status-controller"]);
         let api: Api<FlowSchema> = Api::all(server.admin().await);
         let start =
