@@ -127,7 +127,8 @@ async fn next_added(events: &mut (impl Stream<Item = kube::Result<WatchEvent<Flo
     loop {
         match events.next().await.unwrap().unwrap() {
             WatchEvent::Added(object) => return object,
-            WatchEvent::Modified(_) => {}
+            // A bookmark comes once a minute.
+            WatchEvent::Modified(_) | WatchEvent::Bookmark(_) => {}
             other => panic!("{other:?}"),
         }
     }
