@@ -5,13 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use k8s_openapi::api::flowcontrol::v1::FlowSchema;
-use kube::Api;
-use kube::api::ListParams;
-
 use super::folder::folder;
 use super::served::{Served, end};
-use super::until::until;
 
 /// Objects that only come back when the server looks after them, which it does once a minute.
 const SLOW: [&str; 3] = ["mandatory-autoupdate-off-*", "mandatory-autoupdate-plc-*", "mandatory-recreated-*"];
@@ -61,19 +56,6 @@ fn goes_as_recorded(arguments: &[&str]) {
     server.stop();
 }
 
-/// Waits until each flow schema has a condition; the server answers before the bootstrap ones have theirs.
-async fn all_have_conditions(server: &Served) {
-    let api: Api<FlowSchema> = Api::all(server.admin().await);
-    let has_condition = |schema: &FlowSchema| {
-        schema.status.as_ref().and_then(|status| status.conditions.as_ref()).is_some_and(|all| !all.is_empty())
-    };
-    until("a condition of each flow schema", || async {
-        let schemas = api.list(&ListParams::default()).await.unwrap().items;
-        schemas.iter().all(has_condition).then_some(())
-    })
-    .await;
-}
-
 #[test]
 fn recorded_watches_go_as_recorded() {
     goes_as_recorded(&["--only", "watch-*"]);
@@ -94,7 +76,7 @@ async fn conversations_about_the_status_controller_go_as_recorded() {
     let folder = folder();
     let server = serve(folder.path(), &[]);
     // One of them lists the bootstrap objects, as they are when nothing is left to do, and asks only once.
-    all_have_conditions(&server).await;
+    server.all_have_conditions().await;
     if let Some(replay) = replay(&server, &["--status-controller"]) {
         succeeds(replay);
     }

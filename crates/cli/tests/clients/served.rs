@@ -6,12 +6,16 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use k8s_openapi::api::flowcontrol::v1::FlowSchema;
+use kube::Api;
+use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::child::{PATIENCE, Running, address_after, evenkeel, text};
 use super::folder::folder;
+use super::until::until;
 
 /// A server that answers.
 pub(super) struct Served {
@@ -106,6 +110,19 @@ impl Served {
             "current-context": "context",
         });
         client(serde_json::from_value(config).unwrap()).await
+    }
+
+    /// Waits until each flow schema has a condition; the server answers before the bootstrap ones have theirs.
+    pub(super) async fn all_have_conditions(&self) {
+        let api: Api<FlowSchema> = Api::all(self.admin().await);
+        let has_condition = |schema: &FlowSchema| {
+            schema.status.as_ref().and_then(|status| status.conditions.as_ref()).is_some_and(|all| !all.is_empty())
+        };
+        until("a condition of each flow schema", || async {
+            let schemas = api.list(&ListParams::default()).await.unwrap().items;
+            schemas.iter().all(has_condition).then_some(())
+        })
+        .await;
     }
 
     /// kubectl, or nothing where there is none.
