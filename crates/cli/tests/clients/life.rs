@@ -18,7 +18,7 @@ use super::served::{Served, run};
 #[tokio::test]
 async fn a_restart_keeps_token_authority_and_objects() {
     let folder = folder();
-    let server = Served::api(folder.path(), &[]);
+    let server = Served::api_apart(folder.path());
     assert_eq!(fs::metadata(server.kubeconfig()).unwrap().permissions().mode() & 0o777, 0o600);
     let kept = || {
         ["admin-token.csv", "ca.crt", "ca.key", "kubeconfig"].map(|name| fs::read(folder.path().join(name)).unwrap())

@@ -44,7 +44,7 @@ async fn a_reflector_follows_ten_thousand_changes_through_restarts_and_cuts() {
 
 async fn follow(config: watcher::Config, changes: usize) {
     let folder = folder();
-    let mut server = Served::api(folder.path(), &[]);
+    let mut server = Served::api_apart(folder.path());
     let way = Cuttable::start(server.address).await;
     let (store, mut events) = reflect(Api::all(server.admin_by(way.address).await), config);
     let mut random = fastrand::Rng::with_seed(7);

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{self, Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use k8s_openapi::api::flowcontrol::v1::FlowSchema;
 use kube::Api;
@@ -42,6 +43,11 @@ impl Served {
         Self::api_on("127.0.0.1:0", data, more)
     }
 
+    /// The same for a test that restarts it: where nobody else listens, so that nobody takes its port in between.
+    pub(super) fn api_apart(data: &Path) -> Self {
+        Self::api_on(&SocketAddr::from((address_apart(), 0)).to_string(), data, &[])
+    }
+
     pub(super) fn api_on(address: &str, data: &Path, more: &[&str]) -> Self {
         let arguments = ["serve", "--api-only", "--api-listen", address, "--data-dir", data.to_str().unwrap()];
         Self::start(data, &[&arguments, more].concat())
@@ -54,7 +60,7 @@ impl Served {
         Self { process, address, data: data.to_owned(), home: folder() }
     }
 
-    /// Stops it and starts it again where it was.
+    /// Stops it and starts it again where it was, which is for one that is apart.
     pub(super) fn restart(self) -> Self {
         let (address, data) = (self.address.to_string(), self.data.clone());
         self.stop();
@@ -148,6 +154,16 @@ impl Served {
     pub(super) fn kubectl_ends(&self, input: &str, arguments: &[&str]) -> Ended {
         run(self.kubectl().args(arguments), input)
     }
+}
+
+/// An address of this machine for one server of one test: Linux has all of 127.0.0.0/8, and others only the first.
+fn address_apart() -> Ipv4Addr {
+    static COUNT: AtomicU8 = AtomicU8::new(1);
+    if !cfg!(target_os = "linux") {
+        return Ipv4Addr::LOCALHOST;
+    }
+    let [.., high, low] = process::id().to_be_bytes();
+    Ipv4Addr::new(127, COUNT.fetch_add(1, Ordering::Relaxed), high, low)
 }
 
 async fn client(config: Kubeconfig) -> kube::Client {
