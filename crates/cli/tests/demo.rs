@@ -18,9 +18,21 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A machine that stands still for half a second changes the waiting times of one run, and seldom those of three.
+const RUNS: usize = 3;
+
 #[test]
 fn the_greedy_tenant_is_held_back_and_the_polite_ones_do_not_notice() {
     let _alone = alone();
+    let mut too_slow = Vec::new();
+    while let Err(figures) = polite_tenants_do_not_notice() {
+        too_slow.push(figures);
+        assert!(too_slow.len() < RUNS, "{}", too_slow.join("\n"));
+    }
+}
+
+/// Runs the demo, whose outcome must be right each time. The error says which waiting times were not.
+fn polite_tenants_do_not_notice() -> Result<(), String> {
     let output = run(&["demo", "--once", "-o", "json", "--seconds", "2"]);
     let (report, said) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{said}");
@@ -31,16 +43,22 @@ fn the_greedy_tenant_is_held_back_and_the_polite_ones_do_not_notice() {
     let [without, with] = ["withoutEvenkeel", "withEvenkeel"].map(|half| &report[half]);
     let tenants = with["tenants"].as_array().unwrap();
     assert_eq!(tenants.len(), 6);
-    for tenant in tenants.iter().filter(|tenant| tenant["greedy"] == false) {
+    let (greedy, polite): (Vec<_>, Vec<_>) = tenants.iter().partition(|tenant| tenant["greedy"] == true);
+    assert_eq!(greedy.len(), 1);
+    for tenant in &polite {
         assert_eq!((&tenant["rejected"], &tenant["failed"]), (&0.into(), &0.into()), "{tenant}");
-        assert!(tenant["served"].as_u64().unwrap() >= 15, "{tenant}");
     }
-    let greedy = tenants.iter().find(|tenant| tenant["greedy"] == true).unwrap();
-    assert!(greedy["rejected"].as_u64().unwrap() > 0, "{greedy}");
+    assert!(greedy[0]["rejected"].as_u64().unwrap() > 0, "{}", greedy[0]);
 
+    if let Some(tenant) = polite.iter().find(|tenant| tenant["served"].as_u64().unwrap() < 15) {
+        return Err(format!("too few were served: {tenant}"));
+    }
     // It is some forty times less on a quiet machine, and five times less on a very busy one.
     let [before, after] = [without, with].map(|half| half["politeP99Ms"].as_f64().unwrap());
-    assert!(after * 2.0 < before, "p99 of the polite tenants: {before} ms without, {after} ms with Evenkeel");
+    if after * 2.0 < before {
+        return Ok(());
+    }
+    Err(format!("p99 of the polite tenants: {before} ms without, {after} ms with Evenkeel"))
 }
 
 #[test]

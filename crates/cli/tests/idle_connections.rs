@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use child::{PATIENCE, Running, address_after, evenkeel};
 use peer::{Upstream, get};
+use tempfile::NamedTempFile;
 
 const WANTED: usize = 10_000;
 /// What each side needs files for beside the connections of clients.
@@ -22,6 +23,8 @@ const OTHER_FILES: usize = 512;
 /// What the gateway may keep for a connection without a request.
 const BYTES_MAX: usize = 16 * 1024;
 const CONNECTING_THREADS: usize = 4;
+/// On a slow machine the first ones stay for minutes before the last ones are there.
+const SETTINGS: &str = "timeouts: {idle: 30m}\n";
 const REQUEST: &[u8] = b"GET /once HTTP/1.1\r\nHost: test\r\n\r\n";
 const ANSWER_END: &[u8] = b"upstream saw /once\n";
 
@@ -118,8 +121,10 @@ fn ten_thousand_idle_connections_cost_little_and_leave_nothing_behind() {
     }
     let upstream = Upstream::start();
     let url = upstream.url();
+    let settings = NamedTempFile::new().unwrap();
+    fs::write(&settings, SETTINGS).unwrap();
     let arguments = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--upstream", &url];
-    let mut gateway = Running::spawn(&mut evenkeel(&arguments));
+    let mut gateway = Running::spawn(evenkeel(&arguments).arg("--config").arg(settings.path()));
     let line = gateway.line_with("ready: ");
     let (address, admin) = (address_after(&line, "listening on "), address_after(&line, "admin on "));
     let process = gateway.id();

@@ -9,9 +9,9 @@ use http::{Method, Request};
 use kube::client::Body;
 use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::child::PATIENCE;
+use super::folder::folder;
 use super::served::Served;
 
 const SCHEMAS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
@@ -35,7 +35,7 @@ async fn status(client: &kube::Client, method: Method, path: &str) -> u16 {
 
 #[tokio::test]
 async fn nobody_and_liars_are_told_apart() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     let nobody = server.user(json!({})).await;
     let (code, body) = ask(&nobody, Method::GET, SCHEMAS, &[]).await;
@@ -50,7 +50,7 @@ async fn nobody_and_liars_are_told_apart() {
 
 #[tokio::test]
 async fn a_viewer_reads_and_the_token_file_is_read_again() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let tokens = folder.path().join("tokens.csv");
     write_tokens(&tokens, "first,vera,1,\"evenkeel:viewers\"\nother,nobody,2,\"\"\n");
     let server = Served::api(&folder.path().join("data"), &["--token-file", tokens.to_str().unwrap()]);
@@ -78,7 +78,7 @@ fn write_tokens(path: &Path, lines: &str) {
 
 #[tokio::test]
 async fn client_certificates_of_the_authority_are_believed() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     let authority = fs::read_to_string(server.file("ca.crt")).unwrap();
     let key = KeyPair::from_pem(&fs::read_to_string(server.file("ca.key")).unwrap()).unwrap();
@@ -116,7 +116,7 @@ fn certificate(folder: &Path, organization: &str, issuer: &Issuer<'_, KeyPair>) 
 
 #[tokio::test]
 async fn the_administrator_may_act_as_somebody_else_and_a_viewer_may_not() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let tokens = folder.path().join("tokens.csv");
     write_tokens(&tokens, "first,vera,1,\"evenkeel:viewers\"\n");
     let server = Served::api(&folder.path().join("data"), &["--token-file", tokens.to_str().unwrap()]);
@@ -135,7 +135,7 @@ async fn the_administrator_may_act_as_somebody_else_and_a_viewer_may_not() {
 
 #[tokio::test]
 async fn the_certificate_is_for_the_names_that_were_given() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let names = ["--api-name", "gateway.example", "--api-name", "192.0.2.7"];
     let server = Served::api_on("0.0.0.0:0", folder.path(), &names);
     for name in ["gateway.example", "192.0.2.7", "localhost"] {

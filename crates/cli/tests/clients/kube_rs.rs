@@ -6,9 +6,9 @@ use k8s_openapi::api::flowcontrol::v1::{FlowSchema, PriorityLevelConfiguration};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
-use tempfile::TempDir;
 use tokio_stream::StreamExt;
 
+use super::folder::folder;
 use super::served::Served;
 
 /// A flow schema as its JSON.
@@ -28,7 +28,7 @@ fn precedence(schema: &FlowSchema) -> Option<i32> {
 
 #[tokio::test]
 async fn the_typed_api_reads_and_writes() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     let client = server.admin().await;
     assert!(client.apiserver_version().await.unwrap().git_version.starts_with('v'));
@@ -50,7 +50,7 @@ async fn the_typed_api_reads_and_writes() {
 
 #[tokio::test]
 async fn server_side_apply_owns_what_it_says() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     let api: Api<FlowSchema> = Api::all(server.admin().await);
     let apply = |precedence: u32| {
@@ -73,7 +73,7 @@ async fn server_side_apply_owns_what_it_says() {
 
 #[tokio::test]
 async fn a_watch_tells_of_a_change_after_the_version_it_starts_from() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &["--no-status-controller"]);
     let api: Api<FlowSchema> = Api::all(server.admin().await);
     let version = api.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();

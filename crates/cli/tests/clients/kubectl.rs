@@ -3,8 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use tempfile::TempDir;
-
+use super::folder::folder;
 use super::manifest::schema;
 use super::served::{Served, end, no_kubectl};
 
@@ -13,7 +12,7 @@ fn get_prints_the_columns_of_both_kinds() {
     if no_kubectl() {
         return;
     }
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     let schemas = server.kubectl_does(&["get", "flowschemas"]);
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -33,7 +32,7 @@ fn get_prints_one_object_in_every_form() {
     if no_kubectl() {
         return;
     }
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     let yaml = server.kubectl_does(&["get", "flowschema", "global-default", "-o", "yaml"]);
     assert!(yaml.starts_with("apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"), "{yaml}");
@@ -53,7 +52,7 @@ fn describe_explain_and_api_resources_know_the_kinds() {
     if no_kubectl() {
         return;
     }
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     let described = server.kubectl_does(&["describe", "flowschema", "global-default"]);
     assert!(described.contains("  Matching Precedence:  9900\n"), "{described}");
@@ -81,7 +80,7 @@ fn get_with_a_watch_prints_what_happens() {
     if no_kubectl() {
         return;
     }
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     server.kubectl_reads(&schema("watched", "workload-low", 700), &["create", "-f", "-"]);
     let watch = ["get", "flowschema", "watched", "-w", "--output-watch-events", "--no-headers"];
@@ -102,7 +101,7 @@ fn wait_sees_conditions_and_deletions() {
     if no_kubectl() {
         return;
     }
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     server.kubectl_reads(&schema("sound", "workload-low", 700), &["create", "-f", "-"]);
     server.kubectl_reads(&schema("dangling", "not-there", 701), &["create", "-f", "-"]);

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::folder::folder;
 use super::manifest::{level, schema};
 use super::served::{Served, no_kubectl, run, script};
 
@@ -21,7 +22,7 @@ fn create_label_annotate_replace_and_delete() {
     if no_kubectl() {
         return;
     }
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     let both = format!("{}---\n{}", level("batch", 7), schema("batch", "batch", 800));
     let created = server.kubectl_reads(&both, &["create", "-f", "-"]);
@@ -49,7 +50,7 @@ fn what_is_wrong_is_refused_with_its_place() {
     if no_kubectl() {
         return;
     }
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     let wrong = schema("wrong", "workload-low", 800).replace("ByUser", "ByShoeSize");
     let ended = server.kubectl_ends(&wrong, &["create", "-f", "-"]);
@@ -65,7 +66,7 @@ fn every_type_of_patch() {
     if no_kubectl() {
         return;
     }
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     server.kubectl_reads(&schema("patched", "workload-low", 800), &["create", "-f", "-"]);
     let patch = |kind: &str, patch: &str| {
@@ -85,8 +86,9 @@ fn apply_on_the_client_and_diff() {
     if no_kubectl() {
         return;
     }
-    let folder = TempDir::new().unwrap();
-    let server = Served::api(folder.path(), &[]);
+    let folder = folder();
+    // A status that is written while `diff` runs would be a difference.
+    let server = Served::api(folder.path(), &["--no-status-controller"]);
     let applied =
         |precedence: u32| server.kubectl_reads(&schema("one", "workload-low", precedence), &["apply", "-f", "-"]);
     assert!(applied(800).ends_with("/one created\n"));
@@ -109,7 +111,7 @@ fn apply_on_the_server_with_conflicts() {
     if no_kubectl() {
         return;
     }
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     let apply = |precedence: u32, more: &[&str]| {
         let arguments = [&["apply", "--server-side"], &FILE[..], more].concat();
@@ -135,8 +137,9 @@ fn edit_with_an_editor() {
     if no_kubectl() {
         return;
     }
-    let folder = TempDir::new().unwrap();
-    let server = Served::api(&folder.path().join("data"), &[]);
+    // Nothing may be run where the data is, on some machines.
+    let (data, folder) = (folder(), TempDir::new().unwrap());
+    let server = Served::api(data.path(), &[]);
     server.kubectl_reads(&schema("edited", "workload-low", 800), &["create", "-f", "-"]);
     let editor = folder.path().join("editor");
     script(&editor, "sed -i 's/matchingPrecedence: 800/matchingPrecedence: 820/' \"$1\"");
@@ -147,15 +150,17 @@ fn edit_with_an_editor() {
     assert_eq!(precedence(&server, "edited"), "820");
 }
 
-#[test]
-fn what_was_saved_as_a_list_is_checked_compared_and_put_back() {
+#[tokio::test]
+async fn what_was_saved_as_a_list_is_checked_compared_and_put_back() {
     if no_kubectl() {
         return;
     }
-    let folders = [TempDir::new().unwrap(), TempDir::new().unwrap()];
+    let folders = [folder(), folder()];
     let [old, new] = folders.each_ref().map(|folder| Served::api(folder.path(), &[]));
     let both = format!("{}---\n{}", level("saved", 7), schema("saved", "saved", 800));
     old.kubectl_reads(&both, &["create", "-f", "-"]);
+    // A status that is written after that would be a difference.
+    old.all_have_conditions().await;
     let saved = old.kubectl_does(&["get", "flowschemas,prioritylevelconfigurations", "-o", "yaml"]);
     assert!(saved.contains("kind: List"), "{saved}");
     assert_eq!(old.kubectl_reads(&saved, &["diff", "-f", "-"]), "");

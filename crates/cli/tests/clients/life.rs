@@ -8,17 +8,17 @@ use std::process::Command;
 use k8s_openapi::api::flowcontrol::v1::FlowSchema;
 use kube::api::{PostParams, WatchParams};
 use kube::{Api, ResourceExt};
-use tempfile::TempDir;
 use tokio_stream::StreamExt;
 
 use super::child;
+use super::folder::folder;
 use super::kube_rs::schema;
 use super::served::{Served, run};
 
 #[tokio::test]
 async fn a_restart_keeps_token_authority_and_objects() {
-    let folder = TempDir::new().unwrap();
-    let server = Served::api(folder.path(), &[]);
+    let folder = folder();
+    let server = Served::api_apart(folder.path());
     assert_eq!(fs::metadata(server.kubeconfig()).unwrap().permissions().mode() & 0o777, 0o600);
     let kept = || {
         ["admin-token.csv", "ca.crt", "ca.key", "kubeconfig"].map(|name| fs::read(folder.path().join(name)).unwrap())
@@ -34,7 +34,7 @@ async fn a_restart_keeps_token_authority_and_objects() {
 
 #[tokio::test]
 async fn a_second_server_changes_nothing_for_the_first() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     let names = ["admin-token.csv", "ca.crt", "serving.crt", "serving.key", "kubeconfig"];
     let all = || names.map(|name| fs::read(folder.path().join(name)).unwrap());
@@ -49,7 +49,7 @@ async fn a_second_server_changes_nothing_for_the_first() {
 
 #[tokio::test]
 async fn a_write_that_was_answered_survives_a_crash() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     let api: Api<FlowSchema> = Api::all(server.admin().await);
     for number in 0..20 {
@@ -67,7 +67,7 @@ async fn a_write_that_was_answered_survives_a_crash() {
 #[tokio::test]
 async fn a_signal_stops_it_while_somebody_watches() {
     for signal in ["TERM", "INT"] {
-        let folder = TempDir::new().unwrap();
+        let folder = folder();
         let mut server = Served::api(folder.path(), &[]);
         let api: Api<FlowSchema> = Api::all(server.admin().await);
         let mut watch = pin!(api.watch(&WatchParams::default(), "0").await.unwrap());
@@ -82,7 +82,7 @@ async fn a_signal_stops_it_while_somebody_watches() {
 
 #[test]
 fn curl_talks_to_it_over_both_versions_of_http() {
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     if Command::new("curl").arg("--version").output().is_err() {
         eprintln!("skipped: curl is not installed");

@@ -11,6 +11,8 @@ mod peer;
 #[path = "../../../store/tests/store/etcd_server.rs"]
 #[allow(dead_code, reason = "the tests of the store need more of it")]
 mod etcd_server;
+#[path = "../../../store/tests/store/folder.rs"]
+mod folder;
 #[path = "../../../store/tests/store/until.rs"]
 #[allow(dead_code, reason = "the tests of the store need more of it")]
 mod until;

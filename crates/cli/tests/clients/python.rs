@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use tempfile::TempDir;
-
+use super::folder::folder;
 use super::served::{Served, run};
 
 const SCRIPT: &str = include_str!("python_client.py");
@@ -17,7 +16,7 @@ fn the_python_client_reads_writes_and_watches() {
         eprintln!("skipped: {} has no Python client of Kubernetes; `cargo xtask setup` installs it", python.display());
         return;
     }
-    let folder = TempDir::new().unwrap();
+    let folder = folder();
     let server = Served::api(folder.path(), &[]);
     let ended = run(Command::new(&python).args(["-c", SCRIPT]).arg(server.kubeconfig()), "");
     assert!(ended.code == Some(0) && ended.output == "done\n", "{}\n{}", ended.output, ended.errors);

@@ -9,13 +9,13 @@ use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_stream::StreamExt;
 
 use super::child::PATIENCE;
 use super::cut::Cuttable;
+use super::folder::folder;
 use super::kube_rs::schema;
 use super::served::Served;
 
@@ -43,8 +43,8 @@ async fn a_reflector_follows_ten_thousand_changes_through_restarts_and_cuts() {
 }
 
 async fn follow(config: watcher::Config, changes: usize) {
-    let folder = TempDir::new().unwrap();
-    let mut server = Served::api(folder.path(), &[]);
+    let folder = folder();
+    let mut server = Served::api_apart(folder.path());
     let way = Cuttable::start(server.address).await;
     let (store, mut events) = reflect(Api::all(server.admin_by(way.address).await), config);
     let mut random = fastrand::Rng::with_seed(7);

@@ -2,15 +2,21 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{self, Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 
+use k8s_openapi::api::flowcontrol::v1::FlowSchema;
+use kube::Api;
+use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::child::{PATIENCE, Running, address_after, evenkeel, text};
+use super::folder::folder;
+use super::until::until;
 
 /// A server that answers.
 pub(super) struct Served {
@@ -37,6 +43,11 @@ impl Served {
         Self::api_on("127.0.0.1:0", data, more)
     }
 
+    /// The same for a test that restarts it: where nobody else listens, so that nobody takes its port in between.
+    pub(super) fn api_apart(data: &Path) -> Self {
+        Self::api_on(&SocketAddr::from((address_apart(), 0)).to_string(), data, &[])
+    }
+
     pub(super) fn api_on(address: &str, data: &Path, more: &[&str]) -> Self {
         let arguments = ["serve", "--api-only", "--api-listen", address, "--data-dir", data.to_str().unwrap()];
         Self::start(data, &[&arguments, more].concat())
@@ -46,10 +57,10 @@ impl Served {
     pub(super) fn start(data: &Path, arguments: &[&str]) -> Self {
         let mut process = Running::spawn(&mut evenkeel(arguments));
         let address = address_after(&process.output_until("API ready on"), "API ready on https://");
-        Self { process, address, data: data.to_owned(), home: TempDir::new().unwrap() }
+        Self { process, address, data: data.to_owned(), home: folder() }
     }
 
-    /// Stops it and starts it again where it was.
+    /// Stops it and starts it again where it was, which is for one that is apart.
     pub(super) fn restart(self) -> Self {
         let (address, data) = (self.address.to_string(), self.data.clone());
         self.stop();
@@ -107,6 +118,19 @@ impl Served {
         client(serde_json::from_value(config).unwrap()).await
     }
 
+    /// Waits until each flow schema has a condition; the server answers before the bootstrap ones have theirs.
+    pub(super) async fn all_have_conditions(&self) {
+        let api: Api<FlowSchema> = Api::all(self.admin().await);
+        let has_condition = |schema: &FlowSchema| {
+            schema.status.as_ref().and_then(|status| status.conditions.as_ref()).is_some_and(|all| !all.is_empty())
+        };
+        until("a condition of each flow schema", || async {
+            let schemas = api.list(&ListParams::default()).await.unwrap().items;
+            schemas.iter().all(has_condition).then_some(())
+        })
+        .await;
+    }
+
     /// kubectl, or nothing where there is none.
     pub(super) fn kubectl(&self) -> Command {
         let mut command = Command::new("kubectl");
@@ -130,6 +154,16 @@ impl Served {
     pub(super) fn kubectl_ends(&self, input: &str, arguments: &[&str]) -> Ended {
         run(self.kubectl().args(arguments), input)
     }
+}
+
+/// An address of this machine for one server of one test: Linux has all of 127.0.0.0/8, and others only the first.
+fn address_apart() -> Ipv4Addr {
+    static COUNT: AtomicU8 = AtomicU8::new(1);
+    if !cfg!(target_os = "linux") {
+        return Ipv4Addr::LOCALHOST;
+    }
+    let [.., high, low] = process::id().to_be_bytes();
+    Ipv4Addr::new(127, COUNT.fetch_add(1, Ordering::Relaxed), high, low)
 }
 
 async fn client(config: Kubeconfig) -> kube::Client {

@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 use tokio_stream::{Stream, StreamExt};
 
 use super::child::PATIENCE;
+use super::folder::folder;
 use super::kube_rs::schema;
 use super::served::Served;
 
@@ -23,8 +24,9 @@ const CHANGES: u32 = 120;
 const ANNOTATION_BYTES: usize = 250_000;
 /// Room for what is kept of objects and of the history. What is not read, kept for each reader, would be 600 MB more.
 const MEMORY_MAX: u64 = 450 << 20;
-/// A change reaches a watcher that reads within this, whoever else does not read.
-const SOON: Duration = Duration::from_millis(500);
+/// A change reaches a watcher that reads within this, whoever else does not read. It is much even for a busy machine, and far
+/// less than the time after which one who does not read is given up.
+const SOON: Duration = Duration::from_secs(5);
 const PADDING: &str = "example.com/padding";
 
 /// A server with watchers that do not read, for each of whom there is more than a connection holds.
@@ -44,7 +46,7 @@ type Events = Pin<Box<dyn Stream<Item = kube::Result<WatchEvent<FlowSchema>>>>>;
 
 impl Flooded {
     async fn start() -> Self {
-        let folder = TempDir::new().unwrap();
+        let folder = folder();
         let server = Served::api(folder.path(), &["--no-status-controller"]);
         let api: Api<FlowSchema> = Api::all(server.admin().await);
         let start =

@@ -5,9 +5,9 @@ use std::process::Command;
 use k8s_openapi::api::flowcontrol::v1::FlowSchema;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
-use tempfile::TempDir;
 
 use super::etcd_server::EtcdServer;
+use super::folder::folder;
 use super::gateway::{everybody, schema_governs, serve};
 use super::peer::Upstream;
 
@@ -18,7 +18,7 @@ async fn one_unreadable_value_is_named_and_stops_nothing() {
         return;
     }
     let etcd = EtcdServer::start().await;
-    let (upstream, folder) = (Upstream::start(), TempDir::new().unwrap());
+    let (upstream, folder) = (Upstream::start(), folder());
     let store = format!("etcd://{}", etcd.endpoint());
     let (mut served, address) = serve(&upstream, folder.path(), &["--store", &store]);
     etcd.etcdctl(&["put", "/registry/flowschemas/bad", "garbage"]).unwrap();

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
+use crate::folder::folder;
 use crate::until::until;
 
 /// Somebody else may take a port between our asking for a free one and the server's taking it.
@@ -16,6 +17,10 @@ const ATTEMPTS: usize = 5;
 /// What a member writes into its log, of whatever version, when it has a leader and begins to answer. It accepts connections
 /// long before.
 const READY: &str = "ready to serve client requests";
+
+/// What must be free in memory for the data to be there: a member sets more than 100 MB aside for its log as it starts, and
+/// containers often have less.
+const ROOM_BYTES: u64 = 2 << 30;
 
 /// How long `etcdctl` waits: long enough for the slowest machine, and short where somebody else is asked next.
 const PATIENT: &str = "30s";
@@ -104,7 +109,7 @@ impl EtcdServer {
     }
 
     fn new(index: usize, client_port: u16, peer_port: u16, peers: &str, tls: Option<&ServerTls>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = roomy_folder();
         let scheme = if tls.is_some() { "https" } else { "http" };
         let client = format!("{scheme}://127.0.0.1:{client_port}");
         let peer = format!("http://127.0.0.1:{peer_port}");
@@ -198,7 +203,7 @@ impl EtcdServer {
     /// Copies its data, which it has to stop for.
     pub(crate) async fn back_up(&mut self) -> TempDir {
         self.kill();
-        let backup = tempfile::tempdir().unwrap();
+        let backup = roomy_folder();
         copy(&self.data(), backup.path());
         self.restart().await;
         backup
@@ -277,6 +282,19 @@ fn copy(from: &Path, to: &Path) {
             std::fs::copy(entry.path(), target).unwrap();
         }
     }
+}
+
+/// In memory where there is room, so that no test waits for the disk: not every version knows how to do without.
+fn roomy_folder() -> TempDir {
+    let folder = folder();
+    if free_bytes(folder.path()).is_some_and(|free| free >= ROOM_BYTES) { folder } else { tempfile::tempdir().unwrap() }
+}
+
+fn free_bytes(folder: &Path) -> Option<u64> {
+    let output = Command::new("df").args(["-k", "-P"]).arg(folder).output().ok()?;
+    let kilobytes: u64 =
+        String::from_utf8_lossy(&output.stdout).lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 fn free_port() -> u16 {
