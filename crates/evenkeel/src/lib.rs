@@ -45,7 +45,7 @@ pub use future::FlowFuture;
 pub use identify::Identify;
 pub use layer::FlowLayer;
 pub use occupancy::Occupancy;
-pub use permit::Permit;
+pub use permit::{Permit, SharedPermit};
 pub use rejected::Rejected;
 pub use request::{Details, EstimateWork, Patience, Request};
 pub use response::RejectionForm;
