@@ -47,17 +47,21 @@
 //! # }
 //! ```
 
+mod abandoned;
 mod answer_body;
 mod answers;
+mod buffers;
 mod client_body;
 mod connection;
 mod exchange;
 mod forward;
 mod gateway;
 mod h1;
+mod pace;
 mod peer;
 mod readiness;
 mod serve;
+mod service_times;
 mod spelling;
 mod stall;
 mod stream;

@@ -9,7 +9,9 @@ use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
 use http::Method;
 use http::request::Parts;
 
-use crate::config::{RequestsConfig, RouteConfig};
+use crate::answers::is_grpc;
+use crate::config::{RequestsConfig, RouteConfig, WhenClientLeaves};
+use crate::h1::Noted;
 
 /// Understands requests as the configuration says: by route, as a Kubernetes server would, or by method and path.
 ///
@@ -21,6 +23,9 @@ pub struct Requests {
     numbers: RouteTable,
     rules: Vec<Rule>,
     kubernetes: Option<(Kubernetes, KubernetesWork)>,
+    when_client_leaves: Option<WhenClientLeaves>,
+    /// Whether a route says anything else about that.
+    has_routes_about_leaving: bool,
 }
 
 /// What holds for the requests of one route.
@@ -31,6 +36,7 @@ struct Rule {
     meaning: Option<RouteTable>,
     work: WorkEstimate,
     occupancy: Occupancy,
+    when_client_leaves: Option<WhenClientLeaves>,
 }
 
 /// Everything that is wrong with the routes.
@@ -59,6 +65,8 @@ impl Requests {
                 numbers,
                 rules: config.routes.iter().enumerate().map(|(number, route)| Rule::new(number, route)).collect(),
                 kubernetes: config.kubernetes.then(|| (Kubernetes::default(), KubernetesWork::default())),
+                when_client_leaves: config.when_client_leaves,
+                has_routes_about_leaving: config.routes.iter().any(|route| route.when_client_leaves.is_some()),
             }),
             // Its faults were found in the table above, under the names that the user gave.
             _ => Err(RequestsError(faults)),
@@ -72,6 +80,23 @@ impl Requests {
             None if self.kubernetes.is_some() => Occupancy::kubernetes(request),
             None => Occupancy::ToTheEnd,
         }
+    }
+
+    /// What becomes of a request at the upstream when its client leaves: what its route says, or else what the settings say
+    /// for all, or else what is usual. Servers of gRPC stop when a call is cancelled.
+    pub(crate) fn when_client_leaves(&self, parts: &Parts, noted: Noted) -> WhenClientLeaves {
+        let of_route = || Digest::digest(self, parts).ok().and_then(|request| self.rule(&request)?.when_client_leaves);
+        let said = self.has_routes_about_leaving.then(of_route).flatten().or(self.when_client_leaves);
+        said.unwrap_or_else(|| {
+            let is_grpc = noted.has(Noted::TYPE) && is_grpc(&parts.headers);
+            if is_grpc { WhenClientLeaves::Cancel } else { WhenClientLeaves::Wait }
+        })
+    }
+
+    /// Whether a request is a stream: it may be silent for long, and its body is passed on as it comes.
+    pub(crate) fn is_stream(&self, parts: &Parts) -> bool {
+        is_grpc(&parts.headers)
+            || Digest::digest(self, parts).is_ok_and(|request| self.occupancy(parts, &request) != Occupancy::ToTheEnd)
     }
 
     /// How much work requests are by Kubernetes' rules, if those are followed: whoever knows how many objects there are
@@ -138,7 +163,13 @@ impl Rule {
     fn new(number: usize, route: &RouteConfig) -> Self {
         let meaning = is_about_resource(route).then(|| RouteTable::new([meaning(route)]).ok()).flatten();
         let occupancy = if route.long_running { Occupancy::ToTheHeaders } else { Occupancy::ToTheEnd };
-        Self { number: number.to_string().into(), meaning, work: WorkEstimate::seats(route.seats), occupancy }
+        Self {
+            number: number.to_string().into(),
+            meaning,
+            work: WorkEstimate::seats(route.seats),
+            occupancy,
+            when_client_leaves: route.when_client_leaves,
+        }
     }
 }
 

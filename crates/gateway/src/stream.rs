@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes, BytesMut};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
@@ -16,12 +17,25 @@ pub(crate) enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
+/// A connection that the other end has closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hangup {
+    /// Whether nothing can be sent to the other end either.
+    pub(crate) is_whole: bool,
+}
+
 /// A connection of which something has been read already.
 #[derive(Debug)]
 pub(crate) struct Rewound {
     first: Bytes,
     stream: Stream,
 }
+
+/// The other end has closed its half of the connection. Not all systems tell.
+#[cfg(target_os = "linux")]
+const HALF_CLOSED: PollFlags = PollFlags::RDHUP;
+#[cfg(not(target_os = "linux"))]
+const HALF_CLOSED: PollFlags = PollFlags::empty();
 
 // === impl Stream ===
 
@@ -51,12 +65,25 @@ impl Stream {
 
     /// When it is closed, the other end is told that something has gone wrong.
     pub(crate) fn reset_on_close(&self) {
-        let stream = match self {
+        // If it fails, the connection is gone already.
+        let _ = self.tcp().set_zero_linger();
+    }
+
+    /// Whether the other end has closed the connection or its half of it, also behind what has not been read.
+    pub(crate) fn hangup(&self) -> Option<Hangup> {
+        let mut polled = [PollFd::new(self.tcp(), HALF_CLOSED)];
+        // If it fails there is nothing to see.
+        let _ = poll(&mut polled, Some(&Timespec::default()));
+        let seen = polled[0].revents();
+        let is_whole = seen.intersects(PollFlags::ERR | PollFlags::HUP);
+        (is_whole || seen.intersects(HALF_CLOSED)).then_some(Hangup { is_whole })
+    }
+
+    fn tcp(&self) -> &TcpStream {
+        match self {
             Self::Plain(stream) => stream,
             Self::Tls(stream) => stream.get_ref().0,
-        };
-        // If it fails, the connection is gone already.
-        let _ = stream.set_zero_linger();
+        }
     }
 
     /// Reads what is there to the end of the buffer, which must have room.

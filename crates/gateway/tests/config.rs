@@ -6,7 +6,7 @@ use std::path::Path;
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{
     ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentitySource, JwtIdentity, LogFormat, Problem, Protocol,
-    RouteConfig, ServerTls, TokenIdentity, UpstreamConfig, UpstreamTls,
+    RouteConfig, ServerTls, TokenIdentity, UpstreamConfig, UpstreamTls, WhenClientLeaves,
 };
 
 const EXAMPLE: &str = include_str!("../../../deploy/evenkeel.yaml");
@@ -62,6 +62,7 @@ fn everything() -> Config {
         methods: vec!["GET".to_owned(), "QUERY".to_owned()],
         seats: 3,
         long_running: true,
+        when_client_leaves: Some(WhenClientLeaves::Cancel),
     }];
     config.log.format = LogFormat::Json;
     config.workers = Some(3);

@@ -29,6 +29,8 @@ const QUEUE_MAX: Duration = Duration::from_secs(60);
 const DRAIN_MAX: Duration = Duration::from_secs(3600);
 /// What a head has to have room for, and what it may take.
 const HEAD_BYTES: std::ops::RangeInclusive<usize> = 8192..=(1 << 24);
+/// What all buffers together have to have room for.
+const BUFFER_BYTES_MIN: usize = 1 << 20;
 const HEADERS: std::ops::RangeInclusive<usize> = 16..=4096;
 
 // === impl Config ===
@@ -233,6 +235,15 @@ impl Problems {
         {
             if !range.contains(&value) {
                 self.add(format!("limits.{name}"), format!("must be from {} to {}", range.start(), range.end()));
+            }
+        }
+        if limits.buffer_bytes < BUFFER_BYTES_MIN {
+            self.add("limits.bufferBytes", format!("must be at least {BUFFER_BYTES_MIN}"));
+        }
+        for (name, value) in [("requestBuffer", limits.request_buffer), ("responseBuffer", limits.response_buffer)] {
+            if value > limits.buffer_bytes {
+                let message = "is more than limits.bufferBytes, which is for all buffers; make it smaller";
+                self.add(format!("limits.{name}"), message);
             }
         }
     }

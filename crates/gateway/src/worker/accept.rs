@@ -107,7 +107,10 @@ fn begin(
     match tls {
         None => {
             let peer = Peer { address, transport: Transport::Plain, certificate: None };
-            let connection = Connection::new(&worker, peer);
+            let Some(connection) = Connection::new(&worker, peer) else {
+                tokio::task::spawn_local(turn_away(worker, stream));
+                return;
+            };
             tokio::task::spawn_local(async move {
                 let _counted = (open, here);
                 serve_http1(connection, Stream::Plain(stream)).await;
@@ -132,7 +135,7 @@ async fn serve_tls(worker: Rc<Worker>, stream: TcpStream, address: SocketAddr, t
         Err(_) => return,
     };
     let peer = Peer { address, transport: Transport::Tls, certificate: accepted.certificate };
-    let connection = Connection::new(&worker, peer);
+    let Some(connection) = Connection::new(&worker, peer) else { return };
     drop(worker);
     let stream = Stream::Tls(Box::new(accepted.stream.into()));
     if accepted.is_http2 {

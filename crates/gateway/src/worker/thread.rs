@@ -88,7 +88,8 @@ async fn run(
     listening: Vec<Listening>,
     mut stage: watch::Receiver<Stage>,
 ) {
-    let worker = Worker::new(index, shared, requests);
+    let (worker, abandoned_work) = Worker::new(index, shared, requests);
+    let finishing = tokio::task::spawn_local(abandoned_work.run());
     let ticking = tokio::task::spawn_local(Rc::clone(&worker.ticks).run());
     let pruning = tokio::task::spawn_local(prune(Rc::clone(&worker)));
     let last_gone = Rc::new(Notify::new());
@@ -122,6 +123,7 @@ async fn run(
     }
     ticking.abort();
     pruning.abort();
+    finishing.abort();
 }
 
 async fn prune(worker: Rc<Worker>) {

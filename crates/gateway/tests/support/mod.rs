@@ -50,6 +50,15 @@ pub fn config(upstreams: &[SocketAddr]) -> Config {
     }
 }
 
+/// Settings under which all requests are streams: their bodies are passed on as they come, however slowly.
+pub fn streaming(mut settings: Config) -> Config {
+    for path in ["/", "/{*}"] {
+        let route = serde_json::json!({"path": path, "longRunning": true});
+        settings.requests.routes.push(serde_json::from_value(route).unwrap());
+    }
+    settings
+}
+
 /// A gateway with settings as above, in front of one upstream.
 pub async fn gateway(upstream: SocketAddr) -> Running {
     start(config(&[upstream])).await
