@@ -94,7 +94,7 @@ fn what_is_commented_out_in_the_example_file_can_be_used() {
     let text = text.join("\n").replace("  - path: /v2", "  routes:\n  - path: /v2");
     let config = parse(&text);
     assert_eq!(config.identity.sources.len(), 6, "{text}");
-    assert_eq!(config.requests.routes.len(), 3);
+    assert_eq!(config.requests.routes.len(), 4);
     assert!(config.listen[0].tls.as_ref().unwrap().client_ca.is_some() && config.upstreams[0].tls.key.is_some());
 }
 
