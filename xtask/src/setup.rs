@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::run::{CommandLine, root};
+use crate::run::{CommandLine, target_folder};
 
 /// Something that the tests cannot do without.
 struct Need {
@@ -150,8 +150,7 @@ fn install_commands(missing: &[&Need]) -> Vec<CommandLine> {
 
 /// Beside what cargo builds, where the tests look for it.
 fn python_environment() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    root().unwrap_or_default().join(target).join("python-client")
+    target_folder().unwrap_or_default().join("python-client")
 }
 
 fn python() -> CommandLine {
