@@ -215,6 +215,24 @@ mod tests {
     }
 
     #[test]
+    fn api_181_the_aggregated_form_wins_wherever_it_stands() {
+        let aggregated = AGGREGATED;
+        for accept in [
+            format!("application/json,{aggregated}"),
+            format!("application/json;q=0.9,{aggregated};q=0.1"),
+            format!("*/*, application/yaml , {aggregated}"),
+        ] {
+            let headers = HeaderMap::from_iter([(http::header::ACCEPT, HeaderValue::from_str(&accept).unwrap())]);
+            for what in [Discovery::Groups, Discovery::Core] {
+                let answer = answer(what, &headers, None).unwrap();
+                assert_eq!(answer.content_type.unwrap(), aggregated, "{accept}");
+                let caching = answer.headers.iter().find(|(name, _)| name == CACHE_CONTROL);
+                assert_eq!(caching.unwrap().1, "public", "{accept}");
+            }
+        }
+    }
+
+    #[test]
     fn api_181_another_version_of_the_aggregated_form_falls_through() {
         let with = |accept: &'static str| {
             let headers = HeaderMap::from_iter([(http::header::ACCEPT, HeaderValue::from_static(accept))]);
