@@ -209,6 +209,18 @@ mod tests {
     }
 
     #[test]
+    fn what_the_repository_has_is_packed_and_small() {
+        let recorded = root().unwrap().join(RECORDED);
+        for part in PARTS {
+            let files = files_below(&recorded.join(part)).unwrap();
+            assert!(files.iter().any(|file| has_extension(file, &["gz"])), "no recordings in {part}");
+            let plain: Vec<_> = files.iter().filter(|file| has_extension(file, &DATA)).collect();
+            assert!(plain.is_empty(), "not packed; run `cargo xtask record`: {plain:?}");
+        }
+        assert!(packed_bytes(&recorded).unwrap() <= BYTES_MAX);
+    }
+
+    #[test]
     fn other_files_are_named() {
         let (source, target) = (Folder::new("other"), Folder::new("none"));
         let error = take_over(&source.0, &target.0).unwrap_err().to_string();

@@ -58,6 +58,12 @@ const NEEDS: &[Need] = &[
         install: Install::DebianPackage("kubernetes-client"),
     },
     Need {
+        name: "PyYAML",
+        why: "without it, the replayer of recorded conversations does not compare responses in YAML",
+        present: || CommandLine::new("python3").args(["-c", "import yaml"]).succeeds(),
+        install: Install::DebianPackage("python3-yaml"),
+    },
+    Need {
         name: "python3-venv",
         why: "the Python client gets an environment of its own",
         present: || CommandLine::new("python3").args(["-c", "import ensurepip, venv"]).succeeds(),

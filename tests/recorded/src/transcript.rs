@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -86,6 +86,22 @@ pub enum Body {
 /// If a file cannot be read, if the folder holds no conversation at all, or if the repository's own conversations have
 /// none for a prefix: a test would pass without testing.
 pub fn transcripts(prefixes: &[&str]) -> Option<Vec<Transcript>> {
+    let files = conversations();
+    let mut found = Vec::new();
+    for prefix in prefixes {
+        let before = found.len();
+        found.extend(files.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, file)| document(file)));
+        if found.len() == before {
+            let absent = format!("no transcript in {} starts with {prefix:?}", conformance().display());
+            assert!(has_other_conversations(), "{absent}");
+            eprintln!("skipped: {absent}");
+        }
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// The names and files of all conversations, in the order of their names.
+fn conversations() -> Vec<(String, PathBuf)> {
     let folder = conformance().join("transcripts");
     let mut files: Vec<_> = fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
@@ -94,17 +110,7 @@ pub fn transcripts(prefixes: &[&str]) -> Option<Vec<Transcript>> {
         .collect();
     files.sort();
     assert!(!files.is_empty(), "no transcripts in {}", folder.display());
-    let mut found = Vec::new();
-    for prefix in prefixes {
-        let before = found.len();
-        found.extend(files.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, file)| document(file)));
-        if found.len() == before {
-            let absent = format!("no transcript in {} starts with {prefix:?}", folder.display());
-            assert!(has_other_conversations(), "{absent}");
-            eprintln!("skipped: {absent}");
-        }
-    }
-    (!found.is_empty()).then_some(found)
+    files
 }
 
 /// A conversation's name by the name of its file, which is packed or not.
@@ -171,6 +177,7 @@ fn fill_in_pads(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::own_folder;
 
     #[test]
     fn conversations_are_packed_or_not() {
@@ -179,5 +186,20 @@ mod tests {
             names.map(|file| conversation_name(Path::new(file))),
             [Some("crud-x"), Some("crud-x"), None, None, None]
         );
+    }
+
+    #[test]
+    fn conversations_are_called_like_their_files_and_name_rules_that_exist() {
+        let specification = fs::read_to_string(own_folder().join("../../docs/spec/api.md")).unwrap();
+        let mut rules = 0;
+        for (name, conversation) in conversations() {
+            let conversation: Transcript = document(&conversation);
+            assert_eq!(conversation.name, name);
+            for rule in &conversation.rules {
+                assert!(specification.contains(&format!("\n**{rule}** ")), "{name}: {rule} is not a rule");
+                rules += 1;
+            }
+        }
+        assert!(rules > 0, "no conversation names a rule");
     }
 }
