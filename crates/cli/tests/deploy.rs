@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use evenkeel_api::decode::{Document, Manifest, Node, Strictness, Value, parse_yaml};
@@ -45,6 +46,22 @@ fn find<'a>(documents: &'a [Document], kind: &str, name: &str) -> &'a Node {
 
 fn sidecar() -> Vec<Document> {
     parse_yaml(read("sidecar.yaml").as_bytes()).unwrap()
+}
+
+/// The dynamic loader itself has the name of the machine in it, and comes with the C library.
+#[test]
+fn the_page_names_every_shared_library() {
+    let page = read("README.md");
+    let Ok(ldd) = Command::new("ldd").arg(env!("CARGO_BIN_EXE_evenkeel")).output() else {
+        eprintln!("skipped: ldd is not installed");
+        return;
+    };
+    let libraries = String::from_utf8(ldd.stdout).unwrap();
+    let needed: Vec<_> = libraries.lines().filter_map(|line| Some(line.split_once("=>")?.0.trim())).collect();
+    for library in &needed {
+        assert!(page.contains(&format!("`{library}`")), "deploy/README.md does not name {library}:\n{libraries}");
+    }
+    assert!(needed.is_empty() || needed.contains(&"libc.so.6"), "{libraries}");
 }
 
 #[test]

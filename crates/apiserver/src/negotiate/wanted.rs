@@ -71,6 +71,8 @@ pub(crate) enum DiscoveryShape {
 /// The media types that are spoken (API-94).
 pub(super) const SPOKEN: &str = "application/json, application/yaml";
 const SPOKEN_BY_COLLECTIONS: &str = "application/json, application/yaml, application/json;stream=watch";
+/// What asks for the aggregated form of discovery (API-181).
+const AGGREGATED: Target<'_> = Target { kind: "APIGroupDiscoveryList", version: "v2", group: "apidiscovery.k8s.io" };
 const STREAMED: &str = "application/json;stream=watch";
 
 // === impl Asked ===
@@ -110,16 +112,14 @@ impl<'a> Asked<'a> {
         self.plain().unwrap_or(Format { media: Media::Json, layout: self.layout })
     }
 
-    /// The form of the list of groups.
+    /// The form of the list of groups. The aggregated form wins wherever it stands in the list, and whatever its quality.
     pub(crate) fn discovery(&self) -> Result<DiscoveryShape, Failure> {
-        let accept = |entry: &Entry<'a>, media| match entry.target {
-            Target { kind: "APIGroupDiscoveryList", version: "v2", group: "apidiscovery.k8s.io" } => {
-                (media == Media::Json).then_some(DiscoveryShape::Aggregated)
-            }
-            target if target.is_none() => self.format(entry, media).map(DiscoveryShape::Groups),
-            _ => None,
+        let aggregated = |entry: &Entry<'a>, media| {
+            (media == Media::Json && entry.target == AGGREGATED).then_some(DiscoveryShape::Aggregated)
         };
-        best(self.accept, accept).ok_or_else(|| Failure::only_accepted(SPOKEN))
+        best(self.accept, aggregated)
+            .or_else(|| self.plain().map(DiscoveryShape::Groups))
+            .ok_or_else(|| Failure::only_accepted(SPOKEN))
     }
 
     fn plain(&self) -> Option<Format> {
