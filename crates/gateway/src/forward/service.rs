@@ -18,7 +18,7 @@ use super::attempt::Attempts;
 use super::fields::remove_named;
 use super::trailers::TrailerGuard;
 use crate::answer_body::AnswerBody;
-use crate::answers::{self, Failure};
+use crate::answers::{self, Failure, Form};
 use crate::config::WhenClientLeaves;
 use crate::connection::Connection;
 use crate::exchange::{CurrentExchange, Exchange, Inbound, OnLeave, Remember};
@@ -92,7 +92,7 @@ fn prepare(connection: &Rc<Connection>, request: Request<Inbound>) -> Result<Att
     let (mut parts, Inbound { mut body, exchange, is_upgrade, noted, id }) = request.into_parts();
     let user = match user(connection, &exchange, &parts) {
         Ok(user) => user,
-        Err(error) => return Err(Box::new(answers::answer(error.status, &error.message, &parts.headers))),
+        Err(error) => return Err(Box::new(answers::answer(error.status, &error.message, Form::of(&parts.headers)))),
     };
     if !connection.client.identify(&user) {
         connection.worker.metrics.client_refused();
