@@ -170,6 +170,25 @@ fn it_finishes_what_has_begun_before_it_ends() {
 }
 
 #[test]
+fn requests_that_a_drain_cuts_off_end_it_with_code_3() {
+    let upstream = Upstream::start();
+    let folder = TempDir::new().unwrap();
+    let settings = folder.path().join("evenkeel.yaml");
+    fs::write(&settings, "timeouts: {drain: 300ms, drainNotice: 0s}\n").unwrap();
+    // Which of the two workers gets the request differs from run to run.
+    for _ in 0..6 {
+        let mut served = serve(&upstream, &["--workers", "2", "--config", path(&settings)]);
+        let _stuck = peer::send(served.address, "/slow");
+        upstream.slow_request();
+        served.gateway.signal("TERM");
+        let (status, _) = served.gateway.end();
+        let said = served.gateway.rest();
+        assert_eq!(status.code(), Some(3), "{said}");
+        assert!(said.contains("1 requests had not ended in time") && !said.contains("panicked"), "{said}");
+    }
+}
+
+#[test]
 fn an_interrupt_stops_it_too_and_whoever_insists_ends_it_at_once() {
     let upstream = Upstream::start();
     let Served { mut gateway, address, admin: _ } = serve(&upstream, &[]);

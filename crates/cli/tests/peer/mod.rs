@@ -70,6 +70,13 @@ fn serve(stream: &TcpStream, arrival: &Sender<()>, released: &Mutex<Receiver<()>
     }
 }
 
+/// Sends a request on a connection of its own, whose response may never come.
+pub fn send(address: SocketAddr, path: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+    stream
+}
+
 /// Asks for a path on a connection of its own: the status, and all after the head.
 pub fn get(address: SocketAddr, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
