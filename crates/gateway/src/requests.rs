@@ -1,5 +1,7 @@
 //! What requests ask for, what they cost, and how long they take their seats.
 
+mod paths;
+
 use std::borrow::Cow;
 
 use evenkeel::{Digest, HttpWork, KubernetesWork, Occupancy, Watch};
@@ -9,7 +11,7 @@ use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
 use http::Method;
 use http::request::Parts;
 
-use crate::config::{RequestsConfig, RouteConfig};
+use crate::config::{Paths, RequestsConfig, RouteConfig};
 
 /// Understands requests as the configuration says: by route, as a Kubernetes server would, or by method and path.
 ///
@@ -21,6 +23,7 @@ pub struct Requests {
     numbers: RouteTable,
     rules: Vec<Rule>,
     kubernetes: Option<(Kubernetes, KubernetesWork)>,
+    paths: Paths,
 }
 
 /// What holds for the requests of one route.
@@ -59,6 +62,7 @@ impl Requests {
                 numbers,
                 rules: config.routes.iter().enumerate().map(|(number, route)| Rule::new(number, route)).collect(),
                 kubernetes: config.kubernetes.then(|| (Kubernetes::default(), KubernetesWork::default())),
+                paths: config.paths,
             }),
             // Its faults were found in the table above, under the names that the user gave.
             _ => Err(RequestsError(faults)),
@@ -80,6 +84,26 @@ impl Requests {
         self.kubernetes.as_ref().map(|(_, work)| work)
     }
 
+    /// What is asked for with this method and this target.
+    fn understand<'a>(&'a self, method: &Method, target: &'a str) -> Result<RequestInfo<'a>, DigestError> {
+        let found = self.numbers.digest(method.as_str(), target)?;
+        if found.is_resource_request {
+            let Some(rule) = found.resource.parse::<usize>().ok().and_then(|number| self.rules.get(number)) else {
+                return Ok(found);
+            };
+            let mut request = match &rule.meaning {
+                Some(meaning) => meaning.digest(method.as_str(), target)?,
+                None => RequestInfo { path: found.path, verb: path_verb(method), ..RequestInfo::default() },
+            };
+            request.api_prefix = Cow::Borrowed(&rule.number);
+            return Ok(request);
+        }
+        match &self.kubernetes {
+            Some((kubernetes, _)) => kubernetes.digest(method.as_str(), target),
+            None => Ok(found),
+        }
+    }
+
     fn rule(&self, request: &RequestInfo<'_>) -> Option<&Rule> {
         self.rules.get(request.api_prefix.parse::<usize>().ok()?)
     }
@@ -87,22 +111,7 @@ impl Requests {
 
 impl Digest for Requests {
     fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
-        let found = Digest::digest(&self.numbers, parts)?;
-        if found.is_resource_request {
-            let Some(rule) = found.resource.parse::<usize>().ok().and_then(|number| self.rules.get(number)) else {
-                return Ok(found);
-            };
-            let mut request = match &rule.meaning {
-                Some(meaning) => Digest::digest(meaning, parts)?,
-                None => RequestInfo { path: found.path, verb: path_verb(&parts.method), ..RequestInfo::default() },
-            };
-            request.api_prefix = Cow::Borrowed(&rule.number);
-            return Ok(request);
-        }
-        match &self.kubernetes {
-            Some((kubernetes, _)) => Digest::digest(kubernetes, parts),
-            None => Ok(found),
-        }
+        self.digest_path(parts)
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{
-    ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentitySource, JwtIdentity, LogFormat, Problem, Protocol,
-    RouteConfig, ServerTls, TokenIdentity, UpstreamConfig, UpstreamTls,
+    ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentitySource, JwtIdentity, LogFormat, Paths, Problem,
+    Protocol, RouteConfig, ServerTls, TokenIdentity, UpstreamConfig, UpstreamTls,
 };
 
 const EXAMPLE: &str = include_str!("../../../deploy/evenkeel.yaml");
@@ -63,6 +63,7 @@ fn everything() -> Config {
         seats: 3,
         long_running: true,
     }];
+    config.requests.paths = Paths::AsIs;
     config.log.format = LogFormat::Json;
     config.workers = Some(3);
     config

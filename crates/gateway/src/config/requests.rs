@@ -12,6 +12,22 @@ pub struct RequestsConfig {
     /// Whether paths below `/api` and `/apis` are those of Kubernetes, where no route fits. Switched on, a client can ask
     /// for a watch, and estimates follow Kubernetes'.
     pub kubernetes: bool,
+    /// What becomes of paths that are not in their normal form.
+    pub paths: Paths,
+}
+
+/// What becomes of a path that is not in its normal form, as `/x/../expensive`, `//expensive` or `/%65xpensive`. Decisions
+/// always see the normal form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Paths {
+    /// The upstream gets the normal form, too.
+    #[default]
+    Normalise,
+    /// The request is answered with 400; one with an encoded slash (`%2F`), too.
+    Reject,
+    /// The upstream gets the path as it was sent. With dot segments the request is answered with 400.
+    AsIs,
 }
 
 /// One template of paths.
