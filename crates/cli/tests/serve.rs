@@ -6,7 +6,7 @@ mod child;
 mod peer;
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -153,6 +153,39 @@ fn too_few_seats_for_the_suggested_objects_are_told() {
         gateway.signal("TERM");
         assert!(gateway.end().0.success());
     }
+}
+
+#[test]
+fn with_few_open_files_it_warns_refuses_clients_and_stays_alive() {
+    let upstream = Upstream::start();
+    let script = format!(
+        "ulimit -n 256; exec {} serve --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --upstream {}",
+        env!("CARGO_BIN_EXE_evenkeel"),
+        upstream.url()
+    );
+    let mut gateway = Running::spawn(Command::new("sh").args(["-c", &script]).env("NO_COLOR", "1"));
+    let warning = gateway.line_with("open files");
+    assert!(warning.contains("the limit of open files is 256, but limits.connections (65536)"), "{warning}");
+    let line = gateway.line_with("ready: ");
+    let (address, admin) = (address_after(&line, "listening on "), address_after(&line, "admin on "));
+    let open = |count| (0..count).map(|_| TcpStream::connect(address).unwrap()).collect::<Vec<_>>();
+    let first = open(1);
+    let others = open(400);
+    for _ in 0..20 {
+        assert_eq!(get(admin, "/livez").0, 200);
+    }
+    // Whoever is connected is served: there are descriptors left for the upstream.
+    assert_eq!(peer::get_on(&first[0], "/a"), (200, "upstream saw /a\n".to_owned()));
+    // Those that are refused are told so.
+    let refused = || others.iter().any(|stream| peer::has_status(stream, 503));
+    wait_until("some are refused", refused);
+    drop((first, others));
+    wait_until("it serves everybody again", || get(address, "/b").0 == 200);
+    gateway.signal("TERM");
+    assert_eq!(gateway.end().0.code(), Some(0));
+    let said = gateway.rest();
+    let lines = said.lines().filter(|line| line.contains("accept") || line.contains("refused")).count();
+    assert!((1..20).contains(&lines), "{lines} lines: {said}");
 }
 
 #[test]

@@ -29,6 +29,7 @@ use connection::Connection;
 use crate::config::ListenConfig;
 use crate::gateway::StartError;
 use crate::identity::{Identification, PeerIdentity};
+use crate::log::Throttle;
 use crate::tls::{ListenerTls, keep_fresh};
 
 /// How much a hosted service puts up with.
@@ -114,6 +115,7 @@ impl Host {
         let places = Arc::new(Semaphore::new(self.limits.connections));
         let fresh = tokio::spawn(keep_fresh(self.tls.iter().map(|tls| tls.files()).collect()));
         let mut connections = JoinSet::new();
+        let mut warnings = Throttle::default();
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -137,7 +139,9 @@ impl Host {
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    if warnings.may_log() {
+                        tracing::warn!(%error, address = %self.address, "cannot accept a connection");
+                    }
                     sleep(ACCEPT_PAUSE).await;
                 }
             }
