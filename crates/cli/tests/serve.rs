@@ -6,6 +6,7 @@ mod child;
 mod peer;
 
 use std::fs;
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
@@ -159,7 +160,7 @@ fn too_few_seats_for_the_suggested_objects_are_told() {
 fn with_few_open_files_it_warns_refuses_clients_and_stays_alive() {
     let upstream = Upstream::start();
     let script = format!(
-        "ulimit -n 256; exec {} serve --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --upstream {}",
+        "ulimit -n 256; exec {} serve --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --concurrency 9999 --upstream {}",
         env!("CARGO_BIN_EXE_evenkeel"),
         upstream.url()
     );
@@ -179,13 +180,26 @@ fn with_few_open_files_it_warns_refuses_clients_and_stays_alive() {
     // Those that are refused are told so.
     let refused = || others.iter().any(|stream| peer::has_status(stream, 503));
     wait_until("some are refused", refused);
+    // Connections to the upstream take what is left: only those that are kept for the admin endpoint remain.
+    for mut stream in &others {
+        // Those that were refused are closed already.
+        let _ = stream.write_all(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
+    }
+    wait_until("no connection can be opened", || others.iter().any(|stream| peer::has_status(stream, 502)));
+    for _ in 0..20 {
+        assert_eq!(get(admin, "/livez").0, 200);
+    }
+    for _ in &others {
+        upstream.let_go();
+    }
     drop((first, others));
     wait_until("it serves everybody again", || get(address, "/b").0 == 200);
     gateway.signal("TERM");
     assert_eq!(gateway.end().0.code(), Some(0));
     let said = gateway.rest();
     let lines = said.lines().filter(|line| line.contains("accept") || line.contains("refused")).count();
-    assert!((1..20).contains(&lines), "{lines} lines: {said}");
+    // One for each listener of a worker and each ten seconds.
+    assert!((1..100).contains(&lines), "{lines} lines: {said}");
 }
 
 #[test]

@@ -179,6 +179,14 @@ fn a_wrong_credential_is_never_somebody_else() {
         (&[bearer("Bearer k1")], "401 Unauthorized"),
         (&[bearer("Bearer t1"), bearer("Bearer t2")], "401 Unauthorized"),
         (&[bearer("Basic dDE6")], "address:10.1.2.3"),
+        // Spellings that an upstream might accept are not overlooked, be the credential right or wrong.
+        (&[bearer("Bearer\tt1")], "401 Unauthorized"),
+        (&[bearer("Bearer\tt3")], "401 Unauthorized"),
+        (&[bearer("Bearer \tt1")], "alice"),
+        (&[("x_api_key", "k1")], "401 Unauthorized"),
+        (&[("X_Api_Key", "k2")], "401 Unauthorized"),
+        (&[("x-api_key", "k2")], "401 Unauthorized"),
+        (&[("x-api-key", "k1"), ("x_api-key", "k1")], "401 Unauthorized"),
         (&[ALICE], "address:10.1.2.3"),
     ] {
         assert_eq!(name(identity.identify(&parts(headers))), expected, "{headers:?}");

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 /// All connections.
@@ -13,7 +12,6 @@ pub(super) struct Places {
     open: Mutex<BTreeMap<u64, Occupant>>,
     /// Counts connections and requests: what has a lower number is older.
     events: AtomicU64,
-    closed: Notify,
 }
 
 /// One connection. Its place is free when this is dropped.
@@ -62,11 +60,6 @@ impl Places {
         true
     }
 
-    /// Waits until a connection has been closed.
-    pub(super) async fn one_closed(&self) {
-        self.closed.notified().await;
-    }
-
     fn next(&self) -> u64 {
         self.events.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -101,7 +94,6 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.places.lock().remove(&self.number);
-        self.places.closed.notify_one();
     }
 }
 

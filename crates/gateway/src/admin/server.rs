@@ -1,8 +1,6 @@
 //! Serves the pages of the admin endpoint, with limits. Health checks are served whatever other clients do: nobody can
-//! hold a connection that a newer one needs, and one file descriptor is kept for them.
+//! hold a connection that a newer one needs, and some file descriptors are kept for them ([`open_files`]).
 
-use std::fs::File;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,34 +28,21 @@ const CONNECTION_TIME: Duration = Duration::from_secs(300);
 const HEAD_BYTES: usize = 16 * 1024;
 /// When there are no files left to open, trying again at once would help nobody.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long it takes until an evicted connection has been closed.
-const EVICTION_PAUSE: Duration = Duration::from_millis(5);
-
-/// An open file that makes way for a connection when the process may open no more.
-#[derive(Debug)]
-struct Reserve(Option<File>);
+/// How often it looks for connections while it cannot be woken by them, for the lack of descriptors. An evicted
+/// connection has been closed by then.
+const SHORTAGE_PAUSE: Duration = Duration::from_millis(5);
 
 /// Answers on this listener for as long as the future lives. It is HTTP/1.1 without TLS.
 pub async fn serve(listener: TcpListener, pages: Router) {
     let places = Arc::<Places>::default();
-    let mut reserve = Reserve::new();
     let mut warnings = Throttle::default();
     loop {
-        let accepted = tokio::select! {
-            biased;
-            () = places.one_closed() => {
-                reserve.refill();
-                continue;
+        match listener.accept().await {
+            Ok((stream, _)) => begin(&places, stream, pages.clone()),
+            Err(error) if open_files::is_shortage(&error) && !open_files::has_waiting_connection(&listener) => {
+                sleep(SHORTAGE_PAUSE).await;
             }
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                reserve.refill();
-                begin(&places, stream, pages.clone());
-            }
-            Err(error) if open_files::is_shortage(&error) && reserve.release() => {}
-            Err(error) if open_files::is_shortage(&error) && places.evict() => sleep(EVICTION_PAUSE).await,
+            Err(error) if open_files::is_shortage(&error) && places.evict() => sleep(SHORTAGE_PAUSE).await,
             Err(error) => {
                 if warnings.may_log() {
                     tracing::warn!(%error, "the admin endpoint cannot accept a connection");
@@ -93,30 +78,4 @@ async fn connection(stream: TcpStream, pages: Router, place: &Place) {
     if let Err(error) = served {
         tracing::debug!(%error, "a connection to the admin endpoint has ended early");
     }
-}
-
-// === impl Reserve ===
-
-impl Reserve {
-    fn new() -> Self {
-        let mut reserve = Self(None);
-        reserve.refill();
-        reserve
-    }
-
-    /// Takes a descriptor if it has none and there is one.
-    fn refill(&mut self) {
-        if self.0.is_none() {
-            self.0 = open().ok();
-        }
-    }
-
-    /// Gives the descriptor up; whether there was one.
-    fn release(&mut self) -> bool {
-        self.0.take().is_some()
-    }
-}
-
-fn open() -> io::Result<File> {
-    File::open("/dev/null")
 }

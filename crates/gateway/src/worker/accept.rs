@@ -17,7 +17,7 @@ use super::counts::MeteredConnection;
 use super::thread::{OpenHere, Stage};
 use crate::connection::Connection;
 use crate::log::Throttle;
-use crate::open_files::OpenFiles;
+use crate::open_files::{OpenFiles, SHORTAGE};
 use crate::peer::{Peer, Transport};
 use crate::serve::{first_bytes, serve_http1, serve_http2};
 use crate::stream::Stream;
@@ -47,11 +47,9 @@ pub(super) async fn accept_all(
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) if open_files.are_short_with(&stream) => {
+            Ok((stream, _)) if open_files.are_short_for_client(&stream) => {
                 if warnings.may_log() {
-                    tracing::warn!(
-                        "connections are refused: the limit of open files is nearly reached; raise it with `ulimit -n`"
-                    );
+                    tracing::warn!("connections are refused: {SHORTAGE}");
                 }
                 refuse(&worker, stream, tls.as_deref());
             }
