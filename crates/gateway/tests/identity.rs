@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use evenkeel::Identify;
 use evenkeel::identify::Unidentified;
@@ -23,7 +23,8 @@ fn peer(address: &str) -> Peer {
 
 fn with_certificate(common_name: &str, organizations: &[&str]) -> Peer {
     let organizations = organizations.iter().map(ToString::to_string).collect();
-    let certificate = Arc::new(ClientCertificate { common_name: Some(common_name.to_owned()), organizations });
+    let certificate = ClientCertificate { common_name: Some(common_name.to_owned()), organizations, not_after: None };
+    let certificate = Arc::new(certificate);
     Peer { transport: Transport::Tls, certificate: Some(certificate), ..peer("192.0.2.1") }
 }
 
@@ -113,6 +114,33 @@ fn certificates_name_users_but_not_those_of_the_system() {
     assert_eq!(*allowed, User::new("cert:alice", ["staff", "system:masters", "system:authenticated"]));
     for nobody in [peer("10.1.2.3"), with_certificate("", &["staff"])] {
         assert_eq!(name(certificate(SystemNames::Refuse).of(nobody).identify(&parts(&[]))), "401 Unauthorized");
+    }
+}
+
+#[test]
+fn a_certificate_that_has_expired_is_nobodys() {
+    let files = Files::new();
+    let sources = vec![
+        IdentitySource::TrustedHeaders(trusted(&[], &["alice"])),
+        IdentitySource::ClientCertificate(CertificateIdentity::default()),
+        files.tokens("a.csv", "t1,bob,1"),
+        address(),
+    ];
+    let identification = open(sources, AnonymousRequests::Allow);
+    let hour = Duration::from_secs(3600);
+    for (not_after, expected) in [(SystemTime::now() + hour, "alice"), (SystemTime::now() - hour, "401 Unauthorized")] {
+        let mut peer = with_certificate("alice", &[]);
+        let mut certificate = (**peer.certificate.as_ref().unwrap()).clone();
+        certificate.not_after = Some(not_after);
+        peer.certificate = Some(Arc::new(certificate));
+        let identity = identification.of(peer);
+        assert_eq!(name(identity.identify(&parts(&[]))), expected);
+        // Neither what it says of others nor another credential on the same connection is believed then.
+        let is_expired = expected != "alice";
+        let carol = if is_expired { expected } else { "carol" };
+        assert_eq!(name(identity.identify(&parts(&[("x-remote-user", "carol")]))), carol);
+        let token = identity.identify(&parts(&[("authorization", "Bearer t1")]));
+        assert_eq!(token.is_err(), is_expired);
     }
 }
 
