@@ -55,12 +55,12 @@ impl OpenFiles {
     }
 
     /// Whether there are too few descriptors left to serve this client.
-    pub(crate) fn are_short_for_client(&self, connection: &impl AsRawFd) -> bool {
+    pub(crate) fn are_short_for_client(self, connection: &impl AsRawFd) -> bool {
         connection.as_raw_fd() >= self.clients_end
     }
 
     /// The connection to an upstream, unless it has a descriptor of the admin endpoint's.
-    pub(crate) fn for_upstream<C: AsRawFd>(&self, connection: C) -> io::Result<C> {
+    pub(crate) fn for_upstream<C: AsRawFd>(self, connection: C) -> io::Result<C> {
         if connection.as_raw_fd() >= self.upstreams_end {
             return Err(io::Error::from_raw_os_error(EMFILE));
         }

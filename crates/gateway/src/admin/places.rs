@@ -49,9 +49,9 @@ impl Places {
     /// Closes a connection; whether there was one.
     pub(super) fn evict(&self) -> bool {
         let mut open = self.lock();
-        let last = |number: u64, occupant: &Occupant| (occupant.asked.0.load(Ordering::Relaxed), number);
-        let least = open.iter().min_by_key(|(number, occupant)| last(**number, occupant));
-        let Some(number) = least.map(|(number, _)| *number) else { return false };
+        let age = |number: u64, occupant: &Occupant| (occupant.asked.0.load(Ordering::Relaxed), number);
+        let oldest = open.iter().min_by_key(|(number, occupant)| age(**number, occupant));
+        let Some(number) = oldest.map(|(number, _)| *number) else { return false };
         let evicted = open.remove(&number);
         drop(open);
         if let Some(task) = evicted.and_then(|occupant| occupant.task) {
