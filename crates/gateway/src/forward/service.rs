@@ -34,6 +34,7 @@ pub(crate) struct Service(Rc<Connection>);
 #[derive(Debug)]
 pub(crate) struct Flow {
     service: FlowService<Service, Remember, Requests, Requests>,
+    connection: Rc<Connection>,
     current: CurrentExchange,
 }
 
@@ -54,11 +55,12 @@ impl Flow {
             .digest(routes.clone())
             .work(routes.clone())
             .long_running(move |parts, request| occupancy.occupancy(parts, request));
-        Self { service: layer.layer(Service(Rc::clone(connection))), current }
+        Self { service: layer.layer(Service(Rc::clone(connection))), connection: Rc::clone(connection), current }
     }
 
     /// A request arrives.
-    pub(crate) fn call(&mut self, request: Request<Inbound>) -> FlowFuture<Service, Inbound, AnswerBody> {
+    pub(crate) fn call(&mut self, mut request: Request<Inbound>) -> FlowFuture<Service, Inbound, AnswerBody> {
+        self.connection.worker.routes.normalise(request.uri_mut());
         let exchange = Rc::clone(&request.body().exchange);
         exchange.begin();
         *self.current.borrow_mut() = Some(exchange);
