@@ -68,10 +68,10 @@ async fn ask(server: &ApiServer, target: impl Fn(usize) -> String) -> (Vec<Pin<B
             requests.spawn(async move { connection.call(request).await.unwrap() });
         }
     }
-    let (mut served, mut refused) = (Vec::new(), 0);
+    let (mut unread, mut refused) = (Vec::new(), 0);
     for response in requests.join_all().await {
         match response.status() {
-            StatusCode::OK => served.push(Box::pin(response.into_body())),
+            StatusCode::OK => unread.push(Box::pin(response.into_body())),
             StatusCode::TOO_MANY_REQUESTS => {
                 assert_eq!(response.headers()[RETRY_AFTER], "1");
                 refused += 1;
@@ -79,27 +79,27 @@ async fn ask(server: &ApiServer, target: impl Fn(usize) -> String) -> (Vec<Pin<B
             other => panic!("{other}"),
         }
     }
-    (served, refused)
+    (unread, refused)
 }
 
 #[tokio::test]
 async fn unread_lists_share_their_bytes_and_each_connection_has_a_bound() {
     let server = server().await;
-    let (mut served, refused) = ask(&server, |_| SCHEMAS.to_owned()).await;
-    assert_eq!(served.len() + refused, CONNECTIONS * LISTS);
-    let length = usize::try_from(served[0].size_hint().exact().unwrap()).unwrap();
+    let (mut unread, refused) = ask(&server, |_| SCHEMAS.to_owned()).await;
+    assert_eq!(unread.len() + refused, CONNECTIONS * LISTS);
+    let length = usize::try_from(unread[0].size_hint().exact().unwrap()).unwrap();
     assert!(length > MIB / 2, "{length}");
     // Each connection has room for four megabytes.
-    assert!((CONNECTIONS..=CONNECTIONS * 4 * MIB / length).contains(&served.len()), "{}", served.len());
+    assert!((CONNECTIONS..=CONNECTIONS * 4 * MIB / length).contains(&unread.len()), "{}", unread.len());
     let in_flight = server.api().response_bytes_in_flight();
     assert!((length..length + MIB / 2).contains(&in_flight), "{in_flight} bytes for one encoding of {length}");
     // Wherever the parts are kept, they are counted; and they are the same in memory.
     let mut first_parts = Vec::new();
-    for body in &mut served {
+    for body in &mut unread {
         first_parts.push(body.frame().await.unwrap().ok().unwrap().into_data().unwrap());
     }
     assert!(first_parts.iter().all(|part| part.as_ptr() == first_parts[0].as_ptr()));
-    drop(served);
+    drop(unread);
     assert!(server.api().response_bytes_in_flight() >= length);
     drop(first_parts);
     assert_eq!(server.api().response_bytes_in_flight(), 0);
@@ -109,9 +109,9 @@ async fn unread_lists_share_their_bytes_and_each_connection_has_a_bound() {
 async fn different_lists_are_bounded_too() {
     let server = server().await;
     // Hundreds of different encodings.
-    let (served, refused) = ask(&server, |number| format!("{SCHEMAS}?limit={}", 20 + number % 100)).await;
+    let (unread, refused) = ask(&server, |number| format!("{SCHEMAS}?limit={}", 20 + number % 100)).await;
     let in_flight = server.api().response_bytes_in_flight();
-    let lengths: usize = served.iter().map(|body| usize::try_from(body.size_hint().exact().unwrap()).unwrap()).sum();
+    let lengths: usize = unread.iter().map(|body| usize::try_from(body.size_hint().exact().unwrap()).unwrap()).sum();
     assert!(refused > 0 && in_flight <= CONNECTIONS * 4 * MIB + MIB, "{in_flight} bytes");
     assert!(lengths <= CONNECTIONS * 4 * MIB + MIB, "{lengths} bytes");
 }
