@@ -32,7 +32,7 @@ mod watch;
 pub mod managed_fields;
 pub mod patch;
 
-pub use data_dir::{DataDir, DataDirError};
+pub use data_dir::{DataDir, DataDirError, ObjectsCopy};
 pub use failure::{Cause, Details, Failure};
 pub use follow::{ObjectState, ObjectStream};
 pub use http::{Api, ApiBody};

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
-use evenkeel_apiserver::{ApiServer, ApiServerOptions, DataDir, DataDirError};
+use anyhow::{Context, Error, Result, anyhow};
+use evenkeel_apiserver::{ApiServer, ApiServerOptions, DataDir, DataDirError, Failure};
 use evenkeel_gateway::StartError;
 use evenkeel_gateway::config::{
     AnonymousRequests, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, ServerTls, SystemNames,
@@ -18,7 +18,7 @@ use evenkeel_store::{HistoryLimits, Location, Store};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::{ApiArgs, manifests};
+use super::{ApiArgs, copies, manifests};
 use crate::exit::WrongUsage;
 
 /// An API that runs. Stop it at the end, so that the store is closed in good order.
@@ -32,6 +32,8 @@ pub(crate) struct RunningApi {
     host: JoinHandle<()>,
     /// Applies manifests, if there are any.
     manifests: Option<JoinHandle<()>>,
+    /// Keeps a copy of the objects for the gateway, if there is one.
+    copies: Option<JoinHandle<()>>,
 }
 
 // === impl RunningApi ===
@@ -39,7 +41,6 @@ pub(crate) struct RunningApi {
 impl RunningApi {
     /// Starts the API with its folder, and returns when it answers.
     pub(crate) async fn start(args: &ApiArgs, folder: &Path) -> Result<Self> {
-        let wrong = |error: DataDirError| WrongUsage(error.to_string());
         let data = DataDir::open(folder).map_err(wrong)?;
         let location = args.store.location(data.store())?;
         let place = place(&location);
@@ -67,7 +68,8 @@ impl RunningApi {
             move |identity| server.service(identity)
         };
         let host = tokio::spawn(host.serve(service, stopped));
-        Ok(Self { server, store, address, kubeconfig, stop, host, manifests: None })
+        let copies = (!args.api_only).then(|| tokio::spawn(copies::keep(data, server.objects())));
+        Ok(Self { server, store, address, kubeconfig, stop, host, manifests: None, copies })
     }
 
     /// Applies the manifests at this path, now and whenever they change. Returns when they have been applied once.
@@ -92,10 +94,10 @@ impl RunningApi {
     /// Ends when all requests have ended, watches cut short, and the store is closed.
     pub(crate) async fn stop(self) {
         self.stop.send_replace(true);
-        if let Some(manifests) = self.manifests {
-            manifests.abort();
+        for task in [self.manifests, self.copies].into_iter().flatten() {
+            task.abort();
             // Whether it was aborted in time does not matter, only that it has ended.
-            let _ = manifests.await;
+            let _ = task.await;
         }
         // Watches end with the store; everything else has ended by itself or has had its time.
         let close = async {
@@ -108,6 +110,25 @@ impl RunningApi {
             tracing::error!(%error, "the API has ended early");
         }
     }
+}
+
+/// A disk that takes no writes is no fault of the command line.
+fn wrong(error: DataDirError) -> Error {
+    if error.is_of_the_disk() { error.into() } else { WrongUsage(error.to_string()).into() }
+}
+
+/// Whether the API could not start because of its store, or of the disk that it is on, which may pass.
+pub(crate) fn is_without_store(error: &Error) -> bool {
+    use evenkeel_store::Error::{Damaged, Denied, File, LostWrites, Unavailable, Unknown};
+    if let Some(error) = error.downcast_ref::<evenkeel_store::Error>() {
+        return matches!(
+            error,
+            Unavailable(_) | Unknown(_) | Denied(_) | File { .. } | Damaged { .. } | LostWrites { .. }
+        );
+    }
+    let is_unavailable = |failure: &Failure| failure.status == http::StatusCode::SERVICE_UNAVAILABLE;
+    error.downcast_ref::<Failure>().is_some_and(is_unavailable)
+        || error.downcast_ref::<DataDirError>().is_some_and(DataDirError::is_of_the_disk)
 }
 
 /// The address of the API has a flag of its own.

@@ -26,6 +26,9 @@ impl Collector for GatewayCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let connections = i64::try_from(self.0.connections()).unwrap_or(i64::MAX);
         gauge(&mut encoder, "evenkeel_connections", "Connections of clients")?.encode_gauge(&connections)?;
+        let stale = i64::from(self.0.0.objects_stale.load(Ordering::Relaxed));
+        let help = "Whether the objects come from the last copy, because the store cannot be opened";
+        gauge(&mut encoder, "evenkeel_objects_stale", help)?.encode_gauge(&stale)?;
         gauge(&mut encoder, "evenkeel_build_info", "The version that runs")?
             .encode_family(&[("version", env!("CARGO_PKG_VERSION"))])?
             .encode_gauge(&1)?;
