@@ -24,6 +24,8 @@ pub(crate) struct InFlight {
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionInFlight {
     connection: Arc<Semaphore>,
+    /// One for each connection, see [`Turn`].
+    turn: Arc<Semaphore>,
     in_flight: InFlight,
 }
 
@@ -42,10 +44,17 @@ pub(crate) struct ConnectionRoom(OwnedSemaphorePermit);
 #[derive(Debug)]
 pub(crate) struct AllRoom(OwnedSemaphorePermit);
 
-/// Bytes that are counted until the last reference to them is dropped.
-struct Counted {
-    bytes: Bytes,
+/// The right to make an event of a watch before there is room for it. One watch of a connection has it at a time, so that
+/// no more than one event for each connection is not counted.
+#[derive(Debug)]
+pub(crate) struct Turn {
     _permit: OwnedSemaphorePermit,
+}
+
+/// Bytes that are counted until the last reference to them is dropped.
+struct Counted<P> {
+    bytes: Bytes,
+    _permits: P,
 }
 
 /// A permit of the semaphores stands for so many bytes.
@@ -68,7 +77,7 @@ impl InFlight {
     /// The room of a new connection.
     pub(crate) fn connection(&self) -> ConnectionInFlight {
         let connection = Arc::new(Semaphore::new(self.connection_max as usize));
-        ConnectionInFlight { connection, in_flight: self.clone() }
+        ConnectionInFlight { connection, turn: Arc::new(Semaphore::new(1)), in_flight: self.clone() }
     }
 
     /// How many bytes are taken.
@@ -83,19 +92,50 @@ impl ConnectionInFlight {
     /// Room for a response of so many bytes, as soon as there is some. A response that is larger than all the room waits
     /// until nothing else is in flight.
     pub(crate) async fn take(&self, bytes: usize) -> Result<Room, Failure> {
-        let InFlight { all, all_max, connection_max } = &self.in_flight;
-        let (of_connection, of_all) = (units(bytes).min(*connection_max), units(bytes).min(*all_max));
-        let taken = async {
-            let connection = Arc::clone(&self.connection).acquire_many_owned(of_connection).await.ok()?;
-            let all = Arc::clone(all).acquire_many_owned(of_all).await.ok()?;
-            Some(Room { connection: ConnectionRoom(connection), all: AllRoom(all) })
-        };
-        match timeout(PATIENCE, taken).await {
+        match timeout(PATIENCE, self.wait(bytes)).await {
             Ok(Some(room)) => Ok(room),
             _ => Err(Failure::too_many(
                 "too many bytes of responses wait to be read; read the responses that were asked for, or try again later",
             )),
         }
+    }
+
+    /// The same for as long as it takes. None never comes: nobody closes the semaphores.
+    async fn wait(&self, bytes: usize) -> Option<Room> {
+        let (of_connection, of_all) = self.units(bytes);
+        let connection = Arc::clone(&self.connection).acquire_many_owned(of_connection).await.ok()?;
+        let all = Arc::clone(&self.in_flight.all).acquire_many_owned(of_all).await.ok()?;
+        Some(Room { connection: ConnectionRoom(connection), all: AllRoom(all) })
+    }
+
+    fn units(&self, bytes: usize) -> (u32, u32) {
+        let InFlight { all_max, connection_max, .. } = self.in_flight;
+        (units(bytes).min(connection_max), units(bytes).min(all_max))
+    }
+
+    /// The turn, if nobody has it.
+    pub(crate) fn try_turn(&self) -> Option<Turn> {
+        Arc::clone(&self.turn).try_acquire_owned().ok().map(|permit| Turn { _permit: permit })
+    }
+
+    /// The turn, as soon as nobody has it.
+    pub(crate) async fn turn(self) -> Option<Turn> {
+        self.turn.acquire_owned().await.ok().map(|permit| Turn { _permit: permit })
+    }
+
+    /// The event of a watch, with the room that it takes; back if there is none now.
+    pub(crate) fn try_count(&self, event: Bytes) -> Result<Bytes, Bytes> {
+        let (of_connection, of_all) = self.units(event.len());
+        let connection = Arc::clone(&self.connection).try_acquire_many_owned(of_connection);
+        let Ok(connection) = connection else { return Err(event) };
+        let Ok(all) = Arc::clone(&self.in_flight.all).try_acquire_many_owned(of_all) else { return Err(event) };
+        Ok(Bytes::from_owner(Counted { bytes: event, _permits: (connection, all) }))
+    }
+
+    /// The same, as soon as there is room.
+    pub(crate) async fn count(self, event: Bytes) -> Bytes {
+        let room = self.wait(event.len()).await;
+        Bytes::from_owner(Counted { bytes: event, _permits: room })
     }
 }
 
@@ -111,7 +151,7 @@ impl ConnectionRoom {
     pub(crate) fn count(&mut self, part: Bytes, is_last: bool) -> Bytes {
         let share = if is_last { self.0.num_permits() } else { self.0.num_permits().min(part.len() / UNIT_BYTES) };
         match self.0.split(share) {
-            Some(permit) => Bytes::from_owner(Counted { bytes: part, _permit: permit }),
+            Some(permit) => Bytes::from_owner(Counted { bytes: part, _permits: permit }),
             None => part,
         }
     }
@@ -127,7 +167,7 @@ impl AllRoom {
 
     /// These bytes, with the room that they take.
     pub(crate) fn count(self, bytes: Bytes) -> Bytes {
-        Bytes::from_owner(Counted { bytes, _permit: self.0 })
+        Bytes::from_owner(Counted { bytes, _permits: self.0 })
     }
 }
 
@@ -138,7 +178,7 @@ fn shrink(permit: &mut OwnedSemaphorePermit, bytes: usize) {
 
 // === impl Counted ===
 
-impl AsRef<[u8]> for Counted {
+impl<P> AsRef<[u8]> for Counted<P> {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

@@ -274,7 +274,7 @@ impl<'a> ObjectsCall<'a> {
         let writer = EventWriter::new(&self.view(include.as_deref()))?;
         let permit = self.call.shared.watches.take()?;
         let stream = WatchStream::new(Arc::clone(registry), options, writer);
-        Ok(Reply::Watch(WatchBody::new(stream, permit)))
+        Ok(Reply::Watch(WatchBody::new(stream, permit), self.call.in_flight()))
     }
 
     fn view<'v>(&self, include_object: Option<&'v str>) -> View<'v> {

@@ -11,8 +11,8 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::answer::Answer;
 use crate::gzip;
-use crate::in_flight::{ConnectionRoom, Room};
-use crate::watch::WatchBody;
+use crate::in_flight::{ConnectionInFlight, ConnectionRoom, Room};
+use crate::watch::{CountedWatch, WatchBody};
 
 /// The body of an answer.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct ApiBody(Inner);
 #[derive(Debug)]
 enum Inner {
     Whole(Whole),
-    Watch(WatchBody),
+    Watch(CountedWatch),
 }
 
 /// A body that is there, handed out in parts, so that its room is given back bit by bit.
@@ -36,7 +36,8 @@ struct Whole {
 pub(super) enum Reply {
     /// An answer, and the room that it takes of its connection, if it is counted.
     Answer(Answer, Option<ConnectionRoom>),
-    Watch(WatchBody),
+    /// A watch, and the room of its connection.
+    Watch(WatchBody, ConnectionInFlight),
 }
 
 /// So many bytes of a body are handed out at a time.
@@ -79,8 +80,8 @@ impl Reply {
                 }
                 response
             }
-            Self::Watch(body) => {
-                let mut response = Response::new(ApiBody(Inner::Watch(body)));
+            Self::Watch(body, in_flight) => {
+                let mut response = Response::new(ApiBody(Inner::Watch(CountedWatch::new(body, in_flight))));
                 *response.status_mut() = StatusCode::OK;
                 response.headers_mut().insert(CONTENT_TYPE, JSON);
                 response
@@ -128,21 +129,21 @@ impl Body for ApiBody {
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.get_mut().0 {
             Inner::Whole(body) => Poll::Ready(body.next().map(|part| Ok(Frame::data(part)))),
-            Inner::Watch(body) => Pin::new(body).poll_frame(context),
+            Inner::Watch(body) => body.poll_next(context).map(|part| part.map(|part| Ok(Frame::data(part)))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Inner::Whole(body) => body.rest.is_empty(),
-            Inner::Watch(body) => body.is_end_stream(),
+            Inner::Watch(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Inner::Whole(body) => SizeHint::with_exact(body.rest.len() as u64),
-            Inner::Watch(body) => body.size_hint(),
+            Inner::Watch(_) => SizeHint::default(),
         }
     }
 }
