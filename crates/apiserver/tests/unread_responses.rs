@@ -144,7 +144,9 @@ async fn events_of_watches_are_bounded_and_go_on_when_there_is_room() {
     assert!((kept..=CONNECTIONS * 4 * MIB).contains(&in_flight), "{kept} bytes kept, {in_flight} counted");
     // When they are read, all get all events.
     let mut counts: Vec<usize> = watches.iter().map(|(_, events)| events.len()).collect();
-    watches.iter_mut().for_each(|(_, events)| events.clear());
+    for (_, events) in &mut watches {
+        events.clear();
+    }
     let mut has_progressed = true;
     while has_progressed {
         has_progressed = false;

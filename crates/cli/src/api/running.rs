@@ -36,6 +36,10 @@ pub(crate) struct RunningApi {
     copies: Option<JoinHandle<()>>,
 }
 
+/// The disk is full, or takes no writes.
+#[derive(Debug)]
+struct DiskRefuses(String);
+
 // === impl RunningApi ===
 
 impl RunningApi {
@@ -61,7 +65,9 @@ impl RunningApi {
         let options = ApiServerOptions { status_controller: args.status_controller(), ..ApiServerOptions::default() };
         let server = ApiServer::start(Arc::clone(&store), &options).await.context("the API cannot start")?;
         let server = Arc::new(server);
-        let kubeconfig = data.write_kubeconfig(address)?;
+        let kubeconfig = data.write_kubeconfig(address).map_err(|error| {
+            if error.is_of_the_disk() { DiskRefuses(error.to_string()).into() } else { Error::from(error) }
+        })?;
         let (stop, stopped) = watch::channel(false);
         let service = {
             let server = Arc::clone(&server);
@@ -114,7 +120,7 @@ impl RunningApi {
 
 /// A disk that takes no writes is no fault of the command line.
 fn wrong(error: DataDirError) -> Error {
-    if error.is_of_the_disk() { error.into() } else { WrongUsage(error.to_string()).into() }
+    if error.is_of_the_disk() { DiskRefuses(error.to_string()).into() } else { WrongUsage(error.to_string()).into() }
 }
 
 /// Whether the API could not start because of its store, or of the disk that it is on, which may pass.
@@ -127,8 +133,7 @@ pub(crate) fn is_without_store(error: &Error) -> bool {
         );
     }
     let is_unavailable = |failure: &Failure| failure.status == http::StatusCode::SERVICE_UNAVAILABLE;
-    error.downcast_ref::<Failure>().is_some_and(is_unavailable)
-        || error.downcast_ref::<DataDirError>().is_some_and(DataDirError::is_of_the_disk)
+    error.downcast_ref::<Failure>().is_some_and(is_unavailable) || error.is::<DiskRefuses>()
 }
 
 /// The address of the API has a flag of its own.
@@ -140,6 +145,16 @@ fn explain(error: StartError) -> anyhow::Error {
         other => other.into(),
     }
 }
+
+// === impl DiskRefuses ===
+
+impl std::fmt::Display for DiskRefuses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DiskRefuses {}
 
 /// Where a store is, without what is secret about it.
 fn place(location: &Location) -> String {

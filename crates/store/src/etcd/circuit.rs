@@ -34,26 +34,18 @@ impl Circuit {
 
     /// A call has tried everything in vain.
     pub(crate) fn open(&self, problem: &str) {
-        let opened = self.state.send_if_modified(|state| {
+        self.state.send_if_modified(|state| {
             let was_closed = state.is_none();
             if was_closed {
                 *state = Some(Away { since: Instant::now(), problem: problem.to_owned() });
             }
             was_closed
         });
-        if opened {
-            tracing::warn!(problem, "etcd cannot be reached; calls fail at once until it answers again");
-        }
     }
 
     /// A member has answered.
     pub(crate) fn close(&self) {
-        if self.state.borrow().is_none() {
-            return;
-        }
-        if let Some(away) = self.state.send_replace(None) {
-            tracing::info!(after = ?away.since.elapsed(), "etcd answers again");
-        }
+        self.state.send_replace(None);
     }
 
     /// Waits until it is open.

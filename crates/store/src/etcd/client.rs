@@ -115,14 +115,22 @@ impl Client {
 
     /// Tries to reach a member again whenever all are away, until it is aborted.
     pub(crate) async fn probe(&self, key: Bytes) {
+        let mut told = false;
         loop {
             self.circuit.opened().await;
+            if !std::mem::replace(&mut told, true) {
+                tracing::warn!("etcd cannot be reached; calls fail at once until it answers again");
+            }
             sleep(PROBE_PAUSE).await;
             let member = self.current.load(Ordering::Relaxed);
             let request = RangeRequest { key: key.clone(), count_only: true, ..RangeRequest::default() };
             let attempt = self.attempt::<_, RangeResponse>(member, RANGE.path, request);
             match timeout(self.attempt_deadline, attempt).await.map(|answer| answer.map_err(Failure::from)) {
-                Ok(Ok(_) | Err(Failure::Refused(_))) => self.circuit.close(),
+                Ok(Ok(_) | Err(Failure::Refused(_))) => {
+                    self.circuit.close();
+                    tracing::info!("etcd answers again");
+                    told = false;
+                }
                 _ => self.leave(member),
             }
         }
