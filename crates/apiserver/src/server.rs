@@ -131,7 +131,8 @@ impl ApiServer {
         }
     }
 
-    /// A `tower` service for the requests of one connection, of which `identity` knows who sends them.
+    /// A `tower` service for the requests of one connection, of which `identity` knows who sends them. It is for tasks of a
+    /// runtime, and not for a `LocalSet`: work on large objects lets the thread's other tasks go on elsewhere.
     pub fn service<I: evenkeel::Identify>(&self, identity: I) -> ApiService<I> {
         ApiService::new(self.api.clone(), &self.flow, self.work.clone(), identity)
     }

@@ -36,11 +36,12 @@ pub(super) fn copy_instead(folder: &Path, reason: Error) -> Result<ObjectsCopy> 
 // === impl LateApi ===
 
 impl LateApi {
-    /// Tries again and again to start the API. When it has started, applies the manifests, hands its objects out, and calls
-    /// `announce`.
+    /// Tries again and again to start the API, which failed for that reason. When it has started, applies the manifests,
+    /// hands its objects out, and calls `announce`.
     pub(super) fn start(
         args: ApiArgs,
         folder: PathBuf,
+        mut reason: String,
         manifests: Option<PathBuf>,
         objects: oneshot::Sender<ObjectStream>,
         announce: impl FnOnce(&RunningApi) + Send + 'static,
@@ -50,7 +51,13 @@ impl LateApi {
                 sleep(RETRY).await;
                 match RunningApi::start(&args, &folder).await {
                     Ok(api) => break api,
-                    Err(error) => tracing::debug!(error = format!("{error:#}"), "the API cannot start yet"),
+                    Err(error) => {
+                        let error = format!("{error:#}");
+                        if error != reason {
+                            tracing::warn!(error, "the API cannot start yet");
+                            reason = error;
+                        }
+                    }
                 }
             };
             tracing::info!("the store can be opened again; its objects are followed from now on");

@@ -45,13 +45,13 @@ struct DiskRefuses(String);
 impl RunningApi {
     /// Starts the API with its folder, and returns when it answers.
     pub(crate) async fn start(args: &ApiArgs, folder: &Path) -> Result<Self> {
-        let data = DataDir::open(folder).map_err(wrong)?;
+        let data = DataDir::open(folder).map_err(|error| wrong(&error))?;
         let location = args.store.location(data.store())?;
         let place = place(&location);
         // The store before anything is written: if another server has it open, the folder is in use, certificates and all.
         let opened = location.open(HistoryLimits::default()).await;
         let store = opened.with_context(|| format!("the store at {place} cannot be opened; see `--store`"))?;
-        data.prepare(args.address().ip(), &args.api_names).map_err(wrong)?;
+        data.prepare(args.address().ip(), &args.api_names).map_err(|error| wrong(&error))?;
         let identification =
             Identification::open(&identity(args, &data)).map_err(|error| WrongUsage(error.to_string()))?;
         let tls = ServerTls {
@@ -119,7 +119,7 @@ impl RunningApi {
 }
 
 /// A disk that takes no writes is no fault of the command line.
-fn wrong(error: DataDirError) -> Error {
+fn wrong(error: &DataDirError) -> Error {
     if error.is_of_the_disk() { DiskRefuses(error.to_string()).into() } else { WrongUsage(error.to_string()).into() }
 }
 

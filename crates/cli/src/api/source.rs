@@ -46,7 +46,7 @@ impl ApiObjects {
             format!("the copy of revision {}, written at {}, because {why}", copy.state.revision, copy.copied_at);
         tracing::warn!("the gateway starts with {stale}; the store is tried again and again");
         let (sender, api) = oneshot::channel();
-        let late = LateApi::start(args.clone(), folder.to_owned(), manifests, sender, announce);
+        let late = LateApi::start(args.clone(), folder.to_owned(), why, manifests, sender, announce);
         Ok((Self(Origin::Copy { copy: Some(copy), stale, api }), late))
     }
 }
