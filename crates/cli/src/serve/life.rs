@@ -80,7 +80,6 @@ async fn live(
     settings: impl Fn() -> Result<Config, WrongUsage>,
 ) -> Result<Exit> {
     let mut signals = Signals::listen()?;
-    open_files::warn_if_too_few(&config);
     if config.objects.is_none() && config.concurrency <= FEW_SEATS {
         tracing::warn!(
             concurrency = config.concurrency,
@@ -97,6 +96,7 @@ async fn live(
             start_with(config.clone(), Box::new(ApiObjects(api.server().objects()))).await?
         }
     };
+    open_files::warn_if_too_few(&config);
     announce(&gateway, &config);
     if let Some(api) = &api {
         announce_api(api)?;
