@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use evenkeel::FlowControl;
 use evenkeel_gateway::admin::{self, Admin};
@@ -132,8 +132,8 @@ async fn connections_that_say_nothing_are_closed_and_make_room_for_others() {
     assert!(nothing.is_empty() || nothing.starts_with(b"HTTP/1.1 408"), "{}", String::from_utf8_lossy(&nothing));
 }
 
-/// Whether a health check is answered while connections with half of a head are open that came before it.
-async fn is_served_beside_half_sent_heads() -> bool {
+/// How long a health check takes beside more connections with half of a head than are served at a time.
+async fn time_beside_half_sent_heads() -> Duration {
     let address = start(&Readiness::default()).await;
     let mut half_sent = Vec::new();
     for _ in 0..100 {
@@ -141,17 +141,16 @@ async fn is_served_beside_half_sent_heads() -> bool {
         stream.write_all(b"GET /livez HTTP/1.1\r\nHost: 127").await.unwrap();
         half_sent.push(stream);
     }
+    let started = Instant::now();
     assert!(get(address, "/livez").await.ends_with("ok"));
-    // If it had to wait for a timeout, the first 64 connections are all closed.
-    let found = half_sent[63].try_read(&mut [0; 64]);
-    found.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    started.elapsed()
 }
 
 #[tokio::test]
 async fn half_sent_heads_do_not_block_health_checks() {
-    // A machine that stands still for seconds may let the timeout pass first, but not each time.
-    for _ in 0..5 {
-        if is_served_beside_half_sent_heads().await {
+    // A timeout takes seconds. A machine that stands still for one may take as long, but not each time.
+    for _ in 0..3 {
+        if time_beside_half_sent_heads().await < Duration::from_secs(1) {
             return;
         }
     }

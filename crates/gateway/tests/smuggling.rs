@@ -173,7 +173,7 @@ async fn unusual_requests_reach_the_upstream_in_the_usual_form() {
         ("GET http://a?q HTTP/1.1\r\nHost: a\r\n\r\n", "GET /?q HTTP/1.1\r\nhost: a\r\n"),
         ("GET http://a/b HTTP/1.0\r\n\r\n", "GET /b HTTP/1.1\r\nhost: a\r\n"),
         ("GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a HTTP/1.1\r\nhost: a\r\n"),
-        ("GET //b/c HTTP/1.1\r\nHost: a\r\n\r\n", "GET //b/c HTTP/1.1\r\nhost: a\r\n"),
+        ("GET //b/c HTTP/1.1\r\nHost: a\r\n\r\n", "GET /b/c HTTP/1.1\r\nhost: a\r\n"),
         ("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * HTTP/1.1\r\nhost: a\r\n"),
     ] {
         let mut client = Client::connect(running.address).await;

@@ -92,7 +92,6 @@ async fn live(
     settings: impl Fn() -> Result<Config, WrongUsage>,
 ) -> Result<Exit> {
     let mut signals = Signals::listen()?;
-    open_files::warn_if_too_few(&config);
     if config.objects.is_none() && config.concurrency <= FEW_SEATS {
         tracing::warn!(
             concurrency = config.concurrency,
@@ -104,6 +103,7 @@ async fn live(
         None => (start(config.clone()).await?, None),
         Some((api, objects)) => (start_with(config.clone(), Box::new(objects)).await?, Some(api)),
     };
+    open_files::warn_if_too_few(&config);
     announce(&gateway, &config);
     if let Some(ApiOfGateway::Running(api)) = &api {
         announce_api(api)?;
