@@ -18,15 +18,15 @@ pub(crate) struct Buffers {
     bytes_max: usize,
     /// What one client may have on all workers.
     client_bytes_max: usize,
-    arriving: RefCell<Slab<Arriving>>,
-    /// How many messages have begun to arrive, to tell which came first.
+    evictable: RefCell<Slab<Evictable>>,
+    /// How many there have been, to tell which came first.
     begun: Cell<u64>,
     metrics: WorkerMetrics,
 }
 
-/// A message that has arrived in part.
+/// A message that has arrived or left in part.
 #[derive(Debug)]
-struct Arriving {
+struct Evictable {
     number: u64,
     bytes: usize,
     /// Woken when it has to make way.
@@ -35,9 +35,9 @@ struct Arriving {
     is_evicted: bool,
 }
 
-/// The buffer of a message that arrives, which may have to make way for others.
+/// The buffer of a message that arrives or leaves slowly, which may have to make way for others.
 #[derive(Debug)]
-pub(crate) struct ArrivingBuffer {
+pub(crate) struct EvictableBuffer {
     buffers: Rc<Buffers>,
     key: usize,
     client: Client,
@@ -49,6 +49,7 @@ pub(crate) struct ArrivingBuffer {
 #[derive(Debug)]
 pub(crate) struct HeldBuffer {
     buffers: Rc<Buffers>,
+    client: Client,
     bytes: usize,
 }
 
@@ -60,23 +61,23 @@ impl Buffers {
             bytes: Cell::new(0),
             bytes_max,
             client_bytes_max,
-            arriving: RefCell::default(),
+            evictable: RefCell::default(),
             begun: Cell::new(0),
             metrics,
         })
     }
 
-    /// A buffer for a message of this client that begins to arrive.
-    pub(crate) fn arriving(self: &Rc<Self>, client: &Client) -> ArrivingBuffer {
+    /// A buffer for a message of this client, from now on.
+    pub(crate) fn evictable(self: &Rc<Self>, client: &Client) -> EvictableBuffer {
         let number = self.begun.get();
         self.begun.set(number + 1);
-        let key = self.arriving.borrow_mut().insert(Arriving { number, bytes: 0, waker: None, is_evicted: false });
-        ArrivingBuffer { buffers: Rc::clone(self), key, client: client.clone(), bytes: 0 }
+        let key = self.evictable.borrow_mut().insert(Evictable { number, bytes: 0, waker: None, is_evicted: false });
+        EvictableBuffer { buffers: Rc::clone(self), key, client: client.clone(), bytes: 0 }
     }
 
-    /// A buffer that never makes way.
-    pub(crate) fn held(self: &Rc<Self>) -> HeldBuffer {
-        HeldBuffer { buffers: Rc::clone(self), bytes: 0 }
+    /// A buffer of this client that never makes way. It should grow only while [there is room](Self::has_room).
+    pub(crate) fn held(self: &Rc<Self>, client: &Client) -> HeldBuffer {
+        HeldBuffer { buffers: Rc::clone(self), client: client.clone(), bytes: 0 }
     }
 
     fn change(&self, before: usize, after: usize) {
@@ -85,57 +86,57 @@ impl Buffers {
         self.metrics.set_buffered(bytes);
     }
 
-    /// Whether there is room for more.
-    pub(crate) fn has_room(&self) -> bool {
-        self.bytes.get() < self.bytes_max
+    /// Whether there is room for more of this client.
+    pub(crate) fn has_room(&self, client: &Client) -> bool {
+        self.bytes.get() < self.bytes_max && client.change_buffered(0, 0) < self.client_bytes_max
     }
 
     fn is_full(&self) -> bool {
         self.bytes.get() > self.bytes_max
     }
 
-    /// Makes the message that has taken the longest to arrive give its buffer back.
+    /// Makes the message that has taken the longest give its buffer back.
     fn evict_slowest(&self) {
-        let arriving = self.arriving.borrow();
-        let slowest = arriving.iter().filter(|(_, arriving)| !arriving.is_evicted);
-        let slowest = slowest.min_by_key(|(_, arriving)| arriving.number).map(|(key, _)| key);
-        drop(arriving);
+        let all = self.evictable.borrow();
+        let slowest = all.iter().filter(|(_, buffer)| !buffer.is_evicted);
+        let slowest = slowest.min_by_key(|(_, buffer)| buffer.number).map(|(key, _)| key);
+        drop(all);
         if let Some(slowest) = slowest {
             self.evict(slowest);
         }
     }
 
     fn evict(&self, key: usize) {
-        let mut arriving = self.arriving.borrow_mut();
-        let Some(evicted) = arriving.get_mut(key) else { return };
+        let mut all = self.evictable.borrow_mut();
+        let Some(evicted) = all.get_mut(key) else { return };
         evicted.is_evicted = true;
         self.change(std::mem::take(&mut evicted.bytes), 0);
         let waker = evicted.waker.take();
-        drop(arriving);
+        drop(all);
         if let Some(waker) = waker {
             waker.wake();
         }
     }
 
-    /// Takes a message out of those that arrive, and says how many bytes are counted for it.
+    /// Takes a buffer out of those that may be evicted, and says how many bytes are counted for it.
     fn remove(&self, key: usize) -> usize {
         // Bound first: dropping a waker may drop a task, which may have buffers of its own.
-        let gone = self.arriving.borrow_mut().try_remove(key);
+        let gone = self.evictable.borrow_mut().try_remove(key);
         gone.map_or(0, |gone| gone.bytes)
     }
 }
 
-// === impl ArrivingBuffer ===
+// === impl EvictableBuffer ===
 
-impl ArrivingBuffer {
+impl EvictableBuffer {
     /// It has so many bytes now. If that is too many, the slowest message makes way, which may be this one.
     pub(crate) fn set(&mut self, bytes: usize) {
         let buffers = &self.buffers;
-        if let Some(arriving) = buffers.arriving.borrow_mut().get_mut(self.key)
-            && !arriving.is_evicted
+        if let Some(counted) = buffers.evictable.borrow_mut().get_mut(self.key)
+            && !counted.is_evicted
         {
-            buffers.change(arriving.bytes, bytes);
-            arriving.bytes = bytes;
+            buffers.change(counted.bytes, bytes);
+            counted.bytes = bytes;
         }
         let of_client = self.client.change_buffered(self.bytes, bytes);
         self.bytes = bytes;
@@ -148,9 +149,9 @@ impl ArrivingBuffer {
 
     /// Waits until it has to make way.
     pub(crate) fn poll_evicted(&self, context: &Context<'_>) -> Poll<()> {
-        match self.buffers.arriving.borrow_mut().get_mut(self.key) {
-            Some(arriving) if !arriving.is_evicted => {
-                arriving.waker = Some(context.waker().clone());
+        match self.buffers.evictable.borrow_mut().get_mut(self.key) {
+            Some(buffer) if !buffer.is_evicted => {
+                buffer.waker = Some(context.waker().clone());
                 Poll::Pending
             }
             _ => Poll::Ready(()),
@@ -160,17 +161,14 @@ impl ArrivingBuffer {
     /// The message has arrived as far as it has to: it makes way for nobody any more.
     pub(crate) fn arrived(self) -> HeldBuffer {
         // What is counted for it goes over.
-        let bytes = self
-            .buffers
-            .arriving
-            .borrow_mut()
-            .get_mut(self.key)
-            .map_or(0, |arriving| std::mem::take(&mut arriving.bytes));
-        HeldBuffer { buffers: Rc::clone(&self.buffers), bytes }
+        let bytes =
+            self.buffers.evictable.borrow_mut().get_mut(self.key).map_or(0, |buffer| std::mem::take(&mut buffer.bytes));
+        self.client.change_buffered(0, bytes);
+        HeldBuffer { buffers: Rc::clone(&self.buffers), client: self.client.clone(), bytes }
     }
 }
 
-impl Drop for ArrivingBuffer {
+impl Drop for EvictableBuffer {
     fn drop(&mut self) {
         self.client.change_buffered(self.bytes, 0);
         self.buffers.change(self.buffers.remove(self.key), 0);
@@ -182,13 +180,14 @@ impl Drop for ArrivingBuffer {
 impl HeldBuffer {
     pub(crate) fn set(&mut self, bytes: usize) {
         self.buffers.change(self.bytes, bytes);
+        self.client.change_buffered(self.bytes, bytes);
         self.bytes = bytes;
     }
 }
 
 impl Drop for HeldBuffer {
     fn drop(&mut self) {
-        self.buffers.change(self.bytes, 0);
+        self.set(0);
     }
 }
 
@@ -204,14 +203,14 @@ mod tests {
         (buffers, client("10.0.0.1"), client("10.0.0.2"))
     }
 
-    fn is_evicted(buffer: &ArrivingBuffer) -> bool {
+    fn is_evicted(buffer: &EvictableBuffer) -> bool {
         buffer.poll_evicted(&Context::from_waker(Waker::noop())).is_ready()
     }
 
     #[test]
     fn the_slowest_make_way() {
         let (buffers, client, _) = buffers(100, 1000);
-        let mut all: Vec<ArrivingBuffer> = (0..3).map(|_| buffers.arriving(&client)).collect();
+        let mut all: Vec<EvictableBuffer> = (0..3).map(|_| buffers.evictable(&client)).collect();
         for buffer in &mut all {
             buffer.set(30);
         }
@@ -226,15 +225,15 @@ mod tests {
         assert!(is_evicted(&all[0]));
         drop((kept, all));
         assert_eq!(buffers.bytes.get(), 0);
-        assert!(buffers.arriving.borrow().is_empty());
+        assert!(buffers.evictable.borrow().is_empty());
     }
 
     #[test]
     fn one_client_does_not_take_it_all() {
         let (buffers, greedy, polite) = buffers(100, 50);
-        let mut first = buffers.arriving(&polite);
+        let mut first = buffers.evictable(&polite);
         first.set(20);
-        let (mut second, mut third) = (buffers.arriving(&greedy), buffers.arriving(&greedy));
+        let (mut second, mut third) = (buffers.evictable(&greedy), buffers.evictable(&greedy));
         second.set(40);
         third.set(20);
         assert_eq!([&first, &second, &third].map(is_evicted), [false, false, true]);
@@ -245,11 +244,13 @@ mod tests {
 
     #[test]
     fn responses_are_kept_only_where_there_is_room() {
-        let (buffers, _, _) = buffers(100, 100);
-        let mut held = buffers.held();
-        held.set(99);
-        assert!(buffers.has_room());
-        held.set(100);
-        assert!(!buffers.has_room());
+        let (buffers, one, other) = buffers(100, 70);
+        let (mut held, mut rest) = (buffers.held(&one), buffers.held(&other));
+        held.set(69);
+        assert!(buffers.has_room(&one) && buffers.has_room(&other));
+        held.set(70);
+        assert!(!buffers.has_room(&one) && buffers.has_room(&other));
+        rest.set(30);
+        assert!(!buffers.has_room(&other));
     }
 }

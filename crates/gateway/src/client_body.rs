@@ -12,7 +12,7 @@ use http::HeaderMap;
 use http::request::Parts;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::buffers::{ArrivingBuffer, HeldBuffer};
+use crate::buffers::{EvictableBuffer, HeldBuffer};
 use crate::connection::Connection;
 use crate::exchange::Exchange;
 use crate::forward::TrailerGuard;
@@ -153,7 +153,7 @@ impl ClientBody {
         }
         let limits = &worker.config.limits;
         open.pace = Some(Pace::new(&worker.ticks, limits.body_bytes_per_second_min));
-        let mut buffer = worker.buffers.arriving(&connection.client);
+        let mut buffer = worker.buffers.evictable(&connection.client);
         poll_fn(|context| open.poll_ahead(limits.request_buffer, &mut buffer, context)).await?;
         open.ahead.buffer = Some(buffer.arrived());
         Ok(())
@@ -272,7 +272,7 @@ impl Open {
     fn poll_ahead(
         &mut self,
         bytes_max: usize,
-        buffer: &mut ArrivingBuffer,
+        buffer: &mut EvictableBuffer,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), BodyError>> {
         while self.ahead.end.is_none() && self.ahead.data.len() < bytes_max {

@@ -144,7 +144,8 @@ impl<'a> ObjectsCall<'a> {
             Prepared::Write(options, format) => {
                 let room = self.room(body.len()).await?;
                 let place = Place::of(body.len()).await;
-                let mut sent = place.run(|| body::decode::<S>(&body, format, self.route.version, options.validation))?;
+                let mut sent =
+                    place.run(|| body::decode::<S>(&body, format, self.route.version, options.validation))?;
                 warnings.extend_from_slice(&sent.warnings);
                 let owners = &mut sent.object.metadata.owner_references;
                 warnings.extend(owners::remove_duplicates(owners, owners::Found::Sent));

@@ -147,7 +147,7 @@ impl Serving {
                     Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Next::Closed),
                     Poll::Ready(Ok(_)) => {}
                     Poll::Pending if has_begun => {
-                        let buffer = buffer.get_or_insert_with(|| worker.buffers.arriving(&self.connection.client));
+                        let buffer = buffer.get_or_insert_with(|| worker.buffers.evictable(&self.connection.client));
                         buffer.set(wire.input.capacity());
                         if buffer.poll_evicted(context).is_ready() {
                             return Poll::Ready(Next::Failed(Failure::NoBuffer));
@@ -233,7 +233,7 @@ impl Serving {
         let worker = &self.connection.worker;
         self.client.borrow_mut().asked_at = worker.ticks.now();
         let flow = self.flow.get_or_insert_with(|| Flow::new(&self.connection));
-        let mut pending = PendingResponse::new(Box::pin(flow.call(request)), &self.exchange, worker);
+        let mut pending = PendingResponse::new(Box::pin(flow.call(request)), &self.exchange, &self.connection);
         poll_fn(|context| {
             if let Poll::Ready(response) = Pin::new(&mut pending).poll(context) {
                 return Poll::Ready(response);
@@ -276,7 +276,8 @@ impl Serving {
         let mut relay = Relay {
             client: &self.client,
             exchange: &self.exchange,
-            worker,
+            connection: &self.connection,
+            buffer: None,
             pace: Pace::new(&worker.ticks, worker.config.limits.body_bytes_per_second_min),
             total,
             sends_trailers,

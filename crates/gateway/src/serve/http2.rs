@@ -72,8 +72,8 @@ const CLOSE_MAX: Duration = Duration::from_secs(2);
 const STREAM_WINDOW: u32 = 64 * 1024;
 /// The largest window that there is.
 const WINDOW_MAX: u32 = (1 << 31) - 1;
-/// What is kept of an answer that the client is slow to read, for each stream.
-const SEND_BUFFER: usize = 64 * 1024;
+/// What hyper keeps of a response that the client is slow to read, for each stream. It is not counted, so it is small.
+const SEND_BUFFER: usize = 16 * 1024;
 
 /// Serves a connection to its end.
 pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + AsyncWrite + Unpin + 'static) {
@@ -213,13 +213,12 @@ async fn pass_on(
     parts: Parts,
     mut inbound: Inbound,
 ) -> Result<Response<ResponseBody>, Failure> {
-    let worker = &connection.worker;
     if !inbound.is_upgrade && !inbound.body.is_there() && !expects_continue(&parts) {
         inbound.body.receive(&parts, connection).await?;
     }
     let exchange = Rc::clone(&inbound.exchange);
     let future = Box::pin(flow.borrow_mut().call(Request::from_parts(parts, inbound)));
-    PendingResponse::new(future, &exchange, worker).await
+    PendingResponse::new(future, &exchange, connection).await
 }
 
 /// Whether the client waits for permission to send the body.

@@ -10,8 +10,8 @@ use http::{Response, StatusCode};
 use super::response_body::ResponseBody;
 use crate::abandoned::RequestFuture;
 use crate::answers::Failure;
+use crate::connection::Connection;
 use crate::exchange::Exchange;
-use crate::worker::Worker;
 
 /// The response to a request on its way through the flow control and to an upstream.
 ///
@@ -21,14 +21,14 @@ pub(super) struct PendingResponse {
     /// None when it has come.
     future: Option<RequestFuture>,
     exchange: Rc<Exchange>,
-    worker: Rc<Worker>,
+    connection: Rc<Connection>,
 }
 
 // === impl PendingResponse ===
 
 impl PendingResponse {
-    pub(super) fn new(future: RequestFuture, exchange: &Rc<Exchange>, worker: &Rc<Worker>) -> Self {
-        Self { future: Some(future), exchange: Rc::clone(exchange), worker: Rc::clone(worker) }
+    pub(super) fn new(future: RequestFuture, exchange: &Rc<Exchange>, connection: &Rc<Connection>) -> Self {
+        Self { future: Some(future), exchange: Rc::clone(exchange), connection: Rc::clone(connection) }
     }
 }
 
@@ -41,13 +41,13 @@ impl Future for PendingResponse {
         let Some(future) = &mut this.future else { return Poll::Pending };
         if let Poll::Ready(Ok(response)) = future.as_mut().poll(context) {
             this.future = None;
-            let response = response.map(|body| ResponseBody::passed(body, &this.exchange, &this.worker));
+            let response = response.map(|body| ResponseBody::passed(body, &this.exchange, &this.connection));
             return Poll::Ready(Ok(response));
         }
         match this.exchange.failure() {
             Some(failure) => {
                 if failure.status() == StatusCode::REQUEST_TIMEOUT {
-                    this.worker.metrics.client_too_slow();
+                    this.connection.worker.metrics.client_too_slow();
                 }
                 Poll::Ready(Err(failure))
             }
@@ -59,7 +59,7 @@ impl Future for PendingResponse {
 impl Drop for PendingResponse {
     fn drop(&mut self) {
         if let Some(future) = self.future.take() {
-            self.worker.abandoned.request(future, &self.exchange);
+            self.connection.worker.abandoned.request(future, &self.exchange);
         }
     }
 }

@@ -12,13 +12,14 @@ use http_body::{Body, Frame};
 
 use super::presence;
 use super::response_body::ResponseBody;
+use crate::buffers::EvictableBuffer;
 use crate::client_body::ClientWire;
+use crate::connection::Connection;
 use crate::exchange::Exchange;
 use crate::h1::Encoder;
 use crate::pace::Pace;
 use crate::stall;
 use crate::ticks::{Alarm, Ticks};
-use crate::worker::Worker;
 
 /// The answer did not get to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,9 @@ pub(super) enum RelayError {
 pub(super) struct Relay<'a> {
     pub(super) client: &'a Rc<RefCell<ClientWire>>,
     pub(super) exchange: &'a Exchange,
-    pub(super) worker: &'a Worker,
+    pub(super) connection: &'a Connection,
+    /// Counts what the client has not taken.
+    pub(super) buffer: Option<EvictableBuffer>,
     /// Whether the client reads fast enough, as long as the request has its seats.
     pub(super) pace: Pace,
     /// The end of the time for the whole request.
@@ -61,11 +64,11 @@ impl Relay<'_> {
     }
 
     fn ticks(&self) -> &Rc<Ticks> {
-        &self.worker.ticks
+        &self.connection.worker.ticks
     }
 
     fn stall_after(&self) -> Duration {
-        self.worker.config.timeouts.stall
+        self.connection.worker.config.timeouts.stall
     }
 
     async fn send(
@@ -117,7 +120,7 @@ impl Relay<'_> {
         }
         // Nothing comes for now: what is there should not wait.
         ready!(self.poll_flush(context, stall))?;
-        if presence::has_left(&mut self.client.borrow_mut(), &self.worker.ticks, context) {
+        if presence::has_left(&mut self.client.borrow_mut(), &self.connection.worker.ticks, context) {
             return Poll::Ready(Err(RelayError::Client));
         }
         self.total.poll(context).map(|()| Err(RelayError::Time))
@@ -142,16 +145,28 @@ impl Relay<'_> {
         }
         body.poll_ahead(context);
         if body.holds_seats() && self.pace.poll_slow(context).is_ready() {
-            self.worker.metrics.client_too_slow();
+            self.connection.worker.metrics.client_too_slow();
             return Poll::Ready(Err(RelayError::Client));
         }
         Poll::Pending
     }
 
     fn poll_flush(&mut self, context: &mut Context<'_>, stall: &mut Alarm) -> Poll<Result<(), RelayError>> {
-        match self.client.borrow_mut().wire.poll_flush(context) {
-            Poll::Ready(result) => Poll::Ready(result.map_err(|_| RelayError::Client)),
+        let mut client = self.client.borrow_mut();
+        match client.wire.poll_flush(context) {
+            Poll::Ready(result) => {
+                self.buffer = None;
+                Poll::Ready(result.map_err(|_| RelayError::Client))
+            }
             Poll::Pending => {
+                let connection = self.connection;
+                let new = || connection.worker.buffers.evictable(&connection.client);
+                let buffer = self.buffer.get_or_insert_with(new);
+                buffer.set(client.wire.unsent());
+                if buffer.poll_evicted(context).is_ready() {
+                    connection.worker.metrics.client_too_slow();
+                    return Poll::Ready(Err(RelayError::Client));
+                }
                 if self.total.poll(context).is_ready() {
                     return Poll::Ready(Err(RelayError::Time));
                 }

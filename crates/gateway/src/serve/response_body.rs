@@ -15,8 +15,8 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::answer_body::{AnswerBody, AnswerError};
 use crate::buffers::HeldBuffer;
+use crate::connection::Connection;
 use crate::exchange::Exchange;
-use crate::worker::Worker;
 
 /// The body of a response.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ enum Source {
 struct Passed {
     body: FlowBody<AnswerBody>,
     exchange: Rc<Exchange>,
-    worker: Rc<Worker>,
+    connection: Rc<Connection>,
 }
 
 /// What has been read and not been sent.
@@ -70,9 +70,9 @@ const PIECE: usize = 16 * 1024;
 // === impl ResponseBody ===
 
 impl ResponseBody {
-    pub(super) fn passed(body: FlowBody<AnswerBody>, exchange: &Rc<Exchange>, worker: &Rc<Worker>) -> Self {
-        let (exchange, worker) = (Rc::clone(exchange), Rc::clone(worker));
-        Self { source: Source::Passed(Passed { body, exchange, worker }), ahead: Ahead::default() }
+    pub(super) fn passed(body: FlowBody<AnswerBody>, exchange: &Rc<Exchange>, connection: &Rc<Connection>) -> Self {
+        let (exchange, connection) = (Rc::clone(exchange), Rc::clone(connection));
+        Self { source: Source::Passed(Passed { body, exchange, connection }), ahead: Ahead::default() }
     }
 
     pub(super) fn own(body: AnswerBody) -> Self {
@@ -98,10 +98,10 @@ impl ResponseBody {
     pub(super) fn poll_ahead(&mut self, context: &mut Context<'_>) {
         let Self { source: Source::Passed(passed), ahead } = self else { return };
         // A response without seats is as long as it likes; nobody waits for its end.
-        while passed.body.has_permit() && ahead.end.is_none() && ahead.has_room(&passed.worker) {
+        while passed.body.has_permit() && ahead.end.is_none() && ahead.has_room(&passed.connection) {
             let Poll::Ready(frame) = passed.poll_frame(context) else { return };
             match frame {
-                Some(Ok(frame)) => ahead.push(frame, &passed.worker),
+                Some(Ok(frame)) => ahead.push(frame, &passed.connection),
                 Some(Err(error)) => ahead.end = Some(Err(error)),
                 None => ahead.end = Some(Ok(())),
             }
@@ -178,7 +178,7 @@ impl Passed {
         match Pin::new(&mut self.body).poll_frame(context) {
             Poll::Pending if self.exchange.failure().is_some() => Poll::Ready(Some(Err(AnswerError::Request))),
             Poll::Ready(Some(Err(error))) => {
-                self.worker.metrics.upstream_failed(error.kind());
+                self.connection.worker.metrics.upstream_failed(error.kind());
                 Poll::Ready(Some(Err(error)))
             }
             frame => frame,
@@ -188,7 +188,7 @@ impl Passed {
 
 impl Drop for Passed {
     fn drop(&mut self) {
-        self.worker.abandoned.response(std::mem::take(&mut self.body), &self.exchange);
+        self.connection.worker.abandoned.response(std::mem::take(&mut self.body), &self.exchange);
     }
 }
 
@@ -199,11 +199,12 @@ impl Ahead {
         self.frames.is_empty() && self.tail.is_empty()
     }
 
-    fn has_room(&self, worker: &Worker) -> bool {
-        self.bytes < worker.config.limits.response_buffer && worker.buffers.has_room()
+    fn has_room(&self, connection: &Connection) -> bool {
+        let Connection { worker, client, .. } = connection;
+        self.bytes < worker.config.limits.response_buffer && worker.buffers.has_room(client)
     }
 
-    fn push(&mut self, frame: Frame<Bytes>, worker: &Worker) {
+    fn push(&mut self, frame: Frame<Bytes>, connection: &Connection) {
         match frame.into_data() {
             Ok(data) => {
                 self.bytes += data.len();
@@ -219,7 +220,8 @@ impl Ahead {
                 self.frames.push_back(frame);
             }
         }
-        self.buffer.get_or_insert_with(|| worker.buffers.held()).set(self.bytes);
+        let Connection { worker, client, .. } = connection;
+        self.buffer.get_or_insert_with(|| worker.buffers.held(client)).set(self.bytes);
     }
 
     fn end_tail(&mut self) {
