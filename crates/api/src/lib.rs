@@ -45,6 +45,7 @@ mod any_object;
 mod convert;
 mod defaulting;
 mod group;
+mod list;
 mod object;
 mod path;
 
@@ -54,6 +55,7 @@ pub mod decode;
 #[cfg(feature = "k8s-openapi")]
 pub mod k8s_openapi;
 pub mod meta;
+pub mod protobuf;
 pub mod schema;
 pub mod v1;
 pub mod v1beta1;
@@ -65,5 +67,6 @@ pub use any_object::AnyObject;
 pub use convert::{HubSpec, Wire, WrittenIn};
 pub use defaulting::Defaulted;
 pub use group::{GROUP, Kind, UnknownKind, UnknownVersion, Version};
+pub use list::List;
 pub use object::{InVersion, Object, Spec};
 pub use path::Path;

@@ -7,12 +7,14 @@
 #![allow(clippy::print_stderr, reason = "a skipped test has to say so")]
 #![allow(clippy::expect_used, reason = "a fault in the recorded data is a fault of the test")]
 
+mod encodings;
 mod expectation;
 mod golden;
 mod rows;
 mod side_by_side;
 mod transcript;
 
+pub use encodings::{Encoding, encodings};
 pub use expectation::{Mismatch, compare, compare_subset};
 pub use golden::{Golden, golden_documents, golden_files, golden_rows};
 pub use rows::{document, rows};

@@ -9,7 +9,7 @@ use crate::path::Path;
 use crate::v1::V1;
 use crate::{Defaulted, HubSpec, Object, Spec, Version, Wire};
 
-/// One JSON value or one YAML document.
+/// One JSON value, one YAML document or one protobuf message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
     /// The value.
@@ -27,6 +27,8 @@ pub enum Format {
     Json,
     /// YAML.
     Yaml,
+    /// Protobuf. Unknown fields and repeated ones are part of the format, and never reported.
+    Protobuf,
 }
 
 /// An object that was read, and what was dropped on the way.

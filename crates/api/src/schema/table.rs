@@ -48,6 +48,11 @@ pub enum Package {
 pub struct Field {
     /// The name on the wire.
     pub name: &'static str,
+    /// The field's number in protobuf; `kind` and `apiVersion` have none, since they are in the envelope.
+    pub number: Option<u32>,
+    /// Whether protobuf leaves the field out when it is absent. Texts, numbers and messages that are not optional are
+    /// written as empty or zero instead (PB-2).
+    pub optional: bool,
     /// The type of the value.
     pub shape: Shape,
     /// What the field is for.
@@ -142,6 +147,9 @@ pub trait Described {
     /// What the table says of the type.
     const SHAPE: Shape;
 
+    /// Whether a field of this type can be absent without being zero: [`Field::optional`].
+    const OPTIONAL: bool = false;
+
     /// Whether the value is what the wire calls absent or empty (API-10).
     fn is_absent(&self) -> bool;
 }
@@ -152,6 +160,18 @@ impl TypeSchema {
     /// The field of that name on the wire.
     pub fn field(&self, name: &str) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The fields that protobuf has, in the order of their numbers.
+    pub fn fields_by_number(&self) -> impl Iterator<Item = &'static Field> {
+        let mut fields: Vec<&'static Field> = self.fields.iter().filter(|field| field.number.is_some()).collect();
+        fields.sort_by_key(|field| field.number);
+        fields.into_iter()
+    }
+
+    /// The field of that number in protobuf.
+    pub fn numbered(&self, number: u32) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.number == Some(number))
     }
 
     /// The type's name inside an object of `kind`.
@@ -184,6 +204,8 @@ impl Field {
     pub const fn new(name: &'static str, shape: Shape, doc: &'static str) -> Self {
         Self {
             name,
+            number: None,
+            optional: false,
             shape,
             doc,
             required: false,
@@ -194,6 +216,30 @@ impl Field {
             text_type: None,
             dropped: false,
         }
+    }
+
+    /// The same, with its number in protobuf.
+    #[must_use]
+    pub const fn number(mut self, number: u32) -> Self {
+        self.number = Some(number);
+        self
+    }
+
+    /// The same, left out of protobuf when it is absent.
+    #[must_use]
+    pub const fn optional(self) -> Self {
+        self.optional_if(true)
+    }
+
+    /// The same, written to protobuf as zero when it is absent, although its Rust type is an `Option`.
+    #[must_use]
+    pub const fn zero_if_absent(self) -> Self {
+        self.optional_if(false)
+    }
+
+    pub(crate) const fn optional_if(mut self, optional: bool) -> Self {
+        self.optional = optional;
+        self
     }
 
     /// The same, listed as required.
@@ -343,6 +389,7 @@ describe_plain! {
 
 impl<T: Described> Described for Option<T> {
     const SHAPE: Shape = T::SHAPE;
+    const OPTIONAL: bool = true;
 
     fn is_absent(&self) -> bool {
         self.is_none()
