@@ -33,7 +33,6 @@ pub(super) enum Reply {
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, private");
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 // === impl Reply ===
 
@@ -54,9 +53,10 @@ impl Reply {
                 response
             }
             Self::Watch(body) => {
+                let content_type = body.content_type();
                 let mut response = Response::new(ApiBody(Inner::Watch(body)));
                 *response.status_mut() = StatusCode::OK;
-                response.headers_mut().insert(CONTENT_TYPE, JSON);
+                response.headers_mut().insert(CONTENT_TYPE, content_type);
                 response
             }
         };

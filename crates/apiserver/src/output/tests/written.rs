@@ -10,7 +10,9 @@ use super::read_yaml;
 use super::seen::now;
 use crate::Failure;
 use crate::negotiate::Wanted;
-use crate::output::{Encoded, EventWriter, Format, Layout, ListMeta, Media, Shown, View, failure, list, object};
+use crate::output::{
+    Encoded, EventWriter, Format, Layout, ListMeta, Media, Shown, TextFormat, View, failure, list, object,
+};
 
 fn view(version: Version, format: Format) -> View<'static> {
     View { version, wanted: Wanted { format, ..Wanted::default() }, include_object: None, now: now() }
@@ -71,9 +73,9 @@ proptest! {
             list(&ListMeta::at("7"), &shown, &view(version, format)).unwrap().body
         };
         let expected: Value = serde_json::from_slice(&one_line(Format::default())).unwrap();
-        let indented = one_line(Format { media: Media::Json, layout: Layout::Indented });
+        let indented = one_line(Format::new(Media::Json, Layout::Indented));
         prop_assert_eq!(&serde_json::from_slice::<Value>(&indented).unwrap(), &expected);
-        let yaml = one_line(Format { media: Media::Yaml, layout: Layout::OneLine });
+        let yaml = one_line(Format::Text(TextFormat::Yaml));
         prop_assert_eq!(&read_yaml(std::str::from_utf8(&yaml).unwrap()), &expected);
     }
 }
@@ -96,8 +98,9 @@ fn api_98_a_failure_is_a_status_in_every_format() {
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": why.message,
         "reason": "BadRequest", "code": 400,
     });
-    let yaml = failure(&why, Format { media: Media::Yaml, layout: Layout::OneLine });
+    let yaml = failure(&why, Format::Text(TextFormat::Yaml));
     assert_eq!(read_yaml(std::str::from_utf8(&yaml.body).unwrap()), expected);
-    let event: Value = serde_json::from_slice(&EventWriter::failure(&why)).unwrap();
+    let writer = EventWriter::new(&view(Version::V1, Format::default())).unwrap();
+    let event: Value = serde_json::from_slice(&writer.failure(&why)).unwrap();
     assert_eq!(event, json!({ "type": "ERROR", "object": expected }));
 }
