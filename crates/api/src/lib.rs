@@ -12,6 +12,8 @@
 //! | write an object in another version | [`Object::in_version`] |
 //! | fill in defaults, convert, validate | [`Defaulted`], [`Wire`], [`validate`] |
 //! | make an object in Rust | [`v1::FlowSchema::builder`], [`v1::PriorityLevelConfiguration::builder`] |
+//! | have a list of objects | [`List`], [`v1::FlowSchemaList`], [`v1::PriorityLevelConfigurationList`] |
+//! | write or read Kubernetes' protobuf | [`Object::to_protobuf`], [`decode::parse_protobuf`], [`protobuf`] |
 //! | have the objects that every server starts with | [`bootstrap`] |
 //! | know what fields there are, or get OpenAPI and JSON Schema | [`schema`] |
 //!
