@@ -29,9 +29,9 @@ pub struct Unwritable(String);
 /// # Ok::<(), protobuf::Unwritable>(())
 /// ```
 pub fn encode(value: &(impl Serialize + ?Sized), schema: &'static TypeSchema) -> Result<Vec<u8>, Unwritable> {
-    let mut message = Writer::default();
-    value.serialize(Value { out: &mut message, place: Place::Message, shape: Shape::Object(schema) })?;
-    Ok(message.into_bytes())
+    let mut buffers = Buffers::default();
+    value.serialize(Value { buffers: &mut buffers, place: Place::Message, shape: Shape::Object(schema) })?;
+    Ok(buffers.out.into_bytes())
 }
 
 /// Where a value goes.
@@ -43,16 +43,27 @@ enum Place {
     Message,
 }
 
+/// What all messages of one value are written with, so that only the first of them allocates.
+#[derive(Debug, Default)]
+struct Buffers {
+    /// What has been written. The fields of a message that is not finished are at its end, in the order in which they came.
+    out: Writer,
+    /// The parts of `out` that belong to unfinished messages, each with the number of its field.
+    parts: Vec<(u32, Range<usize>)>,
+    /// Where the fields of a message are put in order.
+    ordered: Writer,
+}
+
 /// Writes one value.
 struct Value<'a> {
-    out: &'a mut Writer,
+    buffers: &'a mut Buffers,
     place: Place,
     shape: Shape,
 }
 
 /// Writes the elements of a list, each as a field of the same number.
 struct Elements<'a> {
-    out: &'a mut Writer,
+    buffers: &'a mut Buffers,
     place: Place,
     shape: Shape,
 }
@@ -65,20 +76,20 @@ enum Members<'a> {
 
 /// Writes a message.
 struct Message<'a> {
-    out: &'a mut Writer,
+    buffers: &'a mut Buffers,
     place: Place,
     schema: &'static TypeSchema,
-    /// What the members became, in the order in which they came.
-    parts: Writer,
-    /// Which part belongs to which number.
-    ranges: Vec<(u32, Range<usize>)>,
+    /// Where the fields of this message begin in `out`.
+    start: usize,
+    /// Where the parts of this message begin in `parts`.
+    first_part: usize,
     /// The member whose name was read, if the type has it.
     member: Option<&'static Field>,
 }
 
 /// Writes a map of texts, in the order of its keys.
 struct Map<'a> {
-    out: &'a mut Writer,
+    buffers: &'a mut Buffers,
     place: Place,
     entries: Vec<(String, String)>,
     key: String,
@@ -110,7 +121,7 @@ impl<'a> Value<'a> {
     fn integer(self, number: i64) -> Result<(), Unwritable> {
         match self.shape {
             Shape::Int32 | Shape::Int64 => {
-                self.out.number(self.field()?, number.cast_unsigned());
+                self.buffers.out.number(self.field()?, number.cast_unsigned());
                 Ok(())
             }
             _ => Err(self.mismatch("a number")),
@@ -120,15 +131,15 @@ impl<'a> Value<'a> {
     fn members(self) -> Result<Members<'a>, Unwritable> {
         match (self.shape, self.place) {
             (Shape::Object(schema), place) => Ok(Members::Message(Message {
-                out: self.out,
+                start: self.buffers.out.as_bytes().len(),
+                first_part: self.buffers.parts.len(),
+                buffers: self.buffers,
                 place,
                 schema,
-                parts: Writer::default(),
-                ranges: Vec::with_capacity(schema.fields.len()),
                 member: None,
             })),
             (Shape::StringMap, place) => {
-                Ok(Members::Map(Map { out: self.out, place, entries: Vec::new(), key: String::new() }))
+                Ok(Members::Map(Map { buffers: self.buffers, place, entries: Vec::new(), key: String::new() }))
             }
             _ => Err(self.mismatch("a map")),
         }
@@ -166,7 +177,7 @@ impl<'a> Serializer for Value<'a> {
     fn serialize_bool(self, value: bool) -> Result<(), Unwritable> {
         match self.shape {
             Shape::Boolean => {
-                self.out.number(self.field()?, u64::from(value));
+                self.buffers.out.number(self.field()?, u64::from(value));
                 Ok(())
             }
             _ => Err(self.mismatch("true or false")),
@@ -192,10 +203,11 @@ impl<'a> Serializer for Value<'a> {
 
     fn serialize_str(self, text: &str) -> Result<(), Unwritable> {
         match self.shape {
-            Shape::String | Shape::Choice(_) => self.out.text(self.field()?, text),
+            Shape::String | Shape::Choice(_) => self.buffers.out.text(self.field()?, text),
             Shape::Time => {
+                let number = self.field()?;
                 let time: Time = text.parse().map_err(ser::Error::custom)?;
-                self.out.message(self.field()?, &time_message(time));
+                self.buffers.out.nested(number, |message| write_time(message, time));
             }
             _ => return Err(self.mismatch("a text")),
         }
@@ -234,7 +246,7 @@ impl<'a> Serializer for Value<'a> {
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Elements<'a>, Unwritable> {
         match self.shape {
-            Shape::List(element) => Ok(Elements { out: self.out, place: self.place, shape: *element }),
+            Shape::List(element) => Ok(Elements { buffers: self.buffers, place: self.place, shape: *element }),
             _ => Err(self.mismatch("a list")),
         }
     }
@@ -261,13 +273,11 @@ impl<'a> Serializer for Value<'a> {
 }
 
 /// A time: its seconds, and no fraction of one (PB-3).
-fn time_message(time: Time) -> Writer {
-    let mut message = Writer::default();
+fn write_time(message: &mut Writer, time: Time) {
     if time.unix_seconds() != ZERO_TIME {
         message.number(SECONDS, time.unix_seconds().cast_unsigned());
         message.number(NANOS, 0);
     }
-    message
 }
 
 // === impl Elements ===
@@ -277,7 +287,7 @@ impl SerializeSeq for Elements<'_> {
     type Error = Unwritable;
 
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unwritable> {
-        value.serialize(Value { out: self.out, place: self.place, shape: self.shape })
+        value.serialize(Value { buffers: self.buffers, place: self.place, shape: self.shape })
     }
 
     fn end(self) -> Result<(), Unwritable> {
@@ -318,7 +328,10 @@ impl SerializeMap for Members<'_> {
 
     fn end(self) -> Result<(), Unwritable> {
         match self {
-            Self::Message(message) => message.finish(),
+            Self::Message(message) => {
+                message.finish();
+                Ok(())
+            }
             Self::Map(map) => map.finish(),
         }
     }
@@ -342,15 +355,15 @@ impl SerializeStruct for Members<'_> {
 impl Message<'_> {
     fn write<T: Serialize + ?Sized>(&mut self, field: &Field, value: &T) -> Result<(), Unwritable> {
         let Some(number) = field.number else { return Ok(()) };
-        let start = self.parts.as_bytes().len();
+        let start = self.buffers.out.as_bytes().len();
         if let Shape::FieldSet = field.shape {
             self.write_field_set(number, value)?;
         } else {
-            value.serialize(Value { out: &mut self.parts, place: Place::Field(number), shape: field.shape })?;
+            value.serialize(Value { buffers: self.buffers, place: Place::Field(number), shape: field.shape })?;
         }
-        let end = self.parts.as_bytes().len();
+        let end = self.buffers.out.as_bytes().len();
         if end > start {
-            self.ranges.push((number, start..end));
+            self.buffers.parts.push((number, start..end));
         }
         Ok(())
     }
@@ -359,45 +372,42 @@ impl Message<'_> {
     fn write_field_set<T: Serialize + ?Sized>(&mut self, number: u32, value: &T) -> Result<(), Unwritable> {
         let json = serde_json::to_vec(value).map_err(ser::Error::custom)?;
         if json != b"null" {
-            let mut message = Writer::default();
-            message.bytes(RAW, &json);
-            self.parts.message(number, &message);
+            self.buffers.out.nested(number, |message| message.bytes(RAW, &json));
         }
         Ok(())
     }
 
-    fn finish(mut self) -> Result<(), Unwritable> {
-        self.ranges.sort_by_key(|(number, _)| *number);
-        let mut ranges = self.ranges.iter().peekable();
-        let mut message = Writer::with_capacity(self.parts.as_bytes().len() + 32);
-        for field in self.schema.fields_by_number() {
-            match ranges.next_if(|(number, _)| field.number == Some(*number)) {
-                Some((_, range)) => message.fields(&self.parts.as_bytes()[range.clone()]),
-                None => write_absent(&mut message, field)?,
-            }
-        }
+    fn finish(self) {
+        let Buffers { out, parts, ordered } = self.buffers;
+        parts[self.first_part..].sort_by_key(|(number, _)| *number);
+        ordered.clear();
+        let mut present = parts[self.first_part..].iter().peekable();
+        self.schema.for_each_numbered(|number, field| match present.next_if(|(found, _)| *found == number) {
+            Some((_, range)) => ordered.fields(&out.as_bytes()[range.clone()]),
+            None => write_absent(ordered, number, field),
+        });
+        parts.truncate(self.first_part);
+        out.truncate(self.start);
         match self.place {
-            Place::Field(number) => self.out.message(number, &message),
-            Place::Message => *self.out = message,
+            Place::Field(number) => out.message(number, ordered),
+            Place::Message => out.fields(ordered.as_bytes()),
         }
-        Ok(())
     }
 }
 
 /// What is written where a member is absent: zero, unless the field is optional (PB-2).
-fn write_absent(message: &mut Writer, field: &Field) -> Result<(), Unwritable> {
-    let Some(number) = field.number.filter(|_| !field.optional) else { return Ok(()) };
+fn write_absent(message: &mut Writer, number: u32, field: &Field) {
+    if field.optional {
+        return;
+    }
     match field.shape {
         Shape::Boolean | Shape::Int32 | Shape::Int64 => message.number(number, 0),
         Shape::String | Shape::Choice(_) | Shape::Time => message.text(number, ""),
-        Shape::Object(schema) => {
-            let empty: [(&str, ()); 0] = [];
-            let value = Value { out: message, place: Place::Field(number), shape: Shape::Object(schema) };
-            value.collect_map(empty)?;
-        }
+        Shape::Object(schema) => message.nested(number, |inner| {
+            schema.for_each_numbered(|number, field| write_absent(inner, number, field));
+        }),
         Shape::StringMap | Shape::List(_) | Shape::FieldSet => {}
     }
-    Ok(())
 }
 
 // === impl Map ===
@@ -409,10 +419,10 @@ impl Map<'_> {
         };
         self.entries.sort_by(|(one, _), (other, _)| one.cmp(other));
         for (key, value) in &self.entries {
-            let mut entry = Writer::with_capacity(key.len() + value.len() + 8);
-            entry.text(KEY, key);
-            entry.text(VALUE, value);
-            self.out.message(number, &entry);
+            self.buffers.out.nested(number, |entry| {
+                entry.text(KEY, key);
+                entry.text(VALUE, value);
+            });
         }
         Ok(())
     }

@@ -65,6 +65,33 @@ impl Writer {
         &self.0
     }
 
+    /// Writes another message, of which `write` writes the fields right here.
+    pub(super) fn nested(&mut self, field: u32, write: impl FnOnce(&mut Self)) {
+        self.key(field, LENGTH_DELIMITED);
+        let start = self.0.len();
+        write(self);
+        let length = self.0.len() - start;
+        // The length goes before what was written, and takes one byte in most cases.
+        match u8::try_from(length) {
+            Ok(short @ ..0x80) => self.0.insert(start, short),
+            _ => {
+                let mut prefix = Self::default();
+                prefix.varint(length as u64);
+                self.0.splice(start..start, prefix.0);
+            }
+        }
+    }
+
+    /// Takes away what was written behind so many bytes.
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.0.truncate(length);
+    }
+
+    /// Takes away everything.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     fn key(&mut self, field: u32, wire_type: u8) {
         self.varint(u64::from(field) << 3 | u64::from(wire_type));
     }

@@ -162,11 +162,18 @@ impl TypeSchema {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// The fields that protobuf has, in the order of their numbers.
-    pub fn fields_by_number(&self) -> impl Iterator<Item = &'static Field> {
-        let mut fields: Vec<&'static Field> = self.fields.iter().filter(|field| field.number.is_some()).collect();
-        fields.sort_by_key(|field| field.number);
-        fields.into_iter()
+    /// Calls `visit` for each field that protobuf has, in the order of their numbers.
+    pub(crate) fn for_each_numbered(&self, mut visit: impl FnMut(u32, &'static Field)) {
+        let numbered = || self.fields.iter().filter_map(|field| Some((field.number?, field)));
+        // Most types list their fields in this order.
+        if numbered().is_sorted_by_key(|(number, _)| number) {
+            return numbered().for_each(|(number, field)| visit(number, field));
+        }
+        let mut sorted: Vec<_> = numbered().collect();
+        sorted.sort_by_key(|(number, _)| *number);
+        for (number, field) in sorted {
+            visit(number, field);
+        }
     }
 
     /// The field of that number in protobuf.

@@ -1,7 +1,9 @@
 //! What is put together by hand is what serde writes.
 
+use evenkeel_api::protobuf::{encode, sealed, watch_event};
+use evenkeel_api::schema::{STATUS, list_type};
 use evenkeel_api::v1::FlowSchema;
-use evenkeel_api::{Version, bootstrap};
+use evenkeel_api::{Kind, Version, bootstrap};
 use http::StatusCode;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -77,6 +79,9 @@ proptest! {
         prop_assert_eq!(&serde_json::from_slice::<Value>(&indented).unwrap(), &expected);
         let yaml = one_line(Format::Text(TextFormat::Yaml));
         prop_assert_eq!(&read_yaml(std::str::from_utf8(&yaml).unwrap()), &expected);
+        let message = encode(&expected, list_type(version, Kind::FlowSchema)).unwrap();
+        let sealed = sealed(version.api_version(), "FlowSchemaList", &message);
+        prop_assert_eq!(one_line(Format::Protobuf), sealed);
     }
 }
 
@@ -100,6 +105,10 @@ fn api_98_a_failure_is_a_status_in_every_format() {
     });
     let yaml = failure(&why, Format::Text(TextFormat::Yaml));
     assert_eq!(read_yaml(std::str::from_utf8(&yaml.body).unwrap()), expected);
+    let message = sealed("v1", "Status", &encode(&expected, &STATUS).unwrap());
+    assert_eq!(failure(&why, Format::Protobuf).body, message);
+    let writer = EventWriter::new(&view(Version::V1, Format::Protobuf)).unwrap();
+    assert_eq!(writer.failure(&why), watch_event("ERROR", &message));
     let writer = EventWriter::new(&view(Version::V1, Format::default())).unwrap();
     let event: Value = serde_json::from_slice(&writer.failure(&why)).unwrap();
     assert_eq!(event, json!({ "type": "ERROR", "object": expected }));
