@@ -1,5 +1,7 @@
 //! Typed lists: read, written, converted, validated item by item, and built, in all four versions.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use evenkeel_api::decode::{parse_json, parse_protobuf, parse_yaml};
 use evenkeel_api::meta::{ListMeta, Time};
 use evenkeel_api::protobuf::Envelope;

@@ -1,5 +1,7 @@
 //! Objects, lists, statuses, options and watch events are read and written byte for byte as recorded (PB-1 to PB-6).
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use evenkeel_api::decode::{Node, Value as Tree, parse_protobuf};
 use evenkeel_api::protobuf::{self, Envelope};
 use evenkeel_api::schema::{self, TypeSchema};

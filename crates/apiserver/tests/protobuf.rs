@@ -202,15 +202,15 @@ async fn every_verb_in_every_version() {
             assert_eq!(json["status"]["conditions"][0]["type"], "T");
 
             let listed = client.protobuf("GET", &format!("{collection}?limit=2"), b"").await;
-            let (_, mut list) = client.json("GET", &format!("{collection}?limit=2"), b"").await;
+            let (_, list) = client.json("GET", &format!("{collection}?limit=2"), b"").await;
             assert_eq!(list["kind"], kind.list_name());
             assert!(list["metadata"]["remainingItemCount"].as_i64().unwrap() > 0);
-            list["metadata"]["continue"] = listed.text(&["metadata", "continue"]).into();
             assert!(listed.body == encoded(&list), "{version} {kind}");
 
-            let patch = client.send("PATCH", &path, PROTOBUF, (MERGE_PATCH, br#"{"metadata":{"labels":null}}"#)).await;
-            assert_eq!((patch.status, &patch.headers[CONTENT_TYPE]), (StatusCode::OK, &PROTOBUF.parse().unwrap()));
-            assert!(patch.read().root.get("metadata").unwrap().get("labels").is_none());
+            let patched =
+                client.send("PATCH", &path, PROTOBUF, (MERGE_PATCH, br#"{"metadata":{"labels":null}}"#)).await;
+            assert_eq!((patched.status, &patched.headers[CONTENT_TYPE]), (StatusCode::OK, &PROTOBUF.parse().unwrap()));
+            assert!(patched.read().root.get("metadata").unwrap().get("labels").is_none());
 
             let uid = delete_options(&json!({"preconditions": {"uid": "other"}}));
             assert_eq!(client.protobuf("DELETE", &path, &uid).await.status, StatusCode::CONFLICT);
@@ -306,9 +306,9 @@ async fn pb_5_patches_and_tables_stay_text() {
     let server = start().await;
     let mut client = Client::connect(&server).await;
     let path = format!("{SCHEMAS}/exempt");
-    let patch = client.protobuf("PATCH", &path, b"k8s\0").await;
+    let refused = client.protobuf("PATCH", &path, b"k8s\0").await;
     assert_eq!(
-        (patch.status, patch.text(&["message"])),
+        (refused.status, refused.text(&["message"])),
         (StatusCode::UNSUPPORTED_MEDIA_TYPE, "415: Unsupported Media Type".to_owned())
     );
     let unknown = client.send("POST", SCHEMAS, PROTOBUF, ("text/html", b"")).await;

@@ -10,7 +10,7 @@ use super::{Document, Format, Member, Node, Position, Value, parse_json};
 use crate::meta::Time;
 use crate::protobuf::{Envelope, Malformed, Reader, WireValue};
 use crate::protobuf::{KEY, RAW, SECONDS, VALUE, ZERO_TIME};
-use crate::schema::{Field, Shape, TypeName, TypeSchema};
+use crate::schema::{Field, Presence, Shape, TypeName, TypeSchema};
 
 /// Reads the message in an envelope as one of that type. What the envelope says about the type becomes the members
 /// `apiVersion` and `kind`.
@@ -106,7 +106,7 @@ impl Parser<'_> {
 
     /// A value that is no message, or nothing if JSON leaves it out.
     fn plain(&mut self, shape: Shape, field: &Field, value: WireValue<'_>) -> Result<Option<Value>, Malformed> {
-        let is_shown = |is_zero: bool| field.optional || field.always_written || !is_zero;
+        let is_shown = |is_zero: bool| field.presence == Presence::Optional || field.always_written || !is_zero;
         let name = GoName(field);
         Ok(match shape {
             Shape::Boolean => {

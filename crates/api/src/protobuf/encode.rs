@@ -12,7 +12,7 @@ use super::key::Text;
 use super::writer::Writer;
 use super::{KEY, NANOS, RAW, SECONDS, VALUE, ZERO_TIME};
 use crate::meta::Time;
-use crate::schema::{Field, Shape, TypeSchema};
+use crate::schema::{Field, Presence, Shape, TypeSchema};
 
 /// A value that does not fit the schema it was to be written by.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -397,7 +397,7 @@ impl Message<'_> {
 
 /// What is written where a member is absent: zero, unless the field is optional (PB-2).
 fn write_absent(message: &mut Writer, number: u32, field: &Field) {
-    if field.optional {
+    if field.presence == Presence::Optional {
         return;
     }
     match field.shape {

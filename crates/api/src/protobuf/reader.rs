@@ -116,9 +116,8 @@ impl<'a> Reader<'a> {
         if wire_type == END_GROUP {
             return Err(Malformed::NoGroup { message: String::new() });
         }
-        let number = match u32::try_from(number) {
-            Ok(known @ 1..) => known,
-            _ => return Err(Malformed::Number { message: String::new(), number, wire_type }),
+        let Ok(number @ 1..) = u32::try_from(number) else {
+            return Err(Malformed::Number { message: String::new(), number, wire_type });
         };
         let value = match wire_type {
             VARINT => WireValue::Number(self.varint()?),

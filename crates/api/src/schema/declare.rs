@@ -41,7 +41,7 @@ macro_rules! declare_type {
                             concat!($($field_doc, "\n"),+),
                         )
                         .number($number)
-                        .optional_if(<$FieldType as crate::schema::Described>::OPTIONAL)
+                        .presence(<$FieldType as crate::schema::Described>::PRESENCE)
                         $(.$attribute($($value)?))*,
                     )*
                     $($(

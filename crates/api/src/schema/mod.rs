@@ -22,7 +22,7 @@ pub use meta_types::{
 pub use object_types::{list_type, object_type};
 pub use openapi::{openapi_v2, openapi_v3};
 pub use reference::markdown_reference;
-pub use table::{Choice, Described, Field, ListType, Package, PatchRule, Shape, TypeName, TypeSchema, Union};
+pub use table::{Choice, Described, Field, ListType, Package, PatchRule, Presence, Shape, TypeName, TypeSchema, Union};
 
 pub(crate) use declare::{declare_choice, declare_type};
 pub(crate) use meta_types::{API_VERSION, KIND};

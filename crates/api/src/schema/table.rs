@@ -50,9 +50,8 @@ pub struct Field {
     pub name: &'static str,
     /// The field's number in protobuf; `kind` and `apiVersion` have none, since they are in the envelope.
     pub number: Option<u32>,
-    /// Whether protobuf leaves the field out when it is absent. Texts, numbers and messages that are not optional are
-    /// written as empty or zero instead (PB-2).
-    pub optional: bool,
+    /// What protobuf does with the field when it is absent.
+    pub presence: Presence,
     /// The type of the value.
     pub shape: Shape,
     /// What the field is for.
@@ -71,6 +70,15 @@ pub struct Field {
     pub text_type: Option<TypeName>,
     /// Whether the field may be sent but is never kept, so that it never comes back.
     pub dropped: bool,
+}
+
+/// What protobuf does with a field that is absent (PB-2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// A text, a number or a message is written as empty or zero. Lists and maps without elements write nothing.
+    Always,
+    /// It is left out.
+    Optional,
 }
 
 /// The type of a value.
@@ -147,8 +155,8 @@ pub trait Described {
     /// What the table says of the type.
     const SHAPE: Shape;
 
-    /// Whether a field of this type can be absent without being zero: [`Field::optional`].
-    const OPTIONAL: bool = false;
+    /// What protobuf does with an absent field of this type, unless the field's declaration says otherwise.
+    const PRESENCE: Presence = Presence::Always;
 
     /// Whether the value is what the wire calls absent or empty (API-10).
     fn is_absent(&self) -> bool;
@@ -212,7 +220,7 @@ impl Field {
         Self {
             name,
             number: None,
-            optional: false,
+            presence: Presence::Always,
             shape,
             doc,
             required: false,
@@ -235,17 +243,17 @@ impl Field {
     /// The same, left out of protobuf when it is absent.
     #[must_use]
     pub const fn optional(self) -> Self {
-        self.optional_if(true)
+        self.presence(Presence::Optional)
     }
 
     /// The same, written to protobuf as zero when it is absent, although its Rust type is an `Option`.
     #[must_use]
     pub const fn zero_if_absent(self) -> Self {
-        self.optional_if(false)
+        self.presence(Presence::Always)
     }
 
-    pub(crate) const fn optional_if(mut self, optional: bool) -> Self {
-        self.optional = optional;
+    pub(crate) const fn presence(mut self, presence: Presence) -> Self {
+        self.presence = presence;
         self
     }
 
@@ -396,7 +404,7 @@ describe_plain! {
 
 impl<T: Described> Described for Option<T> {
     const SHAPE: Shape = T::SHAPE;
-    const OPTIONAL: bool = true;
+    const PRESENCE: Presence = Presence::Optional;
 
     fn is_absent(&self) -> bool {
         self.is_none()
