@@ -6,13 +6,13 @@
 use std::fmt;
 use std::ops::Range;
 
-use serde::ser::{self, Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct, Serializer};
+use serde::ser::{self, Impossible, Serialize, Serializer};
 
-use super::key::Text;
+use super::members::{Elements, Map, Members, Message};
 use super::writer::Writer;
-use super::{KEY, NANOS, RAW, SECONDS, VALUE, ZERO_TIME};
+use super::{NANOS, SECONDS, ZERO_TIME};
 use crate::meta::Time;
-use crate::schema::{Field, Presence, Shape, TypeSchema};
+use crate::schema::{Shape, TypeSchema};
 
 /// A value that does not fit the schema it was to be written by.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +36,7 @@ pub fn encode(value: &(impl Serialize + ?Sized), schema: &'static TypeSchema) ->
 
 /// Where a value goes.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+pub(super) enum Place {
     /// Into the field of that number.
     Field(u32),
     /// It is the whole message.
@@ -45,54 +45,20 @@ enum Place {
 
 /// What all messages of one value are written with, so that only the first of them allocates.
 #[derive(Debug, Default)]
-struct Buffers {
+pub(super) struct Buffers {
     /// What has been written. The fields of a message that is not finished are at its end, in the order in which they came.
-    out: Writer,
+    pub(super) out: Writer,
     /// The parts of `out` that belong to unfinished messages, each with the number of its field.
-    parts: Vec<(u32, Range<usize>)>,
+    pub(super) parts: Vec<(u32, Range<usize>)>,
     /// Where the fields of a message are put in order.
-    ordered: Writer,
+    pub(super) ordered: Writer,
 }
 
 /// Writes one value.
-struct Value<'a> {
-    buffers: &'a mut Buffers,
-    place: Place,
-    shape: Shape,
-}
-
-/// Writes the elements of a list, each as a field of the same number.
-struct Elements<'a> {
-    buffers: &'a mut Buffers,
-    place: Place,
-    shape: Shape,
-}
-
-/// Writes a message or a map of texts.
-enum Members<'a> {
-    Message(Message<'a>),
-    Map(Map<'a>),
-}
-
-/// Writes a message.
-struct Message<'a> {
-    buffers: &'a mut Buffers,
-    place: Place,
-    schema: &'static TypeSchema,
-    /// Where the fields of this message begin in `out`.
-    start: usize,
-    /// Where the parts of this message begin in `parts`.
-    first_part: usize,
-    /// The member whose name was read, if the type has it.
-    member: Option<&'static Field>,
-}
-
-/// Writes a map of texts, in the order of its keys.
-struct Map<'a> {
-    buffers: &'a mut Buffers,
-    place: Place,
-    entries: Vec<(String, String)>,
-    key: String,
+pub(super) struct Value<'a> {
+    pub(super) buffers: &'a mut Buffers,
+    pub(super) place: Place,
+    pub(super) shape: Shape,
 }
 
 // === impl Unwritable ===
@@ -115,7 +81,10 @@ impl<'a> Value<'a> {
     }
 
     fn mismatch(&self, found: &str) -> Unwritable {
-        Unwritable(format!("found {found} where the schema has {:?}", self.shape))
+        match self.place {
+            Place::Field(number) => Unwritable(format!("found {found} in field {number}, which is of another type")),
+            Place::Message => Unwritable(format!("found {found} in the place of a message")),
+        }
     }
 
     fn integer(self, number: i64) -> Result<(), Unwritable> {
@@ -130,17 +99,8 @@ impl<'a> Value<'a> {
 
     fn members(self) -> Result<Members<'a>, Unwritable> {
         match (self.shape, self.place) {
-            (Shape::Object(schema), place) => Ok(Members::Message(Message {
-                start: self.buffers.out.as_bytes().len(),
-                first_part: self.buffers.parts.len(),
-                buffers: self.buffers,
-                place,
-                schema,
-                member: None,
-            })),
-            (Shape::StringMap, place) => {
-                Ok(Members::Map(Map { buffers: self.buffers, place, entries: Vec::new(), key: String::new() }))
-            }
+            (Shape::Object(schema), place) => Ok(Members::Message(Message::new(self.buffers, place, schema))),
+            (Shape::StringMap, Place::Field(number)) => Ok(Members::Map(Map::new(self.buffers, number))),
             _ => Err(self.mismatch("a map")),
         }
     }
@@ -246,7 +206,7 @@ impl<'a> Serializer for Value<'a> {
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Elements<'a>, Unwritable> {
         match self.shape {
-            Shape::List(element) => Ok(Elements { buffers: self.buffers, place: self.place, shape: *element }),
+            Shape::List(element) => Ok(Elements::new(self.buffers, self.place, *element)),
             _ => Err(self.mismatch("a list")),
         }
     }
@@ -277,153 +237,5 @@ fn write_time(message: &mut Writer, time: Time) {
     if time.unix_seconds() != ZERO_TIME {
         message.number(SECONDS, time.unix_seconds().cast_unsigned());
         message.number(NANOS, 0);
-    }
-}
-
-// === impl Elements ===
-
-impl SerializeSeq for Elements<'_> {
-    type Ok = ();
-    type Error = Unwritable;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unwritable> {
-        value.serialize(Value { buffers: self.buffers, place: self.place, shape: self.shape })
-    }
-
-    fn end(self) -> Result<(), Unwritable> {
-        Ok(())
-    }
-}
-
-// === impl Members ===
-
-impl SerializeMap for Members<'_> {
-    type Ok = ();
-    type Error = Unwritable;
-
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Unwritable> {
-        match self {
-            Self::Message(message) => {
-                let schema = message.schema;
-                message.member = key.serialize(Text(|name: &str| schema.field(name)))?;
-            }
-            Self::Map(map) => map.key = key.serialize(Text(str::to_owned))?,
-        }
-        Ok(())
-    }
-
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unwritable> {
-        match self {
-            Self::Message(message) => match message.member.take() {
-                Some(field) => message.write(field, value),
-                None => Ok(()),
-            },
-            Self::Map(map) => {
-                let value = value.serialize(Text(str::to_owned))?;
-                map.entries.push((std::mem::take(&mut map.key), value));
-                Ok(())
-            }
-        }
-    }
-
-    fn end(self) -> Result<(), Unwritable> {
-        match self {
-            Self::Message(message) => {
-                message.finish();
-                Ok(())
-            }
-            Self::Map(map) => map.finish(),
-        }
-    }
-}
-
-impl SerializeStruct for Members<'_> {
-    type Ok = ();
-    type Error = Unwritable;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Unwritable> {
-        self.serialize_entry(name, value)
-    }
-
-    fn end(self) -> Result<(), Unwritable> {
-        SerializeMap::end(self)
-    }
-}
-
-// === impl Message ===
-
-impl Message<'_> {
-    fn write<T: Serialize + ?Sized>(&mut self, field: &Field, value: &T) -> Result<(), Unwritable> {
-        let Some(number) = field.number else { return Ok(()) };
-        let start = self.buffers.out.as_bytes().len();
-        if let Shape::FieldSet = field.shape {
-            self.write_field_set(number, value)?;
-        } else {
-            value.serialize(Value { buffers: self.buffers, place: Place::Field(number), shape: field.shape })?;
-        }
-        let end = self.buffers.out.as_bytes().len();
-        if end > start {
-            self.buffers.parts.push((number, start..end));
-        }
-        Ok(())
-    }
-
-    /// A field set is JSON inside of a message.
-    fn write_field_set<T: Serialize + ?Sized>(&mut self, number: u32, value: &T) -> Result<(), Unwritable> {
-        let json = serde_json::to_vec(value).map_err(ser::Error::custom)?;
-        if json != b"null" {
-            self.buffers.out.nested(number, |message| message.bytes(RAW, &json));
-        }
-        Ok(())
-    }
-
-    fn finish(self) {
-        let Buffers { out, parts, ordered } = self.buffers;
-        parts[self.first_part..].sort_by_key(|(number, _)| *number);
-        ordered.clear();
-        let mut present = parts[self.first_part..].iter().peekable();
-        self.schema.for_each_numbered(|number, field| match present.next_if(|(found, _)| *found == number) {
-            Some((_, range)) => ordered.fields(&out.as_bytes()[range.clone()]),
-            None => write_absent(ordered, number, field),
-        });
-        parts.truncate(self.first_part);
-        out.truncate(self.start);
-        match self.place {
-            Place::Field(number) => out.message(number, ordered),
-            Place::Message => out.fields(ordered.as_bytes()),
-        }
-    }
-}
-
-/// What is written where a member is absent: zero, unless the field is optional (PB-2).
-fn write_absent(message: &mut Writer, number: u32, field: &Field) {
-    if field.presence == Presence::Optional {
-        return;
-    }
-    match field.shape {
-        Shape::Boolean | Shape::Int32 | Shape::Int64 => message.number(number, 0),
-        Shape::String | Shape::Choice(_) | Shape::Time => message.text(number, ""),
-        Shape::Object(schema) => message.nested(number, |inner| {
-            schema.for_each_numbered(|number, field| write_absent(inner, number, field));
-        }),
-        Shape::StringMap | Shape::List(_) | Shape::FieldSet => {}
-    }
-}
-
-// === impl Map ===
-
-impl Map<'_> {
-    fn finish(mut self) -> Result<(), Unwritable> {
-        let Place::Field(number) = self.place else {
-            return Err(ser::Error::custom("a map is no message"));
-        };
-        self.entries.sort_by(|(one, _), (other, _)| one.cmp(other));
-        for (key, value) in &self.entries {
-            self.buffers.out.nested(number, |entry| {
-                entry.text(KEY, key);
-                entry.text(VALUE, value);
-            });
-        }
-        Ok(())
     }
 }

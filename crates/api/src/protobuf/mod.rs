@@ -25,6 +25,7 @@
 mod encode;
 mod envelope;
 mod key;
+mod members;
 mod reader;
 mod writer;
 
