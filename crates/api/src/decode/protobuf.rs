@@ -96,8 +96,10 @@ impl Parser<'_> {
     fn element(&mut self, shape: Shape, field: &'static Field, value: WireValue<'_>) -> Result<Node, Malformed> {
         Ok(node(match shape {
             Shape::Object(schema) => {
-                let mut members = Vec::new();
-                self.message(schema, value.bytes(GoName(field))?, &mut members)?;
+                let bytes = value.bytes(GoName(field))?;
+                // A field takes two bytes at least. There may be half a million messages that are as short as that.
+                let mut members = Vec::with_capacity((bytes.len() / 2).min(4));
+                self.message(schema, bytes, &mut members)?;
                 Value::Map(members)
             }
             _ => Value::String(text(value.bytes(GoName(field))?)),
