@@ -1,8 +1,10 @@
-//! The developer's commands, run by `cargo xtask <command>`: set-up, test, bench.
+//! The developer's commands, run by `cargo xtask <command>`: set-up, test, bench, record.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks to its user on the terminal")]
 
 mod bench;
+mod comparisons;
+mod record;
 mod run;
 mod setup;
 mod test;
@@ -18,9 +20,11 @@ Commands:
   setup            install what the tests need and this machine lacks
   test [FILTER]    set-up, format, clippy, all tests, documentation tests, documentation
   bench [FILTER]   run the benchmarks
+  record FOLDER    copy recordings of a real Kubernetes into tests/recorded, packed
   help             show this text
 
 FILTER is a part of a test's or a benchmark's name; only those that contain it are run.
+FOLDER contains `golden` or `conformance`, or both, with the layout of tests/recorded.
 With CI=true in the environment, cargo may not change Cargo.lock.
 
 Examples:
@@ -35,6 +39,7 @@ enum Command {
     Setup,
     Test { filter: Option<String> },
     Bench { filter: Option<String> },
+    Record { folder: String },
     Help,
 }
 
@@ -67,26 +72,30 @@ impl Command {
         if arguments.iter().any(|argument| matches!(argument.as_str(), "--help" | "-h")) {
             return Ok(Self::Help);
         }
-        let filters_max = match name.as_str() {
-            "test" | "bench" => 1,
+        let arguments_max = match name.as_str() {
+            "test" | "bench" | "record" => 1,
             "setup" | "help" => 0,
             _ => {
-                return Err(format!("xtask has no command `{name}`; it has setup, test, bench and help."));
+                return Err(format!("xtask has no command `{name}`; it has setup, test, bench, record and help."));
             }
         };
         if let Some(option) = rest.iter().find(|argument| argument.starts_with('-')) {
             return Err(format!("`xtask {name}` has no option `{option}`; see `cargo xtask help`."));
         }
-        if let Some(excess) = rest.get(filters_max) {
+        if let Some(excess) = rest.get(arguments_max) {
             return Err(format!("`xtask {name}` does not know what to do with `{excess}`; see `cargo xtask help`."));
         }
-        let filter = rest.first().cloned();
-        Ok(match name.as_str() {
-            "setup" => Self::Setup,
-            "test" => Self::Test { filter },
-            "bench" => Self::Bench { filter },
-            _ => Self::Help,
-        })
+        let argument = rest.first().cloned();
+        match (name.as_str(), argument) {
+            ("setup", _) => Ok(Self::Setup),
+            ("test", filter) => Ok(Self::Test { filter }),
+            ("bench", filter) => Ok(Self::Bench { filter }),
+            ("record", Some(folder)) => Ok(Self::Record { folder }),
+            ("record", None) => {
+                Err("`xtask record` needs a folder with recordings; see `cargo xtask help`.".to_owned())
+            }
+            _ => Ok(Self::Help),
+        }
     }
 
     fn execute(&self) -> anyhow::Result<()> {
@@ -94,6 +103,7 @@ impl Command {
             Self::Setup => setup::setup(),
             Self::Test { filter } => test::test(filter.as_deref()),
             Self::Bench { filter } => bench::bench(filter.as_deref()),
+            Self::Record { folder } => record::record(folder),
             Self::Help => {
                 print!("{HELP}");
                 Ok(())
@@ -118,6 +128,7 @@ mod tests {
         assert_eq!(parse("test"), Ok(Command::Test { filter: None }));
         assert_eq!(parse("test tidy"), Ok(Command::Test { filter: filter.clone() }));
         assert_eq!(parse("bench tidy"), Ok(Command::Bench { filter }));
+        assert_eq!(parse("record there"), Ok(Command::Record { folder: "there".to_owned() }));
     }
 
     #[test]
@@ -129,10 +140,17 @@ mod tests {
 
     #[test]
     fn faults_are_one_sentence() {
-        assert_eq!(parse("tidy"), Err("xtask has no command `tidy`; it has setup, test, bench and help.".to_owned()));
+        assert_eq!(
+            parse("tidy"),
+            Err("xtask has no command `tidy`; it has setup, test, bench, record and help.".to_owned())
+        );
         assert_eq!(
             parse("test --nocapture"),
             Err("`xtask test` has no option `--nocapture`; see `cargo xtask help`.".to_owned())
+        );
+        assert_eq!(
+            parse("record"),
+            Err("`xtask record` needs a folder with recordings; see `cargo xtask help`.".to_owned())
         );
         assert_eq!(
             parse("setup now"),

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 pub(crate) struct CommandLine {
     program: String,
     arguments: Vec<String>,
-    environment: Vec<(&'static str, &'static str)>,
+    environment: Vec<(&'static str, String)>,
 }
 
 /// Whether cargo may change `Cargo.lock`.
@@ -42,8 +42,8 @@ impl CommandLine {
         self
     }
 
-    pub(crate) fn env(mut self, name: &'static str, value: &'static str) -> Self {
-        self.environment.push((name, value));
+    pub(crate) fn env(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.environment.push((name, value.into()));
         self
     }
 
@@ -69,7 +69,7 @@ impl CommandLine {
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(&self.arguments).envs(self.environment.iter().copied());
+        command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 }
@@ -102,6 +102,12 @@ pub(crate) fn root() -> Result<PathBuf> {
     let mut root = PathBuf::from(own);
     root.pop();
     Ok(root)
+}
+
+/// Where cargo builds.
+pub(crate) fn target_folder() -> Result<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    Ok(root()?.join(target))
 }
 
 /// The argument as a shell would have to read it.

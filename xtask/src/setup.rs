@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::run::{CommandLine, root};
+use crate::run::{CommandLine, target_folder};
 
 /// Something that the tests cannot do without.
 struct Need {
@@ -56,6 +56,12 @@ const NEEDS: &[Need] = &[
         why: "the API is tested with it",
         present: || CommandLine::new("kubectl").args(["version", "--client"]).succeeds(),
         install: Install::DebianPackage("kubernetes-client"),
+    },
+    Need {
+        name: "PyYAML",
+        why: "without it, the replayer of recorded conversations does not compare responses in YAML",
+        present: || CommandLine::new("python3").args(["-c", "import yaml"]).succeeds(),
+        install: Install::DebianPackage("python3-yaml"),
     },
     Need {
         name: "python3-venv",
@@ -150,8 +156,7 @@ fn install_commands(missing: &[&Need]) -> Vec<CommandLine> {
 
 /// Beside what cargo builds, where the tests look for it.
 fn python_environment() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    root().unwrap_or_default().join(target).join("python-client")
+    target_folder().unwrap_or_default().join("python-client")
 }
 
 fn python() -> CommandLine {

@@ -3,10 +3,14 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
+use crate::comparisons::Comparisons;
 use crate::run::{CommandLine, Lockfile};
 use crate::setup;
+
+/// The step whose tests compare with recordings.
+const TESTS: &str = "tests";
 
 /// One check, and the command that does it.
 struct Step {
@@ -27,7 +31,11 @@ struct Timings(Vec<(&'static str, Duration)>);
 pub(crate) fn test(filter: Option<&str>) -> Result<()> {
     setup::setup()?;
     let mut timings = Timings(Vec::new());
-    for Step { name, command } in steps(filter, Runner::installed(), Lockfile::from_environment()) {
+    let comparisons = Comparisons::start()?;
+    for Step { name, mut command } in steps(filter, Runner::installed(), Lockfile::from_environment()) {
+        if name == TESTS {
+            command = comparisons.noted_by(command);
+        }
         println!("\n=== {name} ===");
         let start = Instant::now();
         let outcome = command.run();
@@ -39,7 +47,11 @@ pub(crate) fn test(filter: Option<&str>) -> Result<()> {
         outcome.with_context(|| format!("step `{name}` failed; to run it again: {command}\n  cause"))?;
         timings.0.push((name, elapsed));
     }
-    print!("\n{}all steps passed\n", timings.summary());
+    let compared = comparisons.summary()?;
+    if filter.is_none() && compared.is_none() {
+        bail!("all steps passed, but no test compared anything with a real Kubernetes");
+    }
+    print!("\n{}{}all steps passed\n", compared.unwrap_or_default(), timings.summary());
     Ok(())
 }
 
@@ -50,7 +62,7 @@ fn steps(filter: Option<&str>, runner: Runner, lockfile: Lockfile) -> Vec<Step> 
         // `cargo fmt` resolves nothing, and so has no `--locked`.
         step("format", CommandLine::new("cargo").args(["fmt", "--all", "--check"])),
         step("clippy", cargo(&["clippy"]).args(["--all-targets", "--", "-D", "warnings"])),
-        step("tests", runner.command(cargo, filter)),
+        step(TESTS, runner.command(cargo, filter)),
         step("documentation tests", cargo(&["test"]).args(["--doc"]).args(filter)),
         step(
             "documentation",

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use evenkeel_api::v1::V1;
 use evenkeel_api::validate::{self, FieldErrors, ValidSpec};
 use evenkeel_api::{Defaulted, GROUP, Kind, Object, Version, Wire, v1, v1beta1, v1beta2, v1beta3};
-use evenkeel_recorded::{Body, Request, Response, Transcript, compare, transcripts};
+use evenkeel_recorded::{Body, Request, Response, Transcript, compare, compared, transcripts};
 use serde_json::{Value, json};
 
 /// What there has to be at least one of; otherwise the test has gone blind.
@@ -46,6 +46,10 @@ fn api_28_to_53_every_recorded_object_gets_the_recorded_errors() {
     for what in SORTS {
         assert!(tally.compared.get(what).is_some_and(|compared| *compared > 0), "{what}: nothing was compared");
     }
+    compared(
+        "validated objects",
+        SORTS.iter().filter(|what| **what != "refused").map(|what| tally.compared[what]).sum(),
+    );
 }
 
 fn replay(transcript: &Transcript, tally: &mut Tally) {

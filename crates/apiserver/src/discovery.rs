@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::negotiate::recorded_headers;
     use crate::output;
-    use evenkeel_recorded::{compare, compare_subset, transcripts};
+    use evenkeel_recorded::{compare, compare_subset, compared, transcripts};
 
     fn asked_for(path: &str) -> Option<Discovery> {
         match path.trim_end_matches('/') {
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn documents_are_as_recorded() {
         let Some(transcripts) = transcripts(&["discovery-"]) else { return };
-        let mut compared = 0;
+        let mut documents = 0;
         for transcript in transcripts {
             for step in &transcript.steps {
                 let (Some(request), Some(response)) = (&step.request, &step.response) else { continue };
@@ -207,10 +207,29 @@ mod tests {
                 let found = serde_json::from_slice(&answer.body).unwrap();
                 let compare = if response.mode == "subset" { compare_subset } else { compare };
                 assert_eq!(compare("", expected, &found), [], "{what}");
-                compared += 1;
+                documents += 1;
             }
         }
-        assert!(compared > 5, "only {compared} documents were compared");
+        assert!(documents > 5, "only {documents} documents were compared");
+        compared("discovery documents", documents);
+    }
+
+    #[test]
+    fn api_181_the_aggregated_form_wins_wherever_it_stands() {
+        let aggregated = AGGREGATED;
+        for accept in [
+            format!("application/json,{aggregated}"),
+            format!("application/json;q=0.9,{aggregated};q=0.1"),
+            format!("*/*, application/yaml , {aggregated}"),
+        ] {
+            let headers = HeaderMap::from_iter([(http::header::ACCEPT, HeaderValue::from_str(&accept).unwrap())]);
+            for what in [Discovery::Groups, Discovery::Core] {
+                let answer = answer(what, &headers, None).unwrap();
+                assert_eq!(answer.content_type.unwrap(), aggregated, "{accept}");
+                let caching = answer.headers.iter().find(|(name, _)| name == CACHE_CONTROL);
+                assert_eq!(caching.unwrap().1, "public", "{accept}");
+            }
+        }
     }
 
     #[test]

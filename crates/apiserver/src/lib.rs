@@ -17,6 +17,7 @@ mod negotiate;
 mod openapi;
 mod options;
 mod output;
+mod owners;
 mod registry;
 mod route;
 mod server;

@@ -106,7 +106,7 @@ fn url(version: Version) -> String {
 mod tests {
     use super::*;
     use crate::negotiate::recorded_headers;
-    use evenkeel_recorded::{compare_subset, transcripts};
+    use evenkeel_recorded::{compare_subset, compared, transcripts};
 
     fn json_body(answer: &Answer) -> Value {
         serde_json::from_slice(&answer.body).unwrap()
@@ -119,6 +119,7 @@ mod tests {
     #[test]
     fn documents_are_as_recorded() {
         let Some(transcripts) = transcripts(&["openapi-"]) else { return };
+        let mut documents = 0;
         for transcript in transcripts {
             for step in &transcript.steps {
                 let (Some(request), Some(response)) = (&step.request, &step.response) else { continue };
@@ -131,8 +132,10 @@ mod tests {
                 let answer = answer.unwrap();
                 assert_eq!(answer.status, response.status, "{}", request.path);
                 assert_eq!(compare_subset("", response.body.as_ref().unwrap(), &json_body(&answer)), []);
+                documents += 1;
             }
         }
+        compared("OpenAPI documents as they are sent", documents);
     }
 
     #[test]

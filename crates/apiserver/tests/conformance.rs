@@ -2,17 +2,12 @@
 
 mod server;
 
-use std::process::Command;
-
 use evenkeel_apiserver::{ApiServerOptions, StatusController};
 use server::TestServer;
 
 /// Replays the conversations. What fails is in the message.
 fn replay(server: &TestServer, arguments: &[&str]) {
-    // Says that it is absent, where it is.
-    let Some(folder) = evenkeel_recorded::conformance() else { return };
-    let output = Command::new("python3")
-        .arg(folder.join("replay.py"))
+    let output = evenkeel_recorded::replayer()
         .args(["--server", &format!("http://{}", server.address)])
         .args(["--token", "admin-token", "--nobody-token", "nobody-token", "--nobody-user", "nobody"])
         .args(["--viewer-token", "viewer-token", "--viewer-user", "viewer"])
@@ -22,8 +17,7 @@ fn replay(server: &TestServer, arguments: &[&str]) {
         .expect("python3 starts");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    let summary = text.lines().last().unwrap_or_default();
-    assert!(!summary.starts_with("0 passed"), "nothing was replayed: {summary}");
+    evenkeel_recorded::replayed("conversations with the library", &text);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,7 +11,7 @@ use evenkeel_api::validate::ValidSpec;
 use evenkeel_api::{HubSpec, Kind, Version};
 use evenkeel_apiserver::managed_fields::{Endpoint, OnConflict};
 use evenkeel_apiserver::patch::FieldValidation;
-use evenkeel_recorded::{Body, Request, Response, Transcript, compare, compare_subset, transcripts};
+use evenkeel_recorded::{Body, Request, Response, Transcript, compare, compare_subset, compared, transcripts};
 use serde_json::{Value, json};
 
 use model::{Answer, Call, Server};
@@ -67,35 +67,36 @@ fn replay(prefixes: &[&str], steps_min: usize) {
     let mut steps = 0;
     for transcript in &transcripts {
         let kinds: Vec<_> = transcript.steps.iter().filter_map(|step| target(&step.request.as_ref()?.path)).collect();
-        let (found, compared) = match kinds.first().map(|target| target.kind) {
+        let (found, steps_compared) = match kinds.first().map(|target| target.kind) {
             Some(Kind::FlowSchema) => replay_one::<FlowSchemaSpec>(transcript),
             Some(Kind::PriorityLevelConfiguration) => replay_one::<PriorityLevelConfigurationSpec>(transcript),
             None => continue,
         };
         problems.extend(found);
-        steps += compared;
+        steps += steps_compared;
     }
     assert!(problems.is_empty(), "{} differences:\n{}", problems.len(), problems.join("\n"));
     assert!(steps >= steps_min, "only {steps} steps were compared");
+    compared("patches and applies", steps);
 }
 
 fn replay_one<S: HubSpec + ValidSpec>(transcript: &Transcript) -> (Vec<String>, usize) {
     let mut server = Server::<S>::new();
     let mut bindings = Bindings::default();
     let mut problems = Vec::new();
-    let mut compared = 0;
+    let mut steps = 0;
     for (index, step) in transcript.steps.iter().enumerate() {
         let (Some(request), Some(response)) = (&step.request, &step.response) else { continue };
         let Some(target) = target(&request.path).filter(|_| !is_about_http(request, response)) else { continue };
         let answer = send(&mut server, request, &target, &bindings);
-        compared += 1;
+        steps += 1;
         let what = format!("{} step {index}", transcript.name);
         problems.extend(check(&what, response, &answer, target.version, S::KIND));
         if let Some(expected) = &response.body {
             problems.extend(bindings.bind(expected, &answer.body).into_iter().map(|text| format!("{what}: {text}")));
         }
     }
-    (problems, compared)
+    (problems, steps)
 }
 
 /// Whether an exchange is decided before patches and managed fields come into it: by the path, the method, the query.

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use evenkeel_api::decode::{Document, Manifest, Node, Strictness, Value, parse_yaml};
@@ -47,6 +48,22 @@ fn sidecar() -> Vec<Document> {
     parse_yaml(read("sidecar.yaml").as_bytes()).unwrap()
 }
 
+/// The dynamic loader itself has the name of the machine in it, and comes with the C library.
+#[test]
+fn the_page_names_every_shared_library() {
+    let page = read("README.md");
+    let Ok(ldd) = Command::new("ldd").arg(env!("CARGO_BIN_EXE_evenkeel")).output() else {
+        eprintln!("skipped: ldd is not installed");
+        return;
+    };
+    let libraries = String::from_utf8(ldd.stdout).unwrap();
+    let needed: Vec<_> = libraries.lines().filter_map(|line| Some(line.split_once("=>")?.0.trim())).collect();
+    for library in &needed {
+        assert!(page.contains(&format!("`{library}`")), "deploy/README.md does not name {library}:\n{libraries}");
+    }
+    assert!(needed.is_empty() || needed.contains(&"libc.so.6"), "{libraries}");
+}
+
 #[test]
 fn the_objects_of_the_sidecar_decode_strictly() {
     let documents = sidecar();
@@ -88,6 +105,12 @@ fn the_sidecar_s_flags_exist_and_its_ports_are_those_of_the_settings() {
         assert_eq!(at(gateway, &[probe, "httpGet", "path"]).as_str(), Some(path));
         assert_eq!(at(gateway, &[probe, "httpGet", "port"]).as_str(), Some("admin"));
     }
+    // Everybody may use the first port, and those that are named the second one.
+    let ingress = at(find(&documents, "NetworkPolicy", "service"), &["spec", "ingress"]);
+    let port = |index| at(ingress, &[index, "ports", "0", "port"]).as_str();
+    assert_eq!((port("0"), port("1")), (Some("http"), Some("admin")));
+    let sources = |index: &str| at(ingress, &[index]).get("from").is_some();
+    assert_eq!((sources("0"), sources("1")), (false, true));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use evenkeel_engine::digest::{FieldSelector, LabelSelector};
-use evenkeel_recorded::{Body, Response, Step, transcripts};
+use evenkeel_recorded::{Body, Response, Step, compared, transcripts};
 use serde_json::Value;
 
 /// The recorded message, if it is about a selector that cannot be parsed.
@@ -20,7 +20,7 @@ fn asked<'s>(step: &'s Step, parameter: &str) -> Option<(&'s str, &'s Response)>
 #[test]
 fn recorded_faults_of_selectors_have_the_same_texts() {
     let Some(transcripts) = transcripts(&[""]) else { return };
-    let (mut compared, mut faults) = (0, 0);
+    let (mut selectors, mut faults) = (0, 0);
     for transcript in &transcripts {
         for (index, step) in transcript.steps.iter().enumerate() {
             let labels = asked(step, "labelSelector").map(|(text, response)| {
@@ -34,19 +34,19 @@ fn recorded_faults_of_selectors_have_the_same_texts() {
             for (text, recorded, actual) in labels.into_iter().chain(fields) {
                 let place = format!("{}, step {}: {text}", transcript.name, index + 1);
                 assert_eq!(actual.as_deref(), recorded, "{place}\n  actual on the left, recorded on the right");
-                compared += 1;
+                selectors += 1;
                 faults += usize::from(recorded.is_some());
             }
         }
     }
-    println!("{compared} selectors compared, {faults} of them malformed");
-    assert!(faults > 0 && faults < compared, "nothing was compared of one sort");
+    assert!(faults > 0 && faults < selectors, "nothing was compared of one sort");
+    compared("selectors", selectors);
 }
 
 #[test]
 fn recorded_label_selectors_select_the_same_objects() {
     let Some(transcripts) = transcripts(&["list-label-selectors"]) else { return };
-    let mut compared = 0;
+    let mut lists = 0;
     for transcript in &transcripts {
         let mut objects: Vec<(String, BTreeMap<String, String>)> = Vec::new();
         for (index, step) in transcript.steps.iter().enumerate() {
@@ -62,12 +62,11 @@ fn recorded_label_selectors_select_the_same_objects() {
                 let selected = objects.iter().filter(|(_, labels)| selector.matches(labels));
                 let actual: Vec<&str> = selected.map(|(name, _)| name.as_str()).collect();
                 assert_eq!(actual, recorded, "{}, step {}: {text}", transcript.name, index + 1);
-                compared += 1;
+                lists += 1;
             }
         }
     }
-    println!("{compared} lists compared");
-    assert!(compared > 0, "nothing was compared");
+    compared("lists by label selectors", lists);
 }
 
 fn name(item: &Value) -> Option<&str> {

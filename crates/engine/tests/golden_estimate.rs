@@ -5,7 +5,7 @@ use evenkeel_engine::time::Instant;
 use evenkeel_engine::work::{Circumstances, Estimator, EstimatorConfig, ListCosting, ObjectCounts, WatchCounts};
 use evenkeel_engine::work::{ObjectStatistics, Statistics, WatchInterest, WatchRegistration, level_cap};
 use evenkeel_engine::{RequestInfo, WorkEstimate};
-use evenkeel_recorded::{Golden, SideBySide, golden_documents, golden_rows};
+use evenkeel_recorded::{Golden, SideBySide, compared, golden_documents, golden_rows};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -94,7 +94,7 @@ const NOW: Instant = Instant::from_nanos(1_000_000_000_000_000);
 
 #[test]
 fn every_recorded_estimate_is_made_in_the_same_way() {
-    let Some(recorded) = golden_rows::<Row>(Golden::Estimate) else { return };
+    let recorded = golden_rows::<Row>(Golden::Estimate);
     let (kubernetes, estimator) = (Kubernetes::default(), Estimator::default());
     let mut mismatches = Vec::new();
     for (file, rows) in &recorded {
@@ -107,6 +107,7 @@ fn every_recorded_estimate_is_made_in_the_same_way() {
         }
     }
     assert!(mismatches.is_empty(), "{} rows differ:\n{}", mismatches.len(), mismatches.join("\n"));
+    compared("work estimates", recorded.iter().map(|(_, rows)| rows.len()).sum());
 }
 
 impl Row {
@@ -150,7 +151,7 @@ impl Row {
 
 #[test]
 fn the_recorded_parameters_are_our_defaults() {
-    let Some(recorded) = golden_documents::<Value>(Golden::EstimateConfig) else { return };
+    let recorded = golden_documents::<Value>(Golden::EstimateConfig);
     for (file, recorded) in &recorded {
         compare_parameters(recorded).assert(file.display());
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use crate::permit::Permit;
+use crate::permit::{HeldPermit, SharedPermit};
 use crate::work::Watch;
 
 pin_project! {
@@ -36,7 +36,7 @@ pin_project! {
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     /// Its seats, if it still has some.
-    pub(crate) permit: Option<Permit>,
+    pub(crate) permit: Option<HeldPermit>,
     /// Its place among the watches, if it is one that counts.
     pub(crate) watch: Option<Box<Watch>>,
 }
@@ -64,6 +64,16 @@ impl<B: Body> FlowBody<B> {
 }
 
 impl<B> FlowBody<B> {
+    /// Whether the request still has its seats.
+    pub fn has_permit(&self) -> bool {
+        self.held.permit.is_some()
+    }
+
+    /// Takes the seats away from the response, to keep them for longer than its body.
+    pub fn take_permit(self: Pin<&mut Self>) -> Option<SharedPermit> {
+        self.project().held.permit.take().map(HeldPermit::into_shared)
+    }
+
     /// A short text instead.
     pub(crate) fn own(text: Bytes) -> Self {
         Self { kind: Kind::Own { text }, held: Held::default() }

@@ -15,6 +15,7 @@ use tower_service::Service;
 use crate::admit::Admit;
 use crate::body::{FlowBody, Held};
 use crate::occupancy::Occupancy;
+use crate::permit::{HeldPermit, Permit, SharedPermit};
 use crate::response::{self, RejectionForm};
 use crate::uid_headers::UidHeaders;
 use crate::work::Watch;
@@ -22,7 +23,10 @@ use crate::work::Watch;
 pin_project! {
     /// The answer to a request. Made by [`FlowService`](crate::FlowService).
     ///
-    /// Dropping it gives the request up, wherever it is: it leaves its queue, or its seats are free.
+    /// Dropping it gives the request up, wherever it is: it leaves its queue, or its seats are free. That is right for
+    /// handlers, which stop when their future is dropped. Where the work goes on, keep the seats until it has ended: with
+    /// [`take_permit`](Self::take_permit) outside of the layer, with
+    /// [`share_permits`](crate::FlowLayer::share_permits) inside of it.
     #[must_use = "the request is given up when this future is dropped"]
     pub struct FlowFuture<S, A, B>
     where
@@ -33,6 +37,7 @@ pin_project! {
         held: Held,
         occupancy: Occupancy,
         rejection_form: RejectionForm,
+        shares_permit: bool,
     }
 }
 
@@ -74,9 +79,21 @@ where
         occupancy: Occupancy,
         watch: Option<Box<Watch>>,
         rejection_form: RejectionForm,
+        shares_permit: bool,
     ) -> Self {
         let stage = Stage::Waiting { admit, call: Some(call) };
-        Self { stage, held: Held { permit: None, watch }, occupancy, rejection_form }
+        Self { stage, held: Held { permit: None, watch }, occupancy, rejection_form, shares_permit }
+    }
+
+    /// Whether the request has been let in and takes seats.
+    pub fn has_permit(&self) -> bool {
+        self.held.permit.is_some()
+    }
+
+    /// Takes the seats away from a request that has been let in, to keep them for longer than this future. `None` if it
+    /// waits, has been answered, or takes no seats.
+    pub fn take_permit(self: Pin<&mut Self>) -> Option<SharedPermit> {
+        self.project().held.permit.take().map(HeldPermit::into_shared)
     }
 
     /// A request that has been let in, or needs not be.
@@ -92,13 +109,14 @@ where
             }
             Poll::Pending => Stage::Readying { call: Some(call) },
         };
-        Self { stage, held, occupancy, rejection_form: RejectionForm::default() }
+        Self { stage, held, occupancy, rejection_form: RejectionForm::default(), shares_permit: false }
     }
 
     /// A request that does not get to the service.
     pub(crate) fn refused(response: Response<FlowBody<B>>) -> Self {
         let stage = Stage::Refused { response: Some(response) };
-        Self { stage, held: Held::default(), occupancy: Occupancy::None, rejection_form: RejectionForm::default() }
+        let (held, occupancy, rejection_form) = (Held::default(), Occupancy::None, RejectionForm::default());
+        Self { stage, held, occupancy, rejection_form, shares_permit: false }
     }
 }
 
@@ -126,9 +144,13 @@ where
                 }
                 StageProjection::Waiting { admit, call } => match ready!(admit.poll(context)) {
                     Ok(permit) => {
-                        this.held.permit = Some(permit);
+                        let mut call = call.take();
+                        this.held.permit = Some(match &mut call {
+                            Some(call) if *this.shares_permit => call.share(permit),
+                            _ => HeldPermit::Own(permit),
+                        });
                         this.held.start_watch();
-                        Stage::Readying { call: call.take() }
+                        Stage::Readying { call }
                     }
                     Err(rejected) => {
                         let answer = |Call { parts, .. }: Call<S, A>| {
@@ -173,6 +195,15 @@ where
 }
 
 // === impl Call ===
+
+impl<S, A> Call<S, A> {
+    /// Gives the service a share of the permit.
+    pub(crate) fn share(&mut self, permit: Permit) -> HeldPermit {
+        let shared = SharedPermit::from(permit);
+        self.parts.extensions.insert(shared.clone());
+        HeldPermit::Shared(shared)
+    }
+}
 
 impl<S: Service<Request<A>>, A> Call<S, A> {
     /// Makes the call to a service that has said that it is ready.

@@ -86,6 +86,7 @@ impl FlowControl {
                 occupancy: None,
                 deadline: None,
                 rejection_form: RejectionForm::default(),
+                shares_permits: false,
             },
         }
     }
@@ -129,9 +130,21 @@ impl<I, D, W> FlowLayer<I, D, W> {
     /// [`long_running`](Self::long_running) says otherwise. Where no route fits, the verb is the method in lower case: a
     /// client that sends `PROXY` is not limited there, as in Kubernetes, unless `long_running` says otherwise.
     pub fn digest<E: Digest + Send + Sync + 'static>(self, digest: E) -> FlowLayer<I, E, W> {
-        let Rules { flow, identify, work, occupancy, deadline, rejection_form, .. } = self.rules;
-        let (digest, digest_id) = remembered(&flow, digest);
-        FlowLayer { rules: Rules { flow, identify, digest, work, digest_id, occupancy, deadline, rejection_form } }
+        let (digest, digest_id) = remembered(&self.rules.flow, digest);
+        let Rules { flow, identify, work, occupancy, deadline, rejection_form, shares_permits, .. } = self.rules;
+        FlowLayer {
+            rules: Rules {
+                flow,
+                identify,
+                digest,
+                work,
+                digest_id,
+                occupancy,
+                deadline,
+                rejection_form,
+                shares_permits,
+            },
+        }
     }
 
     /// What is asked, as a closure knows it. The dump of requests asks the closure once more, and has nothing left of the
@@ -176,9 +189,22 @@ impl<I, D, W> FlowLayer<I, D, W> {
     /// # }
     /// ```
     pub fn work<V: HttpWork>(self, work: V) -> FlowLayer<I, D, V> {
-        let Rules { flow, identify, digest, digest_id, occupancy, deadline, rejection_form, .. } = self.rules;
+        let Rules { flow, identify, digest, digest_id, occupancy, deadline, rejection_form, shares_permits, .. } =
+            self.rules;
         let work = Arc::new(work);
-        FlowLayer { rules: Rules { flow, identify, digest, work, digest_id, occupancy, deadline, rejection_form } }
+        FlowLayer {
+            rules: Rules {
+                flow,
+                identify,
+                digest,
+                work,
+                digest_id,
+                occupancy,
+                deadline,
+                rejection_form,
+                shares_permits,
+            },
+        }
     }
 
     /// Which requests run for long, and for how long they take their seats. The default is
@@ -218,6 +244,40 @@ impl<I, D, W> FlowLayer<I, D, W> {
     /// meant to go on and have no deadline (HF-7), and wait for the [`wait_limit`](crate::Builder::wait_limit).
     pub fn deadline(mut self, deadline: impl Fn(&Parts) -> Option<Duration> + Send + Sync + 'static) -> Self {
         self.rules.deadline = Some(Arc::new(deadline));
+        self
+    }
+
+    /// Gives every handler a share of its request's permit: a [`SharedPermit`](crate::SharedPermit) among the extensions of
+    /// the request.
+    ///
+    /// A request has its seats until its response has ended, or its future is dropped because the client has left.
+    /// Dropping the future stops a handler, so its work ends with its seats. Work that a handler has handed to somebody
+    /// else goes on: `spawn`, `spawn_blocking`, another thread. Give such work a clone of the permit, and the seats stay
+    /// taken until it has ended. It costs one allocation for each request.
+    ///
+    /// ```
+    /// use axum::{Extension, Router, routing::post};
+    /// use evenkeel::identify::Anonymous;
+    /// use evenkeel::{FlowControl, SharedPermit};
+    ///
+    /// async fn resize(Extension(permit): Extension<SharedPermit>) -> &'static str {
+    ///     // The work runs to its end even if the client leaves. It keeps its seat until then.
+    ///     let work = tokio::task::spawn_blocking(move || {
+    ///         let _permit = permit;
+    ///         "done"
+    ///     });
+    ///     work.await.unwrap_or("failed")
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let flow = FlowControl::builder().build();
+    /// let app: Router =
+    ///     Router::new().route("/resize", post(resize)).layer(flow.layer(Anonymous).plain_paths().share_permits());
+    /// # }
+    /// ```
+    pub fn share_permits(mut self) -> Self {
+        self.rules.shares_permits = true;
         self
     }
 

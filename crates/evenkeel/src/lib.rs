@@ -45,7 +45,7 @@ pub use future::FlowFuture;
 pub use identify::Identify;
 pub use layer::FlowLayer;
 pub use occupancy::Occupancy;
-pub use permit::Permit;
+pub use permit::{Permit, SharedPermit};
 pub use rejected::Rejected;
 pub use request::{Details, EstimateWork, Patience, Request};
 pub use response::RejectionForm;
@@ -55,3 +55,19 @@ pub use work::{HttpWork, KubernetesWork, Watch};
 
 pub use evenkeel_api as api;
 pub use evenkeel_engine as engine;
+
+#[cfg(test)]
+mod tests {
+    /// The page of the crate is shown by a registry too, which does not hide lines as rustdoc does.
+    const PAGE: &str = include_str!("../README.md");
+
+    #[test]
+    fn the_page_has_the_dependency_and_no_hidden_lines() {
+        let version = concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
+        assert!(PAGE.contains(&format!("[dependencies]\nevenkeel = \"{version}\"\n")));
+        // What stands between fences is code.
+        let code = PAGE.split("```").skip(1).step_by(2);
+        let hidden: Vec<_> = code.flat_map(str::lines).filter(|line| *line == "#" || line.starts_with("# ")).collect();
+        assert_eq!(hidden, [""; 0]);
+    }
+}

@@ -1,6 +1,8 @@
 //! `Permit`: a request that has been let in. It ends when the permit is dropped.
 
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use crate::admission::Admission;
 use crate::uid_headers::UidHeaders;
@@ -11,6 +13,22 @@ use crate::uid_headers::UidHeaders;
 /// handler that panics drops it too.
 #[must_use = "the request is finished when the permit is dropped"]
 pub struct Permit(Admission);
+
+/// A permit that several parties hold. The request ends when the last of them has dropped it.
+///
+/// Work that goes on after the response keeps its seats this way: a handler behind a layer with
+/// [`share_permits`](crate::FlowLayer::share_permits) finds one among the extensions of its request and gives a clone to the
+/// task that does the work.
+#[must_use = "the seats are free when the last clone is dropped"]
+#[derive(Debug, Clone)]
+pub struct SharedPermit(Arc<Permit>);
+
+/// The permit of a request that goes through the layer.
+#[derive(Debug)]
+pub(crate) enum HeldPermit {
+    Own(Permit),
+    Shared(SharedPermit),
+}
 
 // === impl Permit ===
 
@@ -49,5 +67,44 @@ impl fmt::Debug for Permit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (schema, level) = (self.flow_schema(), self.priority_level());
         f.debug_struct("Permit").field("flow_schema", &schema).field("priority_level", &level).finish()
+    }
+}
+
+// === impl SharedPermit ===
+
+impl From<Permit> for SharedPermit {
+    fn from(permit: Permit) -> Self {
+        Self(Arc::new(permit))
+    }
+}
+
+impl Deref for SharedPermit {
+    type Target = Permit;
+
+    fn deref(&self) -> &Permit {
+        &self.0
+    }
+}
+
+// === impl HeldPermit ===
+
+impl HeldPermit {
+    /// The permit in a form that can be kept for longer than the request.
+    pub(crate) fn into_shared(self) -> SharedPermit {
+        match self {
+            Self::Own(permit) => permit.into(),
+            Self::Shared(permit) => permit,
+        }
+    }
+}
+
+impl Deref for HeldPermit {
+    type Target = Permit;
+
+    fn deref(&self) -> &Permit {
+        match self {
+            Self::Own(permit) => permit,
+            Self::Shared(permit) => permit,
+        }
     }
 }

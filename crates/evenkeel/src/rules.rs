@@ -33,6 +33,8 @@ pub(crate) struct Rules<I, D, W> {
     /// `None` for what requests say themselves.
     pub(crate) deadline: Option<Arc<DeadlineOf>>,
     pub(crate) rejection_form: RejectionForm,
+    /// Whether the service gets a share of the permit.
+    pub(crate) shares_permits: bool,
 }
 
 pub(crate) type OccupancyOf = dyn Fn(&Parts, &RequestInfo<'_>) -> Occupancy + Send + Sync;
@@ -113,6 +115,7 @@ impl<I, D, W> Clone for Rules<I, D, W> {
             occupancy: self.occupancy.clone(),
             deadline: self.deadline.clone(),
             rejection_form: self.rejection_form,
+            shares_permits: self.shares_permits,
         }
     }
 }

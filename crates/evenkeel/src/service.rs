@@ -15,6 +15,7 @@ use crate::digest::Digest;
 use crate::future::{Call, FlowFuture};
 use crate::identify::Identify;
 use crate::occupancy::Occupancy;
+use crate::permit::HeldPermit;
 use crate::rules::{Rules, Verdict};
 use crate::work::HttpWork;
 
@@ -62,13 +63,16 @@ where
     fn call(&mut self, request: Request<A>) -> Self::Future {
         let (parts, body) = request.into_parts();
         let verdict = self.rules.judge(&parts);
-        let call = Call { service: self.inner.clone(), parts, body };
+        let mut call = Call { service: self.inner.clone(), parts, body };
         match verdict {
             Verdict::Arrived { admit, occupancy, watch } => {
-                let form = self.rules.rejection_form;
+                let (form, shares_permit) = (self.rules.rejection_form, self.rules.shares_permits);
                 match admit.into_permit() {
-                    Ok(permit) => FlowFuture::started(call, Held { permit: Some(permit), watch }, occupancy),
-                    Err(admit) => FlowFuture::arrived(call, admit, occupancy, watch, form),
+                    Ok(permit) => {
+                        let permit = if shares_permit { call.share(permit) } else { HeldPermit::Own(permit) };
+                        FlowFuture::started(call, Held { permit: Some(permit), watch }, occupancy)
+                    }
+                    Err(admit) => FlowFuture::arrived(call, admit, occupancy, watch, form, shares_permit),
                 }
             }
             Verdict::Unlimited => FlowFuture::started(call, Held::default(), Occupancy::None),

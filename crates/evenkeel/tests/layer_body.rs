@@ -5,12 +5,13 @@
 
 mod layer;
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use evenkeel::identify::Anonymous;
-use evenkeel::{FlowBody, KubernetesWork, Occupancy};
+use evenkeel::{FlowBody, KubernetesWork, Occupancy, SharedPermit};
 use evenkeel_engine::digest::Kubernetes;
 use http::{HeaderMap, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
@@ -165,4 +166,73 @@ async fn hf_11_a_rejected_watch_is_never_counted() {
     let response = ask(&layer, &Mock::empty(), get("/api/v1/pods?watch=1"));
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(work.interested(&create), 0);
+}
+
+/// A service that never responds, and keeps the permits that it is given.
+fn keeping() -> (Mock, Arc<Mutex<Vec<SharedPermit>>>) {
+    let kept = Arc::<Mutex<Vec<SharedPermit>>>::default();
+    let keeps = Arc::clone(&kept);
+    let mock = Mock::new(move |request| {
+        keeps.lock().unwrap().extend(request.extensions().get::<SharedPermit>().cloned());
+        Reply::Never
+    });
+    (mock, kept)
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_outlives_its_request_keeps_the_seat() {
+    let layer = layer::layer().share_permits();
+    let (mock, kept) = keeping();
+    drop(layer::send(&layer, &mock, get("/orders")));
+    assert_eq!(kept.lock().unwrap().len(), 1);
+    assert_eq!(kept.lock().unwrap()[0].priority_level(), "strict");
+    assert!(!is_free(&layer));
+    kept.lock().unwrap().clear();
+    assert!(is_free(&layer));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_has_waited_gets_its_share_of_the_permit_too() {
+    let layer = layer::layer().share_permits();
+    let (mock, kept) = keeping();
+    let first = layer::send(&layer, &mock, get("/queued"));
+    let mut second = layer::send(&layer, &mock, get("/queued"));
+    assert!(second.poll().is_none());
+    assert_eq!(kept.lock().unwrap().len(), 1);
+    drop(first);
+    kept.lock().unwrap().clear();
+    assert!(second.poll().is_none());
+    assert_eq!(kept.lock().unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn handlers_get_no_permit_unless_they_are_meant_to() {
+    let (mock, kept) = keeping();
+    drop(layer::send(&layer::layer(), &mock, get("/orders")));
+    assert!(kept.lock().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn seats_can_be_taken_from_a_request_and_from_its_response() {
+    use tower::{Layer, Service};
+
+    let layer = layer::layer();
+    let mut future = Box::pin(layer.layer(Mock::stuck()).call(get("/orders")));
+    assert!(future.has_permit());
+    let permit = future.as_mut().take_permit().expect("it has been let in");
+    assert!(!future.has_permit() && future.as_mut().take_permit().is_none());
+    drop(future);
+    assert!(!is_free(&layer));
+    drop(permit);
+    assert!(is_free(&layer));
+
+    let (mock, _frames) = Mock::streaming();
+    let mut body = ask(&layer, &mock, get("/orders")).into_body();
+    assert!(body.has_permit());
+    let permit = Pin::new(&mut body).take_permit();
+    assert!(!body.has_permit());
+    drop(body);
+    assert!(!is_free(&layer));
+    drop(permit);
+    assert!(is_free(&layer));
 }

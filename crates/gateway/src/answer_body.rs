@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::forward::clean_trailers;
+use crate::metrics::UpstreamFailure;
 use crate::stall::Stall;
 use crate::upstream::{Http1Answer, Http1Body, InFlight};
 
@@ -42,8 +43,21 @@ pub(crate) enum AnswerError {
     Stalled,
     #[error("the body of the upstream's answer cannot be understood")]
     Malformed,
-    #[error("the request to which this is the answer has come to no end")]
+    #[error("the request failed because of its client")]
     Request,
+}
+
+// === impl AnswerError ===
+
+impl AnswerError {
+    /// What metrics call it.
+    pub(crate) fn kind(self) -> UpstreamFailure {
+        match self {
+            Self::Cut | Self::Request => UpstreamFailure::Cut,
+            Self::Stalled => UpstreamFailure::TimeOut,
+            Self::Malformed => UpstreamFailure::Malformed,
+        }
+    }
 }
 
 // === impl AnswerBody ===
@@ -56,13 +70,17 @@ impl AnswerBody {
 
     pub(crate) fn http1(body: Http1Body, in_flight: InFlight) -> Self {
         match body {
-            Http1Body::Whole(bytes) => Self::own(bytes),
+            Http1Body::Whole(bytes) => {
+                in_flight.complete();
+                Self::own(bytes)
+            }
             Http1Body::Open(answer) => Self { source: Source::Http1(answer), in_flight: Some(in_flight) },
         }
     }
 
     pub(crate) fn http2(body: hyper::body::Incoming, stall: Stall, in_flight: InFlight) -> Self {
         if body.is_end_stream() {
+            in_flight.complete();
             return Self::default();
         }
         Self { source: Source::Http2(Box::new(Http2Answer { body, stall })), in_flight: Some(in_flight) }
@@ -93,8 +111,14 @@ impl Body for AnswerBody {
             Source::Http2(answer) => ready!(answer.poll_frame(context)),
         };
         let frame = frame.map(|frame| frame.map(clean));
-        if !matches!(frame, Some(Ok(_))) || this.is_end_stream() {
-            this.in_flight = None;
+        match &frame {
+            Some(Err(_)) => this.in_flight = None,
+            Some(Ok(_)) if !this.is_end_stream() => {}
+            Some(Ok(_)) | None => {
+                if let Some(in_flight) = this.in_flight.take() {
+                    in_flight.complete();
+                }
+            }
         }
         Poll::Ready(frame)
     }
@@ -123,6 +147,9 @@ impl Body for AnswerBody {
 impl Http2Answer {
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, AnswerError>>> {
         match Pin::new(&mut self.body).poll_frame(context) {
+            // The stream was reset because nothing comes of the request, and that is noticed elsewhere. Whoever notices decides
+            // how long the request keeps its seats.
+            Poll::Ready(Some(Err(_))) if self.stall.exchange().failure().is_some() => Poll::Pending,
             Poll::Ready(frame) => {
                 self.stall.note_movement();
                 Poll::Ready(frame.map(|frame| frame.map_err(|_| AnswerError::Cut)))

@@ -2,7 +2,7 @@
 //!
 //! They name no address and no other inner matter; those are in the log.
 
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Response, StatusCode};
 
 use crate::answer_body::AnswerBody;
@@ -33,6 +33,14 @@ pub(crate) enum Failure {
     HeadTimeout,
     #[error("the body of the request stalled")]
     BodyStalled,
+    #[error("the body of the request arrives too slowly")]
+    BodyTooSlow,
+    #[error("too many requests are arriving at the same time, and this one is among the slowest; try again")]
+    NoBuffer,
+    #[error("the client has too many connections")]
+    TooManyConnections,
+    #[error("the client has too many requests at the same time")]
+    TooManyStreams,
     #[error("the body of the request is too large")]
     BodyTooLarge,
     #[error("the body of the request cannot be understood")]
@@ -51,6 +59,15 @@ pub(crate) enum Failure {
     NotUpgraded,
     #[error("the client has gone")]
     ClientGone,
+}
+
+/// The form of a response that a client understands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A `Status` object.
+    Status,
+    /// A status of gRPC.
+    Grpc,
 }
 
 const GRPC: &[u8] = b"application/grpc";
@@ -79,9 +96,10 @@ impl Failure {
             | Self::NotHttp2
             | Self::MalformedAnswer
             | Self::NotUpgraded => StatusCode::BAD_GATEWAY,
-            Self::NoUpstream => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NoUpstream | Self::NoBuffer => StatusCode::SERVICE_UNAVAILABLE,
             Self::ConnectTimeout | Self::AnswerTimeout | Self::TotalTimeout => StatusCode::GATEWAY_TIMEOUT,
-            Self::HeadTimeout | Self::BodyStalled => StatusCode::REQUEST_TIMEOUT,
+            Self::HeadTimeout | Self::BodyStalled | Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::TooManyConnections | Self::TooManyStreams => StatusCode::TOO_MANY_REQUESTS,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::MalformedBody | Self::HostConflict | Self::Target | Self::ClientGone => StatusCode::BAD_REQUEST,
             Self::TooManyFields => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -92,13 +110,31 @@ impl Failure {
 
     /// The answer to a request with these headers.
     pub(crate) fn answer(self, request: &HeaderMap) -> Response<AnswerBody> {
-        answer(self.status(), &self.to_string(), request)
+        self.answer_in(Form::of(request))
+    }
+
+    /// The answer in this form.
+    pub(crate) fn answer_in(self, form: Form) -> Response<AnswerBody> {
+        let mut response = answer(self.status(), &self.to_string(), form);
+        if matches!(self, Self::NoBuffer | Self::TooManyConnections | Self::TooManyStreams) {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
     }
 }
 
-/// An answer with this status and message: a `Status` object, or a status of gRPC for those who speak that.
-pub(crate) fn answer(status: StatusCode, message: &str, request: &HeaderMap) -> Response<AnswerBody> {
-    if is_grpc(request) {
+// === impl Form ===
+
+impl Form {
+    /// For a request with these headers.
+    pub(crate) fn of(request: &HeaderMap) -> Self {
+        if is_grpc(request) { Self::Grpc } else { Self::Status }
+    }
+}
+
+/// An answer with this status and message.
+pub(crate) fn answer(status: StatusCode, message: &str, form: Form) -> Response<AnswerBody> {
+    if form == Form::Grpc {
         return grpc(status, message);
     }
     let text = format!(
@@ -144,6 +180,7 @@ fn reason(status: StatusCode) -> &'static str {
         StatusCode::BAD_GATEWAY => "BadGateway",
         StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => "Timeout",
         StatusCode::UNAUTHORIZED => "Unauthorized",
+        StatusCode::TOO_MANY_REQUESTS => "TooManyRequests",
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "RequestHeaderFieldsTooLarge",
         StatusCode::HTTP_VERSION_NOT_SUPPORTED => "HTTPVersionNotSupported",
         _ => "InternalError",
@@ -155,7 +192,7 @@ fn grpc_code(status: StatusCode) -> u16 {
     match status {
         StatusCode::BAD_REQUEST => 3,                                       // INVALID_ARGUMENT
         StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => 4,     // DEADLINE_EXCEEDED
-        StatusCode::PAYLOAD_TOO_LARGE => 8,                                 // RESOURCE_EXHAUSTED
+        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::TOO_MANY_REQUESTS => 8, // RESOURCE_EXHAUSTED
         StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => 12, // UNIMPLEMENTED
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => 14,    // UNAVAILABLE
         StatusCode::UNAUTHORIZED => 16,                                     // UNAUTHENTICATED

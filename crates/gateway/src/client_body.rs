@@ -1,20 +1,27 @@
 //! `ClientBody`: the body of a request, read from the client's connection when it is asked for.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use evenkeel::Identify;
+use http::HeaderMap;
+use http::request::Parts;
 use http_body::{Body, Frame, SizeHint};
 
+use crate::buffers::{ArrivingBuffer, HeldBuffer};
+use crate::connection::Connection;
 use crate::exchange::Exchange;
 use crate::forward::TrailerGuard;
 use crate::h1::{Decoded, Decoder, Wire};
+use crate::pace::Pace;
 use crate::stall::Stall;
-use crate::ticks::Ticks;
+use crate::ticks::Alarm;
 use crate::upload::Upload;
+use crate::worker::Worker;
 
 /// The body of a request. Most have none, and carry nothing about.
 #[derive(Debug)]
@@ -24,14 +31,27 @@ pub(crate) struct ClientBody(Option<Box<Open>>);
 #[derive(Debug)]
 struct Open {
     source: Source,
+    ahead: Ahead,
     /// Rings when nothing has moved for too long.
-    stall: Option<Stall>,
-    stall_after: Duration,
+    stall: Stall,
+    /// Whether the client sends fast enough, if it has to.
+    pace: Option<Pace>,
+    /// Whether the client has said how long it is. Whoever gets it is told in the same way.
+    has_length: bool,
     bytes_left: u64,
     is_begun: bool,
     trailers: Option<TrailerGuard>,
     /// Somebody else waits for the answer, and is told how it gets on.
     upload: Option<Rc<Upload>>,
+}
+
+/// What has been read of a body before anybody wanted it.
+#[derive(Debug, Default)]
+struct Ahead {
+    data: BytesMut,
+    /// How it has ended, if it has: with trailers or without, or not well.
+    end: Option<Result<Option<HeaderMap>, BodyError>>,
+    buffer: Option<HeldBuffer>,
 }
 
 #[derive(Debug)]
@@ -48,6 +68,12 @@ pub(crate) struct ClientWire {
     pub(crate) decoder: Decoder,
     /// The client waits for permission to send its body.
     pub(crate) owes_continue: bool,
+    /// Whether the client has closed its sending half, and still reads.
+    pub(crate) is_half_closed: bool,
+    /// When the current request was complete, by the worker's clock.
+    pub(crate) asked_at: u64,
+    /// Rings when it is time to see whether a client that has sent far ahead is still there.
+    pub(crate) hangup_check: Option<Alarm>,
 }
 
 /// Why a request's body came to no end.
@@ -57,6 +83,10 @@ pub(crate) enum BodyError {
     Gone,
     #[error("the body of the request has stalled")]
     Stalled,
+    #[error("the body of the request arrives too slowly")]
+    TooSlow,
+    #[error("there is no room to buffer the body of the request")]
+    NoBuffer,
     #[error("the body of the request is too large")]
     TooLarge,
     #[error("the body of the request cannot be understood")]
@@ -71,24 +101,62 @@ impl ClientBody {
     }
 
     /// The body of the request whose head has just been read from this connection.
-    pub(crate) fn http1(wire: &Rc<RefCell<ClientWire>>, stall_after: Duration, bytes_max: u64) -> Self {
+    pub(crate) fn http1(wire: &Rc<RefCell<ClientWire>>, exchange: &Rc<Exchange>, worker: &Worker) -> Self {
         if wire.borrow().decoder.is_done() {
             return Self::none();
         }
-        Self::new(Source::Http1(Rc::clone(wire)), stall_after, bytes_max)
+        Self::new(Source::Http1(Rc::clone(wire)), exchange, worker)
     }
 
-    pub(crate) fn http2(body: hyper::body::Incoming, stall_after: Duration, bytes_max: u64) -> Self {
+    pub(crate) fn http2(body: hyper::body::Incoming, exchange: &Rc<Exchange>, worker: &Worker) -> Self {
         if body.is_end_stream() {
             return Self::none();
         }
-        Self::new(Source::Http2(body), stall_after, bytes_max)
+        Self::new(Source::Http2(body), exchange, worker)
     }
 
-    fn new(source: Source, stall_after: Duration, bytes_max: u64) -> Self {
-        let bytes_left = if bytes_max == 0 { u64::MAX } else { bytes_max };
-        let open = Open { source, stall: None, stall_after, bytes_left, is_begun: false, trailers: None, upload: None };
-        Self(Some(Box::new(open)))
+    fn new(source: Source, exchange: &Rc<Exchange>, worker: &Worker) -> Self {
+        let bytes_max = worker.config.limits.body_bytes;
+        let has_length = source.left().is_some();
+        Self(Some(Box::new(Open {
+            source,
+            has_length,
+            ahead: Ahead::default(),
+            stall: Stall::new(&worker.ticks, exchange, worker.config.timeouts.stall),
+            pace: None,
+            bytes_left: if bytes_max == 0 { u64::MAX } else { bytes_max },
+            is_begun: false,
+            trailers: None,
+            upload: None,
+        })))
+    }
+
+    /// Whether all of it has been read from the client already, or is about to be with the next look.
+    pub(crate) fn is_there(&self) -> bool {
+        match self.0.as_ref().map(|open| &open.source) {
+            None => true,
+            Some(Source::Http1(wire)) => {
+                let wire = wire.borrow();
+                wire.decoder.left().is_some_and(|left| left <= wire.wire.input.len() as u64)
+            }
+            Some(Source::Http2(body)) => body.is_end_stream(),
+        }
+    }
+
+    /// Waits until all of it is there, or as much as is buffered, so that a client that is slow to send it holds no seat. From
+    /// now on the client has to keep a least rate. Streams, and requests that will be refused, are not waited for.
+    pub(crate) async fn receive(&mut self, parts: &Parts, connection: &Connection) -> Result<(), BodyError> {
+        let worker = &connection.worker;
+        let Some(open) = &mut self.0 else { return Ok(()) };
+        if worker.routes.is_stream(parts) || connection.identity.identify(parts).is_err() {
+            return Ok(());
+        }
+        let limits = &worker.config.limits;
+        open.pace = Some(Pace::new(&worker.ticks, limits.body_bytes_per_second_min));
+        let mut buffer = worker.buffers.arriving(&connection.client);
+        poll_fn(|context| open.poll_ahead(limits.request_buffer, &mut buffer, context)).await?;
+        open.ahead.buffer = Some(buffer.arrived());
+        Ok(())
     }
 
     /// Whether nothing of it has been read, so that it can be sent to somebody else.
@@ -103,11 +171,9 @@ impl ClientBody {
 
     /// How much is left to read, if that is known.
     pub(crate) fn left(&self) -> Option<u64> {
-        match self.0.as_ref().map(|open| &open.source) {
-            None => Some(0),
-            Some(Source::Http1(wire)) => wire.borrow().decoder.left(),
-            Some(Source::Http2(body)) => body.size_hint().exact(),
-        }
+        let Some(open) = &self.0 else { return Some(0) };
+        let rest = if open.ahead.end.is_some() { Some(0) } else { open.source.left() };
+        rest.filter(|_| open.has_length).map(|rest| rest + open.ahead.data.len() as u64)
     }
 
     /// Whether it is known to be larger than it may be.
@@ -116,10 +182,10 @@ impl ClientBody {
         self.left().is_some_and(|left| left > open.bytes_left)
     }
 
-    /// Gives up waiting for it after the time that was said, and has its trailers looked at.
-    pub(crate) fn watch(&mut self, ticks: &Rc<Ticks>, exchange: &Rc<Exchange>, guard: impl FnOnce() -> TrailerGuard) {
+    /// The request may be sent now. The time that it has waited for a seat is not the client's.
+    pub(crate) fn start(&mut self, guard: impl FnOnce() -> TrailerGuard) {
         if let Some(open) = &mut self.0 {
-            open.stall = Some(Stall::new(ticks, exchange, open.stall_after));
+            open.stall.note_movement();
             open.trailers = Some(guard());
         }
     }
@@ -153,15 +219,28 @@ impl Body for ClientBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        match self.0.as_ref().map(|open| &open.source) {
-            None => true,
-            Some(Source::Http1(wire)) => wire.borrow().decoder.is_done(),
-            Some(Source::Http2(body)) => body.is_end_stream(),
-        }
+        let Some(open) = &self.0 else { return true };
+        open.ahead.data.is_empty()
+            && match (&open.ahead.end, &open.source) {
+                (Some(end), _) => matches!(end, Ok(None)),
+                (None, Source::Http1(wire)) => wire.borrow().decoder.is_done(),
+                (None, Source::Http2(body)) => body.is_end_stream(),
+            }
     }
 
     fn size_hint(&self) -> SizeHint {
         self.left().map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+// === impl Source ===
+
+impl Source {
+    fn left(&self) -> Option<u64> {
+        match self {
+            Self::Http1(wire) => wire.borrow().decoder.left(),
+            Self::Http2(body) => body.size_hint().exact(),
+        }
     }
 }
 
@@ -170,20 +249,64 @@ impl Body for ClientBody {
 impl Open {
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         self.is_begun = true;
+        if !self.ahead.data.is_empty() {
+            self.ahead.buffer = None;
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.ahead.data).freeze()))));
+        }
+        let frame = match self.ahead.end.take() {
+            Some(Ok(trailers)) => {
+                self.ahead.end = Some(Ok(None));
+                trailers.map(|trailers| Ok(Frame::trailers(trailers)))
+            }
+            Some(Err(error)) => Some(Err(error)),
+            None => ready!(self.poll_moving(context)),
+        };
+        let frame = frame.and_then(|frame| frame.map(|frame| self.guard(frame)).transpose());
+        if let Some(Err(error)) = &frame {
+            self.stall.exchange().fail((*error).into());
+        }
+        Poll::Ready(frame)
+    }
+
+    /// Reads until all of it is there, or so many bytes.
+    fn poll_ahead(
+        &mut self,
+        bytes_max: usize,
+        buffer: &mut ArrivingBuffer,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), BodyError>> {
+        while self.ahead.end.is_none() && self.ahead.data.len() < bytes_max {
+            if buffer.poll_evicted(context).is_ready() {
+                return Poll::Ready(Err(BodyError::NoBuffer));
+            }
+            let Some(frame) = ready!(self.poll_moving(context)).transpose()? else {
+                self.ahead.end = Some(Ok(None));
+                break;
+            };
+            match frame.into_data() {
+                Ok(data) => {
+                    self.ahead.data.extend_from_slice(&data);
+                    buffer.set(self.ahead.data.capacity());
+                }
+                Err(frame) => self.ahead.end = Some(Ok(frame.into_trailers().ok())),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// The next part that the client sends, if that does not take too long.
+    fn poll_moving(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let Poll::Ready(frame) = self.poll_source(context) else {
-            if let Some(stall) = &mut self.stall {
-                ready!(stall.poll(context));
+            if self.stall.poll(context).is_ready() {
                 return Poll::Ready(Some(Err(BodyError::Stalled)));
             }
-            return Poll::Pending;
+            return match &mut self.pace {
+                Some(pace) => pace.poll_slow(context).map(|()| Some(Err(BodyError::TooSlow))),
+                None => Poll::Pending,
+            };
         };
-        if let Some(stall) = &self.stall {
-            stall.note_movement();
-        }
-        Poll::Ready(match frame {
-            None => None,
-            Some(frame) => frame.and_then(|frame| self.check(frame)).transpose(),
-        })
+        self.stall.note_movement();
+        Poll::Ready(frame.map(|frame| frame.and_then(|frame| self.count(frame))))
     }
 
     fn poll_source(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
@@ -195,17 +318,22 @@ impl Open {
         }
     }
 
-    /// What is let through of a part, if anything is.
-    fn check(&mut self, frame: Frame<Bytes>) -> Result<Option<Frame<Bytes>>, BodyError> {
-        match frame.into_data() {
-            Ok(data) => {
-                self.bytes_left = self.bytes_left.checked_sub(data.len() as u64).ok_or(BodyError::TooLarge)?;
-                Ok(Some(Frame::data(data)))
+    /// Whether there may be so much of it.
+    fn count(&mut self, frame: Frame<Bytes>) -> Result<Frame<Bytes>, BodyError> {
+        if let Some(data) = frame.data_ref() {
+            self.bytes_left = self.bytes_left.checked_sub(data.len() as u64).ok_or(BodyError::TooLarge)?;
+            if let Some(pace) = &mut self.pace {
+                pace.note(data.len());
             }
-            Err(frame) => Ok(match (frame.into_trailers(), &self.trailers) {
-                (Ok(trailers), Some(guard)) => Some(Frame::trailers(guard.clean(trailers))),
-                _ => None,
-            }),
+        }
+        Ok(frame)
+    }
+
+    /// What is let through of a part, if anything is.
+    fn guard(&self, frame: Frame<Bytes>) -> Option<Frame<Bytes>> {
+        match frame.into_trailers() {
+            Err(data) => Some(data),
+            Ok(trailers) => self.trailers.as_ref().map(|guard| Frame::trailers(guard.clean(trailers))),
         }
     }
 }
@@ -214,7 +342,14 @@ impl Open {
 
 impl ClientWire {
     pub(crate) fn new(wire: Wire) -> Self {
-        Self { wire, decoder: Decoder::EMPTY, owes_continue: false }
+        Self {
+            wire,
+            decoder: Decoder::EMPTY,
+            owes_continue: false,
+            is_half_closed: false,
+            asked_at: 0,
+            hangup_check: None,
+        }
     }
 
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::forward::Provenance;
 use crate::identity::PeerIdentity;
 use crate::peer::Peer;
-use crate::worker::Worker;
+use crate::worker::{Client, Worker};
 
 /// What is known of a client's connection, for all requests on it.
 #[derive(Debug)]
@@ -13,14 +13,25 @@ pub(crate) struct Connection {
     pub(crate) worker: Rc<Worker>,
     pub(crate) identity: PeerIdentity,
     pub(crate) provenance: Provenance,
+    /// Whom it is counted for.
+    pub(crate) client: Client,
 }
 
 // === impl Connection ===
 
 impl Connection {
-    pub(crate) fn new(worker: &Rc<Worker>, peer: Peer) -> Rc<Self> {
-        let provenance = Provenance::new(&peer, worker.identification.is_trusted_proxy(&peer));
+    /// None if the client has too many.
+    pub(crate) fn new(worker: &Rc<Worker>, peer: Peer) -> Option<Rc<Self>> {
+        let is_trusted_proxy = worker.identification.is_trusted_proxy(&peer);
+        let Some(client) = worker.clients.open(peer.address.ip(), is_trusted_proxy) else {
+            worker.metrics.client_refused();
+            if worker.may_warn() {
+                tracing::warn!(client = %peer.address.ip(), "the client has too many connections; another is refused");
+            }
+            return None;
+        };
+        let provenance = Provenance::new(&peer, is_trusted_proxy);
         let identity = worker.identification.of(peer);
-        Rc::new(Self { worker: Rc::clone(worker), identity, provenance })
+        Some(Rc::new(Self { worker: Rc::clone(worker), identity, provenance, client }))
     }
 }

@@ -12,9 +12,11 @@ use evenkeel_engine::User;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
+use crate::answers::Failure;
 use crate::client_body::ClientBody;
 use crate::h1::{Noted, Wire};
 use crate::identity::PeerIdentity;
+use crate::service_times::Started;
 use crate::ticks::{Alarm, Ticks};
 
 /// What travels with the head of a request to the place where it is passed on.
@@ -43,6 +45,22 @@ pub(crate) struct Exchange {
     alarm: RefCell<Option<Alarm>>,
     /// When something of the request or of its answer has moved last, by the worker's clock.
     moved_at: Cell<u64>,
+    /// Whether an upstream has been sent some of the request.
+    is_at_upstream: Cell<bool>,
+    on_leave: Cell<OnLeave>,
+    has_client_left: Cell<bool>,
+    /// Why the client is told at once that nothing comes of its request, though the upstream works on it.
+    failure: Cell<Option<Failure>>,
+}
+
+/// What becomes of a request at the upstream when its client leaves.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum OnLeave {
+    /// The upstream is waited for.
+    #[default]
+    Wait,
+    /// The request is cancelled, and its seats stay taken for as long as it was expected to run.
+    Cancel(Started),
 }
 
 /// Identifies, and tells the exchange who it was: the upstream may have to be told, and it is found out only once.
@@ -101,6 +119,50 @@ impl Exchange {
 
     pub(crate) fn moved_at(&self) -> u64 {
         self.moved_at.get()
+    }
+
+    /// Another request begins.
+    pub(crate) fn begin(&self) {
+        self.set_user(None);
+        self.is_at_upstream.set(false);
+        self.on_leave.set(OnLeave::Wait);
+        self.failure.set(None);
+    }
+
+    /// Some of the request goes to an upstream now.
+    pub(crate) fn note_at_upstream(&self) {
+        self.is_at_upstream.set(true);
+    }
+
+    /// Whether an upstream may be working on the request.
+    pub(crate) fn is_at_upstream(&self) -> bool {
+        self.is_at_upstream.get()
+    }
+
+    pub(crate) fn set_on_leave(&self, on_leave: OnLeave) {
+        self.on_leave.set(on_leave);
+    }
+
+    pub(crate) fn on_leave(&self) -> OnLeave {
+        self.on_leave.get()
+    }
+
+    /// Nobody waits for the response any more.
+    pub(crate) fn note_client_left(&self) {
+        self.has_client_left.set(true);
+    }
+
+    pub(crate) fn has_client_left(&self) -> bool {
+        self.has_client_left.get()
+    }
+
+    /// Nothing comes of the request, because of its client.
+    pub(crate) fn fail(&self, failure: Failure) {
+        self.failure.set(Some(failure));
+    }
+
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        self.failure.get()
     }
 
     pub(crate) fn set_upgraded(&self, wire: Box<Wire>) {

@@ -23,7 +23,7 @@ use crate::requests::{Requests, RequestsError};
 use crate::ticks::Elapsed;
 use crate::tls::{ClientTls, ListenerTls, TlsError, keep_fresh};
 use crate::upstream::Known;
-use crate::worker::{Connections, Listening, Shared, Stage, WorkerThread, bind};
+use crate::worker::{Clients, Connections, Listening, Shared, Stage, WorkerThread, bind};
 
 /// A gateway that runs, until it is drained or dropped.
 #[derive(Debug)]
@@ -126,6 +126,8 @@ impl Gateway {
             rejections: Arc::clone(&rejections),
             upstreams,
             connections: Arc::clone(&connections),
+            clients: Clients::new(config.limits.connections_per_client(), config.limits.streams_per_client()),
+            workers,
         });
         let (stage, told) = watch::channel(Stage::Serving);
         let workers = (listening.into_iter().enumerate())

@@ -29,7 +29,7 @@
 //! // A gateway in front of it, on a port that the system chooses, with the objects that a Kubernetes server starts with.
 //! let config = Config {
 //!     listen: vec![ListenConfig { address: "127.0.0.1:0".parse()?, tls: None }],
-//!     admin: AdminConfig { address: None },
+//!     admin: AdminConfig { address: None, ..AdminConfig::default() },
 //!     upstreams: vec![UpstreamConfig::new(&url)?],
 //!     ..Config::default()
 //! };
@@ -47,17 +47,22 @@
 //! # }
 //! ```
 
+mod abandoned;
 mod answer_body;
 mod answers;
+mod buffers;
 mod client_body;
 mod connection;
 mod exchange;
 mod forward;
 mod gateway;
 mod h1;
+mod open_files;
+mod pace;
 mod peer;
 mod readiness;
 mod serve;
+mod service_times;
 mod spelling;
 mod stall;
 mod stream;

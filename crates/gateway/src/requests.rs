@@ -1,5 +1,7 @@
 //! What requests ask for, what they cost, and how long they take their seats.
 
+mod paths;
+
 use std::borrow::Cow;
 
 use evenkeel::{Digest, HttpWork, KubernetesWork, Occupancy, Watch};
@@ -9,7 +11,9 @@ use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
 use http::Method;
 use http::request::Parts;
 
-use crate::config::{RequestsConfig, RouteConfig};
+use crate::answers::is_grpc;
+use crate::config::{Paths, RequestsConfig, RouteConfig, WhenClientLeaves};
+use crate::h1::Noted;
 
 /// Understands requests as the configuration says: by route, as a Kubernetes server would, or by method and path.
 ///
@@ -21,6 +25,10 @@ pub struct Requests {
     numbers: RouteTable,
     rules: Vec<Rule>,
     kubernetes: Option<(Kubernetes, KubernetesWork)>,
+    when_client_leaves: Option<WhenClientLeaves>,
+    /// Whether a route says anything else about that.
+    has_routes_about_leaving: bool,
+    paths: Paths,
 }
 
 /// What holds for the requests of one route.
@@ -31,6 +39,7 @@ struct Rule {
     meaning: Option<RouteTable>,
     work: WorkEstimate,
     occupancy: Occupancy,
+    when_client_leaves: Option<WhenClientLeaves>,
 }
 
 /// Everything that is wrong with the routes.
@@ -59,6 +68,9 @@ impl Requests {
                 numbers,
                 rules: config.routes.iter().enumerate().map(|(number, route)| Rule::new(number, route)).collect(),
                 kubernetes: config.kubernetes.then(|| (Kubernetes::default(), KubernetesWork::default())),
+                when_client_leaves: config.when_client_leaves,
+                has_routes_about_leaving: config.routes.iter().any(|route| route.when_client_leaves.is_some()),
+                paths: config.paths,
             }),
             // Its faults were found in the table above, under the names that the user gave.
             _ => Err(RequestsError(faults)),
@@ -74,10 +86,47 @@ impl Requests {
         }
     }
 
+    /// What becomes of a request at the upstream when its client leaves: what its route says, or else what the settings say
+    /// for all, or else what is usual. Servers of gRPC stop when a call is cancelled.
+    pub(crate) fn when_client_leaves(&self, parts: &Parts, noted: Noted) -> WhenClientLeaves {
+        let of_route = || Digest::digest(self, parts).ok().and_then(|request| self.rule(&request)?.when_client_leaves);
+        let said = self.has_routes_about_leaving.then(of_route).flatten().or(self.when_client_leaves);
+        said.unwrap_or_else(|| {
+            let is_grpc = noted.has(Noted::TYPE) && is_grpc(&parts.headers);
+            if is_grpc { WhenClientLeaves::Cancel } else { WhenClientLeaves::Wait }
+        })
+    }
+
+    /// Whether a request is a stream: it may be silent for long, and its body is passed on as it comes.
+    pub(crate) fn is_stream(&self, parts: &Parts) -> bool {
+        is_grpc(&parts.headers)
+            || Digest::digest(self, parts).is_ok_and(|request| self.occupancy(parts, &request) != Occupancy::ToTheEnd)
+    }
+
     /// How much work requests are by Kubernetes' rules, if those are followed: whoever knows how many objects there are
     /// can say so there.
     pub fn kubernetes_work(&self) -> Option<&KubernetesWork> {
         self.kubernetes.as_ref().map(|(_, work)| work)
+    }
+
+    /// What is asked for with this method and this target.
+    fn understand<'a>(&'a self, method: &Method, target: &'a str) -> Result<RequestInfo<'a>, DigestError> {
+        let found = self.numbers.digest(method.as_str(), target)?;
+        if found.is_resource_request {
+            let Some(rule) = found.resource.parse::<usize>().ok().and_then(|number| self.rules.get(number)) else {
+                return Ok(found);
+            };
+            let mut request = match &rule.meaning {
+                Some(meaning) => meaning.digest(method.as_str(), target)?,
+                None => RequestInfo { path: found.path, verb: path_verb(method), ..RequestInfo::default() },
+            };
+            request.api_prefix = Cow::Borrowed(&rule.number);
+            return Ok(request);
+        }
+        match &self.kubernetes {
+            Some((kubernetes, _)) => kubernetes.digest(method.as_str(), target),
+            None => Ok(found),
+        }
     }
 
     fn rule(&self, request: &RequestInfo<'_>) -> Option<&Rule> {
@@ -87,22 +136,7 @@ impl Requests {
 
 impl Digest for Requests {
     fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
-        let found = Digest::digest(&self.numbers, parts)?;
-        if found.is_resource_request {
-            let Some(rule) = found.resource.parse::<usize>().ok().and_then(|number| self.rules.get(number)) else {
-                return Ok(found);
-            };
-            let mut request = match &rule.meaning {
-                Some(meaning) => Digest::digest(meaning, parts)?,
-                None => RequestInfo { path: found.path, verb: path_verb(&parts.method), ..RequestInfo::default() },
-            };
-            request.api_prefix = Cow::Borrowed(&rule.number);
-            return Ok(request);
-        }
-        match &self.kubernetes {
-            Some((kubernetes, _)) => Digest::digest(kubernetes, parts),
-            None => Ok(found),
-        }
+        self.digest_path(parts)
     }
 }
 
@@ -138,7 +172,13 @@ impl Rule {
     fn new(number: usize, route: &RouteConfig) -> Self {
         let meaning = is_about_resource(route).then(|| RouteTable::new([meaning(route)]).ok()).flatten();
         let occupancy = if route.long_running { Occupancy::ToTheHeaders } else { Occupancy::ToTheEnd };
-        Self { number: number.to_string().into(), meaning, work: WorkEstimate::seats(route.seats), occupancy }
+        Self {
+            number: number.to_string().into(),
+            meaning,
+            work: WorkEstimate::seats(route.seats),
+            occupancy,
+            when_client_leaves: route.when_client_leaves,
+        }
     }
 }
 

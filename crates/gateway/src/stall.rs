@@ -29,6 +29,11 @@ impl Stall {
         Self { alarm: ticks.alarm(after), after, exchange: Rc::clone(exchange) }
     }
 
+    /// The exchange that it is about.
+    pub(crate) fn exchange(&self) -> &Exchange {
+        &self.exchange
+    }
+
     /// Something has moved.
     pub(crate) fn note_movement(&self) {
         self.exchange.note_movement(self.alarm.now());

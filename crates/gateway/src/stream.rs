@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes, BytesMut};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
@@ -22,6 +23,12 @@ pub(crate) struct Rewound {
     first: Bytes,
     stream: Stream,
 }
+
+/// The other end has closed its half of the connection. Not all systems tell.
+#[cfg(target_os = "linux")]
+const HALF_CLOSED: PollFlags = PollFlags::RDHUP;
+#[cfg(not(target_os = "linux"))]
+const HALF_CLOSED: PollFlags = PollFlags::empty();
 
 // === impl Stream ===
 
@@ -51,12 +58,23 @@ impl Stream {
 
     /// When it is closed, the other end is told that something has gone wrong.
     pub(crate) fn reset_on_close(&self) {
-        let stream = match self {
+        // If it fails, the connection is gone already.
+        let _ = self.tcp().set_zero_linger();
+    }
+
+    /// Whether the other end has closed the connection or its half of it, also behind what has not been read.
+    pub(crate) fn has_hung_up(&self) -> bool {
+        let mut polled = [PollFd::new(self.tcp(), HALF_CLOSED)];
+        // If it fails there is nothing to see.
+        let _ = poll(&mut polled, Some(&Timespec::default()));
+        polled[0].revents().intersects(HALF_CLOSED | PollFlags::ERR | PollFlags::HUP)
+    }
+
+    fn tcp(&self) -> &TcpStream {
+        match self {
             Self::Plain(stream) => stream,
             Self::Tls(stream) => stream.get_ref().0,
-        };
-        // If it fails, the connection is gone already.
-        let _ = stream.set_zero_linger();
+        }
     }
 
     /// Reads what is there to the end of the buffer, which must have room.

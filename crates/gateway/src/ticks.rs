@@ -102,6 +102,11 @@ impl Ticks {
         u64::try_from(duration.as_millis().div_ceil(TICK.as_millis())).unwrap_or(u64::MAX)
     }
 
+    /// How long so many ticks take.
+    pub(crate) fn duration(ticks: u64) -> Duration {
+        TICK.saturating_mul(u32::try_from(ticks).unwrap_or(u32::MAX))
+    }
+
     /// The time of day, as the header `Date` has it.
     pub(crate) fn date(&self) -> HeaderValue {
         self.date.borrow().clone()

@@ -49,7 +49,7 @@ async fn one_that_is_busy_gets_no_more() {
         assert_eq!(get(running.address, "/", "").await.text(), "quick");
     }
     assert_eq!(slow.connections(), 1);
-    drop(waiting);
+    waiting.into_iter().for_each(Client::reset);
     running.done().await;
 }
 

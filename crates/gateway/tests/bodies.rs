@@ -7,8 +7,8 @@ mod support;
 use std::time::Duration;
 
 use support::client::{Client, find, get};
-use support::gateway;
 use support::upstream::{Upstream, ok};
+use support::{config, gateway, start, streaming};
 use tokio::io::AsyncWriteExt;
 
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn both_directions_stream_at_the_same_time() {
         client.send("0\r\n\r\n").await;
     })
     .await;
-    let running = gateway(upstream.address).await;
+    let running = start(streaming(config(&[upstream.address]))).await;
     let mut client = Client::connect(running.address).await;
     client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n").await;
     client.head().await;
@@ -182,5 +182,35 @@ async fn a_client_that_does_not_read_holds_the_upstream_back() {
     }
     assert!(last < 500, "the upstream has sent {last} pieces that nobody reads");
     assert_eq!(client.answer().await.body.len(), 1000 * 0x10000);
+    running.done().await;
+}
+
+/// A response whose end is the end of its connection must not be taken for complete when the connection breaks.
+#[tokio::test]
+async fn a_response_that_ends_with_a_reset_is_broken_for_the_client_too() {
+    let passed_on = std::sync::Arc::new(tokio::sync::Notify::new());
+    let told = std::sync::Arc::clone(&passed_on);
+    let upstream = Upstream::new(move |mut client, _| {
+        let told = std::sync::Arc::clone(&told);
+        async move {
+            client.head().await;
+            client.send("HTTP/1.1 200 OK\r\n\r\nhalf").await;
+            // A reset takes along what is under way.
+            told.notified().await;
+            client.reset();
+        }
+    })
+    .await;
+    let mut settings = config(&[upstream.address]);
+    settings.admin.address = Some(std::net::SocketAddr::from(([127, 0, 0, 1], 0)));
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    client.until(b"half").await;
+    passed_on.notify_one();
+    assert!(!client.rest().await.ends_with(b"0\r\n\r\n"));
+    let admin = running.gateway.admin_address().unwrap();
+    let page = get(admin, "/metrics", "").await.text();
+    assert!(page.contains("evenkeel_upstream_failures_total{kind=\"cut\"} 1"), "{page}");
     running.done().await;
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{
-    ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentitySource, JwtIdentity, LogFormat, Problem, Protocol,
-    RouteConfig, ServerTls, TokenIdentity, UpstreamConfig, UpstreamTls,
+    ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentitySource, JwtIdentity, LogFormat, Paths, Problem,
+    Protocol, RouteConfig, ServerTls, TokenIdentity, UpstreamConfig, UpstreamTls, WhenClientLeaves,
 };
 
 const EXAMPLE: &str = include_str!("../../../deploy/evenkeel.yaml");
@@ -62,7 +62,9 @@ fn everything() -> Config {
         methods: vec!["GET".to_owned(), "QUERY".to_owned()],
         seats: 3,
         long_running: true,
+        when_client_leaves: Some(WhenClientLeaves::Cancel),
     }];
+    config.requests.paths = Paths::AsIs;
     config.log.format = LogFormat::Json;
     config.workers = Some(3);
     config
@@ -93,7 +95,7 @@ fn what_is_commented_out_in_the_example_file_can_be_used() {
     let text = text.join("\n").replace("  - path: /v2", "  routes:\n  - path: /v2");
     let config = parse(&text);
     assert_eq!(config.identity.sources.len(), 6, "{text}");
-    assert_eq!(config.requests.routes.len(), 3);
+    assert_eq!(config.requests.routes.len(), 4);
     assert!(config.listen[0].tls.as_ref().unwrap().client_ca.is_some() && config.upstreams[0].tls.key.is_some());
 }
 

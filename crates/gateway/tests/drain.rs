@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use evenkeel_gateway::{Drained, Phase};
-use support::client::Client;
+use support::client::{Client, find};
 use support::upstream::{Upstream, ok};
 use support::{config, eventually, gateway, start};
 use tokio::io::AsyncWriteExt;
@@ -69,6 +69,26 @@ async fn what_takes_too_long_is_cut_and_counted() {
     assert!(flow.status().iter().all(evenkeel::LevelStatus::is_idle));
 }
 
+/// One worker ends before the time is over and the other one does not, in either order.
+#[tokio::test]
+async fn a_drain_that_runs_out_of_time_does_not_depend_on_which_worker_is_stuck() {
+    for _ in 0..8 {
+        let upstream = Upstream::new(|mut client, _| async move {
+            client.rest().await;
+        })
+        .await;
+        let mut settings = config(&[upstream.address]);
+        settings.workers = Some(2);
+        settings.timeouts.drain = Duration::from_millis(300);
+        let running = start(settings).await;
+        let mut stuck = Client::connect(running.address).await;
+        stuck.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        eventually("it runs", || upstream.connections() == 1).await;
+        assert_eq!(running.gateway.drain().await, Drained { requests_cut: 1 });
+        assert!(stuck.is_closed().await);
+    }
+}
+
 #[tokio::test]
 async fn dropping_a_gateway_ends_it() {
     let upstream = Upstream::echo().await;
@@ -115,4 +135,38 @@ async fn under_load_no_request_is_lost() {
         task.await.unwrap();
     }
     assert_eq!(lost.load(Ordering::SeqCst), 0);
+}
+
+/// Sends requests on one connection for as long as it is open. Whether all that were sent were answered.
+async fn on_one_connection(address: std::net::SocketAddr, answered: Arc<AtomicUsize>) -> bool {
+    let mut client = Client::connect(address).await;
+    loop {
+        if client.stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.is_err() {
+            return false;
+        }
+        let head = client.head().await;
+        client.exactly(8).await;
+        answered.fetch_add(1, Ordering::SeqCst);
+        if find(&head, "connection").as_deref() == Some("close") {
+            return client.is_closed().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_keep_their_connections_lose_nothing() {
+    for _ in 0..5 {
+        let upstream = Upstream::answering(|_| ok("answered")).await;
+        let mut settings = config(&[upstream.address]);
+        settings.workers = Some(2);
+        let running = start(settings).await;
+        let answered = Arc::new(AtomicUsize::new(0));
+        let load: Vec<_> =
+            (0..16).map(|_| tokio::spawn(on_one_connection(running.address, Arc::clone(&answered)))).collect();
+        eventually("there is load", || answered.load(Ordering::SeqCst) > 200).await;
+        assert_eq!(running.gateway.drain().await, Drained { requests_cut: 0 });
+        for client in load {
+            assert!(client.await.unwrap(), "a request was lost");
+        }
+    }
 }

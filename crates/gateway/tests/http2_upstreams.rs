@@ -151,14 +151,17 @@ async fn a_request_that_a_closing_connection_has_not_taken_goes_over_another() {
         if number == 0 { begin_and_say_goodbye(client).await } else { answer_all(client, "here").await }
     })
     .await;
-    let running = start(http2(&[upstream.address])).await;
+    let mut settings = http2(&[upstream.address]);
+    // How long an upstream is waited for that goes on for ever.
+    settings.timeouts.answer = Duration::from_secs(2);
+    let running = start(settings).await;
     let mut first = Client::connect(running.address).await;
     first.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
     first.until(b"goodbye").await;
     let answer = send(running.address, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab").await;
     assert_eq!((answer.status, &*answer.text()), (200, "here"));
     assert_eq!(metric(&running, "evenkeel_upstream_retries_total").await, "1");
-    drop(first);
+    first.reset();
     running.done().await;
 }
 
@@ -236,7 +239,10 @@ async fn when_a_connection_has_room_for_no_more_there_is_another() {
         }
     })
     .await;
-    let running = start(http2(&[upstream.address])).await;
+    let mut settings = http2(&[upstream.address]);
+    // How long an upstream is waited for that goes on for ever.
+    settings.timeouts.answer = Duration::from_secs(2);
+    let running = start(settings).await;
     let mut waiting = Vec::new();
     for number in 1..=3 {
         assert_eq!(get(running.address, "/", "").await.text(), "here");
@@ -246,6 +252,6 @@ async fn when_a_connection_has_room_for_no_more_there_is_another() {
         client.until(b"for ever").await;
         waiting.push(client);
     }
-    drop(waiting);
+    waiting.into_iter().for_each(Client::reset);
     running.done().await;
 }

@@ -9,10 +9,11 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use evenkeel_gateway::config::Protocol;
-use frames::{DATA, END_STREAM, Frames, Outcome, SETTINGS, WINDOW_UPDATE, frame, request};
+use frames::{DATA, END_STREAM, Frames, Outcome, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, request};
 use http::{Request, Response};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
@@ -129,6 +130,40 @@ async fn uploads_that_wait_hold_up_nothing_urgent_on_the_same_connection() {
     assert!(of_connection >= 6);
     client.send(&frame(DATA, END_STREAM, probe, b"urgent")).await;
     assert_eq!(client.outcome(probe).await, Outcome::Answered("urgent".to_owned()));
+    drop(client);
+    running.done().await;
+}
+
+/// A reader that moves has not stalled, however large the pieces are in which its response arrives.
+#[tokio::test]
+async fn a_steady_reader_is_not_cut_for_being_slow() {
+    const BODY: usize = 200 * 1024;
+    let upstream = Upstream::answering(|_| ok(&"x".repeat(BODY))).await;
+    let mut settings = config(&[upstream.address]);
+    settings.timeouts.stall = Duration::from_secs(3);
+    let running = start(settings).await;
+    let mut client = Frames::connect(running.address).await;
+    client.send_head(1, &request("/", &[]), END_STREAM).await;
+    // After the window that every stream begins with, it takes 16 KiB in a second: 64 KiB at once would take four.
+    let (mut left, mut unread) = (BODY, 65_535);
+    while left > 0 {
+        if unread == 0 {
+            for _ in 0..8 {
+                tokio::time::sleep(Duration::from_millis(125)).await;
+                let more = 2048_u32.to_be_bytes();
+                for stream in [0, 1] {
+                    client.send(&frame(WINDOW_UPDATE, 0, stream, &more)).await;
+                }
+                unread += 2048;
+            }
+        }
+        let frame = client.next().await.expect("the connection goes on");
+        assert_ne!(frame.kind, RST_STREAM, "{left} bytes are left");
+        if frame.kind == DATA {
+            left -= frame.payload.len();
+            unread -= frame.payload.len();
+        }
+    }
     drop(client);
     running.done().await;
 }

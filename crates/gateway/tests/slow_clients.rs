@@ -10,7 +10,7 @@ use std::time::Duration;
 use frames::Frames;
 use support::client::{Client, get};
 use support::upstream::{Upstream, ok};
-use support::{PATIENCE, Running, config, eventually, start};
+use support::{PATIENCE, Running, config, eventually, start, streaming};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const SHORT: Duration = Duration::from_millis(150);
@@ -212,13 +212,13 @@ async fn a_client_that_leaves_takes_its_request_along() {
         }
     })
     .await;
-    let running = start(config(&[upstream.address])).await;
+    let running = start(streaming(config(&[upstream.address]))).await;
     for request in ["GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf"]
     {
         let mut client = Client::connect(running.address).await;
         client.send(request).await;
         assert_eq!(hears.recv().await, Some("begun"));
-        drop(client);
+        client.reset();
         assert_eq!(hears.recv().await, Some("cut"));
         running.no_seat_is_taken().await;
     }
@@ -230,6 +230,7 @@ async fn there_is_a_limit_to_connections() {
     let upstream = Upstream::answering(|_| ok("in")).await;
     let mut settings = config(&[upstream.address]);
     settings.limits.connections = 2;
+    settings.limits.connections_per_client = 2;
     let running = start(settings).await;
     let (mut first, mut second) = (Client::connect(running.address).await, Client::connect(running.address).await);
     for client in [&mut first, &mut second] {

@@ -16,7 +16,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use support::{PATIENCE, config, start};
+use support::{PATIENCE, config, start, streaming};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -112,7 +112,7 @@ async fn what_is_silent_while_the_other_direction_moves_has_not_stalled() {
             for said in [(1, PIECES), (PIECES, 1)] {
                 all.push(tokio::spawn(async move {
                     let (told, mut hears) = mpsc::unbounded_channel();
-                    let mut settings = config(&[upstream(upstream_version, told).await]);
+                    let mut settings = streaming(config(&[upstream(upstream_version, told).await]));
                     settings.upstreams[0].protocol = protocol;
                     settings.timeouts.stall = STALL;
                     let running = start(settings).await;

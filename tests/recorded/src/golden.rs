@@ -49,41 +49,41 @@ enum Form {
     Traces,
 }
 
-/// All files of a kind, in the order of their names, or `None` on a machine without recorded decisions.
+/// All files of a kind, in the order of their names.
 ///
 /// # Panics
-/// If there are recorded decisions, but none of that kind: a test would pass without testing.
-pub fn golden_files(kind: Golden) -> Option<Vec<PathBuf>> {
-    let folder = golden()?;
+/// If there are none of that kind: a test would pass without testing.
+pub fn golden_files(kind: Golden) -> Vec<PathBuf> {
+    let folder = golden();
     let engine = folder.join("engine");
     let folder = if engine.is_dir() { engine } else { folder };
     let files = files_below(&folder, kind);
     assert!(!files.is_empty(), "no file of the kind `{}` below {}", kind.name(), folder.display());
-    Some(files)
+    files
 }
 
 /// The rows of all files of a kind.
 ///
 /// # Panics
 /// If there is no such file, or one has no rows or rows of another type.
-pub fn golden_rows<T: DeserializeOwned>(kind: Golden) -> Option<Vec<(PathBuf, Vec<T>)>> {
+pub fn golden_rows<T: DeserializeOwned>(kind: Golden) -> Vec<(PathBuf, Vec<T>)> {
     let read = |file: PathBuf| {
         let rows = rows(&file);
         (file, rows)
     };
-    Some(golden_files(kind)?.into_iter().map(read).collect())
+    golden_files(kind).into_iter().map(read).collect()
 }
 
 /// All files of a kind that have one value each.
 ///
 /// # Panics
 /// If there is no such file, or one has a value of another type.
-pub fn golden_documents<T: DeserializeOwned>(kind: Golden) -> Option<Vec<(PathBuf, T)>> {
+pub fn golden_documents<T: DeserializeOwned>(kind: Golden) -> Vec<(PathBuf, T)> {
     let read = |file: PathBuf| {
         let document = document(&file);
         (file, document)
     };
-    Some(golden_files(kind)?.into_iter().map(read).collect())
+    golden_files(kind).into_iter().map(read).collect()
 }
 
 fn files_below(folder: &Path, kind: Golden) -> Vec<PathBuf> {

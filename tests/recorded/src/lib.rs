@@ -1,74 +1,93 @@
 //! What a real Kubernetes decided and answered, for tests to compare with.
 //!
-//! The data lies beside the repository, in `../shared`, and is not part of it. On a machine without it the
-//! functions answer `None` and say on standard error that the test was skipped. Whoever names a folder by a variable wants
-//! the tests to run: if that folder is not there, they fail.
+//! The recordings are in `golden` and `conformance` beside this crate's sources, packed with gzip. `EVENKEEL_GOLDEN` and
+//! `EVENKEEL_CONFORMANCE` name other folders with the same layout, packed or not. A test that finds no recordings fails.
 
-#![allow(clippy::print_stderr, reason = "a skipped test has to say so")]
+#![allow(clippy::print_stderr, reason = "a test with nothing to compare has to say so")]
 #![allow(clippy::expect_used, reason = "a fault in the recorded data is a fault of the test")]
 
+mod comparisons;
 mod encodings;
 mod expectation;
 mod golden;
+mod replayer;
 mod rows;
 mod side_by_side;
 mod transcript;
 
+pub use comparisons::compared;
 pub use encodings::{Encoding, encodings};
 pub use expectation::{Mismatch, compare, compare_subset};
 pub use golden::{Golden, golden_documents, golden_files, golden_rows};
+pub use replayer::{replayed, replayer};
 pub use rows::{document, rows};
 pub use side_by_side::SideBySide;
 pub use transcript::{Body, Request, Response, Step, Transcript, transcripts};
 
 use std::path::{Path, PathBuf};
 
-/// The folder of recorded engine decisions: what `EVENKEEL_GOLDEN` names, or `../shared/golden`.
-pub fn golden() -> Option<PathBuf> {
+const CONFORMANCE: &str = "EVENKEEL_CONFORMANCE";
+
+/// The folder of recorded decisions and encodings: what `EVENKEEL_GOLDEN` names, or the repository's own.
+///
+/// # Panics
+/// If there is no such folder.
+pub fn golden() -> PathBuf {
     folder("EVENKEEL_GOLDEN", "golden")
 }
 
-/// The folder of recorded API conversations: what `EVENKEEL_CONFORMANCE` names, or `../shared/conformance`.
-pub fn conformance() -> Option<PathBuf> {
-    folder("EVENKEEL_CONFORMANCE", "conformance")
+/// The folder of recorded conversations: what `EVENKEEL_CONFORMANCE` names, or the repository's own.
+///
+/// # Panics
+/// If there is no such folder.
+pub fn conformance() -> PathBuf {
+    folder(CONFORMANCE, "conformance")
 }
 
-fn folder(variable: &str, name: &str) -> Option<PathBuf> {
-    let beside_repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(name);
-    existing(variable, std::env::var_os(variable).map(PathBuf::from), beside_repository)
+/// Whether the conversations are not the repository's own, so that they need not be about everything.
+fn has_other_conversations() -> bool {
+    std::env::var_os(CONFORMANCE).is_some()
 }
 
-/// The folder that the variable names, or else the usual one, if there is one.
-fn existing(variable: &str, named: Option<PathBuf>, usual: PathBuf) -> Option<PathBuf> {
-    if let Some(folder) = named {
-        assert!(folder.is_dir(), "{variable} names {}, which is no folder", folder.display());
-        return Some(folder);
+fn folder(variable: &str, name: &str) -> PathBuf {
+    existing(variable, std::env::var_os(variable).map(PathBuf::from), own_folder().join(name))
+}
+
+fn own_folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The folder that the variable names, or else the repository's own.
+fn existing(variable: &str, named: Option<PathBuf>, own: PathBuf) -> PathBuf {
+    let is_named = named.is_some();
+    let folder = named.unwrap_or(own);
+    if !folder.is_dir() {
+        let remedy =
+            if is_named { "correct the variable" } else { "restore it, or name another folder by the variable" };
+        panic!("no recordings in {}, which is not a folder ({variable}): {remedy}", folder.display());
     }
-    if usual.is_dir() {
-        return Some(usual);
-    }
-    eprintln!("skipped: no recorded data in {} (set {variable} to the folder that holds it)", usual.display());
-    None
+    folder
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn here() -> PathBuf {
-        PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+    #[test]
+    fn a_named_folder_is_preferred() {
+        assert_eq!(existing("X", None, own_folder().to_owned()), own_folder());
+        assert_eq!(existing("X", Some(own_folder().to_owned()), own_folder().join("absent")), own_folder());
     }
 
     #[test]
-    fn without_a_name_the_usual_folder_is_taken_if_it_is_there() {
-        assert_eq!(existing("X", None, here()), Some(here()));
-        assert_eq!(existing("X", None, here().join("absent")), None);
-        assert_eq!(existing("X", Some(here()), here().join("absent")), Some(here()));
+    #[should_panic(expected = "absent, which is not a folder (X): restore it, or name another folder by the variable")]
+    fn recordings_that_are_absent_are_a_fault() {
+        existing("X", None, own_folder().join("absent"));
     }
 
     #[test]
-    #[should_panic(expected = "which is no folder")]
-    fn a_named_folder_that_is_not_there_is_a_fault() {
-        existing("X", Some(here().join("absent")), here());
+    #[should_panic(expected = "absent, which is not a folder (X): correct the variable")]
+    fn a_named_folder_that_is_absent_is_a_fault() {
+        existing("X", Some(own_folder().join("absent")), own_folder().to_owned());
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{conformance, document};
+use crate::{conformance, document, has_other_conversations};
 
 /// One recorded conversation.
 #[derive(Debug, Deserialize)]
@@ -78,34 +79,44 @@ pub enum Body {
     Raw(String),
 }
 
-/// All conversations whose name starts with one of the prefixes, or `None` where there are none. Prefixes that no name
-/// starts with are told on standard error: the folder may hold another selection of conversations.
+/// All conversations whose name starts with one of the prefixes. `None` if `EVENKEEL_CONFORMANCE` names a folder with none
+/// of these: it may hold another selection than the repository.
 ///
 /// # Panics
-/// If a file cannot be read, or if the folder holds no conversation at all: a test would pass without testing.
+/// If a file cannot be read, if the folder holds no conversation at all, or if the repository's own conversations have
+/// none for a prefix: a test would pass without testing.
 pub fn transcripts(prefixes: &[&str]) -> Option<Vec<Transcript>> {
-    let folder = conformance()?.join("transcripts");
-    let mut files: Vec<_> = fs::read_dir(&folder)
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-        .map(|entry| entry.expect("a folder entry").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .collect();
-    files.sort();
-    assert!(!files.is_empty(), "no transcripts in {}", folder.display());
+    let files = conversations();
     let mut found = Vec::new();
     for prefix in prefixes {
         let before = found.len();
-        for file in &files {
-            let name = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-            if name.starts_with(prefix) {
-                found.push(document(file));
-            }
-        }
+        found.extend(files.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, file)| document(file)));
         if found.len() == before {
-            eprintln!("skipped: no transcript in {} starts with {prefix:?}", folder.display());
+            let absent = format!("no transcript in {} starts with {prefix:?}", conformance().display());
+            assert!(has_other_conversations(), "{absent}");
+            eprintln!("skipped: {absent}");
         }
     }
     (!found.is_empty()).then_some(found)
+}
+
+/// The names and files of all conversations, in the order of their names.
+fn conversations() -> Vec<(String, PathBuf)> {
+    let folder = conformance().join("transcripts");
+    let mut files: Vec<_> = fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.expect("a folder entry").path())
+        .filter_map(|path| Some((conversation_name(&path)?.to_owned(), path)))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "no transcripts in {}", folder.display());
+    files
+}
+
+/// A conversation's name by the name of its file, which is packed or not.
+fn conversation_name(file: &Path) -> Option<&str> {
+    let name = file.file_name()?.to_str()?;
+    name.strip_suffix(".gz").unwrap_or(name).strip_suffix(".json")
 }
 
 // === impl Request ===
@@ -161,4 +172,34 @@ fn fill_in_pads(text: &str) -> String {
         rest = after;
     }
     written + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::own_folder;
+
+    #[test]
+    fn conversations_are_packed_or_not() {
+        let names = ["a/crud-x.json", "a/crud-x.json.gz", "a/crud-x.jsonl", "a/notes.md", "a/crud-x.gz"];
+        assert_eq!(
+            names.map(|file| conversation_name(Path::new(file))),
+            [Some("crud-x"), Some("crud-x"), None, None, None]
+        );
+    }
+
+    #[test]
+    fn conversations_are_called_like_their_files_and_name_rules_that_exist() {
+        let specification = fs::read_to_string(own_folder().join("../../docs/spec/api.md")).unwrap();
+        let mut rules = 0;
+        for (name, conversation) in conversations() {
+            let conversation: Transcript = document(&conversation);
+            assert_eq!(conversation.name, name);
+            for rule in &conversation.rules {
+                assert!(specification.contains(&format!("\n**{rule}** ")), "{name}: {rule} is not a rule");
+                rules += 1;
+            }
+        }
+        assert!(rules > 0, "no conversation names a rule");
+    }
 }

@@ -1,4 +1,5 @@
-//! Reads the source tree and fails on what no other tool catches: long files, empty words, machine paths and the like.
+//! Reads the source tree and fails on what no other tool catches: long files, empty words, machine paths,
+//! rules that do not exist and the like.
 //!
 //! Each check is a pure function of a file's path and text, and has a test with a fault in it.
 
@@ -9,11 +10,13 @@ mod machine;
 mod name;
 mod offence;
 mod opening;
+mod rule;
 mod tree;
 mod whitespace;
 mod word;
 
 use offence::Offence;
+use rule::Rules;
 use tree::Tree;
 
 type Check = fn(path: &str, text: &str) -> Vec<Offence>;
@@ -32,6 +35,10 @@ fn the_tree_is_tidy() {
     let manifest = tree.text("Cargo.toml").unwrap();
     let register = tree.text(dependency::REGISTER).unwrap_or_default();
     offences.extend(dependency::check(manifest, register));
+    let specification = tree.files().filter(|(path, _)| path.starts_with(rule::SPECIFICATION));
+    let rules = Rules::defined_in(specification.map(|(_, text)| text));
+    assert!(!rules.is_empty(), "no rules were found in {}", rule::SPECIFICATION);
+    offences.extend(tree.files().flat_map(|(path, text)| rules.check(path, text)));
     offences.sort();
 
     let lines: Vec<String> = offences.iter().map(ToString::to_string).collect();

@@ -17,6 +17,7 @@ use crate::managed_fields::Endpoint;
 use crate::negotiate::{self, BodyFormat, PatchType, Wanted};
 use crate::options::{DeleteOptions, ListOptions, Moment, WatchOptions, WriteKind, WriteOptions};
 use crate::output::{self, Columns, EventWriter, ListMeta, View};
+use crate::owners;
 use crate::registry::{Record, Registry};
 use crate::route::{Objects, Scope};
 use crate::verbs::{self, Deleted, Listed, Patch, Write};
@@ -126,8 +127,10 @@ impl<'a> ObjectsCall<'a> {
             Prepared::List(options) => self.list(&verbs::list(registry, &options).await?),
             Prepared::Watch(options) => self.watch(registry, options),
             Prepared::Write(options, format) => {
-                let sent = body::decode::<S>(&body, format, self.route.version, options.validation)?;
+                let mut sent = body::decode::<S>(&body, format, self.route.version, options.validation)?;
                 warnings.extend_from_slice(&sent.warnings);
+                let owners = &mut sent.object.metadata.owner_references;
+                warnings.extend(owners::remove_duplicates(owners, owners::Found::Sent));
                 let write = self.write(&options, now);
                 let written = match self.verb {
                     Verb::Create => verbs::create(registry, sent, &write).await?,

@@ -1,6 +1,6 @@
 //! What clients ask for, as recorded and made up.
 
-use evenkeel_recorded::{Request, compare, transcripts};
+use evenkeel_recorded::{Request, compare, compared, transcripts};
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ fn endpoint(request: &Request) -> Option<Endpoint> {
 fn api_91_what_is_accepted_is_as_recorded() {
     let prefixes = ["wire-", "clients-", "kubectl-", "table-", "metaonly-", "watch-", "crud-", "errors-"];
     let Some(transcripts) = transcripts(&prefixes) else { return };
-    let mut refused = 0;
+    let (mut responses, mut refused) = (0, 0);
     for transcript in transcripts {
         for step in &transcript.steps {
             let (Some(request), Some(response)) = (&step.request, &step.response) else { continue };
@@ -56,6 +56,7 @@ fn api_91_what_is_accepted_is_as_recorded() {
             let headers = recorded_headers(request);
             let what = format!("{}: {} {} {headers:?}", transcript.name, request.method, request.path);
             let asked = Asked::new(&headers, request.query("pretty"));
+            responses += 1;
             let is_about_metadata = |message: &str| message.starts_with("you requested");
             let message = response.body.as_ref().and_then(|body| body["message"].as_str()).unwrap_or_default();
             match asked.objects(endpoint) {
@@ -76,6 +77,7 @@ fn api_91_what_is_accepted_is_as_recorded() {
         }
     }
     assert!(refused > 5, "only {refused} requests were refused");
+    compared("responses by Accept", responses);
 }
 
 fn assert_content_type(recorded: &serde_json::Map<String, serde_json::Value>, format: Format, what: &str) {
@@ -91,11 +93,12 @@ fn api_109_body_types_are_as_recorded() {
     let Some(transcripts) = transcripts(&["wire-content-type", "crud-delete-body", "wire-yaml", "clients-"]) else {
         return;
     };
-    let mut refused = 0;
+    let (mut bodies, mut refused) = (0, 0);
     for transcript in transcripts {
         for step in &transcript.steps {
             let (Some(request), Some(response)) = (&step.request, &step.response) else { continue };
             let Some(body) = request.body() else { continue };
+            bodies += 1;
             let default = matches!(body, evenkeel_recorded::Body::Json(_)).then_some("application/json");
             let content_type = match request.headers.get(CONTENT_TYPE.as_str()).or(request.headers.get("Content-Type"))
             {
@@ -115,6 +118,7 @@ fn api_109_body_types_are_as_recorded() {
         }
     }
     assert!(refused > 5, "only {refused} bodies were refused");
+    compared("bodies by Content-Type", bodies);
 }
 
 #[test]

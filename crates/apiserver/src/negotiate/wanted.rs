@@ -75,6 +75,8 @@ const SPOKEN_BY_COLLECTIONS: &str = "application/json, application/yaml, applica
 const STREAMED: &str = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 /// The media types of documents that are no objects.
 const SPOKEN_BY_DOCUMENTS: &str = "application/json, application/yaml";
+/// What asks for the aggregated form of discovery (API-181).
+const AGGREGATED: Target<'_> = Target { kind: "APIGroupDiscoveryList", version: "v2", group: "apidiscovery.k8s.io" };
 
 // === impl Asked ===
 
@@ -117,15 +119,15 @@ impl<'a> Asked<'a> {
         best(self.accept, accept).unwrap_or(Format::new(Media::Json, self.layout))
     }
 
-    /// The form of the list of groups.
+    /// The form of the list of groups. The aggregated form wins wherever it stands in the list, and whatever its quality.
     pub(crate) fn discovery(&self) -> Result<DiscoveryShape, Failure> {
-        let accept = |entry: &Entry<'a>, media| match entry.target {
-            Target { kind: "APIGroupDiscoveryList", version: "v2", group: "apidiscovery.k8s.io" } => {
-                (media == Media::Json).then_some(DiscoveryShape::Aggregated)
-            }
-            _ => self.plain(entry, media)?.text().map(DiscoveryShape::Groups),
+        let aggregated = |entry: &Entry<'a>, media| {
+            (media == Media::Json && entry.target == AGGREGATED).then_some(DiscoveryShape::Aggregated)
         };
-        best(self.accept, accept).ok_or_else(|| Failure::only_accepted(SPOKEN_BY_DOCUMENTS))
+        match best(self.accept, aggregated) {
+            Some(aggregated) => Ok(aggregated),
+            None => self.document().map(DiscoveryShape::Groups),
+        }
     }
 
     /// The form of an entry that asks for no other shape.

@@ -11,6 +11,7 @@ use super::{Write, Written};
 use crate::body::Sent;
 use crate::failure::Failure;
 use crate::negotiate::PatchType;
+use crate::owners;
 use crate::patch::{self, Patched};
 use crate::registry::Registry;
 
@@ -54,9 +55,11 @@ pub(crate) async fn patch<S: HubSpec + ValidSpec>(
     warnings: &mut Vec<String>,
 ) -> Result<Written<S>, Failure> {
     let record = change(registry, write, |old| {
-        let patched = patched(&old.object, patch, write)?;
+        let mut patched = patched(&old.object, patch, write)?;
         Failure::check_name(patched.object.name(), write.name)?;
         *warnings = patched.warnings;
+        let owners = &mut patched.object.metadata.owner_references;
+        warnings.extend(owners::remove_duplicates(owners, owners::Found::Patched));
         Ok(Candidate { object: patched.object, ownership: Ownership::Compared(patched.sent) })
     })
     .await?;

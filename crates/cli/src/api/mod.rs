@@ -26,7 +26,8 @@ pub(crate) struct ApiArgs {
     pub(crate) api_only: bool,
 
     /// Serves the API of the objects, and keeps them in this folder, with the server's certificate, the administrator's
-    /// token and a kubeconfig. Made if it is not there.
+    /// token and a kubeconfig. Made if it is not there. Changes to the objects of Kubernetes that it starts with are undone
+    /// within a minute, unless their annotation `apf.kubernetes.io/autoupdate-spec` is `"false"`.
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 

@@ -11,7 +11,8 @@ use crate::exit::WrongUsage;
 /// The flags of the store.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct StoreArgs {
-    /// Where the objects live: a file, or `etcd://host:port,host:port` [default: a file in the folder].
+    /// Where the objects live: a file, or `etcd://host:port,host:port` [default: a file in the folder]. Instances that share
+    /// etcd have the same objects, but not the seats: each lets `--concurrency` requests in.
     #[arg(long, value_name = "LOCATION", requires = "data_dir")]
     store: Option<String>,
 

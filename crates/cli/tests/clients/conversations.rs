@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use super::folder::folder;
 use super::served::{Served, end};
@@ -21,13 +21,11 @@ fn serve(folder: &Path, more: &[&str]) -> Served {
     Served::api(&folder.join("data"), &[&["--token-file", tokens.to_str().unwrap()], more].concat())
 }
 
-/// Starts the replayer, where it is; says so where it is not.
-fn replay(server: &Served, arguments: &[&str]) -> Option<Child> {
-    let replayer = evenkeel_recorded::conformance()?.join("replay.py");
+/// Starts the replayer.
+fn replay(server: &Served, arguments: &[&str]) -> Child {
     let tokens = fs::read_to_string(server.file("admin-token.csv")).unwrap();
     let token = tokens.split(',').next().unwrap();
-    let child = Command::new("python3")
-        .arg(replayer)
+    let child = evenkeel_recorded::replayer()
         .args(["--server", &format!("https://{}", server.address), "--token", token])
         .args(["--cacert", server.file("ca.crt").to_str().unwrap()])
         .args(["--nobody-token", "nobody-token", "--viewer-token", "viewer-token"])
@@ -36,23 +34,20 @@ fn replay(server: &Served, arguments: &[&str]) -> Option<Child> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn();
-    Some(child.expect("python3 starts"))
+    child.expect("python3 starts")
 }
 
 /// Waits for a replay, all of which must fit.
 fn succeeds(replay: Child) {
     let ended = end(replay);
     assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
-    let summary = ended.output.lines().last().unwrap_or_default();
-    assert!(!summary.starts_with("0 passed"), "nothing was replayed: {summary}");
+    evenkeel_recorded::replayed("conversations with the binary", &ended.output);
 }
 
 fn goes_as_recorded(arguments: &[&str]) {
     let folder = folder();
     let server = serve(folder.path(), &["--no-status-controller"]);
-    if let Some(replay) = replay(&server, arguments) {
-        succeeds(replay);
-    }
+    succeeds(replay(&server, arguments));
     server.stop();
 }
 
@@ -77,9 +72,7 @@ async fn conversations_about_the_status_controller_go_as_recorded() {
     let server = serve(folder.path(), &[]);
     // One of them lists the bootstrap objects, as they are when nothing is left to do, and asks only once.
     server.all_have_conditions().await;
-    if let Some(replay) = replay(&server, &["--status-controller"]) {
-        succeeds(replay);
-    }
+    succeeds(replay(&server, &["--status-controller"]));
     server.stop();
 }
 
@@ -90,6 +83,6 @@ fn slow_conversations_go_as_recorded() {
     let server = serve(folder.path(), &["--no-status-controller"]);
     // Each waits for minutes and is about an object of its own, so they need not wait for each other.
     let replays: Vec<_> = SLOW.iter().map(|name| replay(&server, &["--only", name])).collect();
-    replays.into_iter().flatten().for_each(succeeds);
+    replays.into_iter().for_each(succeeds);
     server.stop();
 }

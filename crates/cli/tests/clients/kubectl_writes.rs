@@ -23,7 +23,8 @@ fn create_label_annotate_replace_and_delete() {
         return;
     }
     let folder = folder();
-    let server = Served::api(folder.path(), &[]);
+    // A status that is written between what `replace` reads and what it writes would be a conflict.
+    let server = Served::api(folder.path(), &["--no-status-controller"]);
     let both = format!("{}---\n{}", level("batch", 7), schema("batch", "batch", 800));
     let created = server.kubectl_reads(&both, &["create", "-f", "-"]);
     assert_eq!(

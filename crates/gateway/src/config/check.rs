@@ -29,6 +29,8 @@ const QUEUE_MAX: Duration = Duration::from_secs(60);
 const DRAIN_MAX: Duration = Duration::from_secs(3600);
 /// What a head has to have room for, and what it may take.
 const HEAD_BYTES: std::ops::RangeInclusive<usize> = 8192..=(1 << 24);
+/// What all buffers together have to have room for.
+const BUFFER_BYTES_MIN: usize = 1 << 20;
 const HEADERS: std::ops::RangeInclusive<usize> = 16..=4096;
 
 // === impl Config ===
@@ -48,6 +50,7 @@ impl Config {
     fn check_with(&self, look_at: impl Fn(&Path) -> io::Result<()>) -> Vec<Problem> {
         let mut problems = Problems::default();
         problems.listeners(self);
+        problems.admin_hosts(self);
         problems.upstreams(&self.upstreams);
         problems.health(&self.health);
         problems.files(self, look_at);
@@ -102,6 +105,16 @@ impl Problems {
                     self.add(field, message);
                 }
                 None => taken.push((field, address)),
+            }
+        }
+    }
+
+    fn admin_hosts(&mut self, config: &Config) {
+        for (index, host) in config.admin.hosts.iter().enumerate() {
+            let is_name = host.parse::<http::uri::Authority>().is_ok_and(|name| name.host() == host);
+            if host != "*" && !is_name {
+                let message = format!("{host:?} is not a host name; write it without scheme and port, or `*`");
+                self.add(format!("admin.hosts[{index}]"), message);
             }
         }
     }
@@ -233,6 +246,15 @@ impl Problems {
         {
             if !range.contains(&value) {
                 self.add(format!("limits.{name}"), format!("must be from {} to {}", range.start(), range.end()));
+            }
+        }
+        if limits.buffer_bytes < BUFFER_BYTES_MIN {
+            self.add("limits.bufferBytes", format!("must be at least {BUFFER_BYTES_MIN}"));
+        }
+        for (name, value) in [("requestBuffer", limits.request_buffer), ("responseBuffer", limits.response_buffer)] {
+            if value > limits.buffer_bytes {
+                let message = "is more than limits.bufferBytes, which is for all buffers; make it smaller";
+                self.add(format!("limits.{name}"), message);
             }
         }
     }

@@ -29,6 +29,9 @@ pub struct Timeouts {
     /// A request from its arrival until its answer has ended, watches and upgrades aside. Zero means no limit.
     #[serde(with = "duration")]
     pub total: Duration,
+    /// An upgraded connection, such as a `WebSocket`, on which nothing moves in either direction. Zero means no limit.
+    #[serde(with = "duration")]
+    pub upgrade_idle: Duration,
     /// Waiting for a seat, if the request does not say how long it makes sense.
     #[serde(with = "duration")]
     pub queue: Duration,
@@ -46,14 +49,32 @@ pub struct Timeouts {
 pub struct Limits {
     /// Connections of clients at a time. More are told to come back, and closed.
     pub connections: usize,
+    /// Connections of one client at a time: of one user once a request has said who that is, of one address before. Zero
+    /// means a quarter of `connections`. Trusted proxies have no such limit.
+    pub connections_per_client: usize,
     /// The bytes of a request's head.
     pub head_bytes: usize,
     /// The header fields of a request.
     pub headers: usize,
     /// The bytes of a request's body. Zero means no limit.
     pub body_bytes: u64,
+    /// The slowest that a body may be while the other side waits for it, in bytes a second over ten seconds: a request's
+    /// body on its way in, and a response's on its way to the client as long as the request has its seat. Streams (gRPC,
+    /// upgrades, routes with `longRunning`) may be slower. Zero means no limit.
+    pub body_bytes_per_second_min: u64,
+    /// The bytes of a request's body that are received before the request may take a seat. A longer body takes its seat
+    /// when so many bytes are there. Zero means that a request takes its seat as soon as its head is there.
+    pub request_buffer: usize,
+    /// The bytes of a response that are kept for a client that reads slowly, so that the request gives its seat back when
+    /// the upstream has sent the last byte.
+    pub response_buffer: usize,
+    /// The bytes of all such buffers, and of heads that have arrived in part. When more is needed, the requests that
+    /// take the longest to arrive are rejected, and responses are no longer buffered.
+    pub buffer_bytes: usize,
     /// Streams at a time on one HTTP/2 connection.
     pub streams: u32,
+    /// Streams of one client at a time, on all of its HTTP/2 connections. Zero means a quarter of `connections`.
+    pub streams_per_client: usize,
     /// Connections that wait for the next request, for each upstream and worker.
     pub idle_upstream_connections: usize,
 }
@@ -70,6 +91,7 @@ impl Default for Timeouts {
             stall: seconds(60),
             answer: seconds(60),
             total: Duration::ZERO,
+            upgrade_idle: seconds(600),
             queue: seconds(15),
             drain: seconds(30),
             drain_notice: Duration::ZERO,
@@ -79,14 +101,37 @@ impl Default for Timeouts {
 
 // === impl Limits ===
 
+impl Limits {
+    /// How many connections one client may have.
+    pub(crate) fn connections_per_client(&self) -> usize {
+        share(self.connections_per_client, self.connections)
+    }
+
+    /// How many streams one client may have.
+    pub(crate) fn streams_per_client(&self) -> usize {
+        share(self.streams_per_client, self.connections)
+    }
+}
+
+/// What one client gets: what was set, or by default a quarter of the whole.
+fn share(set: usize, whole: usize) -> usize {
+    if set == 0 { whole.div_ceil(4) } else { set }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 65_536,
+            connections_per_client: 0,
             head_bytes: 64 * 1024,
             headers: 128,
             body_bytes: 0,
+            body_bytes_per_second_min: 1024,
+            request_buffer: 64 * 1024,
+            response_buffer: 1024 * 1024,
+            buffer_bytes: 128 * 1024 * 1024,
             streams: 256,
+            streams_per_client: 0,
             idle_upstream_connections: 128,
         }
     }

@@ -12,6 +12,38 @@ pub struct RequestsConfig {
     /// Whether paths below `/api` and `/apis` are those of Kubernetes, where no route fits. Switched on, a client can ask
     /// for a watch, and estimates follow Kubernetes'.
     pub kubernetes: bool,
+    /// What becomes of a request at the upstream when its client leaves, where the request's route does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when_client_leaves: Option<WhenClientLeaves>,
+    /// What becomes of paths that are not in their normal form.
+    pub paths: Paths,
+}
+
+/// What becomes of a request at the upstream when its client leaves. Either way the request's seat stands for the upstream's
+/// work, so a client gains nothing by leaving.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WhenClientLeaves {
+    /// The request keeps its seat until the upstream has responded or closed the connection, at most for
+    /// `timeouts.answer`. An HTTP/1.1 upstream is told by closing the sending half of the connection. This is the default.
+    Wait,
+    /// The request is cancelled: its connection is closed, or its stream is reset. The seat stays taken for as long as such
+    /// requests usually take. For upstreams that stop working on cancelled requests; the default for gRPC.
+    Cancel,
+}
+
+/// What becomes of a path that is not in its normal form, as `/x/../expensive`, `//expensive` or `/%65xpensive`. Decisions
+/// always see the normal form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Paths {
+    /// The upstream gets the normal form, too.
+    #[default]
+    Normalise,
+    /// The request is answered with 400; one with an encoded slash (`%2F`), too.
+    Reject,
+    /// The upstream gets the path as it was sent. With dot segments the request is answered with 400.
+    AsIs,
 }
 
 /// One template of paths.
@@ -36,6 +68,9 @@ pub struct RouteConfig {
     /// The request runs for long: it gives its seats back when the head of its answer is there.
     #[serde(default)]
     pub long_running: bool,
+    /// What becomes of such a request at the upstream when its client leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_client_leaves: Option<WhenClientLeaves>,
 }
 
 fn one_seat() -> u32 {

@@ -15,8 +15,9 @@ use crate::answers::{Failure, is_grpc};
 use crate::client_body::{BodyError, ClientBody};
 use crate::config::Protocol;
 use crate::connection::Connection;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, OnLeave};
 use crate::h1::{Noted, ResponseHead, Wire};
+use crate::service_times::Started;
 use crate::stall::Stall;
 use crate::ticks::Elapsed;
 use crate::upload::Upload;
@@ -124,6 +125,9 @@ impl Attempts {
                 self.connection.worker.metrics.upstream_ejected();
             }
             let Some(unsent) = body else { return Err(failure) };
+            if self.exchange.has_client_left() {
+                return Err(Failure::ClientGone);
+            }
             match next {
                 Next::Other => {
                     tried.push(chosen.index());
@@ -203,7 +207,17 @@ impl Attempts {
     fn begin(&self, picked: &Picked, mut wire: Box<Wire>, body: ClientBody) -> (Http1Call, InFlight) {
         let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
         let encoder = head::put_http1(&mut wire.output, self.received(), &body, known, provenance);
-        (Http1Call::new(wire, self.parts.method.clone(), body, encoder), picked.begin())
+        (Http1Call::new(wire, self.parts.method.clone(), body, encoder), self.in_flight(picked))
+    }
+
+    /// The upstream gets the request to work on.
+    fn in_flight(&self, picked: &Picked) -> InFlight {
+        self.exchange.note_at_upstream();
+        let in_flight = picked.begin();
+        match self.exchange.on_leave() {
+            OnLeave::Wait => in_flight,
+            OnLeave::Cancel(started) => in_flight.timed(&self.connection.worker.service_times, started),
+        }
     }
 
     /// The answer that begins with this head.
@@ -242,16 +256,19 @@ impl Attempts {
         alarm.set(answer_after);
         loop {
             let mut sent = call.sent();
-            let wait = |context: &mut Context<'_>| match call.poll_head(context) {
-                Poll::Ready(head) => Poll::Ready(Ok(head)),
-                Poll::Pending => {
-                    // An upload that moves is no upstream that does not answer.
-                    if call.sent() != sent {
-                        sent = call.sent();
-                        alarm.set(answer_after);
-                    }
-                    alarm.poll(context).map(|()| Err(Elapsed))
+            let wait = |context: &mut Context<'_>| {
+                if self.exchange.has_client_left() {
+                    call.half_close();
                 }
+                if let Poll::Ready(head) = call.poll_head(context) {
+                    return Poll::Ready(Ok(head));
+                }
+                // An upload that moves is no upstream that does not answer.
+                if call.sent() != sent {
+                    sent = call.sent();
+                    alarm.set(answer_after);
+                }
+                alarm.poll(context).map(|()| Err(Elapsed))
             };
             let head = match poll_fn(wait).await {
                 Ok(Ok(head)) => head,
@@ -291,7 +308,7 @@ impl Attempts {
         let Some(request) = head::http2(self.received(), body, known, provenance) else {
             return Err(Refused::new(Failure::HostConflict, None, Next::Nothing));
         };
-        let in_flight = picked.begin();
+        let in_flight = self.in_flight(picked);
         let outcome = {
             let mut call = pin!(stream.call(request));
             let wait = |context: &mut Context<'_>| match call.as_mut().poll(context) {
@@ -302,7 +319,15 @@ impl Attempts {
         };
         match outcome {
             Err(Elapsed) => Err(Refused::new(Failure::AnswerTimeout, None, Next::Nothing)),
-            Ok(Err(unsent)) => Err(Refused::of_stream(&stream, &upload, known, unsent.map(http::Request::into_body))),
+            Ok(Err(_)) if upload.error().is_some() => {
+                // The stream has been reset, because of the client. That is noticed elsewhere (`Exchange::failure`), and the
+                // request keeps its seats for as long as it would have run.
+                if let OnLeave::Wait = self.exchange.on_leave() {
+                    self.exchange.set_on_leave(OnLeave::Cancel(Started::now("", "")));
+                }
+                std::future::pending().await
+            }
+            Ok(Err(unsent)) => Err(Refused::of_stream(&stream, known, unsent.map(http::Request::into_body))),
             Ok(Ok(response)) => {
                 upload.answered();
                 let (mut parts, body) = response.into_parts();
@@ -331,11 +356,7 @@ impl Refused {
 
     /// Why a stream of HTTP/2 was not answered.
     #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every answer large")]
-    fn of_stream(stream: &Http2Stream, upload: &Upload, known: &Known, unsent: Option<ClientBody>) -> Box<Self> {
-        // A stream that was reset because of the client was not closed by the upstream.
-        if let Some(error) = upload.error() {
-            return Self::new(CallError::Body(error).into(), None, Next::Nothing);
-        }
+    fn of_stream(stream: &Http2Stream, known: &Known, unsent: Option<ClientBody>) -> Box<Self> {
         if !stream.is_confirmed() && known.is_http2_a_guess() {
             return Self::new(Failure::NotHttp2, None, Next::Nothing);
         }
@@ -372,10 +393,19 @@ impl From<CallError> for Failure {
         match error {
             CallError::Closed => Self::Closed,
             CallError::Malformed => Self::MalformedAnswer,
-            CallError::Body(BodyError::Gone) => Self::ClientGone,
-            CallError::Body(BodyError::Stalled) => Self::BodyStalled,
-            CallError::Body(BodyError::TooLarge) => Self::BodyTooLarge,
-            CallError::Body(BodyError::Malformed) => Self::MalformedBody,
+        }
+    }
+}
+
+impl From<BodyError> for Failure {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::Gone => Self::ClientGone,
+            BodyError::Stalled => Self::BodyStalled,
+            BodyError::TooSlow => Self::BodyTooSlow,
+            BodyError::NoBuffer => Self::NoBuffer,
+            BodyError::TooLarge => Self::BodyTooLarge,
+            BodyError::Malformed => Self::MalformedBody,
         }
     }
 }

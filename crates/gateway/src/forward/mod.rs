@@ -11,5 +11,5 @@ mod trailers;
 pub(crate) use fields::clean_answer;
 pub(crate) use provenance::Provenance;
 pub(crate) use request_id::{REQUEST_ID, RequestIds};
-pub(crate) use service::Flow;
+pub(crate) use service::{Flow, Service};
 pub(crate) use trailers::{TrailerGuard, clean_trailers};

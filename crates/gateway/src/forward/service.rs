@@ -18,11 +18,13 @@ use super::attempt::Attempts;
 use super::fields::remove_named;
 use super::trailers::TrailerGuard;
 use crate::answer_body::AnswerBody;
-use crate::answers::{self, Failure};
+use crate::answers::{self, Failure, Form};
+use crate::config::WhenClientLeaves;
 use crate::connection::Connection;
-use crate::exchange::{CurrentExchange, Exchange, Inbound, Remember};
+use crate::exchange::{CurrentExchange, Exchange, Inbound, OnLeave, Remember};
 use crate::h1::Noted;
 use crate::requests::Requests;
+use crate::service_times::Started;
 
 /// Passes the requests of one connection on.
 #[derive(Debug, Clone)]
@@ -32,6 +34,7 @@ pub(crate) struct Service(Rc<Connection>);
 #[derive(Debug)]
 pub(crate) struct Flow {
     service: FlowService<Service, Remember, Requests, Requests>,
+    connection: Rc<Connection>,
     current: CurrentExchange,
 }
 
@@ -52,14 +55,14 @@ impl Flow {
             .digest(routes.clone())
             .work(routes.clone())
             .long_running(move |parts, request| occupancy.occupancy(parts, request));
-        Self { service: layer.layer(Service(Rc::clone(connection))), current }
+        Self { service: layer.layer(Service(Rc::clone(connection))), connection: Rc::clone(connection), current }
     }
 
     /// A request arrives.
-    pub(crate) fn call(&mut self, request: Request<Inbound>) -> FlowFuture<Service, Inbound, AnswerBody> {
+    pub(crate) fn call(&mut self, mut request: Request<Inbound>) -> FlowFuture<Service, Inbound, AnswerBody> {
+        self.connection.worker.routes.normalise(request.uri_mut());
         let exchange = Rc::clone(&request.body().exchange);
-        // Of the request before it on the same connection.
-        exchange.set_user(None);
+        exchange.begin();
         *self.current.borrow_mut() = Some(exchange);
         let future = tower_service::Service::call(&mut self.service, request);
         *self.current.borrow_mut() = None;
@@ -91,16 +94,23 @@ fn prepare(connection: &Rc<Connection>, request: Request<Inbound>) -> Result<Att
     let (mut parts, Inbound { mut body, exchange, is_upgrade, noted, id }) = request.into_parts();
     let user = match user(connection, &exchange, &parts) {
         Ok(user) => user,
-        Err(error) => return Err(Box::new(answers::answer(error.status, &error.message, &parts.headers))),
+        Err(error) => return Err(Box::new(answers::answer(error.status, &error.message, Form::of(&parts.headers)))),
     };
+    if !connection.client.identify(&user) {
+        connection.worker.metrics.client_refused();
+        return Err(Box::new(Failure::TooManyConnections.answer(&parts.headers)));
+    }
     if body.is_too_large() {
         return Err(Box::new(Failure::BodyTooLarge.answer(&parts.headers)));
     }
     if noted.has(Noted::CONNECTION) {
         remove_named(&mut parts.headers);
     }
+    if connection.worker.routes.when_client_leaves(&parts, noted) == WhenClientLeaves::Cancel {
+        exchange.set_on_leave(OnLeave::Cancel(Started::now(&user.name, parts.uri.path())));
+    }
     connection.identity.cleanse(&mut parts.headers, &user);
-    body.watch(&connection.worker.ticks, &exchange, || TrailerGuard { identity: connection.identity.clone(), user });
+    body.start(|| TrailerGuard { identity: connection.identity.clone(), user });
     Ok(Attempts { connection: Rc::clone(connection), exchange, parts, noted, id, is_upgrade, body })
 }
 

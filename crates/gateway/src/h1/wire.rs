@@ -90,6 +90,11 @@ impl Wire {
         self.has_tail() || self.output.len() >= OUTPUT_MAX
     }
 
+    /// How much waits to be written.
+    pub(crate) fn unsent(&self) -> usize {
+        self.output.len() - self.written + self.tail.len() + self.tail_end.len()
+    }
+
     fn has_tail(&self) -> bool {
         !self.tail.is_empty() || !self.tail_end.is_empty()
     }

@@ -26,6 +26,21 @@ impl Collector for GatewayCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let connections = i64::try_from(self.0.connections()).unwrap_or(i64::MAX);
         gauge(&mut encoder, "evenkeel_connections", "Connections of clients")?.encode_gauge(&connections)?;
+        for (name, help, value) in [
+            (
+                "evenkeel_abandoned_requests",
+                "Requests that upstreams work on, though their clients have left",
+                self.0.abandoned_requests(),
+            ),
+            (
+                "evenkeel_buffered_bytes",
+                "Bytes of requests and responses that are buffered because they arrive or leave slowly",
+                self.0.buffered_bytes(),
+            ),
+        ] {
+            let value = i64::try_from(value).unwrap_or(i64::MAX);
+            gauge(&mut encoder, name, help)?.encode_gauge(&value)?;
+        }
         gauge(&mut encoder, "evenkeel_build_info", "The version that runs")?
             .encode_family(&[("version", env!("CARGO_PKG_VERSION"))])?
             .encode_gauge(&1)?;
@@ -34,7 +49,7 @@ impl Collector for GatewayCollector {
 }
 
 impl GatewayCollector {
-    fn counters(&self) -> [Family<'_>; 7] {
+    fn counters(&self) -> [Family<'_>; 10] {
         let metrics = &self.0;
         let requests = CLASSES.iter().enumerate();
         let requests = requests.map(|(class, name)| (*name, metrics.sum(|worker| &worker.requests[class])));
@@ -56,6 +71,21 @@ impl GatewayCollector {
                 "evenkeel_connections_refused",
                 "Connections that were closed because there are too many",
                 metrics.sum(|worker| &worker.refused),
+            ),
+            lone(
+                "evenkeel_clients_refused",
+                "Connections and streams that were refused because their client has too many",
+                metrics.sum(|worker| &worker.clients_refused),
+            ),
+            lone(
+                "evenkeel_clients_too_slow",
+                "Requests that were ended because their client sent or read too slowly",
+                metrics.sum(|worker| &worker.slow_clients),
+            ),
+            lone(
+                "evenkeel_requests_abandoned",
+                "Requests whose client left while an upstream worked on them",
+                metrics.sum(|worker| &worker.abandoned),
             ),
             of("evenkeel_upstream_failures", "What went wrong with upstreams", "kind", failures.collect()),
             lone(

@@ -58,6 +58,11 @@ struct Counters {
     failures: [AtomicU64; UpstreamFailure::ALL.len()],
     ejections: AtomicU64,
     retries: AtomicU64,
+    abandoned: AtomicU64,
+    abandoned_ended: AtomicU64,
+    buffered_bytes: AtomicU64,
+    slow_clients: AtomicU64,
+    clients_refused: AtomicU64,
 }
 
 /// The classes of status codes; the last is for what is in none of them.
@@ -97,6 +102,17 @@ impl GatewayMetrics {
         // Closed first: one that is opened and closed in between must not count as closed only.
         let closed = self.sum(|worker| &worker.closed);
         self.sum(|worker| &worker.opened).saturating_sub(closed)
+    }
+
+    /// How many requests without a client upstreams work on.
+    pub fn abandoned_requests(&self) -> u64 {
+        let ended = self.sum(|worker| &worker.abandoned_ended);
+        self.sum(|worker| &worker.abandoned).saturating_sub(ended)
+    }
+
+    /// How many bytes are buffered of messages that arrive or leave slowly.
+    pub fn buffered_bytes(&self) -> u64 {
+        self.sum(|worker| &worker.buffered_bytes)
     }
 
     fn sum(&self, counter: impl Fn(&Counters) -> &AtomicU64) -> u64 {
@@ -141,6 +157,33 @@ impl WorkerMetrics {
     /// A request is sent once more, to another upstream or on another connection.
     pub fn request_retried(&self) {
         self.add(|worker| &worker.retries);
+    }
+
+    /// A client has left while an upstream worked on its request.
+    pub fn request_abandoned(&self) {
+        self.add(|worker| &worker.abandoned);
+    }
+
+    /// The upstream is done with such a request, or it has been given up.
+    pub fn abandoned_request_ended(&self) {
+        self.add(|worker| &worker.abandoned_ended);
+    }
+
+    /// A request was ended because its client sends or reads too slowly.
+    pub fn client_too_slow(&self) {
+        self.add(|worker| &worker.slow_clients);
+    }
+
+    /// A connection or a stream was refused because its client has too many.
+    pub fn client_refused(&self) {
+        self.add(|worker| &worker.clients_refused);
+    }
+
+    /// So many bytes are in the buffers of this worker.
+    pub fn set_buffered(&self, bytes: usize) {
+        if let Some(worker) = self.shared.workers.get(self.index) {
+            worker.buffered_bytes.store(bytes as u64, Ordering::Relaxed);
+        }
     }
 
     #[inline]

@@ -10,8 +10,8 @@ use crate::h1::Wire;
 use crate::stream::{Rewound, Stream};
 use crate::worker::Worker;
 
-/// While the gateway drains: how long a client that has just connected has until it sends something. It could not know.
-pub(super) const FIRST_REQUEST_MAX: Duration = Duration::from_millis(500);
+/// While the gateway drains: how long a client without a request has until it sends one. It could not know.
+pub(super) const NEXT_REQUEST_MAX: Duration = Duration::from_secs(1);
 
 /// The connection, once the client has said something; none if that takes too long, or the client has gone.
 pub(crate) async fn first_bytes(worker: &Worker, stream: Stream) -> Option<Rewound> {
@@ -21,7 +21,7 @@ pub(crate) async fn first_bytes(worker: &Worker, stream: Stream) -> Option<Rewou
     let has_spoken = poll_fn(|context| {
         if worker.is_draining() && !is_hurried {
             is_hurried = true;
-            alarm.set(FIRST_REQUEST_MAX);
+            alarm.set(NEXT_REQUEST_MAX);
         }
         match wire.poll_fill(context) {
             Poll::Ready(read) => Poll::Ready(matches!(read, Ok(1..))),

@@ -2,28 +2,32 @@
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::header::TE;
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 
 use super::answer_head::{self, Asked};
-use super::any_body::AnyBody;
-use super::first_bytes::FIRST_REQUEST_MAX;
+use super::first_bytes::NEXT_REQUEST_MAX;
 use super::linger::linger;
-use super::relay::{Relay, RelayError, is_gone};
-use super::{rejected, serve_http2, upgrade};
-use crate::answers::{self, Failure};
+use super::pending::PendingResponse;
+use super::relay::Relay;
+use super::response_body::ResponseBody;
+use super::{presence, rejected, serve_http2, upgrade};
+use crate::answer_body::AnswerBody;
+use crate::answers::{self, Failure, Form};
 use crate::client_body::{ClientBody, ClientWire};
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Inbound};
 use crate::forward::Flow;
 use crate::h1::{HeadFault, HeadLimits, Noted, RequestHead, Wire, has_token};
+use crate::pace::Pace;
 use crate::stream::{Rewound, Stream};
-use crate::ticks::Alarm;
+use crate::ticks::{Alarm, Elapsed};
 use crate::worker::Worker;
 
 /// A connection that is served.
@@ -42,7 +46,8 @@ enum Next {
     /// The client speaks HTTP/2 instead.
     Http2,
     Refused(HeadFault),
-    TimedOut,
+    /// The head takes too long, or there is no room for it and it is among the slowest to arrive.
+    Failed(Failure),
     Closed,
 }
 
@@ -71,11 +76,11 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: Stream) {
         let after = match serving.next(is_first).await {
             Next::Request(head) => Box::pin(serving.respond(head)).await,
             Next::Http2 => return Box::pin(serving.into_http2()).await,
-            Next::Refused(fault) => Box::pin(serving.refuse(fault.status, fault.reason)).await,
-            Next::TimedOut => {
-                let reason = Failure::HeadTimeout.to_string();
-                Box::pin(serving.refuse(StatusCode::REQUEST_TIMEOUT, &reason)).await
+            Next::Refused(fault) => {
+                let response = answers::answer(fault.status, fault.reason, Form::Status);
+                Box::pin(serving.refuse(response)).await
             }
+            Next::Failed(failure) => Box::pin(serving.refuse(failure.answer_in(Form::Status))).await,
             Next::Closed => return,
         };
         is_first = false;
@@ -84,6 +89,7 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: Stream) {
             After::Closes => return,
             After::Lingers => {
                 let ticks = Rc::clone(&serving.connection.worker.ticks);
+                let _connection = Rc::clone(&serving.connection);
                 if let Some(mut wire) = serving.into_wire() {
                     Box::pin(linger(&mut wire, &ticks)).await;
                 }
@@ -109,6 +115,8 @@ impl Serving {
         alarm.set(idle_after.min(RELAX_AFTER));
         let mut is_relaxed = idle_after <= RELAX_AFTER;
         let (mut has_begun, mut is_hurried, mut looked_at) = (false, false, 0);
+        // Made for heads that do not arrive at once.
+        let mut buffer = None;
         poll_fn(|context| {
             let wire = &mut self.client.borrow_mut().wire;
             loop {
@@ -130,20 +138,23 @@ impl Serving {
                         Err(fault) => return Poll::Ready(Next::Refused(fault)),
                     }
                 }
-                if !has_begun && worker.is_draining() {
-                    if !is_first {
-                        return Poll::Ready(Next::Closed);
-                    }
-                    if !is_hurried {
-                        is_hurried = true;
-                        alarm.set(FIRST_REQUEST_MAX);
-                    }
+                // A client does not know yet that the gateway drains. Its next request may be on its way, and is served.
+                if !has_begun && worker.is_draining() && !is_hurried {
+                    is_hurried = true;
+                    alarm.set(NEXT_REQUEST_MAX);
                 }
                 match wire.poll_fill(context) {
                     Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Next::Closed),
                     Poll::Ready(Ok(_)) => {}
+                    Poll::Pending if has_begun => {
+                        let buffer = buffer.get_or_insert_with(|| worker.buffers.arriving(&self.connection.client));
+                        buffer.set(wire.input.capacity());
+                        if buffer.poll_evicted(context).is_ready() {
+                            return Poll::Ready(Next::Failed(Failure::NoBuffer));
+                        }
+                        return alarm.poll(context).map(|()| Next::Failed(Failure::HeadTimeout));
+                    }
                     Poll::Pending if alarm.poll(context).is_pending() => return Poll::Pending,
-                    Poll::Pending if has_begun => return Poll::Ready(Next::TimedOut),
                     Poll::Pending if is_relaxed || is_hurried => return Poll::Ready(Next::Closed),
                     Poll::Pending => {
                         wire.relax();
@@ -163,43 +174,81 @@ impl Serving {
         let mut asked = Asked { method: head.method.clone(), version: head.version, is_kept_alive: head.is_kept_alive };
         let sends_trailers = head.noted.has(Noted::TE) && has_token(&head.headers, &TE, "trailers");
         let target = head.uri.clone();
-        let (request, id) = self.request(head);
-        let mut total = worker.ticks.alarm(worker.config.timeouts.total);
-        let request = limit(request, &mut total, &worker);
-        let response = if asked.method == Method::CONNECT {
-            // Its body is dropped: nobody will read it.
-            let (parts, _) = request.into_parts();
-            Failure::Connection.answer(&parts.headers).map(AnyBody::own)
+        let awaits_permission = head.expects_continue;
+        let (parts, mut inbound) = self.request(head);
+        let id = inbound.id.clone();
+        let form = if inbound.noted.has(Noted::TYPE) { Form::of(&parts.headers) } else { Form::Status };
+        let mut total = worker.ticks.alarm(Duration::ZERO);
+        if !worker.config.timeouts.total.is_zero() {
+            total.set(worker.total_after(&parts));
+        }
+        let received = if awaits_permission || inbound.body.is_there() || asked.method == Method::CONNECT {
+            Ok(())
         } else {
-            let flow = self.flow.get_or_insert_with(|| Flow::new(&self.connection));
-            let mut future = pin!(flow.call(request));
-            let wait = poll_fn(|context| {
-                if let Poll::Ready(Ok(response)) = future.as_mut().poll(context) {
-                    return Poll::Ready(Ok(response));
-                }
-                if poll_client(&self.client, &self.exchange, context) {
-                    return Poll::Ready(Err(RelayError::Client));
-                }
-                total.poll(context).map(|()| Err(RelayError::Time))
-            });
-            match wait.await {
-                Ok(response) => {
-                    rejected::note(&worker, &response, &asked.method, &target, &self.exchange);
-                    response.map(AnyBody::passed)
-                }
-                Err(RelayError::Time) => {
-                    total.set(worker.config.timeouts.stall);
-                    Failure::TotalTimeout.answer(&HeaderMap::new()).map(AnyBody::own)
-                }
-                Err(_) => return After::Closes,
+            Box::pin(self.receive(&parts, &mut inbound.body, &mut total)).await
+        };
+        let response = match received {
+            _ if asked.method == Method::CONNECT => {
+                // Its body is dropped: nobody will read it.
+                drop(inbound);
+                Ok(Failure::Connection.answer(&parts.headers).map(ResponseBody::own))
+            }
+            Ok(()) => self.pass_on(Request::from_parts(parts, inbound), &mut total).await,
+            Err(failure) => {
+                drop(inbound);
+                Err(failure)
+            }
+        };
+        let response = match response {
+            Ok(response) => {
+                rejected::note(&worker, &response, &asked.method, &target, &self.exchange);
+                response
+            }
+            Err(Failure::ClientGone) => return After::Closes,
+            // The body may not have been read, or an upstream may still work on the request: the connection ends.
+            Err(failure) => {
+                asked.is_kept_alive = false;
+                total.set(worker.config.timeouts.stall);
+                failure.answer_in(form).map(ResponseBody::own)
             }
         };
         self.answer(response, &id, &mut asked, &mut total, sends_trailers).await
     }
 
+    /// Waits until the body of a request is there, or as much of it as is buffered. A request whose client is slow to send it
+    /// holds no seat meanwhile.
+    async fn receive(&self, parts: &Parts, body: &mut ClientBody, total: &mut Alarm) -> Result<(), Failure> {
+        match total.limit(body.receive(parts, &self.connection)).await {
+            Ok(received) => received.map_err(Failure::from),
+            Err(Elapsed) => Err(Failure::TotalTimeout),
+        }
+    }
+
+    /// Passes a request on, and waits for the response for as long as the client does.
+    async fn pass_on(
+        &mut self,
+        request: Request<Inbound>,
+        total: &mut Alarm,
+    ) -> Result<Response<ResponseBody>, Failure> {
+        let worker = &self.connection.worker;
+        self.client.borrow_mut().asked_at = worker.ticks.now();
+        let flow = self.flow.get_or_insert_with(|| Flow::new(&self.connection));
+        let mut pending = PendingResponse::new(Box::pin(flow.call(request)), &self.exchange, worker);
+        poll_fn(|context| {
+            if let Poll::Ready(response) = Pin::new(&mut pending).poll(context) {
+                return Poll::Ready(response);
+            }
+            if poll_client(&self.client, &self.exchange, worker, context) {
+                return Poll::Ready(Err(Failure::ClientGone));
+            }
+            total.poll(context).map(|()| Err(Failure::TotalTimeout))
+        })
+        .await
+    }
+
     async fn answer(
         &mut self,
-        response: Response<AnyBody>,
+        response: Response<ResponseBody>,
         id: &HeaderValue,
         asked: &mut Asked,
         total: &mut Alarm,
@@ -207,7 +256,7 @@ impl Serving {
     ) -> After {
         let worker = &self.connection.worker;
         worker.metrics.request_ended(response.status());
-        let (mut parts, body) = response.into_parts();
+        let (mut parts, mut body) = response.into_parts();
         // A body that nobody reads stays in the way of the next request.
         let is_unread = || !self.client.borrow().decoder.is_done();
         if worker.is_draining() || is_unread() && Rc::strong_count(&self.client) == 1 {
@@ -218,24 +267,21 @@ impl Serving {
             // It would land in the middle of the answer.
             client.owes_continue = false;
             let wire = &mut client.wire;
-            for (status, headers) in self.exchange.take_interim() {
-                answer_head::put_interim(&mut wire.output, status, &headers);
-            }
+            put_interim(wire, &self.exchange);
             let encoder = answer_head::put(&mut wire.output, &parts, id, &body, asked, || worker.ticks.date());
             // The next request is kept in what this answer was kept in.
             wire.heads.give_back(std::mem::take(&mut parts.headers));
             encoder
         };
-        let mut body = pin!(body);
         let mut relay = Relay {
             client: &self.client,
             exchange: &self.exchange,
-            ticks: &worker.ticks,
-            stall_after: worker.config.timeouts.stall,
+            worker,
+            pace: Pace::new(&worker.ticks, worker.config.limits.body_bytes_per_second_min),
             total,
             sends_trailers,
         };
-        match relay.run(body.as_mut(), encoder).await {
+        match relay.run(&mut body, encoder).await {
             Err(_) => After::Closes,
             Ok(()) if parts.status == StatusCode::SWITCHING_PROTOCOLS => After::Upgrades,
             Ok(()) if is_unread() => After::Lingers,
@@ -244,36 +290,31 @@ impl Serving {
         }
     }
 
-    /// The request with this head, and its id.
-    fn request(&self, head: RequestHead) -> (Request<Inbound>, HeaderValue) {
+    /// The request with this head.
+    fn request(&self, head: RequestHead) -> (Parts, Inbound) {
         let worker = &self.connection.worker;
         {
             let mut client = self.client.borrow_mut();
             client.decoder = head.body;
             client.owes_continue = head.expects_continue;
         }
-        let body = ClientBody::http1(&self.client, worker.config.timeouts.stall, worker.config.limits.body_bytes);
+        let body = ClientBody::http1(&self.client, &self.exchange, worker);
         // What comes after a body could not be told from it, and HTTP/2 has a way of its own to begin.
         let is_upgrade = head.is_upgrade && body.is_none() && !has_token(&head.headers, &http::header::UPGRADE, "h2c");
         let id = worker.request_ids.assign(&head.headers);
-        let exchange = Rc::clone(&self.exchange);
-        let inbound = Inbound { body, exchange, is_upgrade, noted: head.noted, id: id.clone() };
-        let mut request = Request::new(inbound);
-        *request.method_mut() = head.method;
-        *request.uri_mut() = head.uri;
-        *request.version_mut() = head.version;
-        *request.headers_mut() = head.headers;
-        (request, id)
+        let (mut parts, ()) = Request::new(()).into_parts();
+        (parts.method, parts.uri, parts.version) = (head.method, head.uri, head.version);
+        parts.headers = head.headers;
+        (parts, Inbound { body, exchange: Rc::clone(&self.exchange), is_upgrade, noted: head.noted, id })
     }
 
-    /// Answers a head that is none.
-    async fn refuse(&mut self, status: StatusCode, reason: &str) -> After {
+    /// Responds to a client that has not sent a whole head, or none that can be understood.
+    async fn refuse(&mut self, response: Response<AnswerBody>) -> After {
         let worker = Rc::clone(&self.connection.worker);
         let id = worker.request_ids.assign(&HeaderMap::new());
-        let response = answers::answer(status, reason, &HeaderMap::new()).map(AnyBody::own);
         let mut asked = Asked { method: Method::GET, version: http::Version::HTTP_11, is_kept_alive: false };
         let mut total = worker.ticks.alarm(worker.config.timeouts.stall);
-        self.answer(response, &id, &mut asked, &mut total, false).await
+        self.answer(response.map(ResponseBody::own), &id, &mut asked, &mut total, false).await
     }
 
     /// The connection, if nothing else uses it any more.
@@ -292,33 +333,31 @@ impl Serving {
 
     /// Lets client and upstream speak what they have agreed on.
     async fn upgrade(self) {
-        let worker = Rc::clone(&self.connection.worker);
+        // It stays a connection of its client.
+        let connection = Rc::clone(&self.connection);
         let upstream = self.exchange.take_upgraded();
         if let (Some(client), Some(upstream)) = (self.into_wire(), upstream) {
-            let _running = worker.requests.begin();
-            upgrade::run(client, *upstream, &worker).await;
+            let _running = connection.worker.requests.begin();
+            upgrade::run(client, *upstream, &connection.worker).await;
         }
     }
 }
 
-/// Sets the time for a whole request, if there is one, which depends on what is asked for.
-fn limit(request: Request<Inbound>, total: &mut Alarm, worker: &Worker) -> Request<Inbound> {
-    if worker.config.timeouts.total.is_zero() {
-        return request;
-    }
-    let (parts, inbound) = request.into_parts();
-    total.set(worker.total_after(&parts));
-    Request::from_parts(parts, inbound)
-}
-
-/// Passes interim answers on. Whether the client has gone.
-fn poll_client(client: &RefCell<ClientWire>, exchange: &Exchange, context: &mut Context<'_>) -> bool {
+/// Passes interim responses on. Whether the client has left.
+fn poll_client(client: &RefCell<ClientWire>, exchange: &Exchange, worker: &Worker, context: &mut Context<'_>) -> bool {
     let mut client = client.borrow_mut();
-    for (status, headers) in exchange.take_interim() {
-        answer_head::put_interim(&mut client.wire.output, status, &headers);
-    }
+    put_interim(&mut client.wire, exchange);
     if client.wire.has_output() && matches!(client.wire.poll_flush(context), Poll::Ready(Err(_))) {
         return true;
     }
-    is_gone(&mut client, context)
+    presence::has_left(&mut client, &worker.ticks, context)
+}
+
+/// Puts interim responses on the wire. A client that does not read them does without: they only give hints.
+fn put_interim(wire: &mut Wire, exchange: &Exchange) {
+    for (status, headers) in exchange.take_interim() {
+        if !wire.is_full() {
+            answer_head::put_interim(&mut wire.output, status, &headers);
+        }
+    }
 }

@@ -10,19 +10,22 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response};
+use http::header::EXPECT;
+use http::request::Parts;
+use http::{Method, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::any_body::AnyBody;
+use super::pending::PendingResponse;
+use super::response_body::{BodyOfStream, ResponseBody, SharedBody};
 use super::streams::{OfStream, Streams, Total};
 use super::websocket::WebSocket;
 use super::{http2_head, rejected};
 use crate::answer_body::AnswerError;
-use crate::answers::Failure;
+use crate::answers::{Failure, Form};
 use crate::client_body::ClientBody;
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Inbound};
@@ -30,12 +33,12 @@ use crate::forward::{Flow, REQUEST_ID};
 use crate::h1::Noted;
 use crate::stream_watch::{StreamWatch, WatchedBody};
 use crate::ticks::Elapsed;
-use crate::worker::{RunningRequest, Worker};
+use crate::worker::{OpenStream, RunningRequest, Worker};
 
 /// What answers the requests of one connection.
 struct Answers {
     connection: Rc<Connection>,
-    flow: RefCell<Flow>,
+    flow: Rc<RefCell<Flow>>,
     /// How many requests are being answered, and how many there were.
     running: Rc<Cell<usize>>,
     begun: Rc<Cell<u64>>,
@@ -47,6 +50,7 @@ struct Answers {
 struct Running {
     of_connection: Rc<Cell<usize>>,
     _of_gateway: RunningRequest,
+    _of_client: Option<OpenStream>,
 }
 
 /// The body of an answer, with the count of its request.
@@ -57,7 +61,7 @@ pin_project_lite::pin_project! {
     #[derive(Debug)]
     struct CountedBody {
         #[pin]
-        body: AnyBody,
+        body: SharedBody,
         running: Running,
     }
 }
@@ -65,7 +69,7 @@ pin_project_lite::pin_project! {
 /// How long a connection that is told to close has for that, if nothing runs on it.
 const CLOSE_MAX: Duration = Duration::from_secs(2);
 /// What is kept of the body of a request that waits, for each stream.
-const STREAM_WINDOW: u32 = 128 * 1024;
+const STREAM_WINDOW: u32 = 64 * 1024;
 /// The largest window that there is.
 const WINDOW_MAX: u32 = (1 << 31) - 1;
 /// What is kept of an answer that the client is slow to read, for each stream.
@@ -74,10 +78,10 @@ const SEND_BUFFER: usize = 64 * 1024;
 /// Serves a connection to its end.
 pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + AsyncWrite + Unpin + 'static) {
     let worker = Rc::clone(&connection.worker);
-    let (timeouts, limits) = (&worker.config.timeouts, &worker.config.limits);
+    let limits = &worker.config.limits;
     let (running, begun, next_stream) = (Rc::default(), Rc::default(), Rc::default());
-    let streams = Streams { ticks: Rc::clone(&worker.ticks), stall: timeouts.stall, next: Rc::clone(&next_stream) };
-    let flow = RefCell::new(Flow::new(&connection));
+    let streams = Streams { worker: Rc::clone(&worker), next: Rc::clone(&next_stream) };
+    let flow = Rc::new(RefCell::new(Flow::new(&connection)));
     let answers = Answers { connection, flow, running: Rc::clone(&running), begun: Rc::clone(&begun), next_stream };
     let mut served = pin!(
         http2::Builder::new(streams)
@@ -137,69 +141,99 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let worker = Rc::clone(&self.connection.worker);
+        let (connection, worker) = (Rc::clone(&self.connection), Rc::clone(&self.connection.worker));
         self.begun.set(self.begun.get() + 1);
-        let running = Running::begin(&self.running, &worker);
+        let of_client = connection.client.open_stream();
+        let has_room = of_client.is_some();
+        let running = Running::begin(&self.running, &worker, of_client);
         let watch = Arc::<StreamWatch>::default();
         let (mut parts, body) = request.into_parts();
         let id = worker.request_ids.assign(&parts.headers);
         let websocket = (parts.method == Method::CONNECT).then(|| WebSocket::begin(&mut parts)).transpose();
         let websocket = websocket.and_then(|websocket| {
             http2_head::settle(&mut parts, worker.config.limits.headers)?;
-            Ok(websocket)
+            if has_room { Ok(websocket) } else { Err(Failure::TooManyStreams) }
         });
-        let (method, target, exchange) = (parts.method.clone(), parts.uri.clone(), Rc::<Exchange>::default());
+        let (exchange, form) = (Rc::<Exchange>::default(), Form::of(&parts.headers));
         let total = Total::new(worker.ticks.alarm(worker.total_after(&parts)));
-        let (exchange_too, total_too) = (Rc::clone(&exchange), total.clone());
-        let of_stream = OfStream { watch: Arc::clone(&watch), exchange: exchange_too, total: total_too };
-        *self.next_stream.borrow_mut() = Some(of_stream);
-        let future = match websocket {
-            Err(fault) => Err(fault.answer(&parts.headers)),
-            Ok(websocket) => {
-                let (stall, bytes_max) = (worker.config.timeouts.stall, worker.config.limits.body_bytes);
-                let body = ClientBody::http2(body, stall, bytes_max);
-                let (is_upgrade, noted) = (websocket.is_some(), Noted::ANY);
-                let inbound = Inbound { body, exchange: Rc::clone(&exchange), is_upgrade, noted, id: id.clone() };
-                Ok((self.flow.borrow_mut().call(Request::from_parts(parts, inbound)), websocket))
-            }
-        };
-        let of_connection = Rc::clone(&self.running);
+        let body_of_stream = BodyOfStream::default();
+        *self.next_stream.borrow_mut() = Some(OfStream {
+            watch: Arc::clone(&watch),
+            exchange: Rc::clone(&exchange),
+            total: total.clone(),
+            body: Rc::clone(&body_of_stream),
+        });
+        let (flow, of_connection) = (Rc::clone(&self.flow), Rc::clone(&self.running));
         Box::pin(async move {
-            let response = match future {
-                Err(own) => own.map(AnyBody::own),
-                Ok((future, websocket)) => match total.limit(future).await {
-                    Ok(Ok(response)) => {
+            let response = match websocket {
+                Err(failure) => {
+                    if failure == Failure::TooManyStreams {
+                        worker.metrics.client_refused();
+                    }
+                    Err(failure)
+                }
+                Ok(websocket) => {
+                    let (method, target) = (parts.method.clone(), parts.uri.clone());
+                    let body = ClientBody::http2(body, &exchange, &worker);
+                    let (is_upgrade, noted) = (websocket.is_some(), Noted::ANY);
+                    let inbound = Inbound { body, exchange: Rc::clone(&exchange), is_upgrade, noted, id: id.clone() };
+                    let response = total.limit(pass_on(&connection, &flow, parts, inbound)).await;
+                    response.unwrap_or_else(|Elapsed| Err(Failure::TotalTimeout)).map(|response| {
                         rejected::note(&worker, &response, &method, &target, &exchange);
-                        let response = response.map(AnyBody::passed);
                         match websocket {
                             None => response,
                             Some(websocket) => {
-                                websocket.answer(response, &exchange, &worker, Running::begin(&of_connection, &worker))
+                                let running = Running::begin(&of_connection, &worker, connection.client.open_stream());
+                                websocket.answer(response, &exchange, &worker, running)
                             }
                         }
-                    }
-                    Err(Elapsed) => {
-                        // The time that the client has to take this answer.
-                        total.set(worker.config.timeouts.stall);
-                        let own = Failure::TotalTimeout.answer(&HeaderMap::new());
-                        own.map(AnyBody::own)
-                    }
-                },
+                    })
+                }
             };
+            let response = response.unwrap_or_else(|failure| {
+                // The time that the client has to take this answer.
+                total.set(worker.config.timeouts.stall);
+                failure.answer_in(form).map(ResponseBody::own)
+            });
             worker.metrics.request_ended(response.status());
-            let mut response = response.map(|body| WatchedBody::new(CountedBody { body, running }, watch));
+            let mut response = response.map(|body| {
+                let body = SharedBody::new(body, &body_of_stream);
+                WatchedBody::new(CountedBody { body, running }, watch)
+            });
             response.headers_mut().insert(REQUEST_ID, id);
             Ok(response)
         })
     }
 }
 
+/// Waits until the body of a request is there, or as much of it as is buffered; then passes the request on.
+async fn pass_on(
+    connection: &Rc<Connection>,
+    flow: &RefCell<Flow>,
+    parts: Parts,
+    mut inbound: Inbound,
+) -> Result<Response<ResponseBody>, Failure> {
+    let worker = &connection.worker;
+    if !inbound.is_upgrade && !inbound.body.is_there() && !expects_continue(&parts) {
+        inbound.body.receive(&parts, connection).await?;
+    }
+    let exchange = Rc::clone(&inbound.exchange);
+    let future = Box::pin(flow.borrow_mut().call(Request::from_parts(parts, inbound)));
+    PendingResponse::new(future, &exchange, worker).await
+}
+
+/// Whether the client waits for permission to send the body.
+fn expects_continue(parts: &Parts) -> bool {
+    parts.headers.get(EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
+}
+
 // === impl Running ===
 
 impl Running {
-    fn begin(of_connection: &Rc<Cell<usize>>, worker: &Worker) -> Self {
+    fn begin(of_connection: &Rc<Cell<usize>>, worker: &Worker, of_client: Option<OpenStream>) -> Self {
         of_connection.set(of_connection.get() + 1);
-        Self { of_connection: Rc::clone(of_connection), _of_gateway: worker.requests.begin() }
+        let of_connection = Rc::clone(of_connection);
+        Self { of_connection, _of_gateway: worker.requests.begin(), _of_client: of_client }
     }
 }
 

@@ -10,14 +10,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame};
 
+use super::presence;
+use super::response_body::ResponseBody;
 use crate::client_body::ClientWire;
 use crate::exchange::Exchange;
 use crate::h1::Encoder;
+use crate::pace::Pace;
 use crate::stall;
 use crate::ticks::{Alarm, Ticks};
-
-/// How far a client may run ahead with its next requests.
-const AHEAD_MAX: usize = 16 * 1024;
+use crate::worker::Worker;
 
 /// The answer did not get to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +35,9 @@ pub(super) enum RelayError {
 pub(super) struct Relay<'a> {
     pub(super) client: &'a Rc<RefCell<ClientWire>>,
     pub(super) exchange: &'a Exchange,
-    pub(super) ticks: &'a Rc<Ticks>,
-    pub(super) stall_after: Duration,
+    pub(super) worker: &'a Worker,
+    /// Whether the client reads fast enough, as long as the request has its seats.
+    pub(super) pace: Pace,
     /// The end of the time for the whole request.
     pub(super) total: &'a mut Alarm,
     pub(super) sends_trailers: bool,
@@ -45,11 +47,8 @@ pub(super) struct Relay<'a> {
 
 impl Relay<'_> {
     /// Sends the body, or only what is on the wire already if there is none.
-    pub(super) async fn run<B>(&mut self, body: Pin<&mut B>, encoder: Option<Encoder>) -> Result<(), RelayError>
-    where
-        B: Body<Data = Bytes>,
-    {
-        let mut stall = self.ticks.alarm(self.stall_after);
+    pub(super) async fn run(&mut self, body: &mut ResponseBody, encoder: Option<Encoder>) -> Result<(), RelayError> {
+        let mut stall = self.ticks().alarm(self.stall_after());
         let result = self.send(body, encoder, &mut stall).await;
         if result == Err(RelayError::Answer) {
             // The client gets what there is. That it is not all must be seen.
@@ -61,25 +60,30 @@ impl Relay<'_> {
         result
     }
 
-    async fn send<B>(
+    fn ticks(&self) -> &Rc<Ticks> {
+        &self.worker.ticks
+    }
+
+    fn stall_after(&self) -> Duration {
+        self.worker.config.timeouts.stall
+    }
+
+    async fn send(
         &mut self,
-        mut body: Pin<&mut B>,
+        body: &mut ResponseBody,
         encoder: Option<Encoder>,
         stall: &mut Alarm,
-    ) -> Result<(), RelayError>
-    where
-        B: Body<Data = Bytes>,
-    {
+    ) -> Result<(), RelayError> {
         if let Some(mut encoder) = encoder {
             while !body.is_end_stream() {
-                let next = poll_fn(|context| self.poll_next(body.as_mut(), context, stall)).await?;
+                let next = poll_fn(|context| self.poll_next(body, context, stall)).await?;
                 let Some(frame) = next else { break };
                 let is_last = !frame.is_data();
                 self.encode(&mut encoder, frame)?;
                 if is_last {
                     return poll_fn(|context| self.poll_flush(context, stall)).await;
                 }
-                stall.set(self.stall_after);
+                stall.set(self.stall_after());
             }
             if self.client.borrow().wire.is_full() {
                 poll_fn(|context| self.poll_flush(context, stall)).await?;
@@ -99,27 +103,49 @@ impl Relay<'_> {
     }
 
     /// The next part, when there is room for it.
-    fn poll_next<B>(
+    fn poll_next(
         &mut self,
-        body: Pin<&mut B>,
+        body: &mut ResponseBody,
         context: &mut Context<'_>,
         stall: &mut Alarm,
-    ) -> Poll<Result<Option<Frame<Bytes>>, RelayError>>
-    where
-        B: Body<Data = Bytes>,
-    {
+    ) -> Poll<Result<Option<Frame<Bytes>>, RelayError>> {
         if self.client.borrow().wire.is_full() {
-            ready!(self.poll_flush(context, stall))?;
+            ready!(self.poll_room(body, context, stall))?;
         }
-        if let Poll::Ready(frame) = body.poll_frame(context) {
+        if let Poll::Ready(frame) = Pin::new(body).poll_frame(context) {
             return Poll::Ready(frame.transpose().map_err(|_| RelayError::Answer));
         }
         // Nothing comes for now: what is there should not wait.
         ready!(self.poll_flush(context, stall))?;
-        if is_gone(&mut self.client.borrow_mut(), context) {
+        if presence::has_left(&mut self.client.borrow_mut(), &self.worker.ticks, context) {
             return Poll::Ready(Err(RelayError::Client));
         }
         self.total.poll(context).map(|()| Err(RelayError::Time))
+    }
+
+    /// Waits until the client has taken what is there. The request does not keep its seats for that: the rest of the response
+    /// is read meanwhile, as far as there is room for it. Beyond that the client has to keep a least rate.
+    fn poll_room(
+        &mut self,
+        body: &mut ResponseBody,
+        context: &mut Context<'_>,
+        stall: &mut Alarm,
+    ) -> Poll<Result<(), RelayError>> {
+        let before = self.client.borrow().wire.unsent();
+        let flushed = self.poll_flush(context, stall);
+        let taken = before.saturating_sub(self.client.borrow().wire.unsent());
+        if taken > 0 {
+            self.pace.note(taken);
+        }
+        if flushed.is_ready() {
+            return flushed;
+        }
+        body.poll_ahead(context);
+        if body.holds_seats() && self.pace.poll_slow(context).is_ready() {
+            self.worker.metrics.client_too_slow();
+            return Poll::Ready(Err(RelayError::Client));
+        }
+        Poll::Pending
     }
 
     fn poll_flush(&mut self, context: &mut Context<'_>, stall: &mut Alarm) -> Poll<Result<(), RelayError>> {
@@ -129,22 +155,9 @@ impl Relay<'_> {
                 if self.total.poll(context).is_ready() {
                     return Poll::Ready(Err(RelayError::Time));
                 }
-                stall::poll(stall, self.stall_after, self.exchange, context).map(|()| Err(RelayError::Client))
+                let stall_after = self.stall_after();
+                stall::poll(stall, stall_after, self.exchange, context).map(|()| Err(RelayError::Client))
             }
         }
     }
-}
-
-/// Whether the client has closed its connection. What it sends meanwhile is kept, up to a limit.
-pub(super) fn is_gone(client: &mut ClientWire, context: &mut Context<'_>) -> bool {
-    while client.wire.input.len() < AHEAD_MAX {
-        match client.wire.poll_fill(context) {
-            Poll::Ready(Ok(0) | Err(_)) => return true,
-            // Whoever reads the body has to look again.
-            Poll::Ready(Ok(_)) if !client.decoder.is_done() => context.waker().wake_by_ref(),
-            Poll::Ready(Ok(_)) => {}
-            Poll::Pending => return false,
-        }
-    }
-    false
 }

@@ -8,16 +8,18 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use super::response_body::BodyOfStream;
 use crate::exchange::Exchange;
+use crate::pace::Pace;
 use crate::stall::Stall;
 use crate::stream_watch::{self, StreamWatch};
-use crate::ticks::{Alarm, Elapsed, Ticks};
+use crate::ticks::{Alarm, Elapsed};
+use crate::worker::Worker;
 
 /// Runs streams, and cuts those that nobody reads or that take too long.
 #[derive(Debug, Clone)]
 pub(super) struct Streams {
-    pub(super) ticks: Rc<Ticks>,
-    pub(super) stall: Duration,
+    pub(super) worker: Rc<Worker>,
     /// The stream that is about to be run.
     pub(super) next: Rc<RefCell<Option<OfStream>>>,
 }
@@ -28,6 +30,7 @@ pub(super) struct OfStream {
     pub(super) watch: Arc<StreamWatch>,
     pub(super) exchange: Rc<Exchange>,
     pub(super) total: Total,
+    pub(super) body: BodyOfStream,
 }
 
 /// The end of the time for a whole request. The one who waits for its answer looks at it, and from then on the one who
@@ -39,19 +42,47 @@ pub(super) struct Total(Rc<RefCell<Alarm>>);
 
 impl<F: Future + 'static> hyper::rt::Executor<F> for Streams {
     fn execute(&self, stream: F) {
-        let Some(OfStream { watch, exchange, total }) = self.next.borrow_mut().take() else {
+        let Some(OfStream { watch, exchange, total, body }) = self.next.borrow_mut().take() else {
             tokio::task::spawn_local(async move {
                 stream.await;
             });
             return;
         };
-        let stall = Stall::new(&self.ticks, &exchange, self.stall);
-        let stream = stream_watch::run(stream, watch, stall, self.stall);
+        let (ticks, stall_after) = (&self.worker.ticks, self.worker.config.timeouts.stall);
+        let stall = Stall::new(ticks, &exchange, stall_after);
+        let stream = read_ahead(stream, body, Rc::clone(&self.worker));
+        let stream = stream_watch::run(stream, watch, stall, stall_after);
         tokio::task::spawn_local(async move {
             // Either way the stream is over.
             let _ = total.limit(stream).await;
         });
     }
+}
+
+/// Runs a stream, and reads its response ahead while the client is slow to take it: the request does not keep its seats for
+/// that. Ends a stream whose response has no room and whose client is too slow.
+async fn read_ahead(stream: impl Future, body: BodyOfStream, worker: Rc<Worker>) {
+    let mut stream = pin!(stream);
+    let mut pace = Pace::new(&worker.ticks, worker.config.limits.body_bytes_per_second_min);
+    poll_fn(|context| {
+        if stream.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
+        let Some(body) = body.borrow().upgrade() else { return Poll::Pending };
+        let mut body = body.borrow_mut();
+        pace.note(body.take_sent());
+        body.poll_ahead(context);
+        // Only a client that leaves something unread is waited for.
+        if !body.holds_seats() || !body.is_behind() {
+            return Poll::Pending;
+        }
+        let slow = pace.poll_slow(context);
+        if slow.is_ready() {
+            worker.metrics.client_too_slow();
+        }
+        slow
+    })
+    .await;
 }
 
 // === impl Total ===

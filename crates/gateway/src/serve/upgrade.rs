@@ -1,18 +1,20 @@
 //! After an upgrade: whatever client and upstream say to each other, in both directions.
 
+use std::future::poll_fn;
 use std::rc::Rc;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
 
+use crate::exchange::Exchange;
 use crate::h1::Wire;
+use crate::stall::Stall;
 use crate::worker::Worker;
 
 /// What one direction keeps at most.
 const BUFFER: usize = 16 * 1024;
 
-/// Copies until both directions have ended, or one has failed. Nothing is cut for being silent: what is spoken here has
-/// its own idea of how long that may be.
+/// Copies until both directions have ended, one has failed, or neither has moved for `timeouts.upgradeIdle`.
 pub(super) async fn run(client: Wire, upstream: Wire, worker: &Rc<Worker>) {
     between(client.input.freeze(), client.stream, upstream, worker).await;
 }
@@ -27,13 +29,18 @@ pub(super) async fn between(
     let upstream_first = upstream.input.freeze();
     let (client_in, client_out) = split(client);
     let (upstream_in, upstream_out) = split(upstream.stream);
+    let exchange = Rc::<Exchange>::default();
+    let mut idle = Stall::new(&worker.ticks, &exchange, worker.config.timeouts.upgrade_idle);
     let both = async {
         tokio::try_join!(
-            copy(client_first, client_in, upstream_out, worker),
-            copy(upstream_first, upstream_in, client_out, worker)
+            copy(client_first, client_in, upstream_out, worker, &exchange),
+            copy(upstream_first, upstream_in, client_out, worker, &exchange)
         )
     };
-    let _ = both.await;
+    tokio::select! {
+        _ = both => {}
+        () = poll_fn(|context| idle.poll(context)) => {}
+    }
 }
 
 /// Copies one direction to its end, and tells the other side of the end.
@@ -41,7 +48,8 @@ async fn copy(
     first: Bytes,
     mut input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
-    worker: &Rc<Worker>,
+    worker: &Worker,
+    exchange: &Exchange,
 ) -> std::io::Result<()> {
     let stall = worker.config.timeouts.stall;
     let mut piece = first;
@@ -58,6 +66,7 @@ async fn copy(
         if input.read_buf(&mut buffer).await? == 0 {
             return output.shutdown().await;
         }
+        exchange.note_movement(worker.ticks.now());
         piece = buffer.freeze();
     }
 }

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::any_body::AnyBody;
+use super::response_body::ResponseBody;
 use super::upgrade;
 use crate::answer_body::AnswerBody;
 use crate::answers::Failure;
@@ -54,12 +54,12 @@ impl WebSocket {
     /// The answer for the client. If the upstream has agreed, the two speak from now on, for as long as `running` is kept.
     pub(super) fn answer(
         self,
-        mut response: Response<AnyBody>,
+        mut response: Response<ResponseBody>,
         exchange: &Exchange,
         worker: &Rc<Worker>,
         running: impl Sized + 'static,
-    ) -> Response<AnyBody> {
-        let refuse = |failure: Failure| failure.answer(&HeaderMap::new()).map(AnyBody::own);
+    ) -> Response<ResponseBody> {
+        let refuse = |failure: Failure| failure.answer(&HeaderMap::new()).map(ResponseBody::own);
         if response.status().is_success() {
             // To the client that would mean that the two have agreed.
             return refuse(Failure::NotUpgraded);
@@ -76,7 +76,7 @@ impl WebSocket {
             response.headers_mut().remove(name);
         }
         tokio::task::spawn_local(run(self.stream, upstream, Rc::clone(worker), running));
-        response.map(|_| AnyBody::own(AnswerBody::default()))
+        response.map(|_| ResponseBody::own(AnswerBody::default()))
     }
 
     fn is_agreed(&self, headers: &HeaderMap) -> bool {

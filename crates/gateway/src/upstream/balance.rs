@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::health::Condition;
 use super::{Http2Stream, Known, Upstream};
 use crate::config::Config;
+use crate::service_times::{ServiceTimes, Started};
 use crate::ticks::Ticks;
 
 /// All upstreams, with the connections of one worker.
@@ -33,6 +34,8 @@ pub(crate) struct Picked {
 #[derive(Debug)]
 pub(crate) struct InFlight {
     known: Option<Arc<Known>>,
+    /// Since when, where somebody wants to know how long such requests take.
+    timing: Option<(Rc<ServiceTimes>, Started)>,
     /// Its place on a connection that it shares.
     _stream: Option<Http2Stream>,
 }
@@ -134,10 +137,10 @@ impl Picked {
     /// It gets the request to work on.
     pub(crate) fn begin(&self) -> InFlight {
         if !self.is_one_of_many {
-            return InFlight { known: None, _stream: None };
+            return InFlight { known: None, timing: None, _stream: None };
         }
         self.upstream.known.load.fetch_add(1, Ordering::Relaxed);
-        InFlight { known: Some(Arc::clone(&self.upstream.known)), _stream: None }
+        InFlight { known: Some(Arc::clone(&self.upstream.known)), timing: None, _stream: None }
     }
 }
 
@@ -154,7 +157,20 @@ impl Drop for Picked {
 impl InFlight {
     /// Keeps the request's place on a connection for as long.
     pub(crate) fn on(mut self, stream: Http2Stream) -> Self {
-        Self { known: self.known.take(), _stream: Some(stream) }
+        Self { known: self.known.take(), timing: self.timing.take(), _stream: Some(stream) }
+    }
+
+    /// Notes how long the upstream works on the request.
+    pub(crate) fn timed(mut self, times: &Rc<ServiceTimes>, started: Started) -> Self {
+        self.timing = Some((Rc::clone(times), started));
+        self
+    }
+
+    /// The upstream has sent the whole response.
+    pub(crate) fn complete(self) {
+        if let Some((times, started)) = &self.timing {
+            times.note(*started);
+        }
     }
 }
 

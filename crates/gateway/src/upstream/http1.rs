@@ -10,6 +10,7 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes};
 use http::{HeaderMap, Method};
 use http_body::{Body, Frame};
+use tokio::io::AsyncWrite;
 
 use super::Upstream;
 use crate::answer_body::AnswerError;
@@ -52,9 +53,24 @@ struct Sending {
     body: ClientBody,
     encoder: Encoder,
     is_complete: bool,
+    /// Whether the upstream is told that nothing more comes, and whether it has been.
+    end: SendingEnd,
     /// How many pieces of the body have been taken.
     pieces: u64,
 }
+
+/// How the sending half of a connection to an upstream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SendingEnd {
+    /// It stays open for the next request.
+    Open,
+    /// It is to be closed: the client has left.
+    Closing,
+    Closed,
+}
+
+/// The body of the request comes to no end, or has another length than was announced.
+struct Unsendable;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +79,6 @@ pub(crate) enum CallError {
     Closed,
     /// The upstream's answer is not one.
     Malformed,
-    /// The request's own body has come to no end.
-    Body(BodyError),
 }
 
 /// Bodies up to this length are taken whole if they have come with their heads.
@@ -76,16 +90,20 @@ impl Http1Call {
     /// A request whose head is on the wire already.
     pub(crate) fn new(wire: Box<Wire>, method: Method, body: ClientBody, encoder: Encoder) -> Self {
         let is_complete = body.is_none();
-        Self { sending: Sending { wire, body, encoder, is_complete, pieces: 0 }, method, has_input: false }
+        let sending = Sending { wire, body, encoder, is_complete, end: SendingEnd::Open, pieces: 0 };
+        Self { sending, method, has_input: false }
+    }
+
+    /// Tells the upstream that nobody waits for its response, by closing the sending half of the connection.
+    pub(crate) fn half_close(&mut self) {
+        self.sending.half_close();
     }
 
     /// Sends, and waits for the head of an answer, be it an interim one.
     pub(crate) fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<Result<ResponseHead, CallError>> {
-        match self.sending.poll(context) {
-            Poll::Ready(Err(CallError::Body(error))) => return Poll::Ready(Err(CallError::Body(error))),
+        if let Poll::Ready(Err(_)) = self.sending.poll(context) {
             // An upstream that does not want to read on may have said why.
-            Poll::Ready(Err(_)) => self.sending.is_complete = true,
-            Poll::Ready(Ok(())) | Poll::Pending => {}
+            self.sending.is_complete = true;
         }
         let wire = &mut self.sending.wire;
         loop {
@@ -198,13 +216,12 @@ impl Http1Answer {
 
     fn poll_decoded(&mut self, context: &mut Context<'_>) -> Poll<Result<Decoded, AnswerError>> {
         let Some(sending) = &mut self.sending else { return Poll::Ready(Ok(Decoded::End)) };
-        match sending.poll(context) {
-            Poll::Ready(Err(CallError::Body(_))) => return Poll::Ready(Err(AnswerError::Request)),
-            Poll::Ready(Err(_)) => {
-                sending.is_complete = true;
-                self.is_kept_alive = false;
-            }
-            Poll::Ready(Ok(())) | Poll::Pending => {}
+        if self.stall.exchange().has_client_left() {
+            sending.half_close();
+        }
+        if let Poll::Ready(Err(_)) = sending.poll(context) {
+            sending.is_complete = true;
+            self.is_kept_alive = false;
         }
         loop {
             match self.decoder.decode(&mut sending.wire.input) {
@@ -213,7 +230,8 @@ impl Http1Answer {
                 Err(_) => return Poll::Ready(Err(AnswerError::Malformed)),
             }
             match ready!(sending.wire.poll_fill(context)) {
-                Ok(0) | Err(_) if self.decoder.close() => return Poll::Ready(Ok(Decoded::End)),
+                // A reset, or TLS that ends without saying so, is no end of a response.
+                Ok(0) if self.decoder.close() => return Poll::Ready(Ok(Decoded::End)),
                 Ok(0) | Err(_) => return Poll::Ready(Err(AnswerError::Cut)),
                 Ok(_) => {}
             }
@@ -245,47 +263,69 @@ impl Http1Answer {
 impl Sending {
     /// Lets somebody else use the connection, if nothing of this request and its answer is left on it.
     fn give_back(self, upstream: &Upstream) {
-        if self.is_complete && !self.wire.has_output() && self.wire.input.is_empty() {
+        let is_reusable = self.is_complete && self.end == SendingEnd::Open;
+        if is_reusable && !self.wire.has_output() && self.wire.input.is_empty() {
             upstream.pool.put(self.wire);
         }
     }
 
-    /// Sends until the request is complete.
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+    /// Sends until the request is complete. A body that comes to no end is cut off: the client is told at once
+    /// (`Exchange::failure`), and the upstream, which may be working on what it has got, by a half-close.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.is_complete {
             if self.wire.is_full() {
-                ready!(self.wire.poll_flush(context)).map_err(CallError::closed)?;
+                ready!(self.wire.poll_flush(context))?;
             }
             let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) else {
-                ready!(self.wire.poll_flush(context)).map_err(CallError::closed)?;
+                ready!(self.wire.poll_flush(context))?;
                 return Poll::Pending;
             };
             self.pieces += 1;
-            self.encode(frame)?;
+            if self.encode(frame).is_err() {
+                self.half_close();
+            }
         }
-        self.wire.poll_flush(context).map_err(CallError::closed)
+        ready!(self.wire.poll_flush(context))?;
+        if self.end == SendingEnd::Closing {
+            ready!(Pin::new(&mut self.wire.stream).poll_shutdown(context))?;
+            self.end = SendingEnd::Closed;
+        }
+        Poll::Ready(Ok(()))
     }
 
-    fn encode(&mut self, frame: Option<Result<Frame<Bytes>, BodyError>>) -> Result<(), CallError> {
-        let overrun = |_: Overrun| CallError::Body(BodyError::Malformed);
-        let Some(frame) = frame.transpose().map_err(CallError::Body)? else {
+    /// Sends what is there, and nothing more of the body; then closes the sending half.
+    fn half_close(&mut self) {
+        if self.end == SendingEnd::Open {
+            self.end = SendingEnd::Closing;
             self.is_complete = true;
-            return self.encoder.finish(None, &mut self.wire).map_err(overrun);
+        }
+    }
+
+    fn encode(&mut self, frame: Option<Result<Frame<Bytes>, BodyError>>) -> Result<(), Unsendable> {
+        let Some(frame) = frame.transpose()? else {
+            self.is_complete = true;
+            return Ok(self.encoder.finish(None, &mut self.wire)?);
         };
         match frame.into_data() {
-            Ok(data) => self.encoder.push(data, &mut self.wire).map_err(overrun),
+            Ok(data) => Ok(self.encoder.push(data, &mut self.wire)?),
             Err(frame) => {
                 self.is_complete = true;
-                self.encoder.finish(frame.trailers_ref(), &mut self.wire).map_err(overrun)
+                Ok(self.encoder.finish(frame.trailers_ref(), &mut self.wire)?)
             }
         }
     }
 }
 
-// === impl CallError ===
+// === impl Unsendable ===
 
-impl CallError {
-    fn closed(_error: io::Error) -> Self {
-        Self::Closed
+impl From<BodyError> for Unsendable {
+    fn from(_error: BodyError) -> Self {
+        Self
+    }
+}
+
+impl From<Overrun> for Unsendable {
+    fn from(_error: Overrun) -> Self {
+        Self
     }
 }

@@ -16,6 +16,8 @@ use super::Worker;
 use super::counts::MeteredConnection;
 use super::thread::{OpenHere, Stage};
 use crate::connection::Connection;
+use crate::log::Throttle;
+use crate::open_files::{OpenFiles, SHORTAGE};
 use crate::peer::{Peer, Transport};
 use crate::serve::{first_bytes, serve_http1, serve_http2};
 use crate::stream::Stream;
@@ -36,6 +38,8 @@ pub(super) async fn accept_all(
     open_here: OpenHere,
     mut stage: watch::Receiver<Stage>,
 ) {
+    let open_files = OpenFiles::of_process();
+    let mut warnings = Throttle::default();
     loop {
         let accepted = tokio::select! {
             biased;
@@ -43,9 +47,17 @@ pub(super) async fn accept_all(
             accepted = listener.accept() => accepted,
         };
         match accepted {
+            Ok((stream, _)) if open_files.are_short_for_client(&stream) => {
+                if warnings.may_log() {
+                    tracing::warn!("connections are refused: {SHORTAGE}");
+                }
+                refuse(&worker, stream, tls.as_deref());
+            }
             Ok((stream, address)) => begin(&worker, stream, address, tls.clone(), &open_here),
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                if warnings.may_log() {
+                    tracing::warn!(%error, "cannot accept a connection");
+                }
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -91,14 +103,10 @@ fn begin(
     open_here: &OpenHere,
 ) {
     let Some(open) = worker.connections.open(worker.config.limits.connections) else {
-        worker.metrics.connection_refused();
         if worker.may_warn() {
             tracing::warn!(limit = worker.config.limits.connections, "there are too many connections");
         }
-        if tls.is_none() {
-            tokio::task::spawn_local(turn_away(Rc::clone(worker), stream));
-        }
-        return;
+        return refuse(worker, stream, tls.as_deref());
     };
     let (worker, here) = (Rc::clone(worker), open_here.clone());
     let open = (open, MeteredConnection::new(worker.metrics.clone()));
@@ -107,7 +115,10 @@ fn begin(
     match tls {
         None => {
             let peer = Peer { address, transport: Transport::Plain, certificate: None };
-            let connection = Connection::new(&worker, peer);
+            let Some(connection) = Connection::new(&worker, peer) else {
+                tokio::task::spawn_local(turn_away(worker, stream));
+                return;
+            };
             tokio::task::spawn_local(async move {
                 let _counted = (open, here);
                 serve_http1(connection, Stream::Plain(stream)).await;
@@ -122,6 +133,13 @@ fn begin(
     }
 }
 
+fn refuse(worker: &Rc<Worker>, stream: TcpStream, tls: Option<&ListenerTls>) {
+    worker.metrics.connection_refused();
+    if tls.is_none() {
+        tokio::task::spawn_local(turn_away(Rc::clone(worker), stream));
+    }
+}
+
 async fn serve_tls(worker: Rc<Worker>, stream: TcpStream, address: SocketAddr, tls: &ListenerTls) {
     let accepted = match worker.ticks.limit(worker.config.timeouts.head, Box::pin(tls.accept(stream))).await {
         Ok(Ok(accepted)) => accepted,
@@ -132,7 +150,7 @@ async fn serve_tls(worker: Rc<Worker>, stream: TcpStream, address: SocketAddr, t
         Err(_) => return,
     };
     let peer = Peer { address, transport: Transport::Tls, certificate: accepted.certificate };
-    let connection = Connection::new(&worker, peer);
+    let Some(connection) = Connection::new(&worker, peer) else { return };
     drop(worker);
     let stream = Stream::Tls(Box::new(accepted.stream.into()));
     if accepted.is_http2 {

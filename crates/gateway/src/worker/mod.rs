@@ -1,6 +1,7 @@
 //! Workers: threads that serve connections, each with a runtime, listeners and upstream connections of its own.
 
 mod accept;
+mod clients;
 mod counts;
 mod listener;
 mod thread;
@@ -13,15 +14,19 @@ use std::time::Duration;
 use evenkeel::{Digest, FlowControl, Occupancy};
 use http::request::Parts;
 
+use crate::abandoned::{Abandoned, AbandonedWork};
+use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::forward::RequestIds;
 use crate::identity::Identification;
 use crate::log::RejectionLog;
 use crate::metrics::{GatewayMetrics, WorkerMetrics};
 use crate::requests::Requests as Routes;
+use crate::service_times::ServiceTimes;
 use crate::ticks::Ticks;
 use crate::upstream::{Known, Upstreams};
 
+pub(crate) use clients::{Client, Clients, OpenStream};
 pub(crate) use counts::{Connections, Requests, RunningRequest};
 pub(crate) use listener::{Listening, bind};
 pub(crate) use thread::{Stage, WorkerThread};
@@ -37,6 +42,9 @@ pub(crate) struct Shared {
     pub(crate) rejections: Arc<RejectionLog>,
     pub(crate) upstreams: Vec<Arc<Known>>,
     pub(crate) connections: Arc<Connections>,
+    pub(crate) clients: Arc<Clients>,
+    /// How many workers there are.
+    pub(crate) workers: usize,
 }
 
 /// What a worker's connections and requests need of it.
@@ -53,22 +61,40 @@ pub(crate) struct Worker {
     pub(crate) request_ids: RequestIds,
     pub(crate) connections: Arc<Connections>,
     pub(crate) requests: Arc<Requests>,
+    pub(crate) clients: Arc<Clients>,
+    pub(crate) buffers: Rc<Buffers>,
+    pub(crate) abandoned: Abandoned,
+    pub(crate) service_times: Rc<ServiceTimes>,
     is_draining: Cell<bool>,
     /// When a worker that is in trouble may say so again.
     quiet_until: Cell<u64>,
 }
 
+/// So many requests whose clients have left are kept in any case. Beyond twice the number of seats, only requests that are
+/// exempt from limits can have been left behind.
+const ABANDONED_MIN: usize = 64;
+
 // === impl Worker ===
 
 impl Worker {
-    fn new(index: usize, shared: &Shared, requests: Arc<Requests>) -> Rc<Self> {
-        let ticks = Ticks::new();
-        Rc::new(Self {
+    /// A worker, and what clients will have left to it.
+    fn new(index: usize, shared: &Shared, requests: Arc<Requests>) -> (Rc<Self>, AbandonedWork) {
+        let (ticks, service_times) = (Ticks::new(), Rc::<ServiceTimes>::default());
+        let (config, metrics) = (&shared.config, shared.metrics.worker(index));
+        let abandoned_max = ABANDONED_MIN.max(2 * config.concurrency as usize);
+        let (abandoned, abandoned_work) =
+            Abandoned::new(abandoned_max, &service_times, &ticks, config.timeouts.answer, metrics.clone());
+        let bytes_max = config.limits.buffer_bytes;
+        let worker = Rc::new(Self {
             config: Arc::clone(&shared.config),
             flow: shared.flow.clone(),
             identification: Arc::clone(&shared.identification),
             routes: shared.routes.clone(),
-            metrics: shared.metrics.worker(index),
+            buffers: Buffers::new(bytes_max / shared.workers, bytes_max / 4, metrics.clone()),
+            abandoned,
+            service_times,
+            clients: Arc::clone(&shared.clients),
+            metrics,
             rejections: Arc::clone(&shared.rejections),
             upstreams: Upstreams::new(&shared.upstreams, &shared.config, &ticks),
             request_ids: RequestIds::new(),
@@ -77,7 +103,8 @@ impl Worker {
             is_draining: Cell::new(false),
             quiet_until: Cell::new(0),
             ticks,
-        })
+        });
+        (worker, abandoned_work)
     }
 
     /// Whether connections are to be closed as soon as their requests have been answered.

@@ -56,6 +56,12 @@ impl Client {
     pub async fn connect(address: SocketAddr) -> Self {
         Self::on(TcpStream::connect(address).await.unwrap())
     }
+
+    /// Leaves as a process does that is killed. One that closes in good order right after its request may only have closed
+    /// its sending half.
+    pub fn reset(self) {
+        self.stream.set_zero_linger().unwrap();
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {

@@ -43,11 +43,20 @@ impl ObjectSource for Bootstrap {
 pub fn config(upstreams: &[SocketAddr]) -> Config {
     Config {
         listen: vec![ListenConfig { address: SocketAddr::from(([127, 0, 0, 1], 0)), tls: None }],
-        admin: AdminConfig { address: None },
+        admin: AdminConfig { address: None, hosts: vec!["shop.example".to_owned()] },
         upstreams: upstreams.iter().map(|address| UpstreamConfig::new(&format!("http://{address}")).unwrap()).collect(),
         workers: Some(1),
         ..Config::default()
     }
+}
+
+/// Settings under which all requests are streams: their bodies are passed on as they come, however slowly.
+pub fn streaming(mut settings: Config) -> Config {
+    for path in ["/", "/{*}"] {
+        let route = serde_json::json!({"path": path, "longRunning": true});
+        settings.requests.routes.push(serde_json::from_value(route).unwrap());
+    }
+    settings
 }
 
 /// A gateway with settings as above, in front of one upstream.

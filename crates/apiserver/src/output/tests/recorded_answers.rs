@@ -2,7 +2,7 @@
 
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
 use evenkeel_api::{Kind, Version};
-use evenkeel_recorded::{Request, Response, compare, compare_subset, transcripts};
+use evenkeel_recorded::{Request, Response, compare, compare_subset, compared, transcripts};
 use http::StatusCode;
 use serde_json::Value;
 
@@ -33,6 +33,7 @@ fn answers_are_as_recorded() {
         }
     }
     assert!(written > 100, "only {written} answers were written");
+    compared("objects, lists and tables", written);
 }
 
 /// Whether the answer was made of whole objects that are known, and was compared.

@@ -2,7 +2,7 @@
 
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
 use evenkeel_api::{Kind, Object, Version};
-use evenkeel_recorded::{compare, transcripts};
+use evenkeel_recorded::{compare, compared, transcripts};
 use serde_json::Value;
 
 use super::seen::{Seen, now, parse_path, read, read_object};
@@ -37,6 +37,7 @@ fn events_are_as_recorded() {
         }
     }
     assert!(written > 30, "only {written} events were written");
+    compared("watch events", written);
 }
 
 /// How many of the events could be written again.

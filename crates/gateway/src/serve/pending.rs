@@ -1,0 +1,65 @@
+//! `PendingResponse`: the response that a client waits for. When nobody waits any more, the request is left to the worker.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use http::{Response, StatusCode};
+
+use super::response_body::ResponseBody;
+use crate::abandoned::RequestFuture;
+use crate::answers::Failure;
+use crate::exchange::Exchange;
+use crate::worker::Worker;
+
+/// The response to a request on its way through the flow control and to an upstream.
+///
+/// Dropping it gives the request up. If an upstream works on it, the request keeps its seat until that has ended
+/// ([`Abandoned`](crate::abandoned::Abandoned)).
+pub(super) struct PendingResponse {
+    /// None when it has come.
+    future: Option<RequestFuture>,
+    exchange: Rc<Exchange>,
+    worker: Rc<Worker>,
+}
+
+// === impl PendingResponse ===
+
+impl PendingResponse {
+    pub(super) fn new(future: RequestFuture, exchange: &Rc<Exchange>, worker: &Rc<Worker>) -> Self {
+        Self { future: Some(future), exchange: Rc::clone(exchange), worker: Rc::clone(worker) }
+    }
+}
+
+impl Future for PendingResponse {
+    /// The response, or why there is none because of the client.
+    type Output = Result<Response<ResponseBody>, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let Some(future) = &mut this.future else { return Poll::Pending };
+        if let Poll::Ready(Ok(response)) = future.as_mut().poll(context) {
+            this.future = None;
+            let response = response.map(|body| ResponseBody::passed(body, &this.exchange, &this.worker));
+            return Poll::Ready(Ok(response));
+        }
+        match this.exchange.failure() {
+            Some(failure) => {
+                if failure.status() == StatusCode::REQUEST_TIMEOUT {
+                    this.worker.metrics.client_too_slow();
+                }
+                Poll::Ready(Err(failure))
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for PendingResponse {
+    fn drop(&mut self) {
+        if let Some(future) = self.future.take() {
+            self.worker.abandoned.request(future, &self.exchange);
+        }
+    }
+}
