@@ -2,9 +2,10 @@
 
 use std::hint::black_box;
 
-use evenkeel_api::decode::{Manifest, Strictness, parse_json};
+use evenkeel_api::decode::{Document, Manifest, Strictness, parse_json, parse_protobuf};
+use evenkeel_api::protobuf::Envelope;
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
-use evenkeel_api::{AnyObject, HubSpec, Kind, Version, bootstrap, validate};
+use evenkeel_api::{AnyObject, HubSpec, Kind, Version, bootstrap, schema, validate};
 use evenkeel_bars::{Bar, Bars, nanos_per_operation};
 use serde_json::Value;
 
@@ -14,6 +15,7 @@ fn main() {
     let objects: Vec<_> = bootstrap::all().to_objects().collect();
     let mut bars = Bars::default();
     bars.add("bootstrap objects from JSON", per_second(from_json(&objects)), "a second", BAR);
+    bars.add("bootstrap objects from protobuf", per_second(from_protobuf(&objects)), "a second", BAR);
     bars.add("bootstrap objects from YAML", per_second(from_yaml(&objects)), "a second", BAR);
     bars.print("The objects");
 }
@@ -31,6 +33,21 @@ fn from_json(objects: &[AnyObject]) -> f64 {
     })
 }
 
+/// The same from those who send protobuf.
+fn from_protobuf(objects: &[AnyObject]) -> f64 {
+    let bodies: Vec<_> = objects.iter().map(|object| (object.kind(), protobuf(object))).collect();
+    nanos_per_operation(count(objects), || {
+        for (kind, body) in &bodies {
+            let envelope = Envelope::open(black_box(body)).expect("an envelope");
+            let document = parse_protobuf(&envelope, schema::object_type(Version::V1, *kind)).expect("a message");
+            match kind {
+                Kind::FlowSchema => validate_decoded::<FlowSchemaSpec>(&document),
+                Kind::PriorityLevelConfiguration => validate_decoded::<PriorityLevelConfigurationSpec>(&document),
+            }
+        }
+    })
+}
+
 /// All objects in one manifest, as they come in a file.
 fn from_yaml(objects: &[AnyObject]) -> f64 {
     let texts: Vec<_> = objects.iter().map(|object| yaml(&json(object))).collect();
@@ -42,7 +59,10 @@ fn from_yaml(objects: &[AnyObject]) -> f64 {
 }
 
 fn decode_and_validate<S: HubSpec + validate::ValidSpec>(text: &[u8]) {
-    let document = parse_json(black_box(text)).expect("JSON");
+    validate_decoded::<S>(&parse_json(black_box(text)).expect("JSON"));
+}
+
+fn validate_decoded<S: HubSpec + validate::ValidSpec>(document: &Document) {
     let decoded = document.decode::<S>(Version::V1).expect("an object");
     assert!(decoded.dropped.is_empty());
     validate::create(&decoded.object, Version::V1).expect("a valid object");
@@ -63,6 +83,13 @@ fn json(object: &AnyObject) -> Value {
         AnyObject::PriorityLevelConfiguration(level) => serde_json::to_value(level),
     }
     .expect("an object is always written")
+}
+
+fn protobuf(object: &AnyObject) -> Vec<u8> {
+    match object {
+        AnyObject::FlowSchema(schema) => schema.to_protobuf(),
+        AnyObject::PriorityLevelConfiguration(level) => level.to_protobuf(),
+    }
 }
 
 /// The object in block style, as people write it.

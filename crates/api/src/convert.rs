@@ -86,6 +86,13 @@ impl<S: HubSpec> Object<V1, S> {
     }
 }
 
+impl<S: HubSpec> WrittenIn<'_, S> {
+    /// The version that the object is written in.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+}
+
 impl<S: HubSpec> Serialize for WrittenIn<'_, S> {
     fn serialize<W: Serializer>(&self, serializer: W) -> Result<W::Ok, W::Error> {
         match self.version {

@@ -129,6 +129,14 @@ impl Kind {
         }
     }
 
+    /// What a list of such objects has in `kind`.
+    pub const fn list_name(self) -> &'static str {
+        match self {
+            Self::FlowSchema => "FlowSchemaList",
+            Self::PriorityLevelConfiguration => "PriorityLevelConfigurationList",
+        }
+    }
+
     /// The resource: the plural, lower-case name in URLs.
     pub const fn resource(self) -> &'static str {
         match self {

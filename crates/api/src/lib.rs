@@ -12,6 +12,8 @@
 //! | write an object in another version | [`Object::in_version`] |
 //! | fill in defaults, convert, validate | [`Defaulted`], [`Wire`], [`validate`] |
 //! | make an object in Rust | [`v1::FlowSchema::builder`], [`v1::PriorityLevelConfiguration::builder`] |
+//! | have a list of objects | [`List`], [`v1::FlowSchemaList`], [`v1::PriorityLevelConfigurationList`] |
+//! | write or read Kubernetes' protobuf | [`Object::to_protobuf`], [`decode::parse_protobuf`], [`protobuf`] |
 //! | have the objects that every server starts with | [`bootstrap`] |
 //! | know what fields there are, or get OpenAPI and JSON Schema | [`schema`] |
 //!
@@ -45,6 +47,7 @@ mod any_object;
 mod convert;
 mod defaulting;
 mod group;
+mod list;
 mod object;
 mod path;
 
@@ -54,6 +57,7 @@ pub mod decode;
 #[cfg(feature = "k8s-openapi")]
 pub mod k8s_openapi;
 pub mod meta;
+pub mod protobuf;
 pub mod schema;
 pub mod v1;
 pub mod v1beta1;
@@ -65,5 +69,6 @@ pub use any_object::AnyObject;
 pub use convert::{HubSpec, Wire, WrittenIn};
 pub use defaulting::Defaulted;
 pub use group::{GROUP, Kind, UnknownKind, UnknownVersion, Version};
+pub use list::List;
 pub use object::{InVersion, Object, Spec};
 pub use path::Path;

@@ -8,7 +8,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::meta::ObjectMeta;
-use crate::schema::{Described, Field, Package, Shape, TypeName, TypeSchema, null_is_absent};
+use crate::schema::{API_VERSION, Described, Field, KIND, Package, Shape, TypeName, TypeSchema, null_is_absent};
 use crate::v1::Status;
 use crate::{Kind, Version};
 
@@ -38,6 +38,9 @@ pub struct Object<V, S> {
     pub status: Status,
     version: PhantomData<V>,
 }
+
+/// An object as an item of a list, without `kind` and `apiVersion` (API-11).
+pub(crate) struct WithoutType<'a, V, S>(pub(crate) &'a Object<V, S>);
 
 /// The mark of a version, for the type parameter of [`Object`].
 pub trait InVersion: 'static {
@@ -73,11 +76,11 @@ impl<V: InVersion, S: Spec> Object<V, S> {
             }
         },
         fields: &[
-            Field::new("kind", Shape::String, "The kind of the object."),
-            Field::new("apiVersion", Shape::String, "The group and version that the object is written in."),
-            Field::new("metadata", ObjectMeta::SHAPE, "What the object says of itself."),
-            Field::new("spec", S::SHAPE, "What the object asks for.").required(),
-            Field::new("status", Status::SHAPE, "What the server has found out about the object."),
+            KIND,
+            API_VERSION,
+            Field::new("metadata", ObjectMeta::SHAPE, "What the object says of itself.").number(1),
+            Field::new("spec", S::SHAPE, "What the object asks for.").number(2).required(),
+            Field::new("status", Status::SHAPE, "What the server has found out about the object.").number(3),
         ],
         union: None,
     };
@@ -90,6 +93,13 @@ impl<V: InVersion, S: Spec> Object<V, S> {
     /// The object's name.
     pub fn name(&self) -> &str {
         &self.metadata.name
+    }
+
+    /// Writes everything but `kind` and `apiVersion`.
+    fn write_members<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("metadata", &self.metadata)?;
+        map.serialize_entry("spec", &self.spec)?;
+        map.serialize_entry("status", &self.status)
     }
 
     /// The same object written in another version, given how its specification is written there.
@@ -120,9 +130,7 @@ impl<V: InVersion, S: Spec> Serialize for Object<V, S> {
         let mut map = serializer.serialize_map(Some(5))?;
         map.serialize_entry("kind", S::KIND.name())?;
         map.serialize_entry("apiVersion", V::VERSION.api_version())?;
-        map.serialize_entry("metadata", &self.metadata)?;
-        map.serialize_entry("spec", &self.spec)?;
-        map.serialize_entry("status", &self.status)?;
+        self.write_members(&mut map)?;
         map.end()
     }
 }
@@ -157,15 +165,33 @@ impl<'de, V: InVersion, S: Spec> Deserialize<'de> for Object<V, S> {
         }
 
         let parts = Parts::<S>::deserialize(deserializer)?;
-        // Both may be absent: whoever reads the object then knows what it is (API-14).
-        for (field, found, expected) in
-            [("kind", &parts.kind, S::KIND.name()), ("apiVersion", &parts.api_version, V::VERSION.api_version())]
-        {
-            if !found.is_empty() && found != expected {
-                return Err(de::Error::custom(format!("{field} is {found:?}, expected {expected:?}")));
-            }
-        }
+        check_type(&parts.kind, S::KIND.name(), &parts.api_version, V::VERSION)?;
         Ok(Self { status: parts.status, ..Self::new(parts.metadata, parts.spec) })
+    }
+}
+
+/// Checks what an object or a list says it is. Both texts may be absent: whoever reads it then knows (API-14).
+pub(crate) fn check_type<E: de::Error>(
+    kind: &str,
+    expected_kind: &str,
+    api_version: &str,
+    expected_version: Version,
+) -> Result<(), E> {
+    for (field, found, expected) in
+        [("kind", kind, expected_kind), ("apiVersion", api_version, expected_version.api_version())]
+    {
+        if !found.is_empty() && found != expected {
+            return Err(E::custom(format!("{field} is {found:?}, expected {expected:?}")));
+        }
+    }
+    Ok(())
+}
+
+impl<V: InVersion, S: Spec> Serialize for WithoutType<'_, V, S> {
+    fn serialize<W: Serializer>(&self, serializer: W) -> Result<W::Ok, W::Error> {
+        let mut map = serializer.serialize_map(Some(3))?;
+        self.0.write_members(&mut map)?;
+        map.end()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Version `v1beta1`: the same as `v1beta2` but for its name.
 
 use crate::v1::FlowSchemaSpec;
-use crate::{InVersion, Object, Version};
+use crate::{InVersion, List, Object, Version};
 
 pub use crate::v1beta2::{LimitedPriorityLevelConfiguration, PriorityLevelConfigurationSpec};
 
@@ -16,5 +16,11 @@ impl InVersion for V1beta1 {
 /// A flow schema as this version writes it.
 pub type FlowSchema = Object<V1beta1, FlowSchemaSpec>;
 
+/// A list of flow schemas as this version writes it.
+pub type FlowSchemaList = List<V1beta1, FlowSchemaSpec>;
+
 /// A priority level as this version writes it.
 pub type PriorityLevelConfiguration = Object<V1beta1, PriorityLevelConfigurationSpec>;
+
+/// A list of priority levels as this version writes it.
+pub type PriorityLevelConfigurationList = List<V1beta1, PriorityLevelConfigurationSpec>;

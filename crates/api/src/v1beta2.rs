@@ -5,7 +5,7 @@ use crate::v1::{
     CONCURRENCY_SHARES_DEFAULT, ExemptPriorityLevelConfiguration, FlowSchemaSpec, LENDABLE_PERCENT_DEFAULT,
     LimitResponse, PriorityLevelEnablement, declare_priority_level,
 };
-use crate::{InVersion, Object, Version};
+use crate::{InVersion, List, Object, Version};
 
 /// The mark of an object of version `v1beta2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,8 +18,14 @@ impl InVersion for V1beta2 {
 /// A flow schema as this version writes it.
 pub type FlowSchema = Object<V1beta2, FlowSchemaSpec>;
 
+/// A list of flow schemas as this version writes it.
+pub type FlowSchemaList = List<V1beta2, FlowSchemaSpec>;
+
 /// A priority level as this version writes it.
 pub type PriorityLevelConfiguration = Object<V1beta2, PriorityLevelConfigurationSpec>;
+
+/// A list of priority levels as this version writes it.
+pub type PriorityLevelConfigurationList = List<V1beta2, PriorityLevelConfigurationSpec>;
 
 declare_priority_level! {
     /// The level's share of the server's seats: its seats are to the server's as its shares are to those of all

@@ -5,7 +5,7 @@ use crate::v1::{
     CONCURRENCY_SHARES_DEFAULT, ExemptPriorityLevelConfiguration, FlowSchemaSpec, LENDABLE_PERCENT_DEFAULT,
     LimitResponse, PriorityLevelEnablement, declare_priority_level,
 };
-use crate::{InVersion, Object, Version};
+use crate::{InVersion, List, Object, Version};
 
 /// The annotation by which this version tells zero shares from absent ones (API-63). It is never stored.
 pub const PRESERVE_ZERO_ANNOTATION: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
@@ -21,8 +21,14 @@ impl InVersion for V1beta3 {
 /// A flow schema as this version writes it.
 pub type FlowSchema = Object<V1beta3, FlowSchemaSpec>;
 
+/// A list of flow schemas as this version writes it.
+pub type FlowSchemaList = List<V1beta3, FlowSchemaSpec>;
+
 /// A priority level as this version writes it.
 pub type PriorityLevelConfiguration = Object<V1beta3, PriorityLevelConfigurationSpec>;
+
+/// A list of priority levels as this version writes it.
+pub type PriorityLevelConfigurationList = List<V1beta3, PriorityLevelConfigurationSpec>;
 
 declare_priority_level! {
     /// The level's share of the server's seats: its seats are to the server's as its shares are to those of all

@@ -138,3 +138,19 @@ fn times_of_the_last_day_are_cut_off_at_the_end_of_theirs() {
     assert_eq!(Time::from(k8s_meta::Time::from(last)).to_string(), "9999-12-30T22:00:00Z");
     assert_eq!(Time::from(k8s_meta::Time(Timestamp::MIN)).to_string(), "0000-01-01T00:00:00Z");
 }
+
+#[test]
+fn lists_are_the_same() {
+    let ours: v1::FlowSchemaList = v1::FlowSchemaList::builder()
+        .resource_version("7")
+        .continued("next", Some(3))
+        .item(|s| s.name("batch").priority_level("workload-low"))
+        .build();
+    let theirs: k8s_openapi::List<k8s::FlowSchema> = ours.clone().into();
+    assert_eq!(theirs.metadata.continue_.as_deref(), Some("next"));
+    assert_eq!(theirs.items[0].metadata.name.as_deref(), Some("batch"));
+    assert_eq!(v1::FlowSchemaList::from(theirs), ours);
+    let ours = v1::PriorityLevelConfigurationList::default();
+    let theirs: k8s_openapi::List<k8s::PriorityLevelConfiguration> = ours.clone().into();
+    assert_eq!(v1::PriorityLevelConfigurationList::from(theirs), ours);
+}

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode};
 
-use crate::output::Format;
+use crate::output::{Media, TextFormat};
 
 /// An answer that is ready to be sent, except for the header fields that every answer has (API-92).
 #[derive(Debug, Clone)]
@@ -22,8 +22,13 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// A document, given as one line of JSON, written as the client wants it.
-    pub(crate) fn document(status: StatusCode, line: Bytes, format: Format) -> Self {
+    pub(crate) fn document(status: StatusCode, line: Bytes, format: TextFormat) -> Self {
         Self::new(status, format.content_type(), format.written(line))
+    }
+
+    /// A message in protobuf, in its envelope.
+    pub(crate) fn protobuf(status: StatusCode, message: Vec<u8>) -> Self {
+        Self::new(status, HeaderValue::from_static(Media::Protobuf.name()), message.into())
     }
 
     /// A body of that type.

@@ -1,6 +1,8 @@
 //! The object in the body of a create or an update (API-14 to API-20, API-81, API-82, API-105 to API-107).
 
-use evenkeel_api::decode::{Document, Dropped, Node, parse_json, parse_yaml};
+use evenkeel_api::decode::{Document, Dropped, Node, parse_json, parse_protobuf, parse_yaml};
+use evenkeel_api::protobuf::Envelope;
+use evenkeel_api::schema;
 use evenkeel_api::v1::V1;
 use evenkeel_api::validate::Value;
 use evenkeel_api::{HubSpec, Kind, Object, Version};
@@ -29,8 +31,15 @@ pub(crate) fn decode<S: HubSpec>(
     version: Version,
     validation: FieldValidation,
 ) -> Result<Sent<S>, Failure> {
-    let document = parse(body, format, S::KIND)?;
-    check_type(&document, S::KIND, version)?;
+    let document = match format {
+        BodyFormat::Json | BodyFormat::Yaml => {
+            let document = parse_text(body, format, S::KIND)?;
+            let member = |name: &str| document.root.get(name).and_then(Node::as_str).unwrap_or_default();
+            check_type(member("apiVersion"), member("kind"), S::KIND, version)?;
+            document
+        }
+        BodyFormat::Protobuf => parse_message(body, S::KIND, version)?,
+    };
     let decoded = document.decode::<S>(version).map_err(|mismatches| {
         let mismatch = mismatches.first();
         Failure::bad_request(unhandled(S::KIND.name(), version.name(), S::KIND, &mismatch.wire_message))
@@ -49,26 +58,33 @@ fn judge(dropped: &Dropped, validation: FieldValidation) -> Result<Vec<String>, 
     }
 }
 
-fn parse(body: &[u8], format: BodyFormat, kind: Kind) -> Result<Document, Failure> {
-    let fault = |what: &str, problem: &dyn std::fmt::Display| {
-        Failure::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): {what}{problem} ({})",
-            quoted(body)
-        ))
-    };
-    let document = match format {
-        BodyFormat::Json => {
-            parse_json(body).map_err(|error| fault("couldn't get version/kind; json parse error: ", &error))?
-        }
-        BodyFormat::Yaml => {
-            let documents = parse_yaml(body).map_err(|error| fault("yaml: ", &error))?;
-            documents.into_iter().next().unwrap_or_else(|| Document::from(&serde_json::Value::Null))
-        }
+/// The object in a protobuf message (PB-1). What it is, its envelope says.
+fn parse_message(body: &[u8], kind: Kind, version: Version) -> Result<Document, Failure> {
+    let envelope = Envelope::open(body).map_err(|error| unrecognized(body, kind, "", &error))?;
+    check_type(&envelope.api_version, &envelope.kind, kind, version)?;
+    parse_protobuf(&envelope, schema::object_type(version, kind))
+        .map_err(|error| Failure::bad_request(unhandled(kind.name(), version.name(), kind, &error.to_string())))
+}
+
+fn parse_text(body: &[u8], format: BodyFormat, kind: Kind) -> Result<Document, Failure> {
+    let fault = |what: &str, problem: &dyn std::fmt::Display| unrecognized(body, kind, what, problem);
+    let document = if format == BodyFormat::Yaml {
+        let documents = parse_yaml(body).map_err(|error| fault("yaml: ", &error))?;
+        documents.into_iter().next().unwrap_or_else(|| Document::from(&serde_json::Value::Null))
+    } else {
+        parse_json(body).map_err(|error| fault("couldn't get version/kind; json parse error: ", &error))?
     };
     match document.root.value {
         evenkeel_api::decode::Value::Map(_) | evenkeel_api::decode::Value::Null => Ok(document),
         _ => Err(fault("couldn't get version/kind; json parse error: ", &"the body is not an object")),
     }
+}
+
+fn unrecognized(body: &[u8], kind: Kind, what: &str, problem: &dyn std::fmt::Display) -> Failure {
+    Failure::bad_request(format!(
+        "the object provided is unrecognized (must be of type {kind}): {what}{problem} ({})",
+        quoted(body)
+    ))
 }
 
 /// The beginning of a body, as text if it looks like JSON and in hexadecimal otherwise.
@@ -92,10 +108,9 @@ fn quoted(body: &[u8]) -> String {
 }
 
 /// The body must be what the endpoint is for, if it says what it is.
-fn check_type(document: &Document, kind: Kind, version: Version) -> Result<(), Failure> {
-    let member = |name: &str| document.root.get(name).and_then(Node::as_str).unwrap_or_default();
-    let api_version = Some(member("apiVersion")).filter(|text| !text.is_empty()).unwrap_or(version.api_version());
-    let sent_kind = Some(member("kind")).filter(|text| !text.is_empty()).unwrap_or(kind.name());
+fn check_type(api_version: &str, sent_kind: &str, kind: Kind, version: Version) -> Result<(), Failure> {
+    let api_version = if api_version.is_empty() { version.api_version() } else { api_version };
+    let sent_kind = if sent_kind.is_empty() { kind.name() } else { sent_kind };
     let short = api_version.rsplit('/').next().unwrap_or_default();
     let known_version = Version::from_api_version(api_version);
     if known_version.is_some() && sent_kind == kind.name() {

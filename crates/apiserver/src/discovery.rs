@@ -11,7 +11,7 @@ use crate::Failure;
 use crate::answer::Answer;
 use crate::document::{Document, of_version};
 use crate::negotiate::{Asked, DiscoveryShape};
-use crate::output::{Format, Layout, Media};
+use crate::output::{Layout, TextFormat};
 
 /// What can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,10 +71,10 @@ pub(crate) fn answer(what: Discovery, request: &HeaderMap, pretty: Option<&str>)
 
 /// The answer to `/version` (API-183), which is read by people more than by programs.
 pub(crate) fn version_answer() -> Answer {
-    plain_answer(&VERSION, Format { media: Media::Json, layout: Layout::Indented })
+    plain_answer(&VERSION, TextFormat::Json(Layout::Indented))
 }
 
-fn plain_answer(document: &Document, format: Format) -> Answer {
+fn plain_answer(document: &Document, format: TextFormat) -> Answer {
     Answer::document(StatusCode::OK, document.line(), format)
 }
 

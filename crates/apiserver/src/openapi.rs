@@ -13,7 +13,7 @@ use crate::Failure;
 use crate::answer::Answer;
 use crate::document::{Document, of_version};
 use crate::negotiate::Asked;
-use crate::output::{Format, Media};
+use crate::output::{Media, TextFormat};
 
 /// What the document in protobuf is called, and what clients call it who ask for it.
 const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
@@ -72,7 +72,7 @@ fn takes_protobuf(request: &HeaderMap) -> bool {
 /// Refuses clients that want another language, such as protobuf: they would not understand (API-94, API-189).
 fn json_only(request: &HeaderMap) -> Result<(), Failure> {
     match Asked::new(request, None).document() {
-        Ok(Format { media: Media::Json, .. }) => Ok(()),
+        Ok(TextFormat::Json(_)) => Ok(()),
         _ => Err(Failure::only_accepted(Media::Json.name())),
     }
 }

@@ -8,12 +8,14 @@ mod decode;
 mod engine;
 mod mutate;
 mod patch;
+mod protobuf;
 mod request;
 
 pub use decode::decode;
 pub use engine::engine;
 pub use mutate::{Mutator, try_mutations};
 pub use patch::patch;
+pub use protobuf::protobuf;
 pub use request::request;
 
 use std::fs;

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use evenkeel::identify::authenticated;
+use evenkeel_api::decode::{Node, parse_protobuf};
+use evenkeel_api::protobuf::Envelope;
+use evenkeel_api::schema::STATUS;
 use evenkeel_apiserver::{ApiServer, ApiServerOptions};
 use evenkeel_engine::User;
 use evenkeel_store::{EmbeddedStore, HistoryLimits, Store};
@@ -96,13 +99,23 @@ fn check(status: StatusCode, body: &[u8]) {
     if status != StatusCode::INTERNAL_SERVER_ERROR {
         return;
     }
-    let body: Value = serde_json::from_slice(body).unwrap_or_default();
-    let message = body["message"].as_str().unwrap_or_default();
+    let message = message(body);
     let is_known = message == "resourceVersion should not be set on objects to be created"
         || message.contains("strconv.ParseUint: parsing ")
         || message.starts_with("failed to create typed patch object (")
         || (message.starts_with("map: ") && message.contains(" does not contain declared merge key: "));
-    assert!(is_known, "500: {body}");
+    assert!(is_known, "500: {message}");
+}
+
+/// The message of a status, in protobuf or in JSON.
+fn message(body: &[u8]) -> String {
+    if let Ok(envelope) = Envelope::open(body) {
+        let status = parse_protobuf(&envelope, &STATUS).ok();
+        let message = status.as_ref().and_then(|status| status.root.get("message")).and_then(Node::as_str);
+        return message.unwrap_or_default().to_owned();
+    }
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    body["message"].as_str().unwrap_or_default().to_owned()
 }
 
 // === impl Target ===

@@ -7,6 +7,7 @@
 #![allow(clippy::expect_used, reason = "a fault in the recorded data is a fault of the test")]
 
 mod comparisons;
+mod encodings;
 mod expectation;
 mod golden;
 mod replayer;
@@ -15,6 +16,7 @@ mod side_by_side;
 mod transcript;
 
 pub use comparisons::compared;
+pub use encodings::{Encoding, encodings};
 pub use expectation::{Mismatch, compare, compare_subset};
 pub use golden::{Golden, golden_documents, golden_files, golden_rows};
 pub use replayer::{replayed, replayer};

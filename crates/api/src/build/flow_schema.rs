@@ -15,7 +15,7 @@ use crate::{Defaulted, Wire};
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct FlowSchemaBuilder<Output, Level> {
-    schema: v1::FlowSchema,
+    pub(super) schema: v1::FlowSchema,
     state: PhantomData<fn(Level) -> Output>,
 }
 
@@ -74,18 +74,6 @@ impl<Output, Level> FlowSchemaBuilder<Output, Level> {
 
     fn by(mut self, method: FlowDistinguisherMethodType) -> Self {
         self.schema.spec.distinguisher_method = Some(FlowDistinguisherMethod { method });
-        self
-    }
-
-    /// Adds a label.
-    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.schema.metadata.labels.insert(key.into(), value.into());
-        self
-    }
-
-    /// Adds an annotation.
-    pub fn annotation(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.schema.metadata.annotations.insert(key.into(), value.into());
         self
     }
 

@@ -30,6 +30,26 @@
 //! assert_eq!((queuing.queues, queuing.hand_size, queuing.queue_length_limit), (128, 6, 50));
 //! ```
 //!
+//! What every object has comes in the same way: labels, annotations, finalizers, owners, the conditions of a status, and
+//! who manages which fields. Lists of objects have a builder too.
+//!
+//! ```
+//! use evenkeel_api::v1::{FlowSchemaList, PriorityLevelConfigurationList};
+//!
+//! let schemas = FlowSchemaList::builder()
+//!     .resource_version("7")
+//!     .item(|s| s.name("batch").priority_level("tenants").finalizer("example.com/audit"))
+//!     .item(|s| {
+//!         s.name("lost")
+//!             .priority_level("nowhere")
+//!             .owned_by(|o| o.object("v1", "ConfigMap").name("tenants").uid("5e0a").controller())
+//!             .condition("Dangling", |c| c.is_true().reason("NotFound").message("there is no such level"))
+//!     })
+//!     .build();
+//! let levels = PriorityLevelConfigurationList::builder().item(|l| l.name("tenants").limited(|l| l.reject())).build();
+//! assert_eq!((schemas.items.len(), levels.items[0].name()), (2, "tenants"));
+//! ```
+//!
 //! # What cannot be left out
 //!
 //! What the API requires is required by the compiler, which says what is missing. Each of these pairs differs in
@@ -145,6 +165,30 @@
 //! PriorityLevelConfiguration::builder("exempt").exempt(|e| e).build();
 //! ```
 //!
+//! An owner is named in full:
+//!
+//! ```compile_fail,E0277
+//! # use evenkeel_api::v1::FlowSchema;
+//! # let batch = FlowSchema::builder("batch").priority_level("workload-low");
+//! batch.owned_by(|o| o.object("v1", "ConfigMap").name("tenants")).build();
+//! ```
+//! ```
+//! # use evenkeel_api::v1::FlowSchema;
+//! # let batch = FlowSchema::builder("batch").priority_level("workload-low");
+//! batch.owned_by(|o| o.object("v1", "ConfigMap").name("tenants").uid("5e0a")).build();
+//! ```
+//!
+//! An item of a list is complete:
+//!
+//! ```compile_fail,E0277
+//! # use evenkeel_api::v1::FlowSchemaList;
+//! FlowSchemaList::builder().item(|s| s.name("batch")).build();
+//! ```
+//! ```
+//! # use evenkeel_api::v1::FlowSchemaList;
+//! FlowSchemaList::builder().item(|s| s.name("batch").priority_level("workload-low")).build();
+//! ```
+//!
 //! A limited one says what happens to a request that finds no seat:
 //!
 //! ```compile_fail,E0277
@@ -156,17 +200,26 @@
 //! PriorityLevelConfiguration::builder("tenants").limited(|l| l.shares(40).queue(|q| q)).build();
 //! ```
 
+mod condition;
 mod flow_schema;
 mod limits;
+mod list;
+mod managed_fields;
 mod name;
+mod object_parts;
 mod older_versions;
+mod owner;
 mod priority_level;
 mod rule;
 pub mod state;
 
+pub use condition::ConditionBuilder;
 pub use flow_schema::FlowSchemaBuilder;
 pub use limits::{ExemptBuilder, LimitedBuilder, QueueBuilder};
+pub use list::{FlowSchemaItem, ListBuilder, PriorityLevelItem};
+pub use managed_fields::ManagedFieldsBuilder;
 pub use name::{Name, generate_name};
+pub use owner::OwnerBuilder;
 pub use priority_level::PriorityLevelBuilder;
 pub use rule::RuleBuilder;
 

@@ -13,7 +13,7 @@ use crate::{Defaulted, Wire};
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct PriorityLevelBuilder<Output, Type> {
-    level: v1::PriorityLevelConfiguration,
+    pub(super) level: v1::PriorityLevelConfiguration,
     state: PhantomData<fn(Type) -> Output>,
 }
 
@@ -82,18 +82,6 @@ impl<Output, Type> PriorityLevelBuilder<Output, Type> {
     fn with_spec(mut self, spec: PriorityLevelConfigurationSpec) -> PriorityLevelBuilder<Output, WithType> {
         self.level.spec = spec;
         PriorityLevelBuilder { level: self.level, state: PhantomData }
-    }
-
-    /// Adds a label.
-    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.level.metadata.labels.insert(key.into(), value.into());
-        self
-    }
-
-    /// Adds an annotation.
-    pub fn annotation(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.level.metadata.annotations.insert(key.into(), value.into());
-        self
     }
 
     /// The priority level, with the API's defaults in the place of what was not said.

@@ -54,6 +54,22 @@ pub enum NoResponse {}
 #[derive(Debug, Clone, Copy)]
 pub enum WithResponse {}
 
+/// An owner of which the kind is not known yet.
+#[derive(Debug, Clone, Copy)]
+pub enum NoObject {}
+
+/// An owner of which the name is not known yet.
+#[derive(Debug, Clone, Copy)]
+pub enum NoName {}
+
+/// An owner of which the identity is not known yet.
+#[derive(Debug, Clone, Copy)]
+pub enum NoUid {}
+
+/// An owner that is named in full.
+#[derive(Debug, Clone, Copy)]
+pub enum WithOwner {}
+
 /// The state of a flow schema that can be built.
 #[diagnostic::on_unimplemented(
     message = "the flow schema names no priority level",
@@ -113,6 +129,13 @@ pub trait HasResponse: Sealed {}
 )]
 pub trait ResponseIsOpen: Sealed {}
 
+/// The state of an owner that is named in full.
+#[diagnostic::on_unimplemented(
+    message = "the owner is not named in full: it is in state `{Self}`",
+    label = "call `.object(api_version, kind)`, `.name(..)` and `.uid(..)`, in this order"
+)]
+pub trait HasOwner: Sealed {}
+
 mod sealed {
     /// Keeps the traits of this module from being implemented elsewhere.
     pub trait Sealed {}
@@ -138,6 +161,13 @@ impl Sealed for UrlsWithoutVerbs {}
 impl Sealed for WithRequests {}
 impl HasRequests for WithRequests {}
 impl HasVerbs for WithRequests {}
+
+impl Sealed for NoObject {}
+impl Sealed for NoName {}
+impl Sealed for NoUid {}
+
+impl Sealed for WithOwner {}
+impl HasOwner for WithOwner {}
 
 impl Sealed for NoType {}
 impl TypeIsOpen for NoType {}

@@ -1,15 +1,18 @@
 //! `Document`: one value that was read, and the object it becomes.
 
+use serde::Deserialize as _;
 use serde::de::value::{Error as ValueError, MapDeserializer};
 
 use super::check::{Findings, check};
 use super::finding::{Dropped, Mismatch, Mismatches, Unknown};
 use super::{Duplicate, Node, Value};
+use crate::meta::ListMeta;
 use crate::path::Path;
+use crate::schema::{Shape, list_type};
 use crate::v1::V1;
-use crate::{Defaulted, HubSpec, Object, Spec, Version, Wire};
+use crate::{Defaulted, HubSpec, List, Object, Spec, Version, Wire};
 
-/// One JSON value or one YAML document.
+/// One JSON value, one YAML document or one protobuf message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
     /// The value.
@@ -27,6 +30,8 @@ pub enum Format {
     Json,
     /// YAML.
     Yaml,
+    /// Protobuf. Unknown fields and repeated ones are part of the format, and never reported.
+    Protobuf,
 }
 
 /// An object that was read, and what was dropped on the way.
@@ -48,6 +53,37 @@ impl Document {
         let (object, unknown) = decode_node(&self.root, &Path::Root, version)?;
         let dropped = Dropped { format: self.format, duplicates: self.duplicates.clone(), unknown };
         Ok(Decoded { object, dropped })
+    }
+}
+
+impl Document {
+    /// The list of objects of the kind of `S` that the document holds, written in `version`. The objects are in the hub
+    /// version, with their defaults filled in; a value of the wrong type in any of them refuses the list.
+    ///
+    /// ```
+    /// use evenkeel_api::decode::parse_json;
+    /// use evenkeel_api::{Version, v1::FlowSchemaSpec};
+    ///
+    /// let body = br#"{"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {"name": "batch"}, "spec": {}}]}"#;
+    /// let list = parse_json(body)?.decode_list::<FlowSchemaSpec>(Version::V1beta3)?;
+    /// assert_eq!((list.metadata.resource_version.as_str(), list.items[0].spec.matching_precedence), ("7", 1000));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn decode_list<S: HubSpec>(&self, version: Version) -> Result<List<V1, S>, Mismatches> {
+        let shape = Shape::Object(list_type(version, S::KIND));
+        let Findings { unknown, mismatches } = check(shape, &self.root, &Path::Root, S::KIND, version);
+        Mismatches::refuse(mismatches, unknown)?;
+        let metadata = match self.root.get("metadata") {
+            Some(metadata) => ListMeta::deserialize(metadata).map_err(|error| unread(&error, metadata, &Path::Root))?,
+            None => ListMeta::default(),
+        };
+        let path = Path::new("items");
+        let items = match self.root.get("items").map(|items| &items.value) {
+            Some(Value::List(items)) => items.as_slice(),
+            _ => &[],
+        };
+        let items = items.iter().enumerate().map(|(index, item)| Ok(decode_node(item, &path.index(index), version)?.0));
+        Ok(List::new(metadata, items.collect::<Result<_, Mismatches>>()?))
     }
 }
 
@@ -73,13 +109,15 @@ pub(super) fn decode_node<S: HubSpec>(node: &Node, path: &Path<'_>, version: Ver
 fn decode_as<W: Wire + Defaulted>(node: &Node, path: &Path<'_>, version: Version) -> Read<W::HubSpec> {
     let Findings { unknown, mismatches } = check(W::SHAPE, node, path, W::HubSpec::KIND, version);
     let unknown = Mismatches::refuse(mismatches, unknown)?;
-    let mut object: W = read(node).map_err(|error| {
-        // The check let something pass that the type does not take.
-        let message = error.to_string();
-        Mismatch { path: path.to_string(), at: node.at, wire_message: message.clone(), message }
-    })?;
+    let mut object: W = read(node).map_err(|error| unread(&error, node, path))?;
     object.apply_defaults();
     Ok((object.into_hub(), unknown))
+}
+
+/// The check let something pass that the type does not take.
+fn unread(error: &ValueError, node: &Node, path: &Path<'_>) -> Mismatch {
+    let message = error.to_string();
+    Mismatch { path: path.to_string(), at: node.at, wire_message: message.clone(), message }
 }
 
 fn read<W: Wire>(node: &Node) -> Result<W, ValueError> {

@@ -135,7 +135,7 @@ impl Dropped {
     fn duplicate_warnings(&self) -> Vec<String> {
         let mut seen = HashSet::new();
         let texts = self.duplicates.iter().map(|duplicate| match self.format {
-            Format::Json => format!("duplicate field {:?}", duplicate.path),
+            Format::Json | Format::Protobuf => format!("duplicate field {:?}", duplicate.path),
             Format::Yaml => yaml_duplicate(duplicate),
         });
         texts.filter(|text| seen.insert(text.clone())).collect()

@@ -1,4 +1,4 @@
-//! From text to objects: JSON and YAML, strict or lenient.
+//! From text to objects: JSON and YAML, strict or lenient; and from protobuf, in which there is nothing to be strict about.
 //!
 //! A text is read into a tree that keeps the place of every value, the tree is held against the schema table, and
 //! what fits becomes an object with its defaults filled in, in the hub version. What does not fit is reported all
@@ -24,6 +24,7 @@ mod finding;
 mod json;
 mod manifest;
 mod problem;
+mod protobuf;
 mod tree;
 mod typed;
 mod yaml;
@@ -34,6 +35,7 @@ pub use finding::{Dropped, Mismatch, Mismatches, SyntaxError, Unknown};
 pub use json::parse_json;
 pub use manifest::{Entry, Manifest, Strictness};
 pub use problem::{Problem, Problems};
+pub use protobuf::parse_protobuf;
 
 pub use tree::{Duplicate, Member, Node, Position, Value};
 pub use yaml::parse_yaml;

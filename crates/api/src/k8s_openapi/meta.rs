@@ -4,7 +4,7 @@ use ::k8s_openapi::apimachinery::pkg::apis::meta::v1 as k8s;
 use ::k8s_openapi::jiff::Timestamp;
 
 use super::same_type;
-use crate::meta::{FieldSet, ManagedFieldsEntry, ObjectMeta, OwnerReference, Time};
+use crate::meta::{FieldSet, ListMeta, ManagedFieldsEntry, ObjectMeta, OwnerReference, Time};
 
 same_type!(ObjectMeta = k8s::ObjectMeta {
     name = name: unless_empty,
@@ -21,6 +21,14 @@ same_type!(ObjectMeta = k8s::ObjectMeta {
     finalizers = finalizers: unless_empty,
     managed_fields = managed_fields: list_unless_empty,
     // `namespace` and `selfLink`, which the objects do not have.
+    ..Self::default()
+});
+
+same_type!(ListMeta = k8s::ListMeta {
+    resource_version = resource_version: unless_empty,
+    continue_token = continue_: unless_empty,
+    remaining_item_count = remaining_item_count: same,
+    // `selfLink`, and what newer Kubernetes versions have.
     ..Self::default()
 });
 

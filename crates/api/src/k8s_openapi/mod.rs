@@ -1,6 +1,6 @@
 //! Conversions to and from the types of the `k8s-openapi` crate, with the feature `k8s-openapi`.
 //!
-//! `From` is there in both directions for the objects of version `v1` and for each of their parts, so that they can
+//! `From` is there in both directions for the objects of version `v1`, their lists and their parts, so that they can
 //! be given to a client such as kube-rs, and taken from one. This crate picks no Kubernetes version: the program
 //! that turns the feature on does, with one of that crate's own features.
 //!
@@ -19,6 +19,7 @@
 //! `metadata.selfLink`, fractions of a second, and whether an empty text, list, map or status was there or not.
 
 mod flow_schema;
+mod list;
 mod member;
 mod meta;
 mod priority_level;

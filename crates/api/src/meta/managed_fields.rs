@@ -9,19 +9,19 @@ declare_type! {
     /// The fields that one manager owns by one kind of operation in one version.
     pub struct ManagedFieldsEntry(TypeName::Fixed("ManagedFieldsEntry"), Meta) {
         /// The name of the manager.
-        manager "manager": String [],
+        manager "manager" = 1: String [],
         /// How the manager came to own the fields: `Apply` or `Update`.
-        operation "operation": String [],
+        operation "operation" = 2: String [],
         /// The version in which the fields are named.
-        api_version "apiVersion": String [],
+        api_version "apiVersion" = 3: String [],
         /// When the manager last changed one of them.
-        time "time": Option<Time> [],
+        time "time" = 4: Option<Time> [],
         /// The form of `fieldsV1`; there is only `FieldsV1`.
-        fields_type "fieldsType": String [],
+        fields_type "fieldsType" = 6: String [],
         /// The fields themselves.
-        fields_v1 "fieldsV1": Option<FieldSet> [],
+        fields_v1 "fieldsV1" = 7: Option<FieldSet> [],
         /// The subresource through which the fields were set, if any.
-        subresource "subresource": String [],
+        subresource "subresource" = 8: String [],
     }
 }
 

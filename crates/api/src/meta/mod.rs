@@ -1,10 +1,12 @@
 //! The types of `meta/v1` that the objects are made of.
 
+mod list_meta;
 mod managed_fields;
 mod object_meta;
 mod owner_reference;
 mod time;
 
+pub use list_meta::ListMeta;
 pub use managed_fields::{FieldSet, ManagedFieldsEntry};
 pub use object_meta::ObjectMeta;
 pub use owner_reference::OwnerReference;

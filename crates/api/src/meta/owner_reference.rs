@@ -6,16 +6,16 @@ declare_type! {
     /// Names an object that this one depends on.
     pub struct OwnerReference(TypeName::Fixed("OwnerReference"), Meta) {
         /// The group and version of the owner.
-        api_version "apiVersion": String [required always_written],
+        api_version "apiVersion" = 5: String [required always_written],
         /// The kind of the owner.
-        kind "kind": String [required always_written],
+        kind "kind" = 1: String [required always_written],
         /// The name of the owner.
-        name "name": String [required always_written],
+        name "name" = 3: String [required always_written],
         /// The identity of the owner.
-        uid "uid": String [required always_written],
+        uid "uid" = 4: String [required always_written],
         /// Whether the owner is the one that manages this object. At most one owner is.
-        controller "controller": Option<bool> [],
+        controller "controller" = 6: Option<bool> [],
         /// Whether the owner, when deleted in the foreground, waits until this object is gone.
-        block_owner_deletion "blockOwnerDeletion": Option<bool> [],
+        block_owner_deletion "blockOwnerDeletion" = 7: Option<bool> [],
     }
 }

@@ -1,8 +1,8 @@
 //! The two macros that declare a type and its place in the schema table in one go.
 //!
-//! A field is written as `rust_name "wireName": Type [attributes]`; the attributes are the methods of
-//! [`Field`](super::Field) that say what the table holds beyond name and type. The doc comment is both the
-//! field's rustdoc and the text that OpenAPI, `kubectl explain` and the reference show.
+//! A field is written as `rust_name "wireName" = 1: Type [attributes]`, where 1 is its number in protobuf; the
+//! attributes are the methods of [`Field`](super::Field) that say what the table holds beyond name, number and type.
+//! The doc comment is both the field's rustdoc and the text that OpenAPI, `kubectl explain` and the reference show.
 
 /// Declares an object type: the struct, how it is written and read, and its [`TypeSchema`](super::TypeSchema).
 macro_rules! declare_type {
@@ -11,10 +11,10 @@ macro_rules! declare_type {
         pub struct $Type:ident ($name:expr, $package:ident $(, $union:expr)?) {
             $(
                 $(#[doc = $field_doc:literal])+
-                $field:ident $wire:literal: $FieldType:ty [$($attribute:ident $(($value:expr))?)*]
+                $field:ident $wire:literal = $number:literal: $FieldType:ty [$($attribute:ident $(($value:expr))?)*]
             ),* $(,)?
         }
-        $(accepted_and_dropped { $( $(#[doc = $dropped_doc:literal])+ $dropped:literal: $Dropped:ty ),* $(,)? })?
+        $(accepted_and_dropped { $( $(#[doc = $dropped_doc:literal])+ $dropped:literal = $dropped_number:literal: $Dropped:ty ),* $(,)? })?
     ) => {
         $(#[doc = $doc])+
         #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Deserialize)]
@@ -39,7 +39,10 @@ macro_rules! declare_type {
                             $wire,
                             <$FieldType as crate::schema::Described>::SHAPE,
                             concat!($($field_doc, "\n"),+),
-                        )$(.$attribute($($value)?))*,
+                        )
+                        .number($number)
+                        .presence(<$FieldType as crate::schema::Described>::PRESENCE)
+                        $(.$attribute($($value)?))*,
                     )*
                     $($(
                         crate::schema::Field::new(
@@ -47,6 +50,7 @@ macro_rules! declare_type {
                             <$Dropped as crate::schema::Described>::SHAPE,
                             concat!($($dropped_doc, "\n"),+),
                         )
+                        .number($dropped_number)
                         .dropped(),
                     )*)?
                 ],

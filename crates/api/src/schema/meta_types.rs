@@ -2,12 +2,13 @@
 //!
 //! They are in the form of the table, so that whatever is generated from it treats them like all others.
 
-use super::{Field, ListType, Package, Shape, TypeName, TypeSchema};
+use super::{Described, Field, ListType, Package, Shape, TypeName, TypeSchema};
+use crate::meta::{ListMeta, ObjectMeta};
 
 const STRINGS: Shape = Shape::List(&Shape::String);
 
-pub(super) const KIND: Field = Field::new("kind", Shape::String, "The kind of the object.");
-pub(super) const API_VERSION: Field =
+pub(crate) const KIND: Field = Field::new("kind", Shape::String, "The kind of the object.");
+pub(crate) const API_VERSION: Field =
     Field::new("apiVersion", Shape::String, "The group and version that the object is written in.");
 
 // Those of the delete options that may also stand in the query.
@@ -15,23 +16,31 @@ pub(super) const GRACE_PERIOD_SECONDS: Field = Field::new(
     "gracePeriodSeconds",
     Shape::Int64,
     "How many seconds the object is given to end by itself. Objects of this group go at once, whatever it says.",
-);
+)
+.number(1)
+.optional();
 pub(super) const IGNORE_STORE_READ_ERROR: Field = Field::new(
     "ignoreStoreReadErrorWithClusterBreakingPotential",
     Shape::Boolean,
     "For objects that can no longer be read from the store. Accepted, and without effect.",
-);
+)
+.number(6)
+.optional();
 pub(super) const ORPHAN_DEPENDENTS: Field = Field::new(
     "orphanDependents",
     Shape::Boolean,
     "The old form of `propagationPolicy`: true is `Orphan`, false is `Background`. Only one of the two may be given.",
-);
+)
+.number(3)
+.optional();
 pub(super) const PROPAGATION_POLICY: Field = Field::new(
     "propagationPolicy",
     Shape::String,
     "What happens to the objects that depend on this one: `Background`, `Foreground` or `Orphan`. With the last two, \
      the object is marked and stays until somebody takes the finalizer away that is then added.",
-);
+)
+.number(4)
+.optional();
 
 pub(super) static TIME: TypeSchema = meta("Time", "A point in time, as RFC 3339 writes it, to the second.", &[]);
 
@@ -42,40 +51,21 @@ pub(super) static FIELDS_V1: TypeSchema = meta(
     &[],
 );
 
-pub(super) static LIST_META: TypeSchema = meta(
-    "ListMeta",
-    "What a list says of itself.",
-    &[
-        Field::new(
-            "resourceVersion",
-            Shape::String,
-            "The version of the state that the list shows. A watch from here on misses nothing.",
-        ),
-        Field::new(
-            "continue",
-            Shape::String,
-            "There are more objects: send this text in the parameter of the same name to get the next page.",
-        ),
-        Field::new(
-            "remainingItemCount",
-            Shape::Int64,
-            "How many objects come after this page. Not told when a selector was given.",
-        ),
-        Field::new("selfLink", Shape::String, "No longer in use.").dropped(),
-    ],
-);
-
-pub(super) static DELETE_OPTIONS: TypeSchema = meta(
+/// How an object is to be deleted.
+pub static DELETE_OPTIONS: TypeSchema = meta(
     "DeleteOptions",
     "How an object is to be deleted. When it is sent, the same options in the query do not count.",
     &[
         KIND,
         API_VERSION,
         GRACE_PERIOD_SECONDS,
-        Field::new("preconditions", Shape::Object(&PRECONDITIONS), "What must hold, or nothing is deleted."),
+        Field::new("preconditions", Shape::Object(&PRECONDITIONS), "What must hold, or nothing is deleted.")
+            .number(2)
+            .optional(),
         ORPHAN_DEPENDENTS,
         PROPAGATION_POLICY,
         Field::new("dryRun", STRINGS, "With `All`, everything is checked and nothing is deleted.")
+            .number(5)
             .list(ListType::Atomic),
         IGNORE_STORE_READ_ERROR,
     ],
@@ -85,26 +75,29 @@ static PRECONDITIONS: TypeSchema = meta(
     "Preconditions",
     "What must hold of an object before it is deleted.",
     &[
-        Field::new("uid", Shape::String, "The identity that the object must have."),
-        Field::new("resourceVersion", Shape::String, "The version that the object must be at."),
+        Field::new("uid", Shape::String, "The identity that the object must have.").number(1).optional(),
+        Field::new("resourceVersion", Shape::String, "The version that the object must be at.").number(2).optional(),
     ],
 );
 
 pub(super) static PATCH: TypeSchema =
     meta("Patch", "A change to an object, in the form that the content type of the request names.", &[]);
 
-pub(super) static STATUS: TypeSchema = meta(
+/// How a request ended.
+pub static STATUS: TypeSchema = meta(
     "Status",
     "How a request ended, for answers that have no object to show.",
     &[
         KIND,
         API_VERSION,
-        Field::new("metadata", Shape::Object(&LIST_META), "Empty, but for `continue` when a list expired."),
-        Field::new("status", Shape::String, "`Success` or `Failure`."),
-        Field::new("message", Shape::String, "What went wrong, in a sentence for people."),
-        Field::new("reason", Shape::String, "What went wrong, in one word for programs."),
-        Field::new("details", Shape::Object(&STATUS_DETAILS), "What the request was about, and every fault found."),
-        Field::new("code", Shape::Int32, "The HTTP status."),
+        Field::new("metadata", ListMeta::SHAPE, "Empty, but for `continue` when a list expired.").number(1),
+        Field::new("status", Shape::String, "`Success` or `Failure`.").number(2),
+        Field::new("message", Shape::String, "What went wrong, in a sentence for people.").number(3),
+        Field::new("reason", Shape::String, "What went wrong, in one word for programs.").number(4),
+        Field::new("details", Shape::Object(&STATUS_DETAILS), "What the request was about, and every fault found.")
+            .number(5)
+            .optional(),
+        Field::new("code", Shape::Int32, "The HTTP status.").number(6),
     ],
 );
 
@@ -112,13 +105,14 @@ static STATUS_DETAILS: TypeSchema = meta(
     "StatusDetails",
     "What a request was about, and every fault found.",
     &[
-        Field::new("name", Shape::String, "The name of the object."),
-        Field::new("group", Shape::String, "The API group of the object."),
-        Field::new("kind", Shape::String, "The kind or the resource of the object."),
-        Field::new("uid", Shape::String, "The identity of the object, if there is exactly one."),
+        Field::new("name", Shape::String, "The name of the object.").number(1),
+        Field::new("group", Shape::String, "The API group of the object.").number(2),
+        Field::new("kind", Shape::String, "The kind or the resource of the object.").number(3),
+        Field::new("uid", Shape::String, "The identity of the object, if there is exactly one.").number(6),
         Field::new("causes", Shape::List(&Shape::Object(&STATUS_CAUSE)), "The faults, one by one.")
+            .number(4)
             .list(ListType::Atomic),
-        Field::new("retryAfterSeconds", Shape::Int32, "How many seconds to wait before trying again."),
+        Field::new("retryAfterSeconds", Shape::Int32, "How many seconds to wait before trying again.").number(5),
     ],
 );
 
@@ -126,9 +120,9 @@ static STATUS_CAUSE: TypeSchema = meta(
     "StatusCause",
     "One fault.",
     &[
-        Field::new("reason", Shape::String, "What is wrong, in one word for programs."),
-        Field::new("message", Shape::String, "What is wrong, in a sentence for people."),
-        Field::new("field", Shape::String, "The path of the field that is at fault."),
+        Field::new("reason", Shape::String, "What is wrong, in one word for programs.").number(1),
+        Field::new("message", Shape::String, "What is wrong, in a sentence for people.").number(2),
+        Field::new("field", Shape::String, "The path of the field that is at fault.").number(3),
     ],
 );
 
@@ -177,6 +171,25 @@ pub(super) static WATCH_EVENT: TypeSchema = meta(
     ],
 );
 
+/// An object of which only the metadata is told (`as=PartialObjectMetadata`).
+pub static PARTIAL_OBJECT_METADATA: TypeSchema = meta(
+    "PartialObjectMetadata",
+    "An object of any kind, of which only the metadata is told.",
+    &[KIND, API_VERSION, Field::new("metadata", ObjectMeta::SHAPE, "What the object says of itself.").number(1)],
+);
+
+/// A list of such objects.
+pub static PARTIAL_OBJECT_METADATA_LIST: TypeSchema =
+    partial_list(&[KIND, API_VERSION, PARTIAL_LIST_METADATA.number(1), PARTIAL_LIST_ITEMS.number(2)]);
+
+/// The same in `meta.k8s.io/v1beta1`, where the two fields have each other's numbers.
+pub static PARTIAL_OBJECT_METADATA_LIST_V1BETA1: TypeSchema =
+    partial_list(&[KIND, API_VERSION, PARTIAL_LIST_METADATA.number(2), PARTIAL_LIST_ITEMS.number(1)]);
+
+const PARTIAL_LIST_METADATA: Field = Field::new("metadata", ListMeta::SHAPE, "What the list says of itself.");
+const PARTIAL_LIST_ITEMS: Field = Field::new("items", Shape::List(&PARTIAL_LIST_ITEM), "The objects.").required();
+static PARTIAL_LIST_ITEM: Shape = Shape::Object(&PARTIAL_OBJECT_METADATA);
+
 static RAW_EXTENSION: TypeSchema = TypeSchema {
     name: TypeName::Fixed("RawExtension"),
     package: Package::Runtime,
@@ -184,6 +197,10 @@ static RAW_EXTENSION: TypeSchema = TypeSchema {
     fields: &[],
     union: None,
 };
+
+const fn partial_list(fields: &'static [Field]) -> TypeSchema {
+    meta("PartialObjectMetadataList", "A list of objects of which only the metadata is told.", fields)
+}
 
 const fn meta(name: &'static str, doc: &'static str, fields: &'static [Field]) -> TypeSchema {
     TypeSchema { name: TypeName::Fixed(name), package: Package::Meta, doc, fields, union: None }

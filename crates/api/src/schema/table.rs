@@ -48,6 +48,10 @@ pub enum Package {
 pub struct Field {
     /// The name on the wire.
     pub name: &'static str,
+    /// The field's number in protobuf; `kind` and `apiVersion` have none, since they are in the envelope.
+    pub number: Option<u32>,
+    /// What protobuf does with the field when it is absent.
+    pub presence: Presence,
     /// The type of the value.
     pub shape: Shape,
     /// What the field is for.
@@ -66,6 +70,15 @@ pub struct Field {
     pub text_type: Option<TypeName>,
     /// Whether the field may be sent but is never kept, so that it never comes back.
     pub dropped: bool,
+}
+
+/// What protobuf does with a field that is absent (PB-2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// A text, a number or a message is written as empty or zero. Lists and maps without elements write nothing.
+    Always,
+    /// It is left out.
+    Optional,
 }
 
 /// The type of a value.
@@ -142,6 +155,9 @@ pub trait Described {
     /// What the table says of the type.
     const SHAPE: Shape;
 
+    /// What protobuf does with an absent field of this type, unless the field's declaration says otherwise.
+    const PRESENCE: Presence = Presence::Always;
+
     /// Whether the value is what the wire calls absent or empty (API-10).
     fn is_absent(&self) -> bool;
 }
@@ -152,6 +168,25 @@ impl TypeSchema {
     /// The field of that name on the wire.
     pub fn field(&self, name: &str) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// Calls `visit` for each field that protobuf has, in the order of their numbers.
+    pub(crate) fn for_each_numbered(&self, mut visit: impl FnMut(u32, &'static Field)) {
+        let numbered = || self.fields.iter().filter_map(|field| Some((field.number?, field)));
+        // Most types list their fields in this order.
+        if numbered().is_sorted_by_key(|(number, _)| number) {
+            return numbered().for_each(|(number, field)| visit(number, field));
+        }
+        let mut sorted: Vec<_> = numbered().collect();
+        sorted.sort_by_key(|(number, _)| *number);
+        for (number, field) in sorted {
+            visit(number, field);
+        }
+    }
+
+    /// The field of that number in protobuf.
+    pub fn numbered(&self, number: u32) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.number == Some(number))
     }
 
     /// The type's name inside an object of `kind`.
@@ -184,6 +219,8 @@ impl Field {
     pub const fn new(name: &'static str, shape: Shape, doc: &'static str) -> Self {
         Self {
             name,
+            number: None,
+            presence: Presence::Always,
             shape,
             doc,
             required: false,
@@ -194,6 +231,30 @@ impl Field {
             text_type: None,
             dropped: false,
         }
+    }
+
+    /// The same, with its number in protobuf.
+    #[must_use]
+    pub const fn number(mut self, number: u32) -> Self {
+        self.number = Some(number);
+        self
+    }
+
+    /// The same, left out of protobuf when it is absent.
+    #[must_use]
+    pub const fn optional(self) -> Self {
+        self.presence(Presence::Optional)
+    }
+
+    /// The same, written to protobuf as zero when it is absent, although its Rust type is an `Option`.
+    #[must_use]
+    pub const fn zero_if_absent(self) -> Self {
+        self.presence(Presence::Always)
+    }
+
+    pub(crate) const fn presence(mut self, presence: Presence) -> Self {
+        self.presence = presence;
+        self
     }
 
     /// The same, listed as required.
@@ -343,6 +404,7 @@ describe_plain! {
 
 impl<T: Described> Described for Option<T> {
     const SHAPE: Shape = T::SHAPE;
+    const PRESENCE: Presence = Presence::Optional;
 
     fn is_absent(&self) -> bool {
         self.is_none()

@@ -13,15 +13,15 @@ declare_type! {
     pub struct FlowSchemaSpec(TypeName::Fixed("FlowSchemaSpec"), Flowcontrol) {
         /// The priority level that the requests go to. While no level has that name, the flow schema is left aside
         /// and its status says so.
-        priority_level_configuration "priorityLevelConfiguration": PriorityLevelConfigurationReference [required],
+        priority_level_configuration "priorityLevelConfiguration" = 1: PriorityLevelConfigurationReference [required],
         /// Where the flow schema stands when several match a request: the lowest number wins, and among equals the
         /// name that sorts first. From 1 to 10000.
-        matching_precedence "matchingPrecedence": i32 [always_written default(MATCHING_PRECEDENCE_DEFAULT)],
+        matching_precedence "matchingPrecedence" = 2: i32 [always_written default(MATCHING_PRECEDENCE_DEFAULT)],
         /// How the requests of this flow schema are split into flows, which share the level's seats fairly. Without
         /// it, they are all one flow.
-        distinguisher_method "distinguisherMethod": Option<FlowDistinguisherMethod> [],
+        distinguisher_method "distinguisherMethod" = 3: Option<FlowDistinguisherMethod> [],
         /// Which requests match: those that match at least one rule. Without rules, none.
-        rules "rules": Vec<PolicyRulesWithSubjects> [list(ListType::Atomic)],
+        rules "rules" = 4: Vec<PolicyRulesWithSubjects> [list(ListType::Atomic)],
     }
 }
 
@@ -31,7 +31,7 @@ declare_type! {
         TypeName::Fixed("PriorityLevelConfigurationReference"), Flowcontrol
     ) {
         /// The name of the priority level.
-        name "name": String [required always_written],
+        name "name" = 1: String [required always_written],
     }
 }
 
@@ -39,7 +39,7 @@ declare_type! {
     /// How requests are split into flows.
     pub struct FlowDistinguisherMethod(TypeName::Fixed("FlowDistinguisherMethod"), Flowcontrol) {
         /// What tells one flow from another: `ByUser` or `ByNamespace`.
-        method "type": FlowDistinguisherMethodType [required always_written],
+        method "type" = 1: FlowDistinguisherMethodType [required always_written],
     }
 }
 
@@ -58,11 +58,11 @@ declare_type! {
     /// non-resource rules fits what is asked for.
     pub struct PolicyRulesWithSubjects(TypeName::Fixed("PolicyRulesWithSubjects"), Flowcontrol) {
         /// Who is asking: at least one.
-        subjects "subjects": Vec<Subject> [required always_written list(ListType::Atomic)],
+        subjects "subjects" = 1: Vec<Subject> [required always_written list(ListType::Atomic)],
         /// Requests for resources, by verb, group, resource and namespace.
-        resource_rules "resourceRules": Vec<ResourcePolicyRule> [list(ListType::Atomic)],
+        resource_rules "resourceRules" = 2: Vec<ResourcePolicyRule> [list(ListType::Atomic)],
         /// Requests for other paths, by verb and path.
-        non_resource_rules "nonResourceRules": Vec<NonResourcePolicyRule> [list(ListType::Atomic)],
+        non_resource_rules "nonResourceRules" = 3: Vec<NonResourcePolicyRule> [list(ListType::Atomic)],
     }
 }
 
@@ -73,13 +73,13 @@ declare_type! {
         members: &[("group", "Group"), ("serviceAccount", "ServiceAccount"), ("user", "User")],
     }) {
         /// Which of the other members is set: `User`, `Group` or `ServiceAccount`.
-        kind "kind": SubjectKind [required always_written],
+        kind "kind" = 1: SubjectKind [required always_written],
         /// The user, if `kind` is `User`.
-        user "user": Option<UserSubject> [],
+        user "user" = 2: Option<UserSubject> [],
         /// The group, if `kind` is `Group`.
-        group "group": Option<GroupSubject> [],
+        group "group" = 3: Option<GroupSubject> [],
         /// The service account, if `kind` is `ServiceAccount`.
-        service_account "serviceAccount": Option<ServiceAccountSubject> [],
+        service_account "serviceAccount" = 4: Option<ServiceAccountSubject> [],
     }
 }
 
@@ -99,7 +99,7 @@ declare_type! {
     /// A user.
     pub struct UserSubject(TypeName::Fixed("UserSubject"), Flowcontrol) {
         /// The user's name, or `*` for every user.
-        name "name": String [required always_written],
+        name "name" = 1: String [required always_written],
     }
 }
 
@@ -107,7 +107,7 @@ declare_type! {
     /// A group of users.
     pub struct GroupSubject(TypeName::Fixed("GroupSubject"), Flowcontrol) {
         /// The group's name, or `*` for every group.
-        name "name": String [required always_written],
+        name "name" = 1: String [required always_written],
     }
 }
 
@@ -115,9 +115,9 @@ declare_type! {
     /// A service account.
     pub struct ServiceAccountSubject(TypeName::Fixed("ServiceAccountSubject"), Flowcontrol) {
         /// The namespace of the service account.
-        namespace "namespace": String [required always_written],
+        namespace "namespace" = 1: String [required always_written],
         /// The name of the service account, or `*` for all of the namespace.
-        name "name": String [required always_written],
+        name "name" = 2: String [required always_written],
     }
 }
 
@@ -125,16 +125,16 @@ declare_type! {
     /// Fits requests for resources: the verb, the API group, the resource and the namespace must each be listed.
     pub struct ResourcePolicyRule(TypeName::Fixed("ResourcePolicyRule"), Flowcontrol) {
         /// The verbs, or `*` alone for every verb.
-        verbs "verbs": Vec<String> [required always_written list(ListType::Set)],
+        verbs "verbs" = 1: Vec<String> [required always_written list(ListType::Set)],
         /// The API groups, or `*` alone for every group. The empty text is the core group.
-        api_groups "apiGroups": Vec<String> [required always_written list(ListType::Set)],
+        api_groups "apiGroups" = 2: Vec<String> [required always_written list(ListType::Set)],
         /// The resources, with the subresource after a slash where one is meant, or `*` alone for every resource.
-        resources "resources": Vec<String> [required always_written list(ListType::Set)],
+        resources "resources" = 3: Vec<String> [required always_written list(ListType::Set)],
         /// Whether requests that name no namespace fit.
-        cluster_scope "clusterScope": bool [],
+        cluster_scope "clusterScope" = 4: bool [],
         /// The namespaces of which requests fit, or `*` alone for every namespace. May be empty only when
         /// `clusterScope` is true.
-        namespaces "namespaces": Vec<String> [always_written list(ListType::Set)],
+        namespaces "namespaces" = 5: Vec<String> [always_written list(ListType::Set)],
     }
 }
 
@@ -142,9 +142,9 @@ declare_type! {
     /// Fits requests for paths that are no resources: the verb and the path must each be listed.
     pub struct NonResourcePolicyRule(TypeName::Fixed("NonResourcePolicyRule"), Flowcontrol) {
         /// The verbs, or `*` alone for every verb.
-        verbs "verbs": Vec<String> [required always_written list(ListType::Set)],
+        verbs "verbs" = 1: Vec<String> [required always_written list(ListType::Set)],
         /// The paths. One that ends in `/*` stands for everything below it, and `*` alone for every path.
-        non_resource_urls "nonResourceURLs": Vec<String> [required always_written list(ListType::Set)],
+        non_resource_urls "nonResourceURLs" = 6: Vec<String> [required always_written list(ListType::Set)],
     }
 }
 

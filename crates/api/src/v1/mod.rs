@@ -19,7 +19,7 @@ pub use status::{Condition, Status};
 
 pub(crate) use priority_level::declare_priority_level;
 
-use crate::{InVersion, Object, Version};
+use crate::{InVersion, List, Object, Version};
 
 /// The mark of an object of version `v1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,5 +32,11 @@ impl InVersion for V1 {
 /// Says which requests belong together, and to which priority level they go.
 pub type FlowSchema = Object<V1, FlowSchemaSpec>;
 
+/// A list of flow schemas.
+pub type FlowSchemaList = List<V1, FlowSchemaSpec>;
+
 /// Says how many seats a priority level has, and what happens when they are taken.
 pub type PriorityLevelConfiguration = Object<V1, PriorityLevelConfigurationSpec>;
+
+/// A list of priority levels.
+pub type PriorityLevelConfigurationList = List<V1, PriorityLevelConfigurationSpec>;

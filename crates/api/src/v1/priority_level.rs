@@ -31,11 +31,11 @@ macro_rules! declare_priority_level {
                 }
             ) {
                 /// Whether the level limits its requests: `Limited`, or `Exempt` for the one level named `exempt`.
-                enablement "type": PriorityLevelEnablement [required always_written],
+                enablement "type" = 1: PriorityLevelEnablement [required always_written],
                 /// The limits, if `type` is `Limited`.
-                limited "limited": Option<LimitedPriorityLevelConfiguration> [],
+                limited "limited" = 2: Option<LimitedPriorityLevelConfiguration> [],
                 /// The seats that an exempt level lends, if `type` is `Exempt`.
-                exempt "exempt": Option<ExemptPriorityLevelConfiguration> [],
+                exempt "exempt" = 3: Option<ExemptPriorityLevelConfiguration> [],
             }
         }
 
@@ -46,14 +46,14 @@ macro_rules! declare_priority_level {
                 TypeName::Fixed("LimitedPriorityLevelConfiguration"), Flowcontrol
             ) {
                 $(#[doc = $doc])+
-                $shares $wire: $Shares [$($attribute)*],
+                $shares $wire = 1: $Shares [$($attribute)*],
                 /// What happens to a request that finds no seat.
-                limit_response "limitResponse": LimitResponse [required],
+                limit_response "limitResponse" = 2: LimitResponse [required],
                 /// How much of the level's own seats others may borrow while they are idle, in percent from 0 to 100.
-                lendable_percent "lendablePercent": Option<i32> [default(LENDABLE_PERCENT_DEFAULT)],
+                lendable_percent "lendablePercent" = 3: Option<i32> [default(LENDABLE_PERCENT_DEFAULT)],
                 /// How many seats the level may borrow from others, in percent of its own. Without it, as many as there
                 /// are.
-                borrowing_limit_percent "borrowingLimitPercent": Option<i32> [],
+                borrowing_limit_percent "borrowingLimitPercent" = 4: Option<i32> [],
             }
         }
 
@@ -85,10 +85,10 @@ declare_type! {
     pub struct ExemptPriorityLevelConfiguration(TypeName::Fixed("ExemptPriorityLevelConfiguration"), Flowcontrol) {
         /// The level's share of the server's seats: its seats are to the server's as its shares are to those of all
         /// levels.
-        nominal_concurrency_shares "nominalConcurrencyShares": Option<i32>
+        nominal_concurrency_shares "nominalConcurrencyShares" = 1: Option<i32>
             [default(EXEMPT_CONCURRENCY_SHARES_DEFAULT)],
         /// How much of the level's own seats others may borrow while they are idle, in percent from 0 to 100.
-        lendable_percent "lendablePercent": Option<i32> [default(LENDABLE_PERCENT_DEFAULT)],
+        lendable_percent "lendablePercent" = 2: Option<i32> [default(LENDABLE_PERCENT_DEFAULT)],
     }
 }
 
@@ -99,9 +99,9 @@ declare_type! {
         members: &[("queuing", "Queuing")],
     }) {
         /// Whether such a request waits in a queue (`Queue`) or is turned away at once (`Reject`).
-        response "type": LimitResponseType [required always_written],
+        response "type" = 1: LimitResponseType [required always_written],
         /// The queues, if `type` is `Queue`.
-        queuing "queuing": Option<QueuingConfiguration> [],
+        queuing "queuing" = 2: Option<QueuingConfiguration> [],
     }
 }
 
@@ -120,13 +120,13 @@ declare_type! {
     pub struct QueuingConfiguration(TypeName::Fixed("QueuingConfiguration"), Flowcontrol) {
         /// How many queues there are. More queues make it less likely that two flows meet in one. With 1, all flows
         /// share it.
-        queues "queues": i32 [always_written default(QUEUES_DEFAULT)],
+        queues "queues" = 1: i32 [always_written default(QUEUES_DEFAULT)],
         /// How many queues are dealt to each flow, of which a request takes the one with the least work in it. A
         /// larger hand keeps a busy flow from blocking all queues of a quiet one, a smaller hand keeps it from
         /// reaching them. At most `queues`.
-        hand_size "handSize": i32 [always_written default(HAND_SIZE_DEFAULT)],
+        hand_size "handSize" = 2: i32 [always_written default(HAND_SIZE_DEFAULT)],
         /// How many requests may wait in one queue; a further one is turned away.
-        queue_length_limit "queueLengthLimit": i32 [always_written default(QUEUE_LENGTH_LIMIT_DEFAULT)],
+        queue_length_limit "queueLengthLimit" = 3: i32 [always_written default(QUEUE_LENGTH_LIMIT_DEFAULT)],
     }
 }
 

@@ -7,7 +7,7 @@ declare_type! {
     /// What the server has found out about an object.
     pub struct Status(TypeName::OfKind("Status"), Flowcontrol) {
         /// The conditions that hold or do not hold, at most one of each type.
-        conditions "conditions": Vec<Condition>
+        conditions "conditions" = 1: Vec<Condition>
             [list(ListType::Map("type")) patch(PatchRule::MergeSinceV1beta3)],
     }
 }
@@ -16,15 +16,15 @@ declare_type! {
     /// One thing that holds, does not hold, or is not known to hold.
     pub struct Condition(TypeName::OfKind("Condition"), Flowcontrol) {
         /// What the condition is about, for example `Dangling`.
-        condition "type": String [required text_type(TypeName::OfKind("ConditionType"))],
+        condition "type" = 1: String [required text_type(TypeName::OfKind("ConditionType"))],
         /// Whether it holds: `True`, `False` or `Unknown`.
-        status "status": String [text_type(TypeName::Fixed("ConditionStatus"))],
+        status "status" = 2: String [text_type(TypeName::Fixed("ConditionStatus"))],
         /// When `status` last changed.
-        last_transition_time "lastTransitionTime": Option<Time> [always_written],
+        last_transition_time "lastTransitionTime" = 3: Option<Time> [always_written zero_if_absent],
         /// Why, in one word for programs.
-        reason "reason": String [],
+        reason "reason" = 4: String [],
         /// Why, in a sentence for people.
-        message "message": String [],
+        message "message" = 5: String [],
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{error, fmt, slice, vec};
 
 use super::Value;
+use crate::Path;
 use crate::schema::Choice;
 
 /// A problem of one field.
@@ -93,6 +94,12 @@ impl FieldError {
 
     fn new(field: impl fmt::Display, reason: Reason, message: String) -> Self {
         Self { field: field.to_string(), reason, message }
+    }
+
+    /// The same error of an object that is part of something larger, at that place.
+    pub(super) fn below(mut self, place: &Path<'_>) -> Self {
+        self.field = format!("{place}.{}", self.field);
+        self
     }
 
     /// The path of the field: `spec.rules[0].subjects`.

@@ -36,7 +36,7 @@ pub use rules::ValidSpec;
 pub use value::Value;
 
 use crate::v1::V1;
-use crate::{Object, Path, Version};
+use crate::{List, Object, Path, Version};
 
 /// Checks an object that is to be created by a request of `version`.
 ///
@@ -72,6 +72,29 @@ pub fn status_update<S: ValidSpec>(
     let mut errors = Vec::new();
     metadata::check_changes(&new.metadata, &old.metadata, &mut errors);
     status::check(&new.status, &mut errors);
+    FieldErrors::none_in(errors)
+}
+
+/// Checks a list of objects that are to be created by requests of `version`, item by item.
+///
+/// ```
+/// use evenkeel_api::{Version, v1::FlowSchemaList, validate};
+///
+/// let list = FlowSchemaList::builder()
+///     .item(|s| s.name("batch").priority_level("workload-low"))
+///     .item(|s| s.name("first").priority_level("workload-low").matching_precedence(-1))
+///     .build();
+/// let errors = validate::list(&list, Version::V1).unwrap_err();
+/// assert_eq!(errors.to_string(), "items[1].spec.matchingPrecedence: Invalid value: -1: must be a positive value");
+/// ```
+pub fn list<S: ValidSpec>(list: &List<V1, S>, version: Version) -> Result<(), FieldErrors> {
+    let path = Path::new("items");
+    let mut errors = Vec::new();
+    for (index, item) in list.items.iter().enumerate() {
+        if let Err(found) = create(item, version) {
+            errors.extend(found.into_iter().map(|error| error.below(&path.index(index))));
+        }
+    }
     FieldErrors::none_in(errors)
 }
 

@@ -45,7 +45,6 @@ const PART_BYTES: usize = 64 * 1024;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, private");
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 // === impl Reply ===
 
@@ -81,9 +80,10 @@ impl Reply {
                 response
             }
             Self::Watch(body, in_flight) => {
+                let content_type = body.content_type();
                 let mut response = Response::new(ApiBody(Inner::Watch(CountedWatch::new(body, in_flight))));
                 *response.status_mut() = StatusCode::OK;
-                response.headers_mut().insert(CONTENT_TYPE, JSON);
+                response.headers_mut().insert(CONTENT_TYPE, content_type);
                 response
             }
         };

@@ -10,6 +10,8 @@ pub(crate) enum BodyFormat {
     Json,
     /// YAML.
     Yaml,
+    /// Kubernetes' protobuf.
+    Protobuf,
 }
 
 /// What the body of a PATCH is (API-89).
@@ -33,6 +35,8 @@ pub(crate) fn body_format(content_type: Option<&str>) -> Result<BodyFormat, Fail
         Ok(BodyFormat::Json)
     } else if is(Media::Yaml) {
         Ok(BodyFormat::Yaml)
+    } else if is(Media::Protobuf) {
+        Ok(BodyFormat::Protobuf)
     } else {
         Err(Failure::unknown_body_type(super::wanted::SPOKEN))
     }

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use proptest::prelude::*;
 
 use super::*;
-use crate::output::{Format, Layout, Media};
+use crate::output::{Format, Layout, Media, TextFormat};
 
 /// The header fields that the replayer sends for a recorded request.
 pub(crate) fn recorded_headers(request: &Request) -> HeaderMap {
@@ -83,7 +83,8 @@ fn api_91_what_is_accepted_is_as_recorded() {
 fn assert_content_type(recorded: &serde_json::Map<String, serde_json::Value>, format: Format, what: &str) {
     if let Some(expected) = recorded.get("Content-Type").filter(|expected| !expected.to_string().contains("text/plain"))
     {
-        assert_eq!(expected, format.media.name(), "{what}");
+        let content_type = format.text().expect("nothing was recorded in protobuf").content_type();
+        assert_eq!(expected, content_type.to_str().unwrap(), "{what}");
     }
 }
 
@@ -123,6 +124,7 @@ fn api_109_body_types_are_as_recorded() {
 #[test]
 fn api_91_the_best_entry_wins() {
     use Shape::{Plain, Table};
+    const PARTIAL: Shape = Shape::PartialMetadata(MetaVersion::V1);
     let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
     for (accept, media, shape) in [
         ("", Media::Json, Plain),
@@ -132,7 +134,11 @@ fn api_91_the_best_entry_wins() {
         ("application/yaml, application/json", Media::Yaml, Plain),
         ("application/yaml;q=0.5, application/json;q=0.6", Media::Json, Plain),
         ("*/*, application/yaml", Media::Yaml, Plain),
-        ("application/vnd.kubernetes.protobuf,application/json", Media::Json, Plain),
+        ("application/vnd.kubernetes.protobuf,application/json", Media::Protobuf, Plain),
+        ("application/vnd.kubernetes.protobuf, */*", Media::Protobuf, Plain),
+        ("application/vnd.kubernetes.protobuf;q=0.5,application/json", Media::Json, Plain),
+        (&format!("{},application/json", table.replace("json", "vnd.kubernetes.protobuf")), Media::Json, Plain),
+        (&table.replace("json;as=Table", "vnd.kubernetes.protobuf;as=PartialObjectMetadata"), Media::Protobuf, PARTIAL),
         ("application/json;q=none, application/yaml;q=0.1", Media::Yaml, Plain),
         (table, Media::Json, Table(MetaVersion::V1)),
         (&format!("{},{table}", table.replace("v=v1", "v=v9")), Media::Json, Table(MetaVersion::V1)),
@@ -140,27 +146,53 @@ fn api_91_the_best_entry_wins() {
         (&format!("{},application/json", table.replace("Table", "Chair")), Media::Json, Plain),
     ] {
         let wanted = wanted(accept, Endpoint::Object).unwrap_or_else(|failure| panic!("{accept}: {failure}"));
-        assert_eq!((wanted.format.media, wanted.shape), (media, shape), "{accept}");
+        assert_eq!((wanted.format, wanted.shape), (Format::new(media, Layout::OneLine), shape), "{accept}");
     }
 }
 
 #[test]
-fn api_94_only_what_is_spoken_is_offered() {
-    let protobuf = "application/vnd.kubernetes.protobuf";
-    let failure = wanted(protobuf, Endpoint::Collection).unwrap_err();
+fn api_110_what_is_spoken_is_offered() {
+    let failure = wanted("text/html", Endpoint::Collection).unwrap_err();
     assert_eq!(failure.status, StatusCode::NOT_ACCEPTABLE);
-    let offered = "application/json, application/yaml, application/json;stream=watch";
-    assert_eq!(failure.message, format!("406: Not Acceptable\n\nAvailable representations: {offered}"));
-    assert!(body_format(Some(protobuf)).unwrap_err().message.ends_with(": application/json, application/yaml"));
+    let offered = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    let streamed = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+    let all = format!("406: Not Acceptable\n\nAvailable representations: {offered}, {streamed}");
+    assert_eq!(failure.message, all);
+    assert!(body_format(Some("text/html")).unwrap_err().message.ends_with(&format!(": {offered}")));
+    assert_eq!(body_format(Some("application/vnd.kubernetes.protobuf")).unwrap(), BodyFormat::Protobuf);
 }
 
 #[test]
-fn api_171_a_watch_is_streamed_in_json() {
+fn pb_5_tables_are_text() {
+    let table = "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io";
+    let failure = wanted(table, Endpoint::Collection).unwrap_err();
+    assert!(failure.message.starts_with("only the following media types are accepted: application/json, "));
+    let both = wanted(&format!("{table},application/json;as=Table;v=v1;g=meta.k8s.io"), Endpoint::Object).unwrap();
+    assert_eq!((both.format, both.shape), (Format::default(), Shape::Table(MetaVersion::V1)));
+}
+
+#[test]
+fn documents_that_are_no_objects_are_text() {
+    let headers = asking("application/vnd.kubernetes.protobuf, */*");
+    let asked = Asked::new(&headers, None);
+    assert_eq!(asked.document().unwrap(), TextFormat::Json(Layout::OneLine));
+    assert_eq!(asked.discovery().unwrap(), DiscoveryShape::Groups(TextFormat::Json(Layout::OneLine)));
+    assert_eq!(asked.failure(), Format::Protobuf);
+    let headers = asking("application/vnd.kubernetes.protobuf");
+    let failure = Asked::new(&headers, None).document().unwrap_err();
+    assert_eq!(failure.message, "only the following media types are accepted: application/json, application/yaml");
+}
+
+#[test]
+fn api_171_a_watch_is_streamed_in_json_or_protobuf() {
     let failure = wanted("application/yaml", Endpoint::Watch).unwrap_err();
-    assert_eq!(failure.message, "only the following media types are accepted: application/json;stream=watch");
-    assert_eq!(Asked::new(&asking("application/yaml"), None).failure().media, Media::Yaml);
+    let streamed = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+    assert_eq!(failure.message, format!("only the following media types are accepted: {streamed}"));
+    assert_eq!(Asked::new(&asking("application/yaml"), None).failure(), Format::Text(TextFormat::Yaml));
     let both = wanted("application/yaml, application/json;stream=watch", Endpoint::Watch).unwrap();
-    assert_eq!(both.format.media, Media::Json);
+    assert_eq!(both.format, Format::default());
+    let streamed = wanted("application/vnd.kubernetes.protobuf;stream=watch", Endpoint::Watch).unwrap();
+    assert_eq!(streamed.format, Format::Protobuf);
     assert!(wanted("application/json;stream=other", Endpoint::Watch).is_err());
 }
 
@@ -177,7 +209,7 @@ fn api_78_people_get_indented_json() {
     ] {
         let headers = HeaderMap::from_iter([(USER_AGENT, HeaderValue::from_static(user_agent))]);
         let wanted = Asked::new(&headers, pretty).objects(Endpoint::Object).unwrap();
-        assert_eq!(wanted.format.layout, expected, "{pretty:?} {user_agent}");
+        assert_eq!(wanted.format, Format::new(Media::Json, expected), "{pretty:?} {user_agent}");
     }
 }
 

@@ -7,7 +7,7 @@ use super::accept::{Entry, Target, best, entries};
 use super::pretty::layout;
 use crate::Failure;
 use crate::failure::META_GROUP;
-use crate::output::{Format, Layout, Media};
+use crate::output::{Format, Layout, Media, TextFormat};
 
 /// What a client says about the answer that it wants.
 #[derive(Debug, Clone, Copy)]
@@ -63,17 +63,20 @@ pub(crate) enum Endpoint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DiscoveryShape {
     /// Only the names of the groups and versions.
-    Groups(Format),
+    Groups(TextFormat),
     /// Everything about all groups, always in JSON.
     Aggregated,
 }
 
-/// The media types that are spoken (API-94).
-pub(super) const SPOKEN: &str = "application/json, application/yaml";
-const SPOKEN_BY_COLLECTIONS: &str = "application/json, application/yaml, application/json;stream=watch";
+/// The media types of objects (API-109, API-110).
+pub(crate) const SPOKEN: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+const SPOKEN_BY_COLLECTIONS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf, \
+    application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+const STREAMED: &str = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+/// The media types of documents that are no objects.
+const SPOKEN_BY_DOCUMENTS: &str = "application/json, application/yaml";
 /// What asks for the aggregated form of discovery (API-181).
 const AGGREGATED: Target<'_> = Target { kind: "APIGroupDiscoveryList", version: "v2", group: "apidiscovery.k8s.io" };
-const STREAMED: &str = "application/json;stream=watch";
 
 // === impl Asked ===
 
@@ -92,8 +95,10 @@ impl<'a> Asked<'a> {
             }));
         }
         let accept = |entry: &Entry<'a>, media| {
-            let streams = endpoint == Endpoint::Watch;
-            let shape = Shape::of(&entry.target).filter(|_| !streams || media == Media::Json)?;
+            if endpoint == Endpoint::Watch && media == Media::Yaml {
+                return None;
+            }
+            let shape = Shape::of(&entry.target).filter(|shape| shape.is_written_in(media))?;
             Some(Wanted { format: self.format(entry, media)?, shape })
         };
         best(self.accept, accept).ok_or_else(|| match endpoint {
@@ -103,13 +108,15 @@ impl<'a> Asked<'a> {
     }
 
     /// The form of a document that has only one shape.
-    pub(crate) fn document(&self) -> Result<Format, Failure> {
-        self.plain().ok_or_else(|| Failure::only_accepted(SPOKEN))
+    pub(crate) fn document(&self) -> Result<TextFormat, Failure> {
+        let accept = |entry: &Entry<'a>, media| self.plain(entry, media)?.text();
+        best(self.accept, accept).ok_or_else(|| Failure::only_accepted(SPOKEN_BY_DOCUMENTS))
     }
 
     /// The form of a failure: plain, and JSON where nothing else is accepted.
     pub(crate) fn failure(&self) -> Format {
-        self.plain().unwrap_or(Format { media: Media::Json, layout: self.layout })
+        let accept = |entry: &Entry<'a>, media| self.plain(entry, media);
+        best(self.accept, accept).unwrap_or(Format::new(Media::Json, self.layout))
     }
 
     /// The form of the list of groups. The aggregated form wins wherever it stands in the list, and whatever its quality.
@@ -117,19 +124,21 @@ impl<'a> Asked<'a> {
         let aggregated = |entry: &Entry<'a>, media| {
             (media == Media::Json && entry.target == AGGREGATED).then_some(DiscoveryShape::Aggregated)
         };
-        best(self.accept, aggregated)
-            .or_else(|| self.plain().map(DiscoveryShape::Groups))
-            .ok_or_else(|| Failure::only_accepted(SPOKEN))
+        match best(self.accept, aggregated) {
+            Some(aggregated) => Ok(aggregated),
+            None => self.document().map(DiscoveryShape::Groups),
+        }
     }
 
-    fn plain(&self) -> Option<Format> {
-        best(self.accept, |entry, media| entry.target.is_none().then(|| self.format(entry, media))?)
+    /// The form of an entry that asks for no other shape.
+    fn plain(&self, entry: &Entry<'_>, media: Media) -> Option<Format> {
+        if entry.target.is_none() { self.format(entry, media) } else { None }
     }
 
     /// How the text is written, if what an entry says about streams makes sense.
     fn format(&self, entry: &Entry<'_>, media: Media) -> Option<Format> {
         let layout = if entry.pretty == "1" { Layout::Indented } else { self.layout };
-        matches!(entry.stream, "" | "watch").then_some(Format { media, layout })
+        matches!(entry.stream, "" | "watch").then(|| Format::new(media, layout))
     }
 }
 
@@ -157,6 +166,11 @@ impl Shape {
             "PartialObjectMetadataList" => Some(Self::PartialMetadataList(version)),
             _ => None,
         }
+    }
+
+    /// Whether there is such a shape in that media type: tables are text (PB-5).
+    fn is_written_in(self, media: Media) -> bool {
+        !matches!((self, media), (Self::Table(_), Media::Protobuf))
     }
 }
 

@@ -3,59 +3,53 @@
 //! The messages are those of `openapi.v2` in gnostic, of which only the definitions are written: who reads this looks at
 //! nothing else. What a schema says in words of its own is JSON inside of a message, which is what readers expect.
 
+use evenkeel_api::protobuf::Writer;
 use serde_json::Value;
-
-/// A message that is being written.
-#[derive(Debug, Default)]
-struct Message(Vec<u8>);
-
-/// The type of a field whose length is written before it: text, or another message.
-const LENGTH_DELIMITED: u64 = 2;
 
 /// The numbers of the fields that are written. Whatever is a list of one thing, or of pairs, has it in its first field.
 mod field {
-    pub(super) const ONLY: u64 = 1;
-    pub(super) const NAME: u64 = 1;
-    pub(super) const VALUE: u64 = 2;
+    pub(super) const ONLY: u32 = 1;
+    pub(super) const NAME: u32 = 1;
+    pub(super) const VALUE: u32 = 2;
 
-    pub(super) const DOCUMENT_SWAGGER: u64 = 1;
-    pub(super) const DOCUMENT_INFO: u64 = 2;
-    pub(super) const DOCUMENT_PATHS: u64 = 8;
-    pub(super) const DOCUMENT_DEFINITIONS: u64 = 9;
+    pub(super) const DOCUMENT_SWAGGER: u32 = 1;
+    pub(super) const DOCUMENT_INFO: u32 = 2;
+    pub(super) const DOCUMENT_PATHS: u32 = 8;
+    pub(super) const DOCUMENT_DEFINITIONS: u32 = 9;
 
-    pub(super) const INFO_TITLE: u64 = 1;
-    pub(super) const INFO_VERSION: u64 = 2;
+    pub(super) const INFO_TITLE: u32 = 1;
+    pub(super) const INFO_VERSION: u32 = 2;
 
-    pub(super) const ANY_YAML: u64 = 2;
+    pub(super) const ANY_YAML: u32 = 2;
 
-    pub(super) const REFERENCE: u64 = 1;
-    pub(super) const FORMAT: u64 = 2;
-    pub(super) const DESCRIPTION: u64 = 4;
-    pub(super) const DEFAULT: u64 = 5;
-    pub(super) const REQUIRED: u64 = 19;
-    pub(super) const ENUM: u64 = 20;
-    pub(super) const ADDITIONAL_PROPERTIES: u64 = 21;
-    pub(super) const TYPE: u64 = 22;
-    pub(super) const ITEMS: u64 = 23;
-    pub(super) const PROPERTIES: u64 = 25;
-    pub(super) const EXTENSION: u64 = 31;
+    pub(super) const REFERENCE: u32 = 1;
+    pub(super) const FORMAT: u32 = 2;
+    pub(super) const DESCRIPTION: u32 = 4;
+    pub(super) const DEFAULT: u32 = 5;
+    pub(super) const REQUIRED: u32 = 19;
+    pub(super) const ENUM: u32 = 20;
+    pub(super) const ADDITIONAL_PROPERTIES: u32 = 21;
+    pub(super) const TYPE: u32 = 22;
+    pub(super) const ITEMS: u32 = 23;
+    pub(super) const PROPERTIES: u32 = 25;
+    pub(super) const EXTENSION: u32 = 31;
 }
 
 /// The bytes of the document that is given as JSON.
 pub(super) fn document(json: &Value) -> Vec<u8> {
-    let mut info = Message::default();
+    let mut info = Writer::default();
     info.text(field::INFO_TITLE, text(&json["info"]["title"]));
     info.text(field::INFO_VERSION, text(&json["info"]["version"]));
-    let mut document = Message::default();
+    let mut document = Writer::default();
     document.text(field::DOCUMENT_SWAGGER, text(&json["swagger"]));
     document.message(field::DOCUMENT_INFO, &info);
-    document.message(field::DOCUMENT_PATHS, &Message::default());
+    document.message(field::DOCUMENT_PATHS, &Writer::default());
     document.message(field::DOCUMENT_DEFINITIONS, &named_schemas(&json["definitions"]));
-    document.0
+    document.into_bytes()
 }
 
-fn schema(json: &Value) -> Message {
-    let mut schema = Message::default();
+fn schema(json: &Value) -> Writer {
+    let mut schema = Writer::default();
     for (name, value) in json.as_object().into_iter().flatten() {
         match name.as_str() {
             "$ref" => schema.text(field::REFERENCE, text(value)),
@@ -66,7 +60,7 @@ fn schema(json: &Value) -> Message {
             "enum" => list(value).for_each(|value| schema.message(field::ENUM, &any(value))),
             "additionalProperties" => schema.message(field::ADDITIONAL_PROPERTIES, &around(&self::schema(value))),
             "type" => {
-                let mut types = Message::default();
+                let mut types = Writer::default();
                 types.text(field::ONLY, text(value));
                 schema.message(field::TYPE, &types);
             }
@@ -79,31 +73,31 @@ fn schema(json: &Value) -> Message {
 }
 
 /// Schemas by name, as a list of pairs.
-fn named_schemas(json: &Value) -> Message {
-    let mut all = Message::default();
+fn named_schemas(json: &Value) -> Writer {
+    let mut all = Writer::default();
     for (name, value) in json.as_object().into_iter().flatten() {
         all.message(field::ONLY, &named(name, &schema(value)));
     }
     all
 }
 
-fn named(name: &str, value: &Message) -> Message {
-    let mut pair = Message::default();
+fn named(name: &str, value: &Writer) -> Writer {
+    let mut pair = Writer::default();
     pair.text(field::NAME, name);
     pair.message(field::VALUE, value);
     pair
 }
 
 /// A message with nothing but another one in it.
-fn around(inner: &Message) -> Message {
-    let mut outer = Message::default();
+fn around(inner: &Writer) -> Writer {
+    let mut outer = Writer::default();
     outer.message(field::ONLY, inner);
     outer
 }
 
 /// Any value: it is written as YAML, which JSON is too.
-fn any(value: &Value) -> Message {
-    let mut any = Message::default();
+fn any(value: &Value) -> Writer {
+    let mut any = Writer::default();
     any.text(field::ANY_YAML, &value.to_string());
     any
 }
@@ -114,35 +108,6 @@ fn text(value: &Value) -> &str {
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
-}
-
-// === impl Message ===
-
-impl Message {
-    fn text(&mut self, field: u64, text: &str) {
-        self.bytes(field, text.as_bytes());
-    }
-
-    fn message(&mut self, field: u64, message: &Self) {
-        self.bytes(field, &message.0);
-    }
-
-    fn bytes(&mut self, field: u64, bytes: &[u8]) {
-        self.number((field << 3) | LENGTH_DELIMITED);
-        self.number(bytes.len() as u64);
-        self.0.extend_from_slice(bytes);
-    }
-
-    /// Seven bits at a time, the lowest first; all but the last byte have their highest bit set.
-    fn number(&mut self, mut number: u64) {
-        while number >= 0x80 {
-            let [low, ..] = number.to_le_bytes();
-            self.0.push(low | 0x80);
-            number >>= 7;
-        }
-        let [last, ..] = number.to_le_bytes();
-        self.0.push(last);
-    }
 }
 
 #[cfg(test)]
@@ -167,13 +132,5 @@ mod tests {
             b"\xfa\x01\x0c\x0a\x03x-y\x12\x05\x12\x03[1]",
         ];
         assert_eq!(document(&json).escape_ascii().to_string(), expected.concat().escape_ascii().to_string());
-    }
-
-    #[test]
-    fn long_numbers_take_several_bytes() {
-        let mut message = Message::default();
-        message.number(300);
-        message.number(127);
-        assert_eq!(message.0, [0xac, 0x02, 0x7f]);
     }
 }

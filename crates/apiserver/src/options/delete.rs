@@ -1,6 +1,8 @@
 //! What a deletion asks for, in its body or in its query (API-68 to API-73).
 
-use evenkeel_api::decode::{Document, Node, Value as Tree, parse_json, parse_yaml};
+use evenkeel_api::decode::{Document, Node, Value as Tree, parse_json, parse_protobuf, parse_yaml};
+use evenkeel_api::protobuf::{Envelope, Malformed};
+use evenkeel_api::schema;
 use evenkeel_api::validate::{FieldError, FieldErrors, Value};
 use evenkeel_api::{GROUP, Version};
 use evenkeel_engine::digest::Query;
@@ -76,12 +78,14 @@ impl Raw {
                 Ok(documents) => documents.into_iter().next().ok_or_else(|| syntax("", &"the document is empty")),
                 Err(error) => Err(syntax("", &error)),
             },
+            BodyFormat::Protobuf => parse_message(body),
         }?;
         let root = &document.root;
         if !is_map(root) {
             return Err(syntax("json parse error: ", &"the body is not an object"));
         }
-        check_type(&document)?;
+        let member = |name: &str| root.get(name).and_then(Node::as_str).unwrap_or_default();
+        check_type(member("apiVersion"), member("kind"))?;
         let text = |node: Option<&Node>| node.and_then(Node::as_str).map(str::to_owned);
         let preconditions = root.get("preconditions");
         let precondition = |name: &str| preconditions.and_then(|node| node.get(name));
@@ -146,10 +150,16 @@ fn syntax(what: &str, error: &dyn std::fmt::Display) -> Failure {
     Failure::bad_request(format!("couldn't get version/kind; {what}{error}"))
 }
 
+/// The options in a protobuf message (PB-5).
+fn parse_message(body: &[u8]) -> Result<Document, Failure> {
+    let malformed = |error: Malformed| Failure::bad_request(error.to_string());
+    let envelope = Envelope::open(body).map_err(malformed)?;
+    check_type(&envelope.api_version, &envelope.kind)?;
+    parse_protobuf(&envelope, &schema::DELETE_OPTIONS).map_err(malformed)
+}
+
 /// The body must be the options of a deletion, of whatever group (API-73).
-fn check_type(document: &Document) -> Result<(), Failure> {
-    let member = |name: &str| document.root.get(name).and_then(Node::as_str).unwrap_or_default();
-    let (api_version, kind) = (member("apiVersion"), member("kind"));
+fn check_type(api_version: &str, kind: &str) -> Result<(), Failure> {
     if kind.is_empty() || kind == KIND {
         return Ok(());
     }

@@ -1,13 +1,15 @@
-//! The events of a watch, one line each (API-159, API-163, API-172).
+//! The events of a watch: lines of JSON (API-159, API-163, API-172), or frames of protobuf (PB-4).
 
 use bytes::Bytes;
 use evenkeel_api::meta::{ObjectMeta, Time};
+use evenkeel_api::protobuf::watch_event;
 use evenkeel_api::{Object, Version};
+use http::HeaderValue;
 
 use super::format::write_json;
 use super::partial::PartialMetadata;
 use super::table::{Header, Table, TableStyle};
-use super::{Columns, Shown, View};
+use super::{Columns, Format, Media, Shown, View, protobuf};
 use crate::Failure;
 use crate::negotiate::{MetaVersion, Shape};
 
@@ -16,6 +18,16 @@ use crate::negotiate::{MetaVersion, Shape};
 pub(crate) struct EventWriter {
     version: Version,
     shape: EventShape,
+    framing: Framing,
+}
+
+/// What tells one event from the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    /// Each is a line of JSON.
+    Lines,
+    /// Each is a protobuf message with its length before it.
+    Frames,
 }
 
 /// What happened to an object.
@@ -45,6 +57,8 @@ enum EventShape {
     PartialMetadata(MetaVersion),
 }
 
+/// What a watch in protobuf is written in (PB-4).
+const PROTOBUF_WATCH: &str = "application/vnd.kubernetes.protobuf;stream=watch";
 /// The annotation of the bookmark that ends the initial events (API-164).
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
@@ -61,7 +75,19 @@ impl EventWriter {
                 EventShape::PartialMetadata(version)
             }
         };
-        Ok(Self { version: view.version, shape })
+        let framing = match view.wanted.format {
+            Format::Text(_) => Framing::Lines,
+            Format::Protobuf => Framing::Frames,
+        };
+        Ok(Self { version: view.version, shape, framing })
+    }
+
+    /// What the whole watch is written in.
+    pub(crate) fn content_type(&self) -> HeaderValue {
+        HeaderValue::from_static(match self.framing {
+            Framing::Lines => Media::Json.name(),
+            Framing::Frames => PROTOBUF_WATCH,
+        })
     }
 
     /// What happened to an object, at that time.
@@ -80,13 +106,32 @@ impl EventWriter {
     }
 
     /// That the watch cannot go on: always a plain `Status` (API-168).
-    pub(crate) fn failure(failure: &Failure) -> Bytes {
+    pub(crate) fn failure(&self, failure: &Failure) -> Bytes {
+        if self.framing == Framing::Frames {
+            return watch_event("ERROR", &protobuf::status(failure)).into();
+        }
         let mut text = opening("ERROR", 512);
         write_json(&mut text, failure);
         closed(text)
     }
 
     fn event<S: Columns>(&mut self, event: &str, shown: Shown<'_, S>, now: Time) -> Bytes {
+        match self.framing {
+            Framing::Lines => self.line(event, shown, now),
+            Framing::Frames => self.frame(event, shown),
+        }
+    }
+
+    /// Tables are text; nobody gets here who asks for one.
+    fn frame<S: Columns>(&self, event: &str, shown: Shown<'_, S>) -> Bytes {
+        let object = match self.shape {
+            EventShape::Plain | EventShape::Table(_) => shown.object.in_version(self.version).to_protobuf(),
+            EventShape::PartialMetadata(version) => protobuf::partial(&shown.object.metadata, version),
+        };
+        watch_event(event, &object).into()
+    }
+
+    fn line<S: Columns>(&mut self, event: &str, shown: Shown<'_, S>, now: Time) -> Bytes {
         match &mut self.shape {
             EventShape::Plain => {
                 let encoded = shown.encoded(self.version);

@@ -1,4 +1,4 @@
-//! `Format`: how the text of an answer is written. Everything starts as one line of JSON, which most clients want.
+//! `Format`: what a response is written in. Texts start as one line of JSON, which most clients want.
 
 use bytes::Bytes;
 use http::HeaderValue;
@@ -6,23 +6,33 @@ use serde::Serialize;
 
 use super::{indent, yaml};
 
-/// How the text of an answer is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Format {
-    /// The language.
-    pub(crate) media: Media,
-    /// How JSON is laid out.
-    pub(crate) layout: Layout,
+/// What a response is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// A text.
+    Text(TextFormat),
+    /// Kubernetes' protobuf.
+    Protobuf,
 }
 
-/// The language of an answer (API-87).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Media {
+/// How a text is written. Documents such as discovery have no other format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextFormat {
     /// What programs want.
-    #[default]
-    Json,
+    Json(Layout),
     /// What some people want.
     Yaml,
+}
+
+/// The media types of requests and responses (API-87).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Media {
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+    /// Kubernetes' protobuf (PB-1), which Go programs send.
+    Protobuf,
 }
 
 /// How JSON is laid out (API-78).
@@ -38,13 +48,40 @@ pub(crate) enum Layout {
 // === impl Format ===
 
 impl Format {
+    /// That media type, with JSON laid out so.
+    pub(crate) fn new(media: Media, layout: Layout) -> Self {
+        match media {
+            Media::Json => Self::Text(TextFormat::Json(layout)),
+            Media::Yaml => Self::Text(TextFormat::Yaml),
+            Media::Protobuf => Self::Protobuf,
+        }
+    }
+
+    /// The format, if it is a text.
+    pub(crate) fn text(self) -> Option<TextFormat> {
+        match self {
+            Self::Text(format) => Some(format),
+            Self::Protobuf => None,
+        }
+    }
+}
+
+impl Default for Format {
+    fn default() -> Self {
+        Self::Text(TextFormat::Json(Layout::OneLine))
+    }
+}
+
+// === impl TextFormat ===
+
+impl TextFormat {
     /// One line of JSON, or what the client wants instead.
     pub(crate) fn written(self, line: Bytes) -> Bytes {
-        match (self.media, self.layout) {
-            (Media::Json, Layout::OneLine) => line,
-            (Media::Json, Layout::Indented) => indent::indented(&line).into(),
+        match self {
+            Self::Json(Layout::OneLine) => line,
+            Self::Json(Layout::Indented) => indent::indented(&line).into(),
             // JSON is YAML, too: what is too deep to be read again is sent as it is.
-            (Media::Yaml, _) => match serde_json::from_slice(&line) {
+            Self::Yaml => match serde_json::from_slice(&line) {
                 Ok(value) => yaml::to_yaml(&value).into(),
                 Err(_) => line,
             },
@@ -53,7 +90,11 @@ impl Format {
 
     /// The `Content-Type`.
     pub(crate) fn content_type(self) -> HeaderValue {
-        HeaderValue::from_static(self.media.name())
+        let media = match self {
+            Self::Json(_) => Media::Json,
+            Self::Yaml => Media::Yaml,
+        };
+        HeaderValue::from_static(media.name())
     }
 }
 
@@ -61,13 +102,14 @@ impl Format {
 
 impl Media {
     /// All that are spoken, the preferred one first.
-    pub(crate) const ALL: [Self; 2] = [Self::Json, Self::Yaml];
+    pub(crate) const ALL: [Self; 3] = [Self::Json, Self::Yaml, Self::Protobuf];
 
     /// The media type.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Json => "application/json",
             Self::Yaml => "application/yaml",
+            Self::Protobuf => "application/vnd.kubernetes.protobuf",
         }
     }
 }

@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::format::{json_line, write_json};
 use super::partial::PartialMetadataList;
 use super::table::{Table, TableStyle};
-use super::{Columns, Encoded, Shown, View};
+use super::{Columns, Encoded, Format, Shown, View, protobuf};
 use crate::Failure;
 use crate::answer::Answer;
-use crate::negotiate::Shape;
+use crate::negotiate::{SPOKEN, Shape};
 
 /// What a list says of itself. What is empty is left out.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -34,7 +34,10 @@ pub(crate) fn list<S: Columns>(
     items: &[Shown<'_, S>],
     view: &View<'_>,
 ) -> Result<Answer, Failure> {
-    Ok(Answer::document(StatusCode::OK, line(metadata, items, view)?, view.wanted.format))
+    Ok(match view.wanted.format {
+        Format::Text(format) => Answer::document(StatusCode::OK, line(metadata, items, view)?, format),
+        Format::Protobuf => Answer::protobuf(StatusCode::OK, message(metadata, items, view)?),
+    })
 }
 
 fn line<S: Columns>(metadata: &ListMeta<'_>, items: &[Shown<'_, S>], view: &View<'_>) -> Result<Bytes, Failure> {
@@ -45,11 +48,26 @@ fn line<S: Columns>(metadata: &ListMeta<'_>, items: &[Shown<'_, S>], view: &View
             Ok(json_line(&Table::of_list(*metadata, items, style, view.now)))
         }
         Shape::PartialMetadataList(version) => Ok(json_line(&PartialMetadataList::new(metadata, items, version))),
-        Shape::PartialMetadata(_) => Err(Failure::wrong_shape(format!(
-            "you requested PartialObjectMetadata, but the requested object is a list (*flowcontrol.{}List)",
-            S::KIND
-        ))),
+        Shape::PartialMetadata(_) => Err(no_object::<S>()),
     }
+}
+
+fn message<S: Columns>(metadata: &ListMeta<'_>, items: &[Shown<'_, S>], view: &View<'_>) -> Result<Vec<u8>, Failure> {
+    match view.wanted.shape {
+        Shape::Plain => Ok(protobuf::list(metadata, items, view.version)),
+        Shape::PartialMetadataList(version) => {
+            Ok(protobuf::partial_list(&PartialMetadataList::new(metadata, items, version), version))
+        }
+        Shape::PartialMetadata(_) => Err(no_object::<S>()),
+        Shape::Table(_) => Err(Failure::only_accepted(SPOKEN)),
+    }
+}
+
+fn no_object<S: Columns>() -> Failure {
+    Failure::wrong_shape(format!(
+        "you requested PartialObjectMetadata, but the requested object is a list (*flowcontrol.{}List)",
+        S::KIND
+    ))
 }
 
 /// The list of whole objects. What was kept of the items is only copied.

@@ -1,7 +1,7 @@
 //! What is sent back: objects, lists, tables, watch events and statuses, in the form that the client wants.
 //!
-//! Everything is written as one line of JSON first ([`Encoded`] keeps that of an object), and only for the few clients
-//! that want something else ([`Format`]) written again.
+//! Texts are written as one line of JSON first ([`Encoded`] keeps that of an object), and only for the few clients that
+//! want another layout or YAML ([`TextFormat`]) written again. Protobuf is written from the objects themselves.
 
 mod age;
 mod columns;
@@ -13,6 +13,7 @@ mod indent;
 mod list;
 mod object;
 mod partial;
+mod protobuf;
 mod status;
 mod table;
 #[cfg(test)]
@@ -23,7 +24,7 @@ mod yaml;
 pub(crate) use columns::Columns;
 pub(crate) use encoded::{Encoded, Shown};
 pub(crate) use event::{Bookmark, Change, EventWriter};
-pub(crate) use format::{Format, Layout, Media};
+pub(crate) use format::{Format, Layout, Media, TextFormat};
 pub(crate) use list::{ListMeta, list};
 pub(crate) use object::object;
 pub(crate) use status::{deleted, failure};

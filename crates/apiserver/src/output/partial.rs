@@ -7,6 +7,11 @@ use serde::Serialize;
 use super::{ListMeta, Shown};
 use crate::negotiate::MetaVersion;
 
+/// The kind of one object.
+pub(super) const PARTIAL: &str = "PartialObjectMetadata";
+/// The kind of a list.
+pub(super) const PARTIAL_LIST: &str = "PartialObjectMetadataList";
+
 /// One object.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -30,7 +35,7 @@ pub(super) struct PartialMetadataList<'a> {
 
 impl<'a> PartialMetadata<'a> {
     pub(super) fn new(metadata: &'a ObjectMeta, version: MetaVersion) -> Self {
-        Self { kind: "PartialObjectMetadata", api_version: version.api_version(), metadata }
+        Self { kind: PARTIAL, api_version: version.api_version(), metadata }
     }
 }
 
@@ -39,6 +44,6 @@ impl<'a> PartialMetadata<'a> {
 impl<'a> PartialMetadataList<'a> {
     pub(super) fn new<S: HubSpec>(metadata: &'a ListMeta<'a>, items: &[Shown<'a, S>], version: MetaVersion) -> Self {
         let items = items.iter().map(|shown| PartialMetadata::new(&shown.object.metadata, version)).collect();
-        Self { kind: "PartialObjectMetadataList", api_version: version.api_version(), metadata, items }
+        Self { kind: PARTIAL_LIST, api_version: version.api_version(), metadata, items }
     }
 }

@@ -6,15 +6,15 @@ use http::header::RETRY_AFTER;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Format;
 use super::format::json_line;
+use super::{Format, protobuf};
 use crate::answer::Answer;
 use crate::{Details, Failure};
 
 /// The answer to a request that failed (API-98). When it may be tried again is in the body and in a header field, which is
 /// what clients look at.
 pub(crate) fn failure(failure: &Failure, format: Format) -> Answer {
-    let answer = Answer::document(failure.status, json_line(failure), format);
+    let answer = status(failure.status, failure, format);
     match failure.details.as_ref().and_then(|details| details.retry_after_seconds) {
         Some(seconds) => answer.with(RETRY_AFTER, seconds.into()),
         None => answer,
@@ -40,5 +40,12 @@ pub(crate) fn deleted(kind: Kind, name: &str, uid: &str, format: Format) -> Answ
         ..Details::default()
     };
     let success = Success { kind: "Status", api_version: "v1", metadata: Map::new(), status: "Success", details };
-    Answer::document(StatusCode::OK, json_line(&success), format)
+    status(StatusCode::OK, &success, format)
+}
+
+fn status(code: StatusCode, status: &impl Serialize, format: Format) -> Answer {
+    match format {
+        Format::Text(format) => Answer::document(code, json_line(status), format),
+        Format::Protobuf => Answer::protobuf(code, protobuf::status(status)),
+    }
 }

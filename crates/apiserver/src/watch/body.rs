@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use evenkeel_api::HubSpec;
+use http::HeaderValue;
 
 use super::{WatchPermit, WatchStream};
 use crate::output::Columns;
@@ -15,6 +16,7 @@ use crate::output::Columns;
 ///
 /// Nothing is read from the store for a client that does not take what it got: it falls behind alone.
 pub(crate) struct WatchBody {
+    content_type: HeaderValue,
     next: Option<Next>,
     _permit: WatchPermit,
 }
@@ -31,7 +33,13 @@ trait Lines: Send {
 
 impl WatchBody {
     pub(crate) fn new<S: HubSpec + Columns>(stream: WatchStream<S>, permit: WatchPermit) -> Self {
-        Self { next: Some(Lines::next(Box::new(stream))), _permit: permit }
+        let content_type = stream.content_type();
+        Self { content_type, next: Some(Lines::next(Box::new(stream))), _permit: permit }
+    }
+
+    /// What the watch is written in.
+    pub(crate) fn content_type(&self) -> HeaderValue {
+        self.content_type.clone()
     }
 
     /// The next event, as soon as there is one. None at the end.

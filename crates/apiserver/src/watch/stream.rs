@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use evenkeel_api::{HubSpec, Object};
 use evenkeel_store::{Change, Error, Event, Watch};
+use http::HeaderValue;
 use tokio::time::{Instant, sleep_until};
 
 use crate::clock::now;
@@ -61,6 +62,11 @@ const LENGTH_MIN_SECONDS: u64 = 1800;
 // === impl WatchStream ===
 
 impl<S: HubSpec + Columns> WatchStream<S> {
+    /// What the watch is written in.
+    pub(crate) fn content_type(&self) -> HeaderValue {
+        self.writer.content_type()
+    }
+
     pub(crate) fn new(registry: Arc<Registry<S>>, options: WatchOptions, writer: EventWriter) -> Self {
         let started_at = Instant::now();
         let seconds = options.timeout_seconds.unwrap_or_else(random_length);
@@ -102,7 +108,7 @@ impl<S: HubSpec + Columns> WatchStream<S> {
                     Step::Silent => {}
                     Step::End => return None,
                 },
-                State::Failed(failure) => return Some(EventWriter::failure(&failure)),
+                State::Failed(failure) => return Some(self.writer.failure(&failure)),
                 State::Ended => return None,
             }
         }
@@ -224,7 +230,7 @@ impl<S: HubSpec + Columns> WatchStream<S> {
                 Some(self.tell(told, &record))
             }
             Ok(None) => None,
-            Err(failure) => Some(EventWriter::failure(&failure)),
+            Err(failure) => Some(self.writer.failure(&failure)),
         }
     }
 

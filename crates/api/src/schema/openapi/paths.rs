@@ -9,8 +9,14 @@ use crate::schema::object_types::{list_type, object_type};
 use crate::schema::{Field, TypeSchema};
 use crate::{Kind, Version};
 
-const DATA_TYPES: &[&str] = &["application/json", "application/yaml"];
-const STREAM_TYPES: &[&str] = &["application/json", "application/json;stream=watch"];
+const DATA_TYPES: &[&str] = &["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
+const STREAM_TYPES: &[&str] = &[
+    "application/json",
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+];
+const DOCUMENT_TYPES: &[&str] = &["application/json", "application/yaml"];
 const PATCH_TYPES: &[&str] = &[
     "application/apply-patch+yaml",
     "application/json-patch+json",
@@ -268,6 +274,7 @@ impl Message {
         let types = match self {
             Self::Patch => PATCH_TYPES,
             Self::Events => STREAM_TYPES,
+            Self::Resources => DOCUMENT_TYPES,
             _ => DATA_TYPES,
         };
         types

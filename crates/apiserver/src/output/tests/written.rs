@@ -1,7 +1,9 @@
 //! What is put together by hand is what serde writes.
 
+use evenkeel_api::protobuf::{encode, sealed, watch_event};
+use evenkeel_api::schema::{STATUS, list_type};
 use evenkeel_api::v1::FlowSchema;
-use evenkeel_api::{Version, bootstrap};
+use evenkeel_api::{Kind, Version, bootstrap};
 use http::StatusCode;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -10,7 +12,9 @@ use super::read_yaml;
 use super::seen::now;
 use crate::Failure;
 use crate::negotiate::Wanted;
-use crate::output::{Encoded, EventWriter, Format, Layout, ListMeta, Media, Shown, View, failure, list, object};
+use crate::output::{
+    Encoded, EventWriter, Format, Layout, ListMeta, Media, Shown, TextFormat, View, failure, list, object,
+};
 
 fn view(version: Version, format: Format) -> View<'static> {
     View { version, wanted: Wanted { format, ..Wanted::default() }, include_object: None, now: now() }
@@ -71,10 +75,13 @@ proptest! {
             list(&ListMeta::at("7"), &shown, &view(version, format)).unwrap().body
         };
         let expected: Value = serde_json::from_slice(&one_line(Format::default())).unwrap();
-        let indented = one_line(Format { media: Media::Json, layout: Layout::Indented });
+        let indented = one_line(Format::new(Media::Json, Layout::Indented));
         prop_assert_eq!(&serde_json::from_slice::<Value>(&indented).unwrap(), &expected);
-        let yaml = one_line(Format { media: Media::Yaml, layout: Layout::OneLine });
+        let yaml = one_line(Format::Text(TextFormat::Yaml));
         prop_assert_eq!(&read_yaml(std::str::from_utf8(&yaml).unwrap()), &expected);
+        let message = encode(&expected, list_type(version, Kind::FlowSchema)).unwrap();
+        let sealed = sealed(version.api_version(), "FlowSchemaList", &message);
+        prop_assert_eq!(one_line(Format::Protobuf), sealed);
     }
 }
 
@@ -96,8 +103,13 @@ fn api_98_a_failure_is_a_status_in_every_format() {
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": why.message,
         "reason": "BadRequest", "code": 400,
     });
-    let yaml = failure(&why, Format { media: Media::Yaml, layout: Layout::OneLine });
+    let yaml = failure(&why, Format::Text(TextFormat::Yaml));
     assert_eq!(read_yaml(std::str::from_utf8(&yaml.body).unwrap()), expected);
-    let event: Value = serde_json::from_slice(&EventWriter::failure(&why)).unwrap();
+    let message = sealed("v1", "Status", &encode(&expected, &STATUS).unwrap());
+    assert_eq!(failure(&why, Format::Protobuf).body, message);
+    let writer = EventWriter::new(&view(Version::V1, Format::Protobuf)).unwrap();
+    assert_eq!(writer.failure(&why), watch_event("ERROR", &message));
+    let writer = EventWriter::new(&view(Version::V1, Format::default())).unwrap();
+    let event: Value = serde_json::from_slice(&writer.failure(&why)).unwrap();
     assert_eq!(event, json!({ "type": "ERROR", "object": expected }));
 }
