@@ -191,3 +191,41 @@ async fn the_gateway_shows_its_certificate_to_an_upstream_that_wants_one() {
         assert_eq!(upstream.connections.load(Ordering::SeqCst), 1);
     }
 }
+
+/// A response that ends with its connection is complete only if TLS says so: anybody on the way can close a connection.
+#[tokio::test]
+async fn a_response_that_ends_without_a_close_of_tls_is_broken_for_the_client_too() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let authority = Authority::new();
+    authority.sign("upstream", "inner.example");
+    let config = authority.server("upstream", &["http/1.1"], ClientCertificates::Ignored);
+    for is_orderly in [true, false] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config.clone()));
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = acceptor.accept(stream).await.unwrap();
+            let _ = stream.read(&mut [0; 4096]).await;
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nhalf").await.unwrap();
+            stream.flush().await.unwrap();
+            if is_orderly {
+                stream.shutdown().await.unwrap();
+            } else {
+                stream.get_mut().0.shutdown().await.unwrap();
+            }
+        });
+        let mut settings = support::config(&[]);
+        let mut upstream = UpstreamConfig::new(&format!("https://{address}")).unwrap();
+        upstream.tls = authority.towards("inner.example");
+        settings.upstreams = vec![upstream];
+        let running = start(settings).await;
+        let mut client = Client::connect(running.address).await;
+        client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+        let response = String::from_utf8(client.rest().await).unwrap();
+        assert!(response.contains("half"), "{response}");
+        assert_eq!(response.ends_with("0\r\n\r\n"), is_orderly, "{response}");
+        running.done().await;
+    }
+}
