@@ -105,6 +105,12 @@ fn the_sidecar_s_flags_exist_and_its_ports_are_those_of_the_settings() {
         assert_eq!(at(gateway, &[probe, "httpGet", "path"]).as_str(), Some(path));
         assert_eq!(at(gateway, &[probe, "httpGet", "port"]).as_str(), Some("admin"));
     }
+    // Everybody may use the first port, and those that are named the second one.
+    let ingress = at(find(&documents, "NetworkPolicy", "service"), &["spec", "ingress"]);
+    let port = |index| at(ingress, &[index, "ports", "0", "port"]).as_str();
+    assert_eq!((port("0"), port("1")), (Some("http"), Some("admin")));
+    let sources = |index: &str| at(ingress, &[index]).get("from").is_some();
+    assert_eq!((sources("0"), sources("1")), (false, true));
 }
 
 #[test]

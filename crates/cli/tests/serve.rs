@@ -6,7 +6,8 @@ mod child;
 mod peer;
 
 use std::fs;
-use std::net::SocketAddr;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -156,6 +157,52 @@ fn too_few_seats_for_the_suggested_objects_are_told() {
 }
 
 #[test]
+fn with_few_open_files_it_warns_refuses_clients_and_stays_alive() {
+    let upstream = Upstream::start();
+    let script = format!(
+        "ulimit -n 256; exec {} serve --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --concurrency 9999 --upstream {}",
+        env!("CARGO_BIN_EXE_evenkeel"),
+        upstream.url()
+    );
+    let mut gateway = Running::spawn(Command::new("sh").args(["-c", &script]).env("NO_COLOR", "1"));
+    let warning = gateway.line_with("open files");
+    assert!(warning.contains("the limit of open files is 256, but limits.connections (65536)"), "{warning}");
+    let line = gateway.line_with("ready: ");
+    let (address, admin) = (address_after(&line, "listening on "), address_after(&line, "admin on "));
+    let open = |count| (0..count).map(|_| TcpStream::connect(address).unwrap()).collect::<Vec<_>>();
+    let first = open(1);
+    let others = open(400);
+    for _ in 0..20 {
+        assert_eq!(get(admin, "/livez").0, 200);
+    }
+    // Whoever is connected is served: there are descriptors left for the upstream.
+    assert_eq!(peer::get_on(&first[0], "/a"), (200, "upstream saw /a\n".to_owned()));
+    // Those that are refused are told so.
+    let refused = || others.iter().any(|stream| peer::has_status(stream, 503));
+    wait_until("some are refused", refused);
+    // Connections to the upstream take what is left: only those that are kept for the admin endpoint remain.
+    for mut stream in &others {
+        // Those that were refused are closed already.
+        let _ = stream.write_all(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
+    }
+    wait_until("no connection can be opened", || others.iter().any(|stream| peer::has_status(stream, 502)));
+    for _ in 0..20 {
+        assert_eq!(get(admin, "/livez").0, 200);
+    }
+    for _ in &others {
+        upstream.let_go();
+    }
+    drop((first, others));
+    wait_until("it serves everybody again", || get(address, "/b").0 == 200);
+    gateway.signal("TERM");
+    assert_eq!(gateway.end().0.code(), Some(0));
+    let said = gateway.rest();
+    let lines = said.lines().filter(|line| line.contains("accept") || line.contains("refused")).count();
+    // One for each listener of a worker and each ten seconds.
+    assert!((1..100).contains(&lines), "{lines} lines: {said}");
+}
+
+#[test]
 fn it_finishes_what_has_begun_before_it_ends() {
     let upstream = Upstream::start();
     let Served { mut gateway, address, admin: _ } = serve(&upstream, &[]);
@@ -167,6 +214,25 @@ fn it_finishes_what_has_begun_before_it_ends() {
     assert_eq!(slow.join().unwrap(), (200, "upstream saw /slow\n".to_owned()));
     let (status, output) = gateway.end();
     assert_eq!((status.code(), output.as_str()), (Some(0), ""), "{}", gateway.rest());
+}
+
+#[test]
+fn requests_that_a_drain_cuts_off_end_it_with_code_3() {
+    let upstream = Upstream::start();
+    let folder = TempDir::new().unwrap();
+    let settings = folder.path().join("evenkeel.yaml");
+    fs::write(&settings, "timeouts: {drain: 300ms, drainNotice: 0s}\n").unwrap();
+    // Which of the two workers gets the request differs from run to run.
+    for _ in 0..6 {
+        let mut served = serve(&upstream, &["--workers", "2", "--config", path(&settings)]);
+        let _stuck = peer::send(served.address, "/slow");
+        upstream.slow_request();
+        served.gateway.signal("TERM");
+        let (status, _) = served.gateway.end();
+        let said = served.gateway.rest();
+        assert_eq!(status.code(), Some(3), "{said}");
+        assert!(said.contains("1 requests had not ended in time") && !said.contains("panicked"), "{said}");
+    }
 }
 
 #[test]

@@ -85,6 +85,11 @@ where
         Self { stage, held: Held { permit: None, watch }, occupancy, rejection_form, shares_permit }
     }
 
+    /// Whether the request has been let in and takes seats.
+    pub fn has_permit(&self) -> bool {
+        self.held.permit.is_some()
+    }
+
     /// Takes the seats away from a request that has been let in, to keep them for longer than this future. `None` if it
     /// waits, has been answered, or takes no seats.
     pub fn take_permit(self: Pin<&mut Self>) -> Option<SharedPermit> {

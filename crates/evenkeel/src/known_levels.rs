@@ -56,6 +56,10 @@ impl KnownLevels {
             let state = &mut *state;
             state.metrics.configure(now, &state.queue_set, gauges, denominator);
         }
+        // A level that was deleted has no seats: a sum over all levels must not count those that it once had.
+        for (_, level) in known.iter().filter(|(name, _)| controller.level(name).is_none()) {
+            level.lock().metrics.control = ControlGauges::default();
+        }
         let crowds = known.values().map(|level| Arc::clone(&level.lock().metrics.crowd)).collect();
         drop(known);
         upkeep.server.configure(now, crowds, waiting_max, controller.nominal_sum(), controller.fair_fraction());

@@ -47,7 +47,7 @@ pub(crate) fn rejection<B>(rejected: &Rejected, form: RejectionForm, request: &H
 /// The answer to a request that asks for nothing that can be understood (DG-16).
 pub(crate) fn undigested<B>(error: &DigestError, request: &HeaderMap) -> Response<FlowBody<B>> {
     let status = match error {
-        DigestError::Escape { .. } => StatusCode::BAD_REQUEST,
+        DigestError::Escape { .. } | DigestError::Path { .. } => StatusCode::BAD_REQUEST,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
     Problem { status, message: &error.to_string(), retry_after: None }.answer(request).map(FlowBody::own)

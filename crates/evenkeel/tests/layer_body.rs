@@ -218,8 +218,9 @@ async fn seats_can_be_taken_from_a_request_and_from_its_response() {
 
     let layer = layer::layer();
     let mut future = Box::pin(layer.layer(Mock::stuck()).call(get("/orders")));
+    assert!(future.has_permit());
     let permit = future.as_mut().take_permit().expect("it has been let in");
-    assert!(future.as_mut().take_permit().is_none());
+    assert!(!future.has_permit() && future.as_mut().take_permit().is_none());
     drop(future);
     assert!(!is_free(&layer));
     drop(permit);

@@ -232,7 +232,8 @@ fn ob_7_series_survive_their_level_and_go_on_when_it_comes_back() {
     observed.scrape().assert(&[
         (dispatched, 2.0),
         (seats, 1.0),
-        (r#"nominal_limit_seats{priority_level="demo"}"#, 1.0),
+        // The series stays, but a level that was deleted has no seats.
+        (r#"nominal_limit_seats{priority_level="demo"}"#, 0.0),
     ]);
     observed.apply(objects());
     observed.millis(10);

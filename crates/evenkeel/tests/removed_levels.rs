@@ -71,4 +71,10 @@ fn ob_7_of_a_level_that_is_gone_only_the_numbers_stay() {
     assert!(shown("current_r") >= progress && shown("latest_s") >= latest, "the numbers stay");
     let dispatched = r#"dispatched_requests_total{flow_schema="fs",priority_level="wide"}"#;
     observed.scrape().assert(&[(dispatched, 1.0)]);
+    // It has no seats any more, and gets them again when it comes back.
+    let limits = ["nominal", "lower", "upper", "current"]
+        .map(|limit| format!(r#"{limit}_limit_seats{{priority_level="wide"}}"#));
+    observed.scrape().assert(&limits.each_ref().map(|limit| (limit.as_str(), 0.0)));
+    observed.apply(objects());
+    assert!(shown("nominal_limit_seats") > 0.0 && shown("current_limit_seats") > 0.0);
 }

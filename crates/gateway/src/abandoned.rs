@@ -18,7 +18,7 @@ use crate::answer_body::AnswerBody;
 use crate::exchange::{Exchange, Inbound, OnLeave};
 use crate::forward::Service;
 use crate::metrics::WorkerMetrics;
-use crate::service_times::ServiceTimes;
+use crate::service_times::{ServiceTimes, Started};
 use crate::ticks::Ticks;
 
 /// A request on its way through the flow control and to an upstream.
@@ -31,15 +31,21 @@ pub(crate) struct Abandoned {
     /// How many there are. Seats bound that, except for requests that are exempt.
     count: Rc<Cell<usize>>,
     count_max: usize,
-    times: Rc<ServiceTimes>,
     metrics: WorkerMetrics,
 }
 
 /// What is left for the worker to do.
 pub(crate) struct AbandonedWork {
     work: UnboundedReceiver<Work>,
+    patience: Patience,
+}
+
+/// How long what is left of a request is waited for.
+#[derive(Debug, Clone)]
+struct Patience {
     ticks: Rc<Ticks>,
-    /// How long an upstream has to respond to a request.
+    times: Rc<ServiceTimes>,
+    /// How long an upstream has to respond to a request. Zero means no limit.
     response_after: Duration,
 }
 
@@ -49,8 +55,8 @@ enum Work {
     Request(RequestFuture, Counted),
     /// The upstream has responded, and the body has not ended.
     Response(FlowBody<AnswerBody>, Counted),
-    /// The request was cancelled, and its seats stay taken for this time.
-    Seats(SharedPermit, Duration, Counted),
+    /// The request was cancelled, and its seats stay taken for as long as it would have run.
+    Seats(SharedPermit, Started, Counted),
 }
 
 /// An abandoned request, as long as it is kept.
@@ -67,12 +73,17 @@ impl Abandoned {
         metrics: WorkerMetrics,
     ) -> (Self, AbandonedWork) {
         let (sender, work) = unbounded_channel();
-        let abandoned = Self { work: sender, count: Rc::default(), count_max, times: Rc::clone(times), metrics };
-        (abandoned, AbandonedWork { work, ticks: Rc::clone(ticks), response_after })
+        let abandoned = Self { work: sender, count: Rc::default(), count_max, metrics };
+        let patience = Patience { ticks: Rc::clone(ticks), times: Rc::clone(times), response_after };
+        (abandoned, AbandonedWork { work, patience })
     }
 
-    /// Nobody waits for this request any more. If no upstream works on it, it is dropped, and leaves its queue.
+    /// Nobody waits for this request any more. If no upstream works on it, or it takes no seats, it is dropped: it leaves its
+    /// queue, and its upstream's connection is closed.
     pub(crate) fn request(&self, mut future: RequestFuture, exchange: &Exchange) {
+        if !future.has_permit() {
+            return;
+        }
         let Some(counted) = self.count_if_at_upstream(exchange) else { return };
         match exchange.on_leave() {
             OnLeave::Wait => {
@@ -81,7 +92,7 @@ impl Abandoned {
             }
             OnLeave::Cancel(started) => {
                 if let Some(permit) = future.as_mut().take_permit() {
-                    self.send(Work::Seats(permit, self.times.remaining(started), counted));
+                    self.send(Work::Seats(permit, started, counted));
                 }
             }
         }
@@ -100,7 +111,7 @@ impl Abandoned {
             }
             OnLeave::Cancel(started) => {
                 if let Some(permit) = Pin::new(&mut body).take_permit() {
-                    self.send(Work::Seats(permit, self.times.remaining(started), counted));
+                    self.send(Work::Seats(permit, started, counted));
                 }
             }
         }
@@ -127,8 +138,8 @@ impl AbandonedWork {
     /// Does what is left of requests, for as long as the worker runs.
     pub(crate) async fn run(mut self) {
         while let Some(work) = self.work.recv().await {
-            let (ticks, response_after) = (Rc::clone(&self.ticks), self.response_after);
-            tokio::task::spawn_local(async move { work.finish(&ticks, response_after).await });
+            let patience = self.patience.clone();
+            tokio::task::spawn_local(async move { work.finish(&patience).await });
         }
     }
 }
@@ -136,21 +147,22 @@ impl AbandonedWork {
 // === impl Work ===
 
 impl Work {
-    async fn finish(self, ticks: &Rc<Ticks>, response_after: Duration) {
+    async fn finish(self, patience: &Patience) {
+        // Dropping what is left after that time closes the upstream's connection.
         match self {
             Self::Request(future, _counted) => {
                 let work = async {
                     let Ok(response) = future.await;
                     discard(response.into_body()).await;
                 };
-                // Dropping it after that time closes the upstream's connection.
-                let _ = ticks.limit(response_after, work).await;
+                let _ = patience.ticks.limit(patience.response_after, work).await;
             }
             Self::Response(body, _counted) => {
-                let _ = ticks.limit(response_after, discard(body)).await;
+                let _ = patience.ticks.limit(patience.response_after, discard(body)).await;
             }
-            Self::Seats(permit, remaining, _counted) => {
-                tokio::time::sleep(remaining).await;
+            Self::Seats(permit, started, _counted) => {
+                let remaining = tokio::time::sleep(patience.times.remaining(started));
+                let _ = patience.ticks.limit(patience.response_after, remaining).await;
                 drop(permit);
             }
         }

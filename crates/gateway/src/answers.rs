@@ -61,6 +61,15 @@ pub(crate) enum Failure {
     ClientGone,
 }
 
+/// The form of a response that a client understands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A `Status` object.
+    Status,
+    /// A status of gRPC.
+    Grpc,
+}
+
 const GRPC: &[u8] = b"application/grpc";
 
 // === impl Failure ===
@@ -101,7 +110,12 @@ impl Failure {
 
     /// The answer to a request with these headers.
     pub(crate) fn answer(self, request: &HeaderMap) -> Response<AnswerBody> {
-        let mut response = answer(self.status(), &self.to_string(), request);
+        self.answer_in(Form::of(request))
+    }
+
+    /// The answer in this form.
+    pub(crate) fn answer_in(self, form: Form) -> Response<AnswerBody> {
+        let mut response = answer(self.status(), &self.to_string(), form);
         if matches!(self, Self::NoBuffer | Self::TooManyConnections | Self::TooManyStreams) {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
@@ -109,9 +123,18 @@ impl Failure {
     }
 }
 
-/// An answer with this status and message: a `Status` object, or a status of gRPC for those who speak that.
-pub(crate) fn answer(status: StatusCode, message: &str, request: &HeaderMap) -> Response<AnswerBody> {
-    if is_grpc(request) {
+// === impl Form ===
+
+impl Form {
+    /// For a request with these headers.
+    pub(crate) fn of(request: &HeaderMap) -> Self {
+        if is_grpc(request) { Self::Grpc } else { Self::Status }
+    }
+}
+
+/// An answer with this status and message.
+pub(crate) fn answer(status: StatusCode, message: &str, form: Form) -> Response<AnswerBody> {
+    if form == Form::Grpc {
         return grpc(status, message);
     }
     let text = format!(

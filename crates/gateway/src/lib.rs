@@ -29,7 +29,7 @@
 //! // A gateway in front of it, on a port that the system chooses, with the objects that a Kubernetes server starts with.
 //! let config = Config {
 //!     listen: vec![ListenConfig { address: "127.0.0.1:0".parse()?, tls: None }],
-//!     admin: AdminConfig { address: None },
+//!     admin: AdminConfig { address: None, ..AdminConfig::default() },
 //!     upstreams: vec![UpstreamConfig::new(&url)?],
 //!     ..Config::default()
 //! };
@@ -57,6 +57,7 @@ mod exchange;
 mod forward;
 mod gateway;
 mod h1;
+mod open_files;
 mod pace;
 mod peer;
 mod readiness;

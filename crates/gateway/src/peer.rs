@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// The other end of a client's connection. Made once for a connection, and looked at by every request on it.
 #[derive(Debug, Clone)]
@@ -30,4 +31,6 @@ pub struct ClientCertificate {
     pub common_name: Option<String>,
     /// The organisations of the subject: the user's groups.
     pub organizations: Vec<String>,
+    /// When it expires. After that no request of the connection is believed.
+    pub not_after: Option<SystemTime>,
 }

@@ -1,5 +1,7 @@
 //! What requests ask for, what they cost, and how long they take their seats.
 
+mod paths;
+
 use std::borrow::Cow;
 
 use evenkeel::{Digest, HttpWork, KubernetesWork, Occupancy, Watch};
@@ -10,7 +12,7 @@ use http::Method;
 use http::request::Parts;
 
 use crate::answers::is_grpc;
-use crate::config::{RequestsConfig, RouteConfig, WhenClientLeaves};
+use crate::config::{Paths, RequestsConfig, RouteConfig, WhenClientLeaves};
 use crate::h1::Noted;
 
 /// Understands requests as the configuration says: by route, as a Kubernetes server would, or by method and path.
@@ -26,6 +28,7 @@ pub struct Requests {
     when_client_leaves: Option<WhenClientLeaves>,
     /// Whether a route says anything else about that.
     has_routes_about_leaving: bool,
+    paths: Paths,
 }
 
 /// What holds for the requests of one route.
@@ -67,6 +70,7 @@ impl Requests {
                 kubernetes: config.kubernetes.then(|| (Kubernetes::default(), KubernetesWork::default())),
                 when_client_leaves: config.when_client_leaves,
                 has_routes_about_leaving: config.routes.iter().any(|route| route.when_client_leaves.is_some()),
+                paths: config.paths,
             }),
             // Its faults were found in the table above, under the names that the user gave.
             _ => Err(RequestsError(faults)),
@@ -105,6 +109,26 @@ impl Requests {
         self.kubernetes.as_ref().map(|(_, work)| work)
     }
 
+    /// What is asked for with this method and this target.
+    fn understand<'a>(&'a self, method: &Method, target: &'a str) -> Result<RequestInfo<'a>, DigestError> {
+        let found = self.numbers.digest(method.as_str(), target)?;
+        if found.is_resource_request {
+            let Some(rule) = found.resource.parse::<usize>().ok().and_then(|number| self.rules.get(number)) else {
+                return Ok(found);
+            };
+            let mut request = match &rule.meaning {
+                Some(meaning) => meaning.digest(method.as_str(), target)?,
+                None => RequestInfo { path: found.path, verb: path_verb(method), ..RequestInfo::default() },
+            };
+            request.api_prefix = Cow::Borrowed(&rule.number);
+            return Ok(request);
+        }
+        match &self.kubernetes {
+            Some((kubernetes, _)) => kubernetes.digest(method.as_str(), target),
+            None => Ok(found),
+        }
+    }
+
     fn rule(&self, request: &RequestInfo<'_>) -> Option<&Rule> {
         self.rules.get(request.api_prefix.parse::<usize>().ok()?)
     }
@@ -112,22 +136,7 @@ impl Requests {
 
 impl Digest for Requests {
     fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
-        let found = Digest::digest(&self.numbers, parts)?;
-        if found.is_resource_request {
-            let Some(rule) = found.resource.parse::<usize>().ok().and_then(|number| self.rules.get(number)) else {
-                return Ok(found);
-            };
-            let mut request = match &rule.meaning {
-                Some(meaning) => Digest::digest(meaning, parts)?,
-                None => RequestInfo { path: found.path, verb: path_verb(&parts.method), ..RequestInfo::default() },
-            };
-            request.api_prefix = Cow::Borrowed(&rule.number);
-            return Ok(request);
-        }
-        match &self.kubernetes {
-            Some((kubernetes, _)) => Digest::digest(kubernetes, parts),
-            None => Ok(found),
-        }
+        self.digest_path(parts)
     }
 }
 

@@ -52,7 +52,7 @@ impl ServiceTimes {
 }
 
 fn mean(before: Option<Duration>, time: Duration) -> Duration {
-    before.map_or(time, |before| before - before / WEIGHT + time / WEIGHT)
+    before.map_or(time, |before| (before * (WEIGHT - 1) + time) / WEIGHT)
 }
 
 // === impl Started ===

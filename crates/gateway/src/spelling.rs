@@ -6,6 +6,12 @@ pub(crate) fn is(name: &str, known: &str) -> bool {
     name.len() == known.len() && begins(name, known)
 }
 
+/// Whether two names are the same but for hyphens and underscores.
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
+    let hyphened = |byte: u8| if byte == b'_' { b'-' } else { byte };
+    one.len() == other.len() && one.bytes().map(hyphened).eq(other.bytes().map(hyphened))
+}
+
 /// Whether a name begins like this.
 pub(crate) fn begins(name: &str, prefix: &str) -> bool {
     let same = |(byte, known): (u8, u8)| byte == known || (byte == b'_' && known == b'-');
@@ -20,6 +26,7 @@ mod tests {
     fn underscores_are_hyphens_and_nothing_else_is() {
         assert!(is("x_remote-user", "x-remote-user") && is("x-remote-user", "x-remote-user"));
         assert!(!is("x-remote-users", "x-remote-user") && !is("x-remote-use", "x-remote-user"));
+        assert!(is_same("x_api-key", "x-api_key") && !is_same("x-api-key", "x-api-keys") && !is_same("xa", "x-"));
         assert!(!is("x.remote-user", "x-remote-user"));
         assert!(begins("x_forwarded_by", "x-forwarded-") && !begins("x-forward", "x-forwarded-"));
     }

@@ -17,13 +17,6 @@ pub(crate) enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// A connection that the other end has closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Hangup {
-    /// Whether nothing can be sent to the other end either.
-    pub(crate) is_whole: bool,
-}
-
 /// A connection of which something has been read already.
 #[derive(Debug)]
 pub(crate) struct Rewound {
@@ -70,13 +63,11 @@ impl Stream {
     }
 
     /// Whether the other end has closed the connection or its half of it, also behind what has not been read.
-    pub(crate) fn hangup(&self) -> Option<Hangup> {
+    pub(crate) fn has_hung_up(&self) -> bool {
         let mut polled = [PollFd::new(self.tcp(), HALF_CLOSED)];
         // If it fails there is nothing to see.
         let _ = poll(&mut polled, Some(&Timespec::default()));
-        let seen = polled[0].revents();
-        let is_whole = seen.intersects(PollFlags::ERR | PollFlags::HUP);
-        (is_whole || seen.intersects(HALF_CLOSED)).then_some(Hangup { is_whole })
+        polled[0].revents().intersects(HALF_CLOSED | PollFlags::ERR | PollFlags::HUP)
     }
 
     fn tcp(&self) -> &TcpStream {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{
-    ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentitySource, JwtIdentity, LogFormat, Problem, Protocol,
-    RouteConfig, ServerTls, TokenIdentity, UpstreamConfig, UpstreamTls, WhenClientLeaves,
+    ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentitySource, JwtIdentity, LogFormat, Paths, Problem,
+    Protocol, RouteConfig, ServerTls, TokenIdentity, UpstreamConfig, UpstreamTls, WhenClientLeaves,
 };
 
 const EXAMPLE: &str = include_str!("../../../deploy/evenkeel.yaml");
@@ -64,6 +64,7 @@ fn everything() -> Config {
         long_running: true,
         when_client_leaves: Some(WhenClientLeaves::Cancel),
     }];
+    config.requests.paths = Paths::AsIs;
     config.log.format = LogFormat::Json;
     config.workers = Some(3);
     config

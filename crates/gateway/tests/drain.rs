@@ -69,6 +69,26 @@ async fn what_takes_too_long_is_cut_and_counted() {
     assert!(flow.status().iter().all(evenkeel::LevelStatus::is_idle));
 }
 
+/// One worker ends before the time is over and the other one does not, in either order.
+#[tokio::test]
+async fn a_drain_that_runs_out_of_time_does_not_depend_on_which_worker_is_stuck() {
+    for _ in 0..8 {
+        let upstream = Upstream::new(|mut client, _| async move {
+            client.rest().await;
+        })
+        .await;
+        let mut settings = config(&[upstream.address]);
+        settings.workers = Some(2);
+        settings.timeouts.drain = Duration::from_millis(300);
+        let running = start(settings).await;
+        let mut stuck = Client::connect(running.address).await;
+        stuck.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        eventually("it runs", || upstream.connections() == 1).await;
+        assert_eq!(running.gateway.drain().await, Drained { requests_cut: 1 });
+        assert!(stuck.is_closed().await);
+    }
+}
+
 #[tokio::test]
 async fn dropping_a_gateway_ends_it() {
     let upstream = Upstream::echo().await;

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use evenkeel::Identify;
 use evenkeel::identify::Unidentified;
@@ -23,7 +23,8 @@ fn peer(address: &str) -> Peer {
 
 fn with_certificate(common_name: &str, organizations: &[&str]) -> Peer {
     let organizations = organizations.iter().map(ToString::to_string).collect();
-    let certificate = Arc::new(ClientCertificate { common_name: Some(common_name.to_owned()), organizations });
+    let certificate = ClientCertificate { common_name: Some(common_name.to_owned()), organizations, not_after: None };
+    let certificate = Arc::new(certificate);
     Peer { transport: Transport::Tls, certificate: Some(certificate), ..peer("192.0.2.1") }
 }
 
@@ -117,6 +118,33 @@ fn certificates_name_users_but_not_those_of_the_system() {
 }
 
 #[test]
+fn a_certificate_that_has_expired_is_nobodys() {
+    let files = Files::new();
+    let sources = vec![
+        IdentitySource::TrustedHeaders(trusted(&[], &["alice"])),
+        IdentitySource::ClientCertificate(CertificateIdentity::default()),
+        files.tokens("a.csv", "t1,bob,1"),
+        address(),
+    ];
+    let identification = open(sources, AnonymousRequests::Allow);
+    let hour = Duration::from_secs(3600);
+    for (not_after, expected) in [(SystemTime::now() + hour, "alice"), (SystemTime::now() - hour, "401 Unauthorized")] {
+        let mut peer = with_certificate("alice", &[]);
+        let mut certificate = (**peer.certificate.as_ref().unwrap()).clone();
+        certificate.not_after = Some(not_after);
+        peer.certificate = Some(Arc::new(certificate));
+        let identity = identification.of(peer);
+        assert_eq!(name(identity.identify(&parts(&[]))), expected);
+        // Neither what it says of others nor another credential on the same connection is believed then.
+        let is_expired = expected != "alice";
+        let carol = if is_expired { expected } else { "carol" };
+        assert_eq!(name(identity.identify(&parts(&[("x-remote-user", "carol")]))), carol);
+        let token = identity.identify(&parts(&[("authorization", "Bearer t1")]));
+        assert_eq!(token.is_err(), is_expired);
+    }
+}
+
+#[test]
 fn a_certificate_that_is_not_believed_is_never_somebody_else() {
     let files = Files::new();
     let with = |user_prefix: &str| {
@@ -179,6 +207,14 @@ fn a_wrong_credential_is_never_somebody_else() {
         (&[bearer("Bearer k1")], "401 Unauthorized"),
         (&[bearer("Bearer t1"), bearer("Bearer t2")], "401 Unauthorized"),
         (&[bearer("Basic dDE6")], "address:10.1.2.3"),
+        // Spellings that an upstream might accept are not overlooked, be the credential right or wrong.
+        (&[bearer("Bearer\tt1")], "401 Unauthorized"),
+        (&[bearer("Bearer\tt3")], "401 Unauthorized"),
+        (&[bearer("Bearer \tt1")], "alice"),
+        (&[("x_api_key", "k1")], "401 Unauthorized"),
+        (&[("X_Api_Key", "k2")], "401 Unauthorized"),
+        (&[("x-api_key", "k2")], "401 Unauthorized"),
+        (&[("x-api-key", "k1"), ("x_api-key", "k1")], "401 Unauthorized"),
         (&[ALICE], "address:10.1.2.3"),
     ] {
         assert_eq!(name(identity.identify(&parts(headers))), expected, "{headers:?}");

@@ -327,7 +327,7 @@ async fn a_disconnect_is_noticed_behind_whatever_was_sent_ahead() {
         closed.store(0, Ordering::SeqCst);
         let mut client = asking(running.address).await;
         eventually("it runs", || in_level(&running).0 == 1).await;
-        client.stream.write_all(&[b'x'; 20_000]).await.unwrap();
+        client.stream.write_all(&vec![b'x'; 20_000]).await.unwrap();
         // One that closes at once after its request may only have closed its sending half.
         tokio::time::sleep(Duration::from_millis(500)).await;
         leave(client);

@@ -5,15 +5,25 @@
 mod authority;
 mod support;
 
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::time::{Duration, SystemTime};
+
 use bytes::Bytes;
-use evenkeel_gateway::config::{AddressIdentity, CertificateIdentity, IdentitySource};
+use evenkeel::Identify;
+use evenkeel_gateway::config::{AddressIdentity, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig};
+use evenkeel_gateway::host::{Host, HostLimits};
+use evenkeel_gateway::identity::{Identification, PeerIdentity};
 use evenkeel_gateway::{Config, StartError};
 use http::{Request, Version};
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Empty, Full};
+use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use support::client::{Client, find};
 use support::upstream::Upstream;
 use support::{PATIENCE, config, start};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::rustls::HandshakeKind;
 
 use authority::Authority;
 
@@ -172,4 +182,80 @@ async fn what_is_wrong_with_a_file_is_said() {
     let result = evenkeel_gateway::Gateway::start(settings(&authority, &upstream), support::objects()).await;
     let Err(StartError::Tls(error)) = result else { panic!("it has started") };
     assert!(error.to_string().ends_with("server.key: there is no private key in PEM in this file"), "{error}");
+}
+
+/// The status of a request on this connection.
+async fn status(client: &mut Client<impl AsyncRead + AsyncWrite + Unpin>) -> u16 {
+    client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n").await;
+    client.answer().await.status
+}
+
+/// A service of our own that answers whom it knows with 200.
+async fn hosted(listen: &ListenConfig, identity: &IdentityConfig) -> SocketAddr {
+    let identification = Identification::open(identity).unwrap();
+    let host = Host::bind(listen, identification, HostLimits::default()).await.unwrap();
+    let address = host.address();
+    let of_peer = |peer: PeerIdentity| {
+        tower::service_fn(move |request: Request<Incoming>| {
+            let (parts, _) = request.into_parts();
+            let status = peer.identify(&parts).map_or_else(|error| error.status, |_| http::StatusCode::OK);
+            let response = http::Response::builder().status(status).body(Full::new(Bytes::new()));
+            std::future::ready(Ok::<_, Infallible>(response.unwrap()))
+        })
+    };
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    tokio::spawn(async move {
+        host.serve(of_peer, stopped).await;
+        drop(stop);
+    });
+    address
+}
+
+/// Whether the certificate lived long enough for the first requests. Then they are refused after its end, be it on the
+/// connection from before or in a session that is resumed.
+async fn is_refused_after_its_end(lifetime: Duration) -> bool {
+    let authority = Authority::new();
+    authority.sign("server", "shop.example");
+    // Certificates count in seconds.
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let end = SystemTime::UNIX_EPOCH + Duration::from_secs(since_1970.as_secs()) + lifetime;
+    authority.sign_until("client", "alice", Some(end));
+    let upstream = Upstream::echo().await;
+    let mut settings = settings(&authority, &upstream);
+    let address = IdentitySource::Address(AddressIdentity::default());
+    settings.identity.sources = vec![IdentitySource::ClientCertificate(CertificateIdentity::default()), address];
+    let hosted = hosted(&settings.listen[0], &settings.identity).await;
+    let running = start(settings).await;
+
+    let mut clients = Vec::new();
+    for address in [running.address, hosted] {
+        let config = authority.client(Some("client"), &["http/1.1"]);
+        let Ok(stream) = authority.connect_with(&config, address, "shop.example").await else { return false };
+        let mut client = Client::on(stream);
+        if status(&mut client).await != 200 {
+            return false;
+        }
+        clients.push((address, config, client));
+    }
+    while SystemTime::now() <= end {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    for (address, config, mut client) in clients {
+        assert_eq!(status(&mut client).await, 401, "the connection outlives the certificate");
+        let stream = authority.connect_with(&config, address, "shop.example").await.unwrap();
+        assert_eq!(stream.get_ref().1.handshake_kind(), Some(HandshakeKind::Resumed));
+        assert_eq!(status(&mut Client::on(stream)).await, 401, "the session outlives the certificate");
+    }
+    running.done().await;
+    true
+}
+
+#[tokio::test]
+async fn a_session_is_not_believed_for_longer_than_its_certificate() {
+    for seconds in [2, 8, 32] {
+        if is_refused_after_its_end(Duration::from_secs(seconds)).await {
+            return;
+        }
+    }
+    panic!("the first request is never answered");
 }

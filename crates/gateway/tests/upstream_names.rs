@@ -4,7 +4,7 @@
 
 mod support;
 
-use evenkeel_gateway::config::{AdminConfig, UpstreamConfig};
+use evenkeel_gateway::config::UpstreamConfig;
 use support::client::{find, get};
 use support::upstream::Upstream;
 use support::{config, start};
@@ -30,7 +30,7 @@ async fn an_upstream_is_found_by_its_name() {
 #[tokio::test]
 async fn a_name_that_nobody_has_is_told_from_an_upstream_that_does_not_listen() {
     let mut settings = config(&[]);
-    settings.admin = AdminConfig { address: Some("127.0.0.1:0".parse().unwrap()) };
+    settings.admin.address = Some("127.0.0.1:0".parse().unwrap());
     settings.upstreams.push(UpstreamConfig::new(NO_NAME).unwrap());
     let running = start(settings).await;
     let answer = get(running.address, "/", "").await;

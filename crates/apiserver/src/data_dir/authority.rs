@@ -7,7 +7,7 @@ use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, Exte
 use rcgen::{KeyPair, KeyUsagePurpose};
 
 use super::secret_file::{Access, read_if_there, write};
-use super::{DataDir, DataDirError};
+use super::{DataDir, DataDirError, validity};
 
 const AUTHORITY_NAME: &str = "evenkeel-ca";
 const SERVER_NAME: &str = "evenkeel";
@@ -31,10 +31,12 @@ pub(super) fn prepare(data: &DataDir, address: IpAddr, names: &[String]) -> Resu
 /// The key of the authority.
 ///
 /// A certificate without its key is not replaced: whoever trusts it would not trust the new one. A key without its
-/// certificate gets one that is as good as the one before.
+/// certificate, or with one that ends soon, gets one that is as good as the one before: whoever trusts that one trusts what
+/// the key signs until it ends.
 fn authority(data: &DataDir) -> Result<KeyPair, DataDirError> {
     let (certificate_path, key_path) = (data.authority(), data.authority_key());
-    let has_certificate = read_if_there(&certificate_path)?.is_some();
+    let certificate = read_if_there(&certificate_path)?;
+    let has_certificate = certificate.is_some();
     let key = match read_if_there(&key_path)? {
         Some(key) => KeyPair::from_pem(&key).map_err(|error| makes_no_sense(key_path, &error))?,
         None if has_certificate => {
@@ -47,7 +49,14 @@ fn authority(data: &DataDir) -> Result<KeyPair, DataDirError> {
             key
         }
     };
-    if !has_certificate {
+    let is_due = match certificate {
+        None => true,
+        Some(pem) => validity::is_due(&pem).ok_or_else(|| DataDirError::Damaged {
+            path: certificate_path.clone(),
+            problem: "there is no certificate in it".to_owned(),
+        })?,
+    };
+    if is_due {
         let certificate = authority_params().self_signed(&key);
         let certificate = certificate.map_err(|error| makes_no_sense(certificate_path.clone(), &error))?;
         write(&certificate_path, certificate.pem().as_bytes(), Access::Everybody)?;
@@ -59,12 +68,13 @@ fn makes_no_sense(path: PathBuf, error: &rcgen::Error) -> DataDirError {
     DataDirError::Authority { path, problem: format!("makes no sense: {error}") }
 }
 
-/// Always the same, so that the authority can be taken up again with nothing but its key.
+/// Always the same but for its period, so that the authority can be taken up again with nothing but its key.
 fn authority_params() -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = name(AUTHORITY_NAME);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    validity::set(&mut params, validity::OF_AUTHORITY);
     params
 }
 
@@ -81,6 +91,7 @@ fn server_params(address: IpAddr, more: &[String]) -> Result<CertificateParams, 
     params.use_authority_key_identifier_extension = true;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    validity::set(&mut params, validity::OF_SERVER);
     Ok(params)
 }
 

@@ -1,9 +1,11 @@
 //! The folder of an API server: its store, its certificate, the first administrator's token, and a kubeconfig with which
 //! `kubectl` works at once.
 
+mod access;
 mod authority;
 mod kubeconfig;
 mod secret_file;
+mod validity;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -34,6 +36,14 @@ pub enum DataDirError {
         /// What the system says.
         source: io::Error,
     },
+    /// Others could exchange what is in it.
+    #[error("{path} is not safe: {problem}", path = .path.display())]
+    Unsafe {
+        /// The folder.
+        path: PathBuf,
+        /// Who can do what, and what to do about it.
+        problem: String,
+    },
     /// A file is there and makes no sense.
     #[error("{path} makes no sense: {problem}; remove it, and it is made again", path = .path.display())]
     Damaged {
@@ -62,10 +72,15 @@ const ADMIN_GROUP: &str = "system:masters";
 // === impl DataDir ===
 
 impl DataDir {
-    /// The folder, which is made for its owner only if it is not there. Nothing in it changes.
+    /// The folder, which is made for its owner only if it is not there. Secrets in it that others may read are made
+    /// private; nothing else in it changes. A folder that others can write to is refused.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, DataDirError> {
         let this = Self { path: path.into() };
         make_folder(&this.path)?;
+        access::check_folder(&this.path)?;
+        for secret in [this.authority_key(), this.admin_tokens()] {
+            access::make_private(&secret);
+        }
         Ok(this)
     }
 
@@ -75,6 +90,21 @@ impl DataDir {
     pub fn prepare(&self, address: IpAddr, names: &[String]) -> Result<(), DataDirError> {
         self.admin_token()?;
         authority::prepare(self, address, names)
+    }
+
+    /// Makes the certificates again from time to time, long before they end, for as long as the future lives. Whoever
+    /// serves with them has to read the files again when they change.
+    pub async fn keep_certificates(&self, address: IpAddr, names: &[String]) {
+        loop {
+            tokio::time::sleep(validity::RENEWAL_PERIOD).await;
+            let (data, names) = (self.clone(), names.to_vec());
+            let made = tokio::task::spawn_blocking(move || data.prepare(address, &names)).await;
+            match made {
+                Ok(Ok(())) => tracing::info!("the server's certificate was renewed"),
+                Ok(Err(error)) => tracing::error!(%error, "the server's certificate cannot be renewed"),
+                Err(error) => tracing::error!(%error, "the server's certificate was not renewed"),
+            }
+        }
     }
 
     /// Writes the kubeconfig for a server that listens on that address, and says where it is.
@@ -175,6 +205,104 @@ mod tests {
         assert_eq!(before, after);
         let kubeconfig = std::fs::read_to_string(data.kubeconfig()).unwrap();
         assert!(kubeconfig.contains("server: https://127.0.0.1:8443"), "{kubeconfig}");
+    }
+
+    /// The first and the last day of a certificate, which are in it as `YYMMDDHHMMSSZ`.
+    fn days(path: &Path) -> [String; 2] {
+        let pem = std::fs::read_to_string(path).unwrap();
+        let text: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
+        let der = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, text).unwrap();
+        let times = der.windows(15).filter(|window| window.starts_with(&[0x17, 13]) && window.ends_with(b"Z"));
+        let days: Vec<_> = times.map(|time| String::from_utf8(time[2..8].to_vec()).unwrap()).collect();
+        days.try_into().unwrap()
+    }
+
+    /// The days from the first to the last, roughly.
+    fn lifetime(path: &Path) -> i32 {
+        let [first, last] = days(path).map(|day| {
+            let number = |range: std::ops::Range<usize>| day[range].parse::<i32>().unwrap();
+            number(0..2) * 365 + (number(2..4) * 30) + number(4..6)
+        });
+        last - first
+    }
+
+    #[test]
+    fn certificates_are_valid_for_a_year_and_the_authority_for_ten() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        data.prepare(address().ip(), &[]).unwrap();
+        let (server, authority) = (lifetime(&data.certificate()), lifetime(&data.authority()));
+        assert!((360..375).contains(&server), "{server}");
+        assert!((3640..3665).contains(&authority), "{authority}");
+    }
+
+    #[test]
+    fn an_authority_that_ends_soon_is_renewed_with_the_same_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        data.prepare(address().ip(), &[]).unwrap();
+        let key = std::fs::read_to_string(data.authority_key()).unwrap();
+        // As it is made without a period: until the year 4096.
+        let forever = rcgen::CertificateParams::default();
+        let forever = forever.self_signed(&rcgen::KeyPair::from_pem(&key).unwrap()).unwrap().pem();
+        std::fs::write(data.authority(), &forever).unwrap();
+        data.prepare(address().ip(), &[]).unwrap();
+        assert_ne!(std::fs::read_to_string(data.authority()).unwrap(), forever);
+        assert!(lifetime(&data.authority()) < 3665);
+        assert_eq!(std::fs::read_to_string(data.authority_key()).unwrap(), key);
+        std::fs::write(data.authority(), "nonsense").unwrap();
+        let error = data.prepare(address().ip(), &[]).unwrap_err().to_string();
+        assert!(error.contains("ca.crt makes no sense"), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_runs_for_long_gets_new_certificates() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        data.prepare(address().ip(), &[]).unwrap();
+        let read = |path: PathBuf| std::fs::read(path).unwrap();
+        let (first, authority) = (read(data.certificate()), read(data.authority()));
+        let names = ["gateway.example".to_owned()];
+        let month = tokio::time::sleep(validity::RENEWAL_PERIOD + std::time::Duration::from_secs(60));
+        tokio::select! {
+            () = data.keep_certificates(address().ip(), &names) => {}
+            () = month => {}
+        }
+        assert_ne!(read(data.certificate()), first);
+        assert_eq!(read(data.authority()), authority);
+    }
+
+    #[test]
+    fn a_folder_that_others_can_change_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let chmod = |mode| std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+        for mode in [0o700, 0o755, 0o770, 0o2775] {
+            chmod(mode);
+            DataDir::open(folder.path()).unwrap();
+        }
+        for mode in [0o777, 0o1777, 0o702] {
+            chmod(mode);
+            let error = DataDir::open(folder.path()).unwrap_err().to_string();
+            assert!(error.contains("everybody may write to it; change that with `chmod o-w`"), "{error}");
+        }
+        chmod(0o700);
+        // Only root can give a folder to somebody else.
+        if std::os::unix::fs::chown(folder.path(), Some(12_345), None).is_ok() {
+            let error = DataDir::open(folder.path()).unwrap_err().to_string();
+            assert!(error.contains("it belongs to user 12345"), "{error}");
+        }
+    }
+
+    #[test]
+    fn secrets_that_others_may_read_are_made_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        data.prepare(address().ip(), &[]).unwrap();
+        for secret in [data.authority_key(), data.admin_tokens()] {
+            std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o644)).unwrap();
+            DataDir::open(folder.path()).unwrap();
+            assert_eq!(std::fs::metadata(&secret).unwrap().permissions().mode() & 0o777, 0o600);
+        }
     }
 
     #[test]

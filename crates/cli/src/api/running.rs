@@ -30,6 +30,7 @@ pub(crate) struct RunningApi {
     kubeconfig: PathBuf,
     stop: watch::Sender<bool>,
     host: JoinHandle<()>,
+    certificates: JoinHandle<()>,
     /// Applies manifests, if there are any.
     manifests: Option<JoinHandle<()>>,
 }
@@ -67,7 +68,9 @@ impl RunningApi {
             move |identity| server.service(identity)
         };
         let host = tokio::spawn(host.serve(service, stopped));
-        Ok(Self { server, store, address, kubeconfig, stop, host, manifests: None })
+        let (ip, names) = (args.address().ip(), args.api_names.clone());
+        let certificates = tokio::spawn(async move { data.keep_certificates(ip, &names).await });
+        Ok(Self { server, store, address, kubeconfig, stop, host, certificates, manifests: None })
     }
 
     /// Applies the manifests at this path, now and whenever they change. Returns when they have been applied once.
@@ -92,6 +95,7 @@ impl RunningApi {
     /// Ends when all requests have ended, watches cut short, and the store is closed.
     pub(crate) async fn stop(self) {
         self.stop.send_replace(true);
+        self.certificates.abort();
         if let Some(manifests) = self.manifests {
             manifests.abort();
             // Whether it was aborted in time does not matter, only that it has ended.

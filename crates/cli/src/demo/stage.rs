@@ -53,7 +53,7 @@ impl Stage {
         fs::write(objects.join("tenants.yaml"), OBJECTS).context("cannot write the objects of the demo")?;
         let config = Config {
             listen: vec![ListenConfig { address: listen, tls: None }],
-            admin: AdminConfig { address: Some(admin_listen) },
+            admin: AdminConfig { address: Some(admin_listen), ..AdminConfig::default() },
             upstreams: vec![UpstreamConfig::new(&format!("http://{}", service.address())).map_err(anyhow::Error::msg)?],
             concurrency: u32::try_from(WORKERS)?,
             identity: tenants_by_header()?,

@@ -80,6 +80,7 @@ async fn live(
     settings: impl Fn() -> Result<Config, WrongUsage>,
 ) -> Result<Exit> {
     let mut signals = Signals::listen()?;
+    open_files::warn_if_too_few(&config);
     if config.objects.is_none() && config.concurrency <= FEW_SEATS {
         tracing::warn!(
             concurrency = config.concurrency,

@@ -4,16 +4,19 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::pin::pin;
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use k8s_openapi::api::flowcontrol::v1::FlowSchema;
 use kube::api::{PostParams, WatchParams};
+use kube::config::Kubeconfig;
 use kube::{Api, ResourceExt};
+use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, KeyPair};
 use tokio_stream::StreamExt;
 
 use super::child;
 use super::folder::folder;
 use super::kube_rs::schema;
-use super::served::{Served, run};
+use super::served::{Served, client, run};
 
 #[tokio::test]
 async fn a_restart_keeps_token_authority_and_objects() {
@@ -30,6 +33,29 @@ async fn a_restart_keeps_token_authority_and_objects() {
     assert_eq!(kept(), before);
     let api: Api<FlowSchema> = Api::all(server.admin().await);
     assert_eq!(api.get("kept").await.unwrap().uid(), created.uid());
+}
+
+#[tokio::test]
+async fn an_authority_that_is_renewed_is_trusted_by_those_who_have_the_old_one() {
+    let folder = folder();
+    let server = Served::api_apart(folder.path());
+    let before = Kubeconfig::read_from(server.kubeconfig()).unwrap();
+    // The same authority as it would be shortly before its end.
+    let (authority, key) = (server.file("ca.crt"), fs::read_to_string(server.file("ca.key")).unwrap());
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "evenkeel-ca");
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    params.not_after = rcgen::date_time_ymd(1970, 1, 1) + since_1970 + Duration::from_secs(24 * 3600);
+    let ends_soon = params.self_signed(&KeyPair::from_pem(&key).unwrap()).unwrap().pem();
+    fs::write(&authority, &ends_soon).unwrap();
+    let server = server.restart();
+    assert_ne!(fs::read_to_string(&authority).unwrap(), ends_soon);
+    assert_eq!(fs::read_to_string(server.file("ca.key")).unwrap(), key);
+    for kubeconfig in [before, Kubeconfig::read_from(server.kubeconfig()).unwrap()] {
+        Api::<FlowSchema>::all(client(kubeconfig).await).get("catch-all").await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -166,7 +166,7 @@ fn address_apart() -> Ipv4Addr {
     Ipv4Addr::new(127, COUNT.fetch_add(1, Ordering::Relaxed), high, low)
 }
 
-async fn client(config: Kubeconfig) -> kube::Client {
+pub(super) async fn client(config: Kubeconfig) -> kube::Client {
     let mut config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
     config.connect_timeout = Some(PATIENCE);
     kube::Client::try_from(config).unwrap()

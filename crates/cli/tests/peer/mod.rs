@@ -70,14 +70,33 @@ fn serve(stream: &TcpStream, arrival: &Sender<()>, released: &Mutex<Receiver<()>
     }
 }
 
+/// Sends a request on a connection of its own, whose response may never come.
+pub fn send(address: SocketAddr, path: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+    stream
+}
+
 /// Asks for a path on a connection of its own: the status, and all after the head.
 pub fn get(address: SocketAddr, path: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(address).unwrap();
+    get_on(&TcpStream::connect(address).unwrap(), path)
+}
+
+/// The same on a connection that is there, which is closed afterwards.
+pub fn get_on(mut stream: &TcpStream, path: &str) -> (u16, String) {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").unwrap();
+    let address = stream.peer_addr().unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
     let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
     (status.unwrap_or_else(|| panic!("no status in {answer:?}")), body)
+}
+
+/// Whether a response with this status is there to be read.
+pub fn has_status(stream: &TcpStream, status: u16) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    let mut head = [0; 12];
+    matches!(stream.peek(&mut head), Ok(12)) && head.ends_with(status.to_string().as_bytes())
 }

@@ -7,6 +7,9 @@
 //! A target is a path and perhaps a query, not decoded. Whoever receives `http://host/path` in a request line takes scheme
 //! and host away first. Escaped bytes that are no UTF-8 are digested as U+FFFD.
 //!
+//! Digests see a path as it was sent, since that is what the service behind them sees. Where the service, or something
+//! between, resolves `/a/../b` or merges slashes, give both of them the [`normal_path`].
+//!
 //! ```
 //! use evenkeel_engine::digest::{Kubernetes, routes::{Route, RouteTable}};
 //!
@@ -23,6 +26,7 @@ mod field_selector;
 mod kubernetes;
 mod label_selector;
 mod list_options;
+mod normal_path;
 mod percent;
 mod plain_paths;
 mod query;
@@ -38,6 +42,8 @@ pub use field_selector::{FieldOperator, FieldSelector, FieldSelectorError, Field
 pub use kubernetes::{FullRequestInfo, Kubernetes};
 pub use label_selector::{LabelSelector, LabelSelectorError, RequirementError};
 pub use list_options::{ListOptions, NotAnInteger};
+pub use normal_path::{NormalPath, normal_path};
+pub use percent::decode_keeping_slashes;
 pub use plain_paths::PlainPaths;
 pub use query::Query;
 
@@ -52,6 +58,12 @@ pub enum DigestError {
     Escape {
         /// Where in the path.
         position: usize,
+    },
+    /// The path could be taken for another one, and is refused. The answer is 400.
+    #[error("the path {problem}")]
+    Path {
+        /// What is wrong with it.
+        problem: &'static str,
     },
     /// The path ends after `watch` or `proxy`. The answer is 500 (DG-16).
     #[error("unable to determine kind and namespace from url: nothing follows {verb:?}")]

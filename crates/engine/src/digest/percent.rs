@@ -20,6 +20,15 @@ pub(super) fn decode_path(text: &str) -> Result<Cow<'_, str>, BadEscape> {
     decode(text, Plus::Itself)
 }
 
+/// Decodes a path, but for the `%2F` in it: there a slash is a part of a name.
+pub fn decode_keeping_slashes(path: &str) -> Result<Cow<'_, str>, super::DigestError> {
+    if !path.contains("%2F") && !path.contains("%2f") {
+        return Ok(decode_path(path)?);
+    }
+    // An escaped percent sign becomes one, and `2F` stays behind it.
+    Ok(Cow::Owned(decode_path(&path.replace("%2F", "%252F").replace("%2f", "%252F"))?.into_owned()))
+}
+
 /// Decodes a name or a value of a query.
 pub(super) fn decode_query(text: &str) -> Result<Cow<'_, str>, BadEscape> {
     decode(text, Plus::Space)
@@ -53,7 +62,7 @@ fn decode(text: &str, plus: Plus) -> Result<Cow<'_, str>, BadEscape> {
     }))
 }
 
-fn hexadecimal(digit: u8) -> Option<u8> {
+pub(super) fn hexadecimal(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),
@@ -73,6 +82,13 @@ mod tests {
         for (text, position) in [("%", 0), ("a%2", 1), ("%20%zz", 3), ("%é", 0)] {
             assert_eq!(decode_path(text), Err(BadEscape { position }), "{text}");
         }
+    }
+
+    #[test]
+    fn escaped_slashes_can_be_kept() {
+        assert_eq!(decode_keeping_slashes("/a%2fb%2F%20c").unwrap(), "/a%2Fb%2F c");
+        assert!(matches!(decode_keeping_slashes("/a+b"), Ok(Cow::Borrowed("/a+b"))));
+        assert!(decode_keeping_slashes("/a%2F%2").is_err());
     }
 
     #[test]

@@ -3,13 +3,15 @@
 //! Nothing here asks who is calling. The listener is for this machine only unless the settings say otherwise, and the
 //! dumps name users and paths: keep it away from clients.
 
+mod hosts;
 mod pages;
+mod places;
 mod server;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::routing::get;
+use axum::{Router, middleware};
 use evenkeel::{FlowControl, debug};
 
 use crate::config::Config;
@@ -37,6 +39,7 @@ impl Admin {
     /// All pages.
     pub fn router(self) -> Router {
         let flow = self.flow.clone();
+        let hosts = hosts::Hosts::new(&self.config.admin.hosts);
         Router::new()
             .route("/", get(pages::index))
             .route("/metrics", get(pages::metrics))
@@ -47,5 +50,6 @@ impl Admin {
             .fallback(pages::not_found)
             .with_state(pages::State::new(self))
             .merge(debug::router(flow))
+            .layer(middleware::from_fn_with_state(hosts, hosts::check))
     }
 }

@@ -50,6 +50,7 @@ impl Config {
     fn check_with(&self, look_at: impl Fn(&Path) -> io::Result<()>) -> Vec<Problem> {
         let mut problems = Problems::default();
         problems.listeners(self);
+        problems.admin_hosts(self);
         problems.upstreams(&self.upstreams);
         problems.health(&self.health);
         problems.files(self, look_at);
@@ -104,6 +105,16 @@ impl Problems {
                     self.add(field, message);
                 }
                 None => taken.push((field, address)),
+            }
+        }
+    }
+
+    fn admin_hosts(&mut self, config: &Config) {
+        for (index, host) in config.admin.hosts.iter().enumerate() {
+            let is_name = host.parse::<http::uri::Authority>().is_ok_and(|name| name.host() == host);
+            if host != "*" && !is_name {
+                let message = format!("{host:?} is not a host name; write it without scheme and port, or `*`");
+                self.add(format!("admin.hosts[{index}]"), message);
             }
         }
     }

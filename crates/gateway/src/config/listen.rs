@@ -35,11 +35,14 @@ pub struct ServerTls {
 pub struct AdminConfig {
     /// The address, or none if there shall be no such listener. The default is port 9901, for this machine only.
     pub address: Option<SocketAddr>,
+    /// The names by which it is reached, beside its addresses and `localhost`. Requests for other names are refused, so
+    /// that no web page can read it under a name of its own (DNS rebinding). `*` allows every name.
+    pub hosts: Vec<String>,
 }
 
 /// `admin: null` says that there shall be none.
 pub(super) fn admin_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<AdminConfig, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or(AdminConfig { address: None }))
+    Ok(Option::deserialize(deserializer)?.unwrap_or(AdminConfig { address: None, hosts: Vec::new() }))
 }
 
 // === impl ListenConfig ===
@@ -54,6 +57,6 @@ impl Default for ListenConfig {
 
 impl Default for AdminConfig {
     fn default() -> Self {
-        Self { address: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 9901))) }
+        Self { address: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 9901))), hosts: Vec::new() }
     }
 }

@@ -32,7 +32,7 @@ pub use limits::{Limits, Timeouts};
 pub use listen::{AdminConfig, ListenConfig, ServerTls};
 pub use log::{LogConfig, LogFormat};
 pub use read::ConfigError;
-pub use requests::{RequestsConfig, RouteConfig, WhenClientLeaves};
+pub use requests::{Paths, RequestsConfig, RouteConfig, WhenClientLeaves};
 pub use upstream::{HealthConfig, Protocol, UpstreamConfig, UpstreamTls};
 
 /// All settings of a gateway.

@@ -15,6 +15,8 @@ pub struct RequestsConfig {
     /// What becomes of a request at the upstream when its client leaves, where the request's route does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when_client_leaves: Option<WhenClientLeaves>,
+    /// What becomes of paths that are not in their normal form.
+    pub paths: Paths,
 }
 
 /// What becomes of a request at the upstream when its client leaves. Either way the request's seat stands for the upstream's
@@ -28,6 +30,20 @@ pub enum WhenClientLeaves {
     /// The request is cancelled: its connection is closed, or its stream is reset. The seat stays taken for as long as such
     /// requests usually take. For upstreams that stop working on cancelled requests; the default for gRPC.
     Cancel,
+}
+
+/// What becomes of a path that is not in its normal form, as `/x/../expensive`, `//expensive` or `/%65xpensive`. Decisions
+/// always see the normal form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Paths {
+    /// The upstream gets the normal form, too.
+    #[default]
+    Normalise,
+    /// The request is answered with 400; one with an encoded slash (`%2F`), too.
+    Reject,
+    /// The upstream gets the path as it was sent. With dot segments the request is answered with 400.
+    AsIs,
 }
 
 /// One template of paths.

@@ -18,7 +18,7 @@ use super::attempt::Attempts;
 use super::fields::remove_named;
 use super::trailers::TrailerGuard;
 use crate::answer_body::AnswerBody;
-use crate::answers::{self, Failure};
+use crate::answers::{self, Failure, Form};
 use crate::config::WhenClientLeaves;
 use crate::connection::Connection;
 use crate::exchange::{CurrentExchange, Exchange, Inbound, OnLeave, Remember};
@@ -34,6 +34,7 @@ pub(crate) struct Service(Rc<Connection>);
 #[derive(Debug)]
 pub(crate) struct Flow {
     service: FlowService<Service, Remember, Requests, Requests>,
+    connection: Rc<Connection>,
     current: CurrentExchange,
 }
 
@@ -54,11 +55,12 @@ impl Flow {
             .digest(routes.clone())
             .work(routes.clone())
             .long_running(move |parts, request| occupancy.occupancy(parts, request));
-        Self { service: layer.layer(Service(Rc::clone(connection))), current }
+        Self { service: layer.layer(Service(Rc::clone(connection))), connection: Rc::clone(connection), current }
     }
 
     /// A request arrives.
-    pub(crate) fn call(&mut self, request: Request<Inbound>) -> FlowFuture<Service, Inbound, AnswerBody> {
+    pub(crate) fn call(&mut self, mut request: Request<Inbound>) -> FlowFuture<Service, Inbound, AnswerBody> {
+        self.connection.worker.routes.normalise(request.uri_mut());
         let exchange = Rc::clone(&request.body().exchange);
         exchange.begin();
         *self.current.borrow_mut() = Some(exchange);
@@ -92,7 +94,7 @@ fn prepare(connection: &Rc<Connection>, request: Request<Inbound>) -> Result<Att
     let (mut parts, Inbound { mut body, exchange, is_upgrade, noted, id }) = request.into_parts();
     let user = match user(connection, &exchange, &parts) {
         Ok(user) => user,
-        Err(error) => return Err(Box::new(answers::answer(error.status, &error.message, &parts.headers))),
+        Err(error) => return Err(Box::new(answers::answer(error.status, &error.message, Form::of(&parts.headers)))),
     };
     if !connection.client.identify(&user) {
         connection.worker.metrics.client_refused();

@@ -29,6 +29,8 @@ use connection::Connection;
 use crate::config::ListenConfig;
 use crate::gateway::StartError;
 use crate::identity::{Identification, PeerIdentity};
+use crate::log::Throttle;
+use crate::open_files::{OpenFiles, SHORTAGE};
 use crate::tls::{ListenerTls, keep_fresh};
 
 /// How much a hosted service puts up with.
@@ -114,6 +116,8 @@ impl Host {
         let places = Arc::new(Semaphore::new(self.limits.connections));
         let fresh = tokio::spawn(keep_fresh(self.tls.iter().map(|tls| tls.files()).collect()));
         let mut connections = JoinSet::new();
+        let mut warnings = Throttle::default();
+        let open_files = OpenFiles::of_process();
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -122,6 +126,11 @@ impl Host {
             };
             while connections.try_join_next().is_some() {}
             match accepted {
+                Ok((stream, ..)) if open_files.are_short_for_client(&stream) => {
+                    if warnings.may_log() {
+                        tracing::warn!(address = %self.address, "connections are refused: {SHORTAGE}");
+                    }
+                }
                 Ok((stream, address, place)) => {
                     let connection = Connection {
                         address,
@@ -137,7 +146,9 @@ impl Host {
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    if warnings.may_log() {
+                        tracing::warn!(%error, address = %self.address, "cannot accept a connection");
+                    }
                     sleep(ACCEPT_PAUSE).await;
                 }
             }

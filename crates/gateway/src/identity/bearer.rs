@@ -14,12 +14,15 @@ pub(super) fn ask(headers: &HeaderMap, ask: impl FnOnce(&str) -> Answer) -> Answ
         return Answer::Wrong;
     }
     let Ok(value) = value.to_str() else { return Answer::Wrong };
-    let (scheme, token) = value.trim().split_once(' ').unwrap_or((value.trim(), ""));
+    let value = value.trim();
+    let (scheme, token) = value.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((value, ""));
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Answer::Absent;
     }
     match token.trim() {
         "" => Answer::Absent,
+        // A single space separates the two (RFC 6750). What else an upstream might take for it, we do not.
+        _ if value.as_bytes().get(scheme.len()) != Some(&b' ') => Answer::Wrong,
         token => ask(token),
     }
 }
@@ -48,7 +51,7 @@ mod tests {
         for absent in [&[] as &[&[u8]], &[b"Basic YTpi"], &[b"Bearerabc"], &[b"Bearer"], &[b"Bearer "]] {
             assert_eq!(of(absent), (Answer::Absent, None));
         }
-        for wrong in [&[b"Bearer a" as &[u8], b"Bearer a"] as &[&[u8]], &[b"Bearer \xff"]] {
+        for wrong in [&[b"Bearer a" as &[u8], b"Bearer a"] as &[&[u8]], &[b"Bearer \xff"], &[b"Bearer\tabc"]] {
             assert_eq!(of(wrong), (Answer::Wrong, None));
         }
     }

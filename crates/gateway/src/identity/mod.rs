@@ -16,13 +16,14 @@ mod secret;
 mod tokens;
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use evenkeel::Identify;
 use evenkeel::identify::{Unidentified, anonymous};
 use evenkeel_engine::User;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, StatusCode};
 
 use crate::config::{AnonymousRequests, IdentityConfig, IdentitySource};
 use crate::peer::{ClientCertificate, Peer};
@@ -57,6 +58,8 @@ struct OfPeer {
     shared: Arc<Identification>,
     steps: Vec<Step>,
     sender: Sender,
+    /// When the certificate expires that the client has shown.
+    expires: Option<SystemTime>,
 }
 
 /// What to do for a request, in the order of the sources.
@@ -106,7 +109,8 @@ impl Identification {
         let sources = self.sources.iter().enumerate();
         let steps = sources.filter_map(|(index, source)| self.step(source, index, &peer)).collect();
         let sender = if self.is_trusted_proxy(&peer) { Sender::TrustedProxy } else { Sender::Outsider };
-        PeerIdentity(Arc::new(OfPeer { shared: Arc::clone(self), steps, sender }))
+        let expires = peer.certificate.as_ref().and_then(|certificate| certificate.not_after);
+        PeerIdentity(Arc::new(OfPeer { shared: Arc::clone(self), steps, sender, expires }))
     }
 
     /// What is to be done for the requests of this connection when it is this source's turn, if anything.
@@ -150,6 +154,10 @@ impl PeerIdentity {
 
 impl Identify for PeerIdentity {
     fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
+        // TLS looks at it when a session begins, but connections last, and sessions are resumed.
+        if self.0.expires.is_some_and(|expires| SystemTime::now() > expires) {
+            return Err(Unidentified::new(StatusCode::UNAUTHORIZED, "the client certificate has expired"));
+        }
         let shared = &self.0.shared;
         let mut wrong: Option<&HeaderName> = None;
         for step in &self.0.steps {

@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderName};
 use super::Answer;
 use super::naming::Naming;
 use super::secret::{SecretHash, SecretHasher};
+use crate::spelling;
 use crate::watch::WatchedFile;
 
 /// The tokens of a file, each with its user.
@@ -46,6 +47,10 @@ impl Tokens {
 
     /// Whose key is in this header.
     pub(super) fn ask_header(&self, headers: &HeaderMap, name: &HeaderName) -> Answer {
+        // Many services take `X_Api_Key` for the same header, so a key there must not go unnoticed.
+        if headers.keys().any(|other| other != name && spelling::is_same(other.as_str(), name.as_str())) {
+            return Answer::Wrong;
+        }
         let mut values = headers.get_all(name).iter();
         let Some(value) = values.next() else { return Answer::Absent };
         match std::str::from_utf8(value.as_bytes()) {

@@ -1,6 +1,7 @@
 //! What is written about the gateway's work: how lines look, which are written, and one for each rejected request.
 
 mod rejections;
+mod throttle;
 
 use std::io::IsTerminal;
 
@@ -10,6 +11,8 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 
 use crate::config::{LogConfig, LogFormat};
+
+pub(crate) use throttle::Throttle;
 
 pub use rejections::{RejectedRequest, RejectionLog};
 

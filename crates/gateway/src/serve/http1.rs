@@ -19,7 +19,7 @@ use super::relay::Relay;
 use super::response_body::ResponseBody;
 use super::{presence, rejected, serve_http2, upgrade};
 use crate::answer_body::AnswerBody;
-use crate::answers::{self, Failure};
+use crate::answers::{self, Failure, Form};
 use crate::client_body::{ClientBody, ClientWire};
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Inbound};
@@ -77,10 +77,10 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: Stream) {
             Next::Request(head) => Box::pin(serving.respond(head)).await,
             Next::Http2 => return Box::pin(serving.into_http2()).await,
             Next::Refused(fault) => {
-                let response = answers::answer(fault.status, fault.reason, &HeaderMap::new());
+                let response = answers::answer(fault.status, fault.reason, Form::Status);
                 Box::pin(serving.refuse(response)).await
             }
-            Next::Failed(failure) => Box::pin(serving.refuse(failure.answer(&HeaderMap::new()))).await,
+            Next::Failed(failure) => Box::pin(serving.refuse(failure.answer_in(Form::Status))).await,
             Next::Closed => return,
         };
         is_first = false;
@@ -177,6 +177,7 @@ impl Serving {
         let awaits_permission = head.expects_continue;
         let (parts, mut inbound) = self.request(head);
         let id = inbound.id.clone();
+        let form = if inbound.noted.has(Noted::TYPE) { Form::of(&parts.headers) } else { Form::Status };
         let mut total = worker.ticks.alarm(Duration::ZERO);
         if !worker.config.timeouts.total.is_zero() {
             total.set(worker.total_after(&parts));
@@ -208,7 +209,7 @@ impl Serving {
             Err(failure) => {
                 asked.is_kept_alive = false;
                 total.set(worker.config.timeouts.stall);
-                failure.answer(&HeaderMap::new()).map(ResponseBody::own)
+                failure.answer_in(form).map(ResponseBody::own)
             }
         };
         self.answer(response, &id, &mut asked, &mut total, sends_trailers).await

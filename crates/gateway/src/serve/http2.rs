@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::EXPECT;
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response};
+use http::{Method, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
@@ -25,7 +25,7 @@ use super::streams::{OfStream, Streams, Total};
 use super::websocket::WebSocket;
 use super::{http2_head, rejected};
 use crate::answer_body::AnswerError;
-use crate::answers::Failure;
+use crate::answers::{Failure, Form};
 use crate::client_body::ClientBody;
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Inbound};
@@ -154,7 +154,7 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
             http2_head::settle(&mut parts, worker.config.limits.headers)?;
             if has_room { Ok(websocket) } else { Err(Failure::TooManyStreams) }
         });
-        let exchange = Rc::<Exchange>::default();
+        let (exchange, form) = (Rc::<Exchange>::default(), Form::of(&parts.headers));
         let total = Total::new(worker.ticks.alarm(worker.total_after(&parts)));
         let body_of_stream = BodyOfStream::default();
         *self.next_stream.borrow_mut() = Some(OfStream {
@@ -193,7 +193,7 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
             let response = response.unwrap_or_else(|failure| {
                 // The time that the client has to take this answer.
                 total.set(worker.config.timeouts.stall);
-                failure.answer(&HeaderMap::new()).map(ResponseBody::own)
+                failure.answer_in(form).map(ResponseBody::own)
             });
             worker.metrics.request_ended(response.status());
             let mut response = response.map(|body| {

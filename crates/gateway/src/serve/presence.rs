@@ -33,23 +33,16 @@ pub(super) fn has_left(client: &mut ClientWire, ticks: &Rc<Ticks>, context: &mut
     false
 }
 
-/// Whether a client has left of which nothing more is read.
+/// Whether a client has left of which nothing more is read. The system is asked from time to time.
 fn has_hung_up(client: &mut ClientWire, ticks: &Rc<Ticks>, context: &Context<'_>) -> bool {
-    match client.wire.stream.hangup() {
-        Some(hangup) if hangup.is_whole || !is_soon(client, ticks) => return true,
-        Some(_) => {
-            client.is_half_closed = true;
-            return false;
-        }
-        None => {}
-    }
     let check = client.hangup_check.get_or_insert_with(|| ticks.alarm(HANGUP_CHECK_PERIOD));
-    if check.poll(context).is_ready() {
-        check.set(HANGUP_CHECK_PERIOD);
-        // It is not over after that time.
-        let _ = check.poll(context);
+    if check.poll(context).is_pending() {
+        return false;
     }
-    false
+    check.set(HANGUP_CHECK_PERIOD);
+    // It has just been set: this only has the task woken.
+    let _ = check.poll(context);
+    client.wire.stream.has_hung_up()
 }
 
 fn is_soon(client: &ClientWire, ticks: &Ticks) -> bool {

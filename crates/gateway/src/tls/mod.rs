@@ -1,6 +1,7 @@
 //! TLS on both sides, with certificates that are read again when their files change.
 
 mod client;
+mod der;
 mod files;
 mod server;
 mod subject;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -13,11 +13,15 @@ use tokio_rustls::server::TlsStream;
 use super::files::{Fresh, Refresh, TlsError, authorities, certificates, key};
 use super::subject;
 use crate::config::ServerTls;
+use crate::log::Throttle;
 use crate::peer::ClientCertificate;
 
 /// TLS of one listener, shared by all workers.
 #[derive(Debug)]
-pub(crate) struct ListenerTls(Arc<Fresh<ServerConfig>>);
+pub(crate) struct ListenerTls {
+    config: Arc<Fresh<ServerConfig>>,
+    warnings: Mutex<Throttle>,
+}
 
 /// A connection on which TLS has been agreed.
 #[derive(Debug)]
@@ -34,22 +38,34 @@ impl ListenerTls {
         let mut files = vec![config.certificate.clone(), config.key.clone()];
         files.extend(config.client_ca.clone());
         let config = config.clone();
-        Ok(Self(Fresh::new(files, move || server_config(&config))?))
+        let config = Fresh::new(files, move || server_config(&config))?;
+        Ok(Self { config, warnings: Mutex::default() })
     }
 
     pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<Accepted> {
-        let config = Arc::clone(&self.0.get());
+        let config = Arc::clone(&self.config.get());
         let stream = TlsAcceptor::from(config).accept(stream).await?;
         let (_, session) = stream.get_ref();
         let is_http2 = session.alpn_protocol() == Some(b"h2");
-        // It has been verified: only those that lead to a trusted authority get here.
+        // It has been verified: only those that lead to a trusted authority get here. In a session that was resumed, that
+        // was when the session began; whether the certificate has expired since, each request finds out.
         let certificate = session.peer_certificates().and_then(|chain| chain.first());
-        let certificate = certificate.map(|certificate| Arc::new(subject::read(certificate)));
+        let certificate = certificate.map(|certificate| Arc::new(self.read(certificate)));
         Ok(Accepted { stream, is_http2, certificate })
     }
 
+    /// What a certificate says of its owner; nothing if it is nobody's.
+    fn read(&self, certificate: &[u8]) -> ClientCertificate {
+        subject::read(certificate).unwrap_or_else(|problem| {
+            if self.warnings.lock().unwrap_or_else(PoisonError::into_inner).may_log() {
+                tracing::warn!("a client certificate is not accepted: {problem}");
+            }
+            ClientCertificate::default()
+        })
+    }
+
     pub(crate) fn files(&self) -> Arc<dyn Refresh> {
-        Arc::clone(&self.0) as Arc<dyn Refresh>
+        Arc::clone(&self.config) as Arc<dyn Refresh>
     }
 }
 

@@ -1,47 +1,45 @@
-//! The subject of a certificate: its common name and its organisations.
+//! What a certificate says of its owner: the common name and the organisations of its subject, and when it expires.
 //!
 //! The certificate has been verified, so that only these few steps into it are needed, and none of what makes parsers of
 //! certificates large.
 
+use super::der::{Element, OBJECT_IDENTIFIER, SEQUENCE, SET};
 use crate::peer::ClientCertificate;
 
-const SEQUENCE: u8 = 0x30;
-const SET: u8 = 0x31;
-const OBJECT_IDENTIFIER: u8 = 0x06;
 const VERSION: u8 = 0xa0;
-const UTF8_STRING: u8 = 0x0c;
-const PRINTABLE_STRING: u8 = 0x13;
-const TELETEX_STRING: u8 = 0x14;
-const IA5_STRING: u8 = 0x16;
 /// 2.5.4.3 and 2.5.4.10.
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
 
-/// A value, its kind, and what comes after it.
-struct Element<'a> {
-    tag: u8,
-    content: &'a [u8],
-    rest: &'a [u8],
+/// What a certificate says of its owner, or why it is nobody's.
+pub(super) fn read(certificate: &[u8]) -> Result<ClientCertificate, &'static str> {
+    let read = fields(certificate).ok_or("it cannot be read")?;
+    if read.common_names > 1 { Err("it has more than one common name") } else { Ok(read.certificate) }
 }
 
-/// What a certificate says of its owner: nothing at all if it cannot be read.
-pub(super) fn read(certificate: &[u8]) -> ClientCertificate {
-    subject(certificate).unwrap_or_default()
+/// What is in a certificate.
+struct Fields {
+    certificate: ClientCertificate,
+    /// Including those that are no text.
+    common_names: usize,
 }
 
-fn subject(certificate: &[u8]) -> Option<ClientCertificate> {
+fn fields(certificate: &[u8]) -> Option<Fields> {
     let signed = Element::of(SEQUENCE, certificate)?;
     let mut rest = Element::of(SEQUENCE, signed.content)?.content;
     let first = Element::read(rest)?;
     if first.tag == VERSION {
         rest = first.rest;
     }
-    // The serial number, the algorithm, the issuer and the validity come before the subject.
-    for _ in 0..4 {
+    // The serial number, the algorithm and the issuer come before the validity, and that before the subject.
+    for _ in 0..3 {
         rest = Element::read(rest)?.rest;
     }
-    let mut names = Element::of(SEQUENCE, rest)?.content;
-    let (mut common_name, mut organizations) = (None, Vec::new());
+    let validity = Element::of(SEQUENCE, rest)?;
+    let not_before = Element::read(validity.content)?;
+    let not_after = Element::read(not_before.rest)?.time()?;
+    let mut names = Element::of(SEQUENCE, validity.rest)?.content;
+    let (mut common_name, mut common_names, mut organizations) = (None, 0, Vec::new());
     while !names.is_empty() {
         let set = Element::of(SET, names)?;
         names = set.rest;
@@ -52,50 +50,23 @@ fn subject(certificate: &[u8]) -> Option<ClientCertificate> {
             let kind = Element::of(OBJECT_IDENTIFIER, attribute.content)?;
             let value = Element::read(kind.rest)?;
             match (kind.content, value.text()) {
-                (COMMON_NAME, Some(text)) => common_name = Some(text),
+                (COMMON_NAME, text) => {
+                    common_names += 1;
+                    common_name = text;
+                }
                 (ORGANIZATION, Some(text)) => organizations.push(text),
                 _ => {}
             }
         }
     }
-    Some(ClientCertificate { common_name, organizations })
-}
-
-// === impl Element ===
-
-impl<'a> Element<'a> {
-    fn of(tag: u8, input: &'a [u8]) -> Option<Self> {
-        Self::read(input).filter(|element| element.tag == tag)
-    }
-
-    fn read(input: &'a [u8]) -> Option<Self> {
-        let (tag, input) = input.split_first()?;
-        let (first, input) = input.split_first()?;
-        let (length, input) = if *first < 0x80 {
-            (usize::from(*first), input)
-        } else {
-            let (digits, input) = input.split_at_checked(usize::from(first & 0x7f))?;
-            if digits.is_empty() || digits.len() > 4 {
-                return None;
-            }
-            (digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit)), input)
-        };
-        let (content, rest) = input.split_at_checked(length)?;
-        Some(Self { tag: *tag, content, rest })
-    }
-
-    fn text(&self) -> Option<String> {
-        match self.tag {
-            UTF8_STRING | PRINTABLE_STRING | TELETEX_STRING | IA5_STRING => {
-                std::str::from_utf8(self.content).ok().map(ToOwned::to_owned)
-            }
-            _ => None,
-        }
-    }
+    let certificate = ClientCertificate { common_name, organizations, not_after: Some(not_after) };
+    Some(Fields { certificate, common_names })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     fn certificate(names: &[(rcgen::DnType, &str)]) -> Vec<u8> {
@@ -105,6 +76,7 @@ mod tests {
         for (kind, name) in names {
             parameters.distinguished_name.push(kind.clone(), *name);
         }
+        parameters.not_after = rcgen::date_time_ymd(2051, 3, 4);
         parameters.self_signed(&key).unwrap().der().to_vec()
     }
 
@@ -112,8 +84,9 @@ mod tests {
     fn the_subject_is_read() {
         let names = [(rcgen::DnType::OrganizationName, "staff"), (rcgen::DnType::CommonName, "alice")];
         for (count, common_name) in [(2, Some("alice".to_owned())), (1, None)] {
-            let expected = ClientCertificate { common_name, organizations: vec!["staff".into()] };
-            assert_eq!(read(&certificate(&names[..count])), expected);
+            let not_after = Some(SystemTime::from(rcgen::date_time_ymd(2051, 3, 4)));
+            let expected = ClientCertificate { common_name, organizations: vec!["staff".into()], not_after };
+            assert_eq!(read(&certificate(&names[..count])), Ok(expected));
         }
     }
 
@@ -127,7 +100,19 @@ mod tests {
             let _ = read(&changed);
         }
         for nothing in [&[][..], &[SEQUENCE, 0x84, 0xff, 0xff, 0xff, 0xff]] {
-            assert_eq!(read(nothing), ClientCertificate::default());
+            assert_eq!(read(nothing), Err("it cannot be read"));
         }
+    }
+
+    /// A distinguished name of rcgen has each kind of attribute once: one is renamed afterwards.
+    #[test]
+    fn with_two_common_names_it_is_nobodys() {
+        let mut twice =
+            certificate(&[(rcgen::DnType::CommonName, "alice"), (rcgen::DnType::OrganizationName, "admin")]);
+        let is_organization = |bytes: &[u8]| bytes == [0x06, 0x03, 0x55, 0x04, 0x0a];
+        while let Some(place) = twice.windows(5).position(is_organization) {
+            twice[place + 4] = 0x03;
+        }
+        assert_eq!(read(&twice), Err("it has more than one common name"));
     }
 }

@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 
 use super::Upstream;
 use crate::h1::Wire;
+use crate::open_files::OpenFiles;
 use crate::stream::Stream;
 use crate::ticks::{Elapsed, Ticks};
 use crate::tls::Offer;
@@ -56,7 +57,7 @@ impl Upstream {
     }
 
     async fn open(&self, offer: Offer) -> Result<Stream, ConnectError> {
-        let stream = self.open_tcp().await?;
+        let stream = OpenFiles::of_process().for_upstream(self.open_tcp().await?)?;
         stream.set_nodelay(true)?;
         match &self.known.tls {
             None => Ok(Stream::Plain(stream)),

@@ -16,6 +16,8 @@ use super::Worker;
 use super::counts::MeteredConnection;
 use super::thread::{OpenHere, Stage};
 use crate::connection::Connection;
+use crate::log::Throttle;
+use crate::open_files::{OpenFiles, SHORTAGE};
 use crate::peer::{Peer, Transport};
 use crate::serve::{first_bytes, serve_http1, serve_http2};
 use crate::stream::Stream;
@@ -36,6 +38,8 @@ pub(super) async fn accept_all(
     open_here: OpenHere,
     mut stage: watch::Receiver<Stage>,
 ) {
+    let open_files = OpenFiles::of_process();
+    let mut warnings = Throttle::default();
     loop {
         let accepted = tokio::select! {
             biased;
@@ -43,9 +47,17 @@ pub(super) async fn accept_all(
             accepted = listener.accept() => accepted,
         };
         match accepted {
+            Ok((stream, _)) if open_files.are_short_for_client(&stream) => {
+                if warnings.may_log() {
+                    tracing::warn!("connections are refused: {SHORTAGE}");
+                }
+                refuse(&worker, stream, tls.as_deref());
+            }
             Ok((stream, address)) => begin(&worker, stream, address, tls.clone(), &open_here),
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                if warnings.may_log() {
+                    tracing::warn!(%error, "cannot accept a connection");
+                }
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -91,14 +103,10 @@ fn begin(
     open_here: &OpenHere,
 ) {
     let Some(open) = worker.connections.open(worker.config.limits.connections) else {
-        worker.metrics.connection_refused();
         if worker.may_warn() {
             tracing::warn!(limit = worker.config.limits.connections, "there are too many connections");
         }
-        if tls.is_none() {
-            tokio::task::spawn_local(turn_away(Rc::clone(worker), stream));
-        }
-        return;
+        return refuse(worker, stream, tls.as_deref());
     };
     let (worker, here) = (Rc::clone(worker), open_here.clone());
     let open = (open, MeteredConnection::new(worker.metrics.clone()));
@@ -122,6 +130,13 @@ fn begin(
                 serve_tls(worker, stream, address, &tls).await;
             });
         }
+    }
+}
+
+fn refuse(worker: &Rc<Worker>, stream: TcpStream, tls: Option<&ListenerTls>) {
+    worker.metrics.connection_refused();
+    if tls.is_none() {
+        tokio::task::spawn_local(turn_away(Rc::clone(worker), stream));
     }
 }
 

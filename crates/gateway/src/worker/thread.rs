@@ -28,7 +28,8 @@ pub(crate) enum Stage {
 /// A worker's thread.
 #[derive(Debug)]
 pub(crate) struct WorkerThread {
-    ended: oneshot::Receiver<()>,
+    /// None once it has been received: a receiver must not be polled after that.
+    ended: Option<oneshot::Receiver<()>>,
     requests: Arc<Requests>,
 }
 
@@ -66,7 +67,7 @@ impl WorkerThread {
             let _ = ending.send(());
         };
         thread::Builder::new().name(format!("evenkeel-{index}")).spawn(run)?;
-        Ok(Self { ended, requests })
+        Ok(Self { ended: Some(ended), requests })
     }
 
     /// How many requests it is answering.
@@ -74,9 +75,12 @@ impl WorkerThread {
         self.requests.count()
     }
 
-    /// Waits until the worker has ended.
+    /// Waits until the worker has ended. May be called again, also after a call that was cancelled.
     pub(crate) async fn ended(&mut self) {
-        let _ = (&mut self.ended).await;
+        if let Some(ended) = &mut self.ended {
+            let _ = ended.await;
+            self.ended = None;
+        }
     }
 }
 

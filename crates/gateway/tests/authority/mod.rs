@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use evenkeel_gateway::config::{ServerTls, UpstreamTls};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
@@ -44,6 +45,11 @@ impl Authority {
 
     /// Writes a certificate for this name, or for none if that is empty, and its key.
     pub fn sign(&self, file: &str, name: &str) {
+        self.sign_until(file, name, None);
+    }
+
+    /// The same, with an end of its own.
+    pub fn sign_until(&self, file: &str, name: &str, not_after: Option<SystemTime>) {
         let key = KeyPair::generate().unwrap();
         let mut parameters =
             CertificateParams::new(Vec::from_iter((!name.is_empty()).then(|| name.to_owned()))).unwrap();
@@ -52,6 +58,10 @@ impl Authority {
             parameters.distinguished_name.push(DnType::CommonName, name);
         }
         parameters.distinguished_name.push(DnType::OrganizationName, "staff");
+        if let Some(end) = not_after {
+            let since_1970 = end.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+            parameters.not_after = rcgen::date_time_ymd(1970, 1, 1) + since_1970;
+        }
         let certificate = parameters.signed_by(&key, &self.issuer).unwrap();
         std::fs::write(self.path(&format!("{file}.key")), key.serialize_pem()).unwrap();
         std::fs::write(self.path(&format!("{file}.pem")), certificate.pem()).unwrap();
@@ -128,6 +138,11 @@ impl Authority {
         shows: Option<&str>,
         protocols: &[&str],
     ) -> std::io::Result<TlsStream<TcpStream>> {
+        self.connect_with(&self.client(shows, protocols), address, name).await
+    }
+
+    /// What a client does. With the same settings it takes up the sessions that it had before.
+    pub fn client(&self, shows: Option<&str>, protocols: &[&str]) -> Arc<ClientConfig> {
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
@@ -140,8 +155,17 @@ impl Authority {
             }
         };
         config.alpn_protocols = wire_names(protocols);
+        Arc::new(config)
+    }
+
+    pub async fn connect_with(
+        &self,
+        config: &Arc<ClientConfig>,
+        address: SocketAddr,
+        name: &str,
+    ) -> std::io::Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(address).await?;
-        TlsConnector::from(Arc::new(config)).connect(ServerName::try_from(name.to_owned()).unwrap(), stream).await
+        TlsConnector::from(Arc::clone(config)).connect(ServerName::try_from(name.to_owned()).unwrap(), stream).await
     }
 }
 

@@ -43,7 +43,7 @@ impl ObjectSource for Bootstrap {
 pub fn config(upstreams: &[SocketAddr]) -> Config {
     Config {
         listen: vec![ListenConfig { address: SocketAddr::from(([127, 0, 0, 1], 0)), tls: None }],
-        admin: AdminConfig { address: None },
+        admin: AdminConfig { address: None, hosts: vec!["shop.example".to_owned()] },
         upstreams: upstreams.iter().map(|address| UpstreamConfig::new(&format!("http://{address}")).unwrap()).collect(),
         workers: Some(1),
         ..Config::default()
