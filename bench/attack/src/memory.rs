@@ -91,17 +91,17 @@ fn address_of(number: usize) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 1, u8::try_from(number).unwrap_or(u8::MAX).saturating_add(1))
 }
 
-/// Opens connections, holds them, and sees whether others are served meanwhile.
+/// Opens connections, holds them, and sees whether others are served afterwards.
 fn run(stage: &mut Stage, attack: &str, open: impl AsyncFnOnce(&Server) -> Result<Vec<TcpStream>>) -> Result<()> {
     let gateway = stage.runtime.block_on(async {
         let upstream = Upstream::start()?;
         let gateway = Server::gateway(upstream.address)?;
         let held = open(&gateway).await?;
         sleep(LASTS).await;
+        drop(held);
         let mut other = Reader::new(connect(Ipv4Addr::new(127, 0, 0, 2), gateway.address()).await?);
         let served = other.exchange(&get("/work/1")).await.context("another client is not served")?;
         ensure!(served.is_success(), "another client is not served: {:?}", served.target());
-        drop(held);
         anyhow::Ok(gateway)
     })?;
     stage.end(attack, gateway)

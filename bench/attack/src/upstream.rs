@@ -138,3 +138,33 @@ impl Drop for InFlight<'_> {
         self.0.now.fetch_sub(1, Ordering::SeqCst);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http1::{connect, get};
+
+    #[tokio::test]
+    async fn requests_of_clients_that_left_are_in_flight() {
+        let upstream = Upstream::start().unwrap();
+        for number in 1..=3 {
+            let mut client = connect(Ipv4Addr::LOCALHOST, upstream.address).await.unwrap();
+            client.write_all(get("/work/60000").as_bytes()).await.unwrap();
+            while upstream.begun() < number {
+                tokio::task::yield_now().await;
+            }
+            client.set_zero_linger().unwrap();
+        }
+        assert_eq!(upstream.most(), 3);
+    }
+
+    #[tokio::test]
+    async fn requests_that_are_done_are_not() {
+        let upstream = Upstream::start().unwrap();
+        let mut client = Reader::new(connect(Ipv4Addr::LOCALHOST, upstream.address).await.unwrap());
+        for path in ["/work/1", "/large/200000", "/work/0"] {
+            assert!(client.exchange(&get(path)).await.unwrap().is_success());
+        }
+        assert_eq!((upstream.most(), upstream.begun()), (1, 3));
+    }
+}
