@@ -103,11 +103,11 @@ pub(crate) fn patches(stage: &mut Stage, attack: &str) -> Result<()> {
     stage.end(&attack, server)
 }
 
-/// 3.5 KB that ask for as many values as a patch may make: a list is doubled, and then copied again and again.
+/// 3.5 KB that make two million values: a list is doubled again and again, and then copied.
 fn nested_copies() -> String {
     let mut operations = vec![r#"{"op":"add","path":"/spec/a","value":[0]}"#.to_owned()];
-    operations.extend((0..15).map(|_| r#"{"op":"copy","from":"/spec/a","path":"/spec/a/-"}"#.to_owned()));
-    operations.extend((0..50).map(|number| format!(r#"{{"op":"copy","from":"/spec/a","path":"/spec/b{number}"}}"#)));
+    operations.extend((0..14).map(|_| r#"{"op":"copy","from":"/spec/a","path":"/spec/a/-"}"#.to_owned()));
+    operations.extend((0..55).map(|number| format!(r#"{{"op":"copy","from":"/spec/a","path":"/spec/b{number}"}}"#)));
     format!("[{}]", operations.join(","))
 }
 

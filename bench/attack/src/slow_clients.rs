@@ -19,10 +19,10 @@ use crate::upstream::Upstream;
 
 /// Rounds without and with the attack take turns, so that other work on the machine counts for both; a figure is the
 /// median of its rounds.
-const ROUNDS: usize = 7;
-const ROUND: Duration = Duration::from_secs(1);
+const ROUNDS: usize = 13;
+const ROUND: Duration = Duration::from_millis(600);
 /// For connections to be made, or to go.
-const SETTLING: Duration = Duration::from_millis(300);
+const SETTLING: Duration = Duration::from_millis(200);
 
 /// The others.
 const OTHERS: usize = 8;
