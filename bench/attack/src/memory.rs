@@ -51,11 +51,11 @@ pub(crate) fn heads(stage: &mut Stage, attack: &str) -> Result<()> {
                 anyhow::Ok(streams)
             });
         }
-        let mut held = Vec::new();
+        let mut open = Vec::new();
         while let Some(streams) = senders.join_next().await {
-            held.extend(streams?.context("cannot hold so many connections; raise `ulimit -Hn`")?);
+            open.extend(streams?.context("cannot hold so many connections; raise `ulimit -Hn`")?);
         }
-        Ok(held)
+        Ok(open)
     })
 }
 

@@ -102,12 +102,13 @@ async fn respond(client: &mut TcpStream, head: &Head, in_flight: InFlight<'_>) -
             let length = format!("HTTP/1.1 200 OK\r\nContent-Length: {number}\r\n\r\n");
             client.write_all(length.as_bytes()).await?;
             let mut left = usize::try_from(number).unwrap_or(0);
+            let chunk = vec![b'x'; CHUNK_BYTES];
             while left > CHUNK_BYTES {
-                client.write_all(&[b'x'; CHUNK_BYTES]).await?;
+                client.write_all(&chunk).await?;
                 left -= CHUNK_BYTES;
             }
             drop(in_flight);
-            return client.write_all(&vec![b'x'; left]).await;
+            return client.write_all(&chunk[..left]).await;
         }
         "hints" => {
             let hint = format!("HTTP/1.1 103 Early Hints\r\nLink: <{}>\r\n\r\n", "x".repeat(HINT_BYTES));
