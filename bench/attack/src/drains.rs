@@ -15,7 +15,7 @@ use crate::upstream::Upstream;
 
 const DRAINS: u32 = 40;
 const CLIENTS: u32 = 16;
-const WORK: &str = "/work/1";
+const WORK: &str = "/busy/1";
 /// Every fourth client waits so long between two requests.
 const THINKS: Duration = Duration::from_millis(7);
 

@@ -151,9 +151,9 @@ mod tests {
     async fn heads_and_bodies_are_told_apart() {
         let (mut here, there) = tokio::io::duplex(1024);
         let mut reader = Reader::new(there);
-        here.write_all(b"POST /work/1 HTTP/1.1\r\ncontent-LENGTH: 3\r\nConnection: Close\r\n\r\nabcGET").await.unwrap();
+        here.write_all(b"POST /busy/1 HTTP/1.1\r\ncontent-LENGTH: 3\r\nConnection: Close\r\n\r\nabcGET").await.unwrap();
         let head = reader.head().await.unwrap().unwrap();
-        assert_eq!((head.target(), head.content_length), (Some("/work/1"), Some(3)));
+        assert_eq!((head.target(), head.content_length), (Some("/busy/1"), Some(3)));
         assert_eq!(head.field("connection").as_deref(), Some("close"));
         reader.skip(3).await.unwrap();
         drop(here);

@@ -18,7 +18,7 @@ use crate::server::{SEATS, Server};
 use crate::upstream::Upstream;
 
 /// The upstream works for longer than any of these clients waits.
-const WORK: &str = "/work/500";
+const WORK: &str = "/busy/500";
 const LASTS: Duration = Duration::from_secs(6);
 
 /// Clients that leave at a time, and for how long each waits.

@@ -100,7 +100,7 @@ fn run(stage: &mut Stage, attack: &str, open: impl AsyncFnOnce(&Server) -> Resul
         sleep(LASTS).await;
         drop(held);
         let mut other = Reader::new(connect(Ipv4Addr::new(127, 0, 0, 2), gateway.address()).await?);
-        let served = other.exchange(&get("/work/1")).await.context("another client is not served")?;
+        let served = other.exchange(&get("/busy/1")).await.context("another client is not served")?;
         ensure!(served.is_success(), "another client is not served: {:?}", served.target());
         anyhow::Ok(gateway)
     })?;

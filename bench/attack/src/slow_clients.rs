@@ -27,7 +27,7 @@ const SETTLING: Duration = Duration::from_millis(200);
 /// The others.
 const OTHERS: usize = 8;
 const OTHERS_FROM: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
-const WORK: &str = "/work/10";
+const WORK: &str = "/busy/10";
 const RETRY_AFTER: Duration = Duration::from_millis(10);
 
 const ATTACKERS_FROM: Ipv4Addr = Ipv4Addr::LOCALHOST;

@@ -21,7 +21,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 ///
 /// | path | what it does |
 /// |---|---|
-/// | `/work/MS` | works for so many milliseconds, and responds |
+/// | `/busy/MS` | works for so many milliseconds, and responds |
 /// | `/large/BYTES` | responds at once, with so many bytes |
 /// | `/hints/MS` | sends interim responses for so many milliseconds, and responds |
 #[derive(Debug)]
@@ -150,7 +150,7 @@ mod tests {
         let upstream = Upstream::start().unwrap();
         for number in 1..=3 {
             let mut client = connect(Ipv4Addr::LOCALHOST, upstream.address).await.unwrap();
-            client.write_all(get("/work/60000").as_bytes()).await.unwrap();
+            client.write_all(get("/busy/60000").as_bytes()).await.unwrap();
             while upstream.begun() < number {
                 tokio::task::yield_now().await;
             }
@@ -163,7 +163,7 @@ mod tests {
     async fn requests_that_are_done_are_not() {
         let upstream = Upstream::start().unwrap();
         let mut client = Reader::new(connect(Ipv4Addr::LOCALHOST, upstream.address).await.unwrap());
-        for path in ["/work/1", "/large/200000", "/work/0"] {
+        for path in ["/busy/1", "/large/200000", "/busy/0"] {
             assert!(client.exchange(&get(path)).await.unwrap().is_success());
         }
         assert_eq!((upstream.most(), upstream.begun()), (1, 3));

@@ -52,13 +52,13 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let mut wire = Wire::new(Stream::Plain(listener.accept().await.unwrap().0));
-        wire.input.extend_from_slice(&[b'x'; 60_000]);
+        wire.input.extend_from_slice(&vec![b'x'; 60_000]);
         // Its time never passes.
         let ticks = Ticks::new();
         let mut lingering = Box::pin(linger(&mut wire, &ticks));
         {
             let mut closed = pin!(async {
-                client.write_all(&[b'x'; 60_000]).await.unwrap();
+                client.write_all(&vec![b'x'; 60_000]).await.unwrap();
                 client.read(&mut [0]).await.unwrap()
             });
             tokio::select! {
