@@ -1,7 +1,8 @@
-//! The developer's commands, run by `cargo xtask <command>`: set-up, test, bench, record.
+//! The developer's commands, run by `cargo xtask <command>`: set-up, test, bench, attack, record.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks to its user on the terminal")]
 
+mod attack;
 mod bench;
 mod comparisons;
 mod record;
@@ -20,10 +21,12 @@ Commands:
   setup            install what the tests need and this machine lacks
   test [FILTER]    set-up, format, clippy, all tests, documentation tests, documentation
   bench [FILTER]   run the benchmarks
+  attack [NAME]    run clients that mean harm against the binary, on loopback, and print what bars hold
   record FOLDER    copy recordings of a real Kubernetes into tests/recorded, packed
   help             show this text
 
 FILTER is a part of a test's or a benchmark's name; only those that contain it are run.
+NAME is a part of an attack's name.
 FOLDER contains `golden` or `conformance`, or both, with the layout of tests/recorded.
 With CI=true in the environment, cargo may not change Cargo.lock.
 
@@ -31,6 +34,7 @@ Examples:
   cargo xtask test             everything that must pass before a commit
   cargo xtask test tidy        the same, but only tests with `tidy` in their name
   cargo xtask bench classify   only benchmarks with `classify` in their name
+  cargo xtask attack drains    only attacks with `drains` in their name
 ";
 
 /// What the user asked for.
@@ -39,6 +43,7 @@ enum Command {
     Setup,
     Test { filter: Option<String> },
     Bench { filter: Option<String> },
+    Attack { name: Option<String> },
     Record { folder: String },
     Help,
 }
@@ -73,10 +78,11 @@ impl Command {
             return Ok(Self::Help);
         }
         let arguments_max = match name.as_str() {
-            "test" | "bench" | "record" => 1,
+            "test" | "bench" | "attack" | "record" => 1,
             "setup" | "help" => 0,
             _ => {
-                return Err(format!("xtask has no command `{name}`; it has setup, test, bench, record and help."));
+                let commands = "setup, test, bench, attack, record and help";
+                return Err(format!("xtask has no command `{name}`; it has {commands}."));
             }
         };
         if let Some(option) = rest.iter().find(|argument| argument.starts_with('-')) {
@@ -90,6 +96,7 @@ impl Command {
             ("setup", _) => Ok(Self::Setup),
             ("test", filter) => Ok(Self::Test { filter }),
             ("bench", filter) => Ok(Self::Bench { filter }),
+            ("attack", name) => Ok(Self::Attack { name }),
             ("record", Some(folder)) => Ok(Self::Record { folder }),
             ("record", None) => {
                 Err("`xtask record` needs a folder with recordings; see `cargo xtask help`.".to_owned())
@@ -103,6 +110,7 @@ impl Command {
             Self::Setup => setup::setup(),
             Self::Test { filter } => test::test(filter.as_deref()),
             Self::Bench { filter } => bench::bench(filter.as_deref()),
+            Self::Attack { name } => attack::attack(name.as_deref()),
             Self::Record { folder } => record::record(folder),
             Self::Help => {
                 print!("{HELP}");
@@ -128,6 +136,8 @@ mod tests {
         assert_eq!(parse("test"), Ok(Command::Test { filter: None }));
         assert_eq!(parse("test tidy"), Ok(Command::Test { filter: filter.clone() }));
         assert_eq!(parse("bench tidy"), Ok(Command::Bench { filter }));
+        assert_eq!(parse("attack"), Ok(Command::Attack { name: None }));
+        assert_eq!(parse("attack drains"), Ok(Command::Attack { name: Some("drains".to_owned()) }));
         assert_eq!(parse("record there"), Ok(Command::Record { folder: "there".to_owned() }));
     }
 
@@ -142,7 +152,7 @@ mod tests {
     fn faults_are_one_sentence() {
         assert_eq!(
             parse("tidy"),
-            Err("xtask has no command `tidy`; it has setup, test, bench, record and help.".to_owned())
+            Err("xtask has no command `tidy`; it has setup, test, bench, attack, record and help.".to_owned())
         );
         assert_eq!(
             parse("test --nocapture"),

@@ -11,6 +11,7 @@ use std::time::Instant;
 #[derive(Debug, Default)]
 pub struct Bars {
     rows: Vec<[String; 4]>,
+    missed: usize,
     /// What the name of a measure has to contain.
     filter: Option<String>,
 }
@@ -81,8 +82,14 @@ impl Bars {
             }
             Bar::None => (String::new(), None),
         };
+        self.missed += usize::from(verdict == Some(false));
         let verdict = verdict.map_or("", |holds| if holds { "holds" } else { "MISSED" });
         self.rows.push([measure.into(), format!("{figure:.1} {unit}"), bar, verdict.to_owned()]);
+    }
+
+    /// How many figures have missed their bars.
+    pub fn missed(&self) -> usize {
+        self.missed
     }
 
     /// Prints the table, if there is anything in it.
@@ -130,5 +137,16 @@ mod tests {
         assert_eq!(measured(&["--bench", "queue"]), ["one queue", "two queues"]);
         assert_eq!(measured(&["class", "--bench", "queue"]), ["classify"]);
         assert!(measured(&["deal"]).is_empty());
+    }
+
+    #[test]
+    fn missed_bars_are_counted() {
+        let mut bars = Bars::default();
+        bars.add("most", 20.0, "", Bar::AtMost(20.0, ""));
+        bars.add("no bar", 21.0, "", Bar::None);
+        assert_eq!(bars.missed(), 0);
+        bars.add("most", 21.0, "", Bar::AtMost(20.0, ""));
+        bars.add("times", 16.0, "ms", Bar::TimesAtMost(1.5, 10.0));
+        assert_eq!(bars.missed(), 2);
     }
 }

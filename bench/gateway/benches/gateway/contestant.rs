@@ -3,9 +3,9 @@
 use std::io;
 use std::net::SocketAddr;
 
+use evenkeel_process::Process;
 use tempfile::TempDir;
 
-use crate::process::Process;
 use crate::{evenkeel, haproxy, nginx};
 
 /// The header that says which tenant a request comes from.

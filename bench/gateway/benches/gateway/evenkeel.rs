@@ -5,8 +5,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use evenkeel_process::{Process, free_address};
+
 use crate::contestant::{TENANT_HEADER, Task};
-use crate::process::{Process, free_address};
 use crate::role::Role;
 
 const OBJECTS: &str = include_str!("tenants.yaml");

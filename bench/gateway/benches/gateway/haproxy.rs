@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
+use evenkeel_process::{Process, free_address};
+
 use crate::contestant::Task;
-use crate::process::{Process, free_address};
 
 pub(crate) fn start(task: Task, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
     let address = free_address()?;

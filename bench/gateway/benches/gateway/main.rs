@@ -9,13 +9,11 @@
 mod contestant;
 mod crowd;
 mod evenkeel;
-mod figures;
 mod haproxy;
 mod load;
 mod memory;
 mod nginx;
 mod overload;
-mod process;
 mod role;
 mod service;
 mod throughput;
@@ -59,15 +57,17 @@ fn bench() -> io::Result<()> {
     if groups.is_empty() {
         return Ok(());
     }
-    if let Some(missing) = ["wrk", "nginx", "haproxy"].into_iter().find(|program| !process::is_installed(program)) {
+    if let Some(missing) =
+        ["wrk", "nginx", "haproxy"].into_iter().find(|program| !evenkeel_process::is_installed(program))
+    {
         println!("the benchmark of the gateway is skipped: `{missing}` is not installed; `cargo xtask bench` tries to");
         return Ok(());
     }
-    let before = figures::load_average()?;
+    let before = evenkeel_process::load_average()?;
     for (_, add) in groups {
         add(&mut bars)?;
     }
-    let after = figures::load_average()?;
+    let after = evenkeel_process::load_average()?;
     bars.print(&format!("The gateway beside nginx and HAProxy (load average {before} before and {after} after)"));
     Ok(())
 }

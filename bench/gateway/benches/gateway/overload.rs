@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel_bars::{Bar, Bars};
+use evenkeel_process::{median, p99_ms};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use crate::contestant::{Contestant, Task};
-use crate::figures::{median, p99_ms};
 use crate::load::{Ending, Load};
 use crate::service::{SLOTS, Service, WORK};
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use evenkeel_process::{Process, free_address};
 use http::{Response, StatusCode};
 use http_body_util::Full;
 use hyper::server::conn::http1;
@@ -18,7 +19,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
-use crate::process::{Process, free_address};
 use crate::role::Role;
 
 /// How many requests it works on at a time.

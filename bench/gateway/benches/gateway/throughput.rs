@@ -3,9 +3,9 @@
 use std::io;
 
 use evenkeel_bars::{Bar, Bars};
+use evenkeel_process::median;
 
 use crate::contestant::{Contestant, Running, Task};
-use crate::figures::median;
 use crate::upstream::Upstream;
 use crate::wrk;
 

@@ -2,10 +2,10 @@
 
 use std::io;
 
+use evenkeel_process::{Process, free_address};
 use tempfile::TempDir;
 
 use crate::nginx;
-use crate::process::{Process, free_address};
 
 /// What it answers.
 pub(crate) const BODY: &str = "hello, world";

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use bytes::BytesMut;
 use tokio::io::AsyncWrite;
 
 use crate::h1::Wire;
@@ -22,7 +23,9 @@ pub(super) async fn linger(wire: &mut Wire, ticks: &Rc<Ticks>) {
         }
         let mut left = LINGER_BYTES_MAX;
         while left > 0 {
-            wire.input.clear();
+            // Nobody counts what a connection has here, so it has nothing while it waits: thousands of clients whose heads
+            // were refused for lack of memory would keep all of it.
+            wire.input = BytesMut::new();
             match poll_fn(|context| wire.poll_fill(context)).await {
                 Ok(0) | Err(_) => return,
                 Ok(count) => left = left.saturating_sub(count),
@@ -30,4 +33,41 @@ pub(super) async fn linger(wire: &mut Wire, ticks: &Rc<Ticks>) {
         }
     };
     let _ = ticks.limit(LINGER_MAX, discard).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::stream::Stream;
+
+    #[tokio::test]
+    async fn a_connection_that_waits_has_no_memory() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let mut wire = Wire::new(Stream::Plain(listener.accept().await.unwrap().0));
+        wire.input.extend_from_slice(&vec![b'x'; 60_000]);
+        // Its time never passes.
+        let ticks = Ticks::new();
+        let mut lingering = Box::pin(linger(&mut wire, &ticks));
+        {
+            let mut closed = pin!(async {
+                client.write_all(&vec![b'x'; 60_000]).await.unwrap();
+                client.read(&mut [0]).await.unwrap()
+            });
+            tokio::select! {
+                () = &mut lingering => panic!("the client is still there"),
+                read = &mut closed => assert_eq!(read, 0, "the client is told at once"),
+            }
+        }
+        assert!(lingering.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        drop(lingering);
+        assert_eq!(wire.input.capacity(), 0);
+    }
 }

@@ -1,10 +1,10 @@
-//! A process that the benchmark has started: waits until it answers, measures its memory, and ends it.
+//! A process that was started: waits until it listens, measures its memory, and ends it.
 
 use std::fs::{self, File};
 use std::io::{self, Error};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -16,48 +16,50 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// A process and its children. They end when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     child: Child,
-    pub(crate) address: SocketAddr,
+    output: PathBuf,
+    /// Where it listens.
+    pub address: SocketAddr,
 }
 
 /// What a process and its children take of the machine's memory, in KiB.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Memory {
+pub struct Memory {
     /// What is shared is counted in parts.
-    pub(crate) proportional: u64,
+    pub proportional: u64,
     /// What is shared is counted once for each process.
-    pub(crate) resident: u64,
+    pub resident: u64,
 }
 
 /// Whether a program can be started.
-pub(crate) fn is_installed(program: &str) -> bool {
+pub fn is_installed(program: &str) -> bool {
     let started =
         Command::new(program).arg("-v").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     started.is_ok()
 }
 
 /// An address of this machine that nobody listens on now.
-pub(crate) fn free_address() -> io::Result<SocketAddr> {
+pub fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
 
 // === impl Process ===
 
 impl Process {
-    /// Starts a process that listens on an address, and waits until it does. What it says goes to a file in the folder.
-    pub(crate) fn start(command: &mut Command, address: SocketAddr, folder: &Path) -> io::Result<Self> {
-        let said = folder.join("said.log");
-        let output = File::create(&said)?;
-        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+    /// Starts a process that listens on an address, and waits until it does. Its output goes to a file in the folder.
+    pub fn start(command: &mut Command, address: SocketAddr, folder: &Path) -> io::Result<Self> {
+        let output = folder.join("output.log");
+        let file = File::create(&output)?;
+        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         let name = command.get_program().to_string_lossy().into_owned();
         let child = command.spawn().map_err(|error| Error::other(format!("cannot start `{name}`: {error}")))?;
-        let process = Self { child, address };
+        let process = Self { child, output, address };
         let start = Instant::now();
         while TcpStream::connect(address).is_err() {
             if start.elapsed() > START_MAX {
-                let said = fs::read_to_string(said).unwrap_or_default();
-                return Err(Error::other(format!("`{name}` does not listen on {address}; it said: {said}")));
+                let output = process.output().unwrap_or_default();
+                return Err(Error::other(format!("`{name}` does not listen on {address}; its output: {output}")));
             }
             sleep(Duration::from_millis(20));
         }
@@ -65,7 +67,7 @@ impl Process {
     }
 
     /// What it and its children take now.
-    pub(crate) fn memory(&self) -> io::Result<Memory> {
+    pub fn memory(&self) -> io::Result<Memory> {
         let mut memory = Memory { proportional: 0, resident: 0 };
         for id in self.all_ids()? {
             let text = fs::read_to_string(format!("/proc/{id}/smaps_rollup"))?;
@@ -76,7 +78,7 @@ impl Process {
     }
 
     /// The time that it and its children have had on all processors so far.
-    pub(crate) fn processor_time(&self) -> io::Result<Duration> {
+    pub fn processor_time(&self) -> io::Result<Duration> {
         let mut ticks = 0;
         for id in self.all_ids()? {
             let text = fs::read_to_string(format!("/proc/{id}/stat"))?;
@@ -85,6 +87,46 @@ impl Process {
             ticks += figures.skip(11).take(2).filter_map(|figure| figure.parse::<u64>().ok()).sum::<u64>();
         }
         Ok(TICK * u32::try_from(ticks).map_err(Error::other)?)
+    }
+
+    /// The resident memory now, in KiB, without that of its children.
+    pub fn resident(&self) -> io::Result<u64> {
+        kib(&self.status()?, "VmRSS:")
+    }
+
+    /// The most resident memory since its start, in KiB, without that of its children. The system keeps count, so that
+    /// no peak is missed.
+    pub fn resident_max(&self) -> io::Result<u64> {
+        kib(&self.status()?, "VmHWM:")
+    }
+
+    fn status(&self) -> io::Result<String> {
+        fs::read_to_string(format!("/proc/{}/status", self.child.id()))
+    }
+
+    /// All that it has written to its standard output and standard error so far.
+    pub fn output(&self) -> io::Result<String> {
+        Ok(String::from_utf8_lossy(&fs::read(&self.output)?).into_owned())
+    }
+
+    /// Sends it `SIGTERM`.
+    pub fn terminate(&self) -> io::Result<()> {
+        let sent = Command::new("kill").arg(self.child.id().to_string()).stderr(Stdio::null()).status()?;
+        if sent.success() { Ok(()) } else { Err(Error::other("the process has ended already")) }
+    }
+
+    /// Waits until it has ended by itself, at most for so long.
+    pub fn ended(&mut self, wait_max: Duration) -> io::Result<ExitStatus> {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            if start.elapsed() > wait_max {
+                return Err(Error::other(format!("the process still runs after {wait_max:?}")));
+            }
+            sleep(Duration::from_millis(5));
+        }
     }
 
     fn all_ids(&self) -> io::Result<Vec<String>> {
@@ -103,9 +145,12 @@ fn kib(text: &str, name: &str) -> io::Result<u64> {
 impl Drop for Process {
     /// With a signal that lets it end its children.
     fn drop(&mut self) {
-        let told = Command::new("kill").arg(self.child.id().to_string()).status();
-        if !told.is_ok_and(|status| status.success()) {
-            // It has ended by itself, or there is no `kill`; either way this is all that is left to do.
+        // The id of a process that has been waited for may be another's by now.
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        if self.terminate().is_err() {
+            // There is no `kill`, or it has ended just now; either way this is all that is left to do.
             let _ = self.child.kill();
         }
         let _ = self.child.wait();

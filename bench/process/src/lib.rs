@@ -1,0 +1,7 @@
+//! Programs that benchmarks and attacks start, and the figures that are taken of them.
+
+mod figures;
+mod process;
+
+pub use figures::{load_average, median, p99_ms};
+pub use process::{Memory, Process, free_address, is_installed};
