@@ -430,7 +430,8 @@ async fn a_slow_reader_holds_no_seat() {
     const RESPONSE: usize = 16 << 20;
     let upstream = sending(RESPONSE).await;
     let mut settings = settings(upstream.address);
-    settings.limits.response_buffer = 2 * RESPONSE;
+    // One client has a quarter of it, of which a half is for responses that are read ahead.
+    (settings.limits.response_buffer, settings.limits.buffer_bytes) = (2 * RESPONSE, 24 * RESPONSE);
     let running = start(settings).await;
     let mut http1 = asking(running.address).await;
     http1.head().await;
