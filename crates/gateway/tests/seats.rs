@@ -481,3 +481,53 @@ async fn abandoned_requests_do_not_hold_up_a_drain() {
     let drained = tokio::time::timeout(PATIENCE, running.gateway.drain()).await.unwrap();
     assert_eq!(drained.requests_cut, 0);
 }
+
+#[tokio::test]
+async fn a_response_with_a_superfluous_end_leaves_the_next_request_alone() {
+    // Over HTTP/2 the end of a response without a body may come in a frame of its own.
+    let http2 = Upstream::new(|client, _| async move {
+        let mut upstream = Frames::accept(client, &[]).await;
+        while let Some(stream) = upstream.next_request().await {
+            upstream.send_head(stream, &[(":status", "204")], 0).await;
+        }
+    })
+    .await;
+    let http1 = Upstream::answering(|request| ok(&request.text())).await;
+    let mut settings = settings(http2.address);
+    settings.upstreams.extend(config(&[http1.address]).upstreams);
+    settings.upstreams[0].protocol = Protocol::Http2;
+    settings.timeouts.answer = Duration::from_secs(5);
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let head = client.head().await;
+    assert!(head.starts_with("HTTP/1.1 204 "), "{head}");
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello").await;
+    assert_eq!(client.answer().await.text(), "hello");
+    drop((client, http2));
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_client_that_is_refused_while_it_sends_hears_why_and_is_closed() {
+    let upstream = Upstream::new(|mut client, _| async move {
+        client.rest().await;
+        // It works on what it has got.
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let mut settings = settings(upstream.address);
+    (settings.limits.request_buffer, settings.limits.body_bytes) = (0, 1000);
+    settings.timeouts.answer = Duration::from_secs(30);
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n").await;
+    eventually("it runs", || in_level(&running).0 == 1).await;
+    let begun = std::time::Instant::now();
+    client.send(&format!("100000\r\n{}", "x".repeat(512 << 10))).await;
+    assert_eq!(client.answer().await.status, 413);
+    assert!(client.is_closed().await);
+    assert!(begun.elapsed() < Duration::from_secs(20), "it waits for the upstream");
+    assert_eq!(in_level(&running).0, 1, "the upstream may still work on it");
+    drop((client, upstream));
+}
