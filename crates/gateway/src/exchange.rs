@@ -147,6 +147,13 @@ impl Exchange {
         self.on_leave.get()
     }
 
+    /// The upstream was told that nothing more comes of the request, in a way after which nothing more is heard of it.
+    pub(crate) fn note_cancelled(&self) {
+        if let OnLeave::Wait = self.on_leave.get() {
+            self.on_leave.set(OnLeave::Cancel(Started::now("", "")));
+        }
+    }
+
     /// Nobody waits for the response any more.
     pub(crate) fn note_client_left(&self) {
         self.has_client_left.set(true);

@@ -531,3 +531,83 @@ async fn a_client_that_is_refused_while_it_sends_hears_why_and_is_closed() {
     assert_eq!(in_level(&running).0, 1, "the upstream may still work on it");
     drop((client, upstream));
 }
+
+/// Resets an upload on its way to an upstream of HTTP/2, after its response has begun or before.
+async fn reset_upload(has_response_begun: bool, is_http2_client: bool) {
+    let begun = Arc::<AtomicUsize>::default();
+    let counts = Arc::clone(&begun);
+    let upstream = Upstream::new(move |client, _| {
+        let counts = Arc::clone(&counts);
+        async move {
+            let mut upstream = Frames::accept(client, &[]).await;
+            while let Some(stream) = upstream.next_request().await {
+                if has_response_begun {
+                    upstream.send_head(stream, &[(":status", "200")], 0).await;
+                }
+                counts.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    })
+    .await;
+    let mut settings = settings(upstream.address);
+    settings.upstreams[0].protocol = Protocol::Http2;
+    settings.limits.request_buffer = 0;
+    settings.timeouts.answer = Duration::ZERO;
+    let running = start(settings).await;
+    let mut http2 = Frames::connect(running.address).await;
+    let mut http1 = Client::connect(running.address).await;
+    if is_http2_client {
+        http2.send_head(1, &request("/upload", &[]), 0).await;
+        http2.send(&frame(frames::DATA, 0, 1, b"x")).await;
+    } else {
+        http1.send("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nx").await;
+    }
+    eventually("the upstream has it", || begun.load(Ordering::SeqCst) == 1).await;
+    if has_response_begun && is_http2_client {
+        while http2.next().await.unwrap().kind != frames::HEADERS {}
+    } else if has_response_begun {
+        http1.head().await;
+    }
+    if is_http2_client {
+        http2.send(&frame(RST_STREAM, 0, 1, &8_u32.to_be_bytes())).await;
+    } else {
+        http1.reset();
+    }
+    running.no_seat_is_taken().await;
+    drop((http2, upstream));
+    running.done().await;
+}
+
+#[tokio::test]
+async fn an_upload_to_http2_that_is_reset_gives_its_seat_back() {
+    let all = [(false, false), (false, true), (true, false), (true, true)];
+    let all = all.map(|(has_begun, is_http2)| tokio::spawn(reset_upload(has_begun, is_http2)));
+    for (number, one) in all.into_iter().enumerate() {
+        assert!(one.await.is_ok(), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn an_upstream_that_closes_because_a_client_has_left_has_not_failed() {
+    // Both do what they are told by a half-close.
+    let stopping = |mut client: Client, _| async move {
+        client.rest().await;
+    };
+    let (one, other) = (Upstream::new(stopping).await, Upstream::new(stopping).await);
+    let mut settings = settings(one.address);
+    settings.upstreams.extend(config(&[other.address]).upstreams);
+    settings.health.failures = 1;
+    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let running = start(settings).await;
+    for _ in 0..4 {
+        let client = asking(running.address).await;
+        eventually("it runs", || in_level(&running).0 == 1).await;
+        client.reset();
+        running.no_seat_is_taken().await;
+    }
+    let page = get(running.gateway.admin_address().unwrap(), "/metrics", "").await.text();
+    for line in ["evenkeel_upstream_failures_total{kind=\"cut\"} 0", "evenkeel_upstream_ejections_total 0"] {
+        assert!(page.contains(line), "{line}");
+    }
+    running.done().await;
+}

@@ -17,7 +17,6 @@ use crate::config::Protocol;
 use crate::connection::Connection;
 use crate::exchange::{Exchange, OnLeave};
 use crate::h1::{Noted, ResponseHead, Wire};
-use crate::service_times::Started;
 use crate::stall::Stall;
 use crate::ticks::Elapsed;
 use crate::upload::Upload;
@@ -121,13 +120,14 @@ impl Attempts {
                 },
             };
             let Refused { failure, body, next } = *refused;
+            // It was told so, and may have closed the connection for that.
+            if self.exchange.has_client_left() {
+                return Err(Failure::ClientGone);
+            }
             if failure.is_of_upstream(next) && chosen.note_failure() == Consequence::Ejected {
                 self.connection.worker.metrics.upstream_ejected();
             }
             let Some(unsent) = body else { return Err(failure) };
-            if self.exchange.has_client_left() {
-                return Err(Failure::ClientGone);
-            }
             match next {
                 Next::Other => {
                     tried.push(chosen.index());
@@ -145,6 +145,8 @@ impl Attempts {
     /// Sends to this upstream, on a new connection or one that requests of HTTP/2 share.
     async fn send(&self, picked: &Picked, body: ClientBody) -> Result<Response<AnswerBody>, Box<Refused>> {
         match self.way(picked).await {
+            // It has left while a connection was made, after another that did not get the request.
+            Ok(_) if self.exchange.has_client_left() => Err(Refused::new(Failure::ClientGone, None, Next::Nothing)),
             Ok(Way::Http1(wire)) => {
                 let (mut call, in_flight) = self.begin(picked, wire, body);
                 match self.head(&mut call).await {
@@ -322,9 +324,7 @@ impl Attempts {
             Ok(Err(_)) if upload.error().is_some() => {
                 // The stream has been reset, because of the client. That is noticed elsewhere (`Exchange::failure`), and the
                 // request keeps its seats for as long as it would have run.
-                if let OnLeave::Wait = self.exchange.on_leave() {
-                    self.exchange.set_on_leave(OnLeave::Cancel(Started::now("", "")));
-                }
+                self.exchange.note_cancelled();
                 std::future::pending().await
             }
             Ok(Err(unsent)) => Err(Refused::of_stream(&stream, known, unsent.map(http::Request::into_body))),
