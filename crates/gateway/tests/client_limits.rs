@@ -237,6 +237,15 @@ async fn a_body_that_drips_ends_with_408_while_it_holds_a_seat() {
 
 #[tokio::test]
 async fn a_reader_that_drips_loses_its_seat() {
+    drip_out(config(&[]).limits.response_buffer).await;
+}
+
+#[tokio::test]
+async fn a_reader_that_drips_loses_its_seat_where_nothing_is_read_ahead() {
+    drip_out(0).await;
+}
+
+async fn drip_out(response_buffer: usize) {
     let upstream = Upstream::new(|mut client, _| async move {
         client.head().await;
         client.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n").await;
@@ -245,6 +254,7 @@ async fn a_reader_that_drips_loses_its_seat() {
     .await;
     let mut settings = config(&[upstream.address]);
     settings.timeouts.answer = Duration::from_secs(3);
+    settings.limits.response_buffer = response_buffer;
     let running = start(settings).await;
     let mut http1 = Client::connect(running.address).await;
     http1.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
@@ -268,42 +278,6 @@ async fn a_reader_that_drips_loses_its_seat() {
         () = running.no_seat_is_taken() => {}
     }
     drop((http1, http2));
-    running.done().await;
-}
-
-#[tokio::test]
-async fn many_downloads_of_one_client_do_not_push_each_other_out() {
-    const RESPONSE: usize = 24 << 20;
-    let upstream = Upstream::new(|mut client, _| async move {
-        client.head().await;
-        client.send(&format!("HTTP/1.1 200 OK\r\nContent-Length: {RESPONSE}\r\n\r\n")).await;
-        for _ in 0..RESPONSE / 16384 {
-            client.stream.write_all(&[b'x'; 16384]).await.unwrap();
-        }
-    })
-    .await;
-    let mut settings = config(&[upstream.address]);
-    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-    // A quarter of it has room for one or two responses that are read ahead.
-    settings.limits.buffer_bytes = 8 << 20;
-    let running = start(settings).await;
-    let mut all = Vec::new();
-    for _ in 0..8 {
-        let mut client = Client::connect(running.address).await;
-        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
-        client.head().await;
-        all.push(client);
-    }
-    // So much is read ahead that there is no room for more.
-    let admin = running.gateway.admin_address().unwrap();
-    while metric(admin, "evenkeel_buffered_bytes").await < 1 << 20 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    let all: Vec<_> =
-        all.into_iter().map(|mut client| tokio::spawn(async move { client.exactly(RESPONSE).await })).collect();
-    for one in all {
-        assert_eq!(one.await.unwrap().len(), RESPONSE);
-    }
     running.done().await;
 }
 
@@ -360,6 +334,42 @@ async fn a_body_within_the_limit_is_let_through_however_it_arrives() {
     http2.send(&frame(DATA, END_STREAM, 1, &[b'x'; 999])).await;
     assert_eq!(http2.outcome(1).await, Outcome::Answered("1000".to_owned()));
     drop((client, http2));
+    running.done().await;
+}
+
+#[tokio::test]
+async fn many_downloads_of_one_client_do_not_push_each_other_out() {
+    const RESPONSE: usize = 24 << 20;
+    let upstream = Upstream::new(|mut client, _| async move {
+        client.head().await;
+        client.send(&format!("HTTP/1.1 200 OK\r\nContent-Length: {RESPONSE}\r\n\r\n")).await;
+        for _ in 0..RESPONSE / 16384 {
+            client.stream.write_all(&[b'x'; 16384]).await.unwrap();
+        }
+    })
+    .await;
+    let mut settings = config(&[upstream.address]);
+    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    // A quarter of it has room for one or two responses that are read ahead.
+    settings.limits.buffer_bytes = 8 << 20;
+    let running = start(settings).await;
+    let mut all = Vec::new();
+    for _ in 0..8 {
+        let mut client = Client::connect(running.address).await;
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        client.head().await;
+        all.push(client);
+    }
+    // So much is read ahead that there is no room for more.
+    let admin = running.gateway.admin_address().unwrap();
+    while metric(admin, "evenkeel_buffered_bytes").await < 1 << 20 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let all: Vec<_> =
+        all.into_iter().map(|mut client| tokio::spawn(async move { client.exactly(RESPONSE).await })).collect();
+    for one in all {
+        assert_eq!(one.await.unwrap().len(), RESPONSE);
+    }
     running.done().await;
 }
 

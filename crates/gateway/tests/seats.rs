@@ -482,56 +482,6 @@ async fn abandoned_requests_do_not_hold_up_a_drain() {
     assert_eq!(drained.requests_cut, 0);
 }
 
-#[tokio::test]
-async fn a_response_with_a_superfluous_end_leaves_the_next_request_alone() {
-    // Over HTTP/2 the end of a response without a body may come in a frame of its own.
-    let http2 = Upstream::new(|client, _| async move {
-        let mut upstream = Frames::accept(client, &[]).await;
-        while let Some(stream) = upstream.next_request().await {
-            upstream.send_head(stream, &[(":status", "204")], 0).await;
-        }
-    })
-    .await;
-    let http1 = Upstream::answering(|request| ok(&request.text())).await;
-    let mut settings = settings(http2.address);
-    settings.upstreams.extend(config(&[http1.address]).upstreams);
-    settings.upstreams[0].protocol = Protocol::Http2;
-    settings.timeouts.answer = Duration::from_secs(5);
-    let running = start(settings).await;
-    let mut client = Client::connect(running.address).await;
-    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
-    let head = client.head().await;
-    assert!(head.starts_with("HTTP/1.1 204 "), "{head}");
-    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello").await;
-    assert_eq!(client.answer().await.text(), "hello");
-    drop((client, http2));
-    running.done().await;
-}
-
-#[tokio::test]
-async fn a_client_that_is_refused_while_it_sends_hears_why_and_is_closed() {
-    let upstream = Upstream::new(|mut client, _| async move {
-        client.rest().await;
-        // It works on what it has got.
-        std::future::pending::<()>().await;
-    })
-    .await;
-    let mut settings = settings(upstream.address);
-    (settings.limits.request_buffer, settings.limits.body_bytes) = (0, 1000);
-    settings.timeouts.answer = Duration::from_secs(30);
-    let running = start(settings).await;
-    let mut client = Client::connect(running.address).await;
-    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n").await;
-    eventually("it runs", || in_level(&running).0 == 1).await;
-    let begun = std::time::Instant::now();
-    client.send(&format!("100000\r\n{}", "x".repeat(512 << 10))).await;
-    assert_eq!(client.answer().await.status, 413);
-    assert!(client.is_closed().await);
-    assert!(begun.elapsed() < Duration::from_secs(20), "it waits for the upstream");
-    assert_eq!(in_level(&running).0, 1, "the upstream may still work on it");
-    drop((client, upstream));
-}
-
 /// Resets an upload on its way to an upstream of HTTP/2, after its response has begun or before.
 async fn reset_upload(has_response_begun: bool, is_http2_client: bool) {
     let begun = Arc::<AtomicUsize>::default();
@@ -588,6 +538,56 @@ async fn an_upload_to_http2_that_is_reset_gives_its_seat_back() {
 }
 
 #[tokio::test]
+async fn a_response_with_a_superfluous_end_leaves_the_next_request_alone() {
+    // Over HTTP/2 the end of a response without a body may come in a frame of its own.
+    let http2 = Upstream::new(|client, _| async move {
+        let mut upstream = Frames::accept(client, &[]).await;
+        while let Some(stream) = upstream.next_request().await {
+            upstream.send_head(stream, &[(":status", "204")], 0).await;
+        }
+    })
+    .await;
+    let http1 = Upstream::answering(|request| ok(&request.text())).await;
+    let mut settings = settings(http2.address);
+    settings.upstreams.extend(config(&[http1.address]).upstreams);
+    settings.upstreams[0].protocol = Protocol::Http2;
+    settings.timeouts.answer = Duration::from_secs(5);
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let head = client.head().await;
+    assert!(head.starts_with("HTTP/1.1 204 "), "{head}");
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello").await;
+    assert_eq!(client.answer().await.text(), "hello");
+    drop((client, http2));
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_client_that_is_refused_while_it_sends_hears_why_and_is_closed() {
+    let upstream = Upstream::new(|mut client, _| async move {
+        client.rest().await;
+        // It works on what it has got.
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let mut settings = settings(upstream.address);
+    (settings.limits.request_buffer, settings.limits.body_bytes) = (0, 1000);
+    settings.timeouts.answer = Duration::from_secs(30);
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n").await;
+    eventually("it runs", || in_level(&running).0 == 1).await;
+    let begun = std::time::Instant::now();
+    client.send(&format!("100000\r\n{}", "x".repeat(512 << 10))).await;
+    assert_eq!(client.answer().await.status, 413);
+    assert!(client.is_closed().await);
+    assert!(begun.elapsed() < Duration::from_secs(20), "it waits for the upstream");
+    assert_eq!(in_level(&running).0, 1, "the upstream may still work on it");
+    drop((client, upstream));
+}
+
+#[tokio::test]
 async fn an_upstream_that_closes_because_a_client_has_left_has_not_failed() {
     // Both do what they are told by a half-close.
     let stopping = |mut client: Client, _| async move {
@@ -609,5 +609,36 @@ async fn an_upstream_that_closes_because_a_client_has_left_has_not_failed() {
     for line in ["evenkeel_upstream_failures_total{kind=\"cut\"} 0", "evenkeel_upstream_ejections_total 0"] {
         assert!(page.contains(line), "{line}");
     }
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_client_may_pause_while_there_is_room_for_what_it_does_not_read() {
+    const RESPONSE: usize = 16 << 20;
+    // Two windows in which a client that is too far behind would have to read something, the first of which has the beginning.
+    const PAUSE: Duration = Duration::from_secs(24);
+    let upstream = Upstream::new(|mut client, _| async move {
+        client.head().await;
+        client.send(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", RESPONSE + 1)).await;
+        client.stream.write_all(&vec![b'x'; RESPONSE]).await.unwrap();
+        tokio::time::sleep(PAUSE).await;
+        client.send("x").await;
+    })
+    .await;
+    let mut settings = settings(upstream.address);
+    (settings.limits.response_buffer, settings.limits.buffer_bytes) = (2 * RESPONSE, 24 * RESPONSE);
+    let running = start(settings).await;
+    let mut http1 = asking(running.address).await;
+    http1.head().await;
+    let mut http2 = Frames::connect(running.address).await;
+    http2.send_head(1, &request("/", &[]), END_STREAM).await;
+    running.no_seat_is_taken().await;
+    assert_eq!(http1.exactly(RESPONSE + 1).await.len(), RESPONSE + 1);
+    let more = u32::try_from(RESPONSE).unwrap().to_be_bytes();
+    http2.send(&frame(frames::WINDOW_UPDATE, 0, 0, &more)).await;
+    http2.send(&frame(frames::WINDOW_UPDATE, 0, 1, &more)).await;
+    let Outcome::Answered(body) = http2.outcome(1).await else { panic!("it is cut") };
+    assert_eq!(body.len(), RESPONSE + 1);
+    drop((http1, http2));
     running.done().await;
 }
