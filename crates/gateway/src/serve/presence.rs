@@ -24,8 +24,7 @@ pub(super) fn has_left(client: &mut ClientWire, ticks: &Rc<Ticks>, context: &mut
         let Poll::Ready(read) = client.wire.poll_fill(context) else { return false };
         client.wake_body_reader();
         match read {
-            // One that closes in the middle of its request does not wait for the response.
-            Ok(0) if client.decoder.is_done() && is_soon(client, ticks) => client.is_half_closed = true,
+            Ok(0) if is_soon(client, ticks) => client.is_half_closed = true,
             Ok(0) | Err(_) => return true,
             Ok(_) => {}
         }
