@@ -5,9 +5,10 @@
 //! response; or cancels the request and keeps the seat for as long as the request was expected to run.
 
 use std::cell::Cell;
-use std::future::poll_fn;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 use evenkeel::{FlowBody, FlowFuture, SharedPermit};
@@ -52,9 +53,9 @@ struct Patience {
 /// What is left of one request.
 enum Work {
     /// The upstream has not responded.
-    Request(RequestFuture, Counted),
+    Request(RequestFuture, Rc<Exchange>, Counted),
     /// The upstream has responded, and the body has not ended.
-    Response(FlowBody<AnswerBody>, Counted),
+    Response(FlowBody<AnswerBody>, Rc<Exchange>, Counted),
     /// The request was cancelled, and its seats stay taken for as long as it would have run.
     Seats(SharedPermit, Started, Counted),
 }
@@ -80,7 +81,7 @@ impl Abandoned {
 
     /// Nobody waits for this request any more. If no upstream works on it, or it takes no seats, it is dropped: it leaves its
     /// queue, and its upstream's connection is closed.
-    pub(crate) fn request(&self, mut future: RequestFuture, exchange: &Exchange) {
+    pub(crate) fn request(&self, mut future: RequestFuture, exchange: &Rc<Exchange>) {
         if !future.has_permit() {
             return;
         }
@@ -88,7 +89,7 @@ impl Abandoned {
         match exchange.on_leave() {
             OnLeave::Wait => {
                 exchange.note_client_left();
-                self.send(Work::Request(future, counted));
+                self.send(Work::Request(future, Rc::clone(exchange), counted));
             }
             OnLeave::Cancel(started) => {
                 if let Some(permit) = future.as_mut().take_permit() {
@@ -99,7 +100,7 @@ impl Abandoned {
     }
 
     /// Nobody wants the rest of this response any more. If it has no seats, it is dropped, which ends it.
-    pub(crate) fn response(&self, mut body: FlowBody<AnswerBody>, exchange: &Exchange) {
+    pub(crate) fn response(&self, mut body: FlowBody<AnswerBody>, exchange: &Rc<Exchange>) {
         if !body.has_permit() {
             return;
         }
@@ -107,7 +108,7 @@ impl Abandoned {
         match exchange.on_leave() {
             OnLeave::Wait => {
                 exchange.note_client_left();
-                self.send(Work::Response(body, counted));
+                self.send(Work::Response(body, Rc::clone(exchange), counted));
             }
             OnLeave::Cancel(started) => {
                 if let Some(permit) = Pin::new(&mut body).take_permit() {
@@ -144,22 +145,41 @@ impl AbandonedWork {
     }
 }
 
+// === impl Patience ===
+
+impl Patience {
+    /// Waits for the end of what an upstream does for a request. If the request is cancelled meanwhile, because its body came
+    /// to no end, what is left of it is kept for as long as the request was expected to run.
+    async fn wait(&self, work: impl Future<Output = ()>, exchange: &Exchange) {
+        let mut work = pin!(work);
+        let to_the_end = async {
+            let cancelled = poll_fn(|context| match (work.as_mut().poll(context), exchange.on_leave()) {
+                (Poll::Ready(()), _) => Poll::Ready(None),
+                (Poll::Pending, OnLeave::Cancel(started)) => Poll::Ready(Some(started)),
+                (Poll::Pending, OnLeave::Wait) => Poll::Pending,
+            });
+            if let Some(started) = cancelled.await {
+                tokio::time::sleep(self.times.remaining(started)).await;
+            }
+        };
+        let _ = self.ticks.limit(self.response_after, to_the_end).await;
+    }
+}
+
 // === impl Work ===
 
 impl Work {
     async fn finish(self, patience: &Patience) {
         // Dropping what is left after that time closes the upstream's connection.
         match self {
-            Self::Request(future, _counted) => {
+            Self::Request(future, exchange, _counted) => {
                 let work = async {
                     let Ok(response) = future.await;
                     discard(response.into_body()).await;
                 };
-                let _ = patience.ticks.limit(patience.response_after, work).await;
+                patience.wait(work, &exchange).await;
             }
-            Self::Response(body, _counted) => {
-                let _ = patience.ticks.limit(patience.response_after, discard(body)).await;
-            }
+            Self::Response(body, exchange, _counted) => patience.wait(discard(body), &exchange).await,
             Self::Seats(permit, started, _counted) => {
                 let remaining = tokio::time::sleep(patience.times.remaining(started));
                 let _ = patience.ticks.limit(patience.response_after, remaining).await;

@@ -149,7 +149,10 @@ impl Http2Answer {
         match Pin::new(&mut self.body).poll_frame(context) {
             // The stream was reset because nothing comes of the request, and that is noticed elsewhere. Whoever notices decides
             // how long the request keeps its seats.
-            Poll::Ready(Some(Err(_))) if self.stall.exchange().failure().is_some() => Poll::Pending,
+            Poll::Ready(Some(Err(_))) if self.stall.exchange().failure().is_some() => {
+                self.stall.exchange().note_cancelled();
+                Poll::Pending
+            }
             Poll::Ready(frame) => {
                 self.stall.note_movement();
                 Poll::Ready(frame.map(|frame| frame.map_err(|_| AnswerError::Cut)))

@@ -1,9 +1,11 @@
-//! `Buffers`: the memory that a worker keeps for messages that arrive or leave slowly, within a bound.
+//! `Buffers`: the memory that a worker keeps for messages that arrive or leave slowly. One bound holds for all workers.
 //!
 //! When there is no more room, those that have taken the longest to arrive make way: they are the slowest.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use slab::Slab;
@@ -11,10 +13,15 @@ use slab::Slab;
 use crate::metrics::WorkerMetrics;
 use crate::worker::Client;
 
+/// The bytes that the buffers of all workers have. Counted together: connections are not spread evenly, and one client's
+/// share of the whole must not be all that a worker has.
+pub(crate) type BufferedBytes = Arc<AtomicUsize>;
+
 /// All buffers of one worker.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     bytes: Cell<usize>,
+    bytes_of_all: BufferedBytes,
     bytes_max: usize,
     /// What one client may have on all workers.
     client_bytes_max: usize,
@@ -56,9 +63,15 @@ pub(crate) struct HeldBuffer {
 // === impl Buffers ===
 
 impl Buffers {
-    pub(crate) fn new(bytes_max: usize, client_bytes_max: usize, metrics: WorkerMetrics) -> Rc<Self> {
+    pub(crate) fn new(
+        bytes_of_all: &BufferedBytes,
+        bytes_max: usize,
+        client_bytes_max: usize,
+        metrics: WorkerMetrics,
+    ) -> Rc<Self> {
         Rc::new(Self {
             bytes: Cell::new(0),
+            bytes_of_all: Arc::clone(bytes_of_all),
             bytes_max,
             client_bytes_max,
             evictable: RefCell::default(),
@@ -83,16 +96,19 @@ impl Buffers {
     fn change(&self, before: usize, after: usize) {
         let bytes = self.bytes.get().saturating_sub(before).saturating_add(after);
         self.bytes.set(bytes);
+        self.bytes_of_all.fetch_add(after, Ordering::Relaxed);
+        self.bytes_of_all.fetch_sub(before, Ordering::Relaxed);
         self.metrics.set_buffered(bytes);
     }
 
-    /// Whether there is room for more of this client.
+    /// Whether there is room for more that never makes way. Half of it all stays for what cannot wait: a response that could be
+    /// read later must not make others, or the rest of itself, go.
     pub(crate) fn has_room(&self, client: &Client) -> bool {
-        self.bytes.get() < self.bytes_max && client.change_buffered(0, 0) < self.client_bytes_max
+        self.bytes_of_all.load(Ordering::Relaxed) < self.bytes_max / 2 && client.buffered() < self.client_bytes_max / 2
     }
 
     fn is_full(&self) -> bool {
-        self.bytes.get() > self.bytes_max
+        self.bytes_of_all.load(Ordering::Relaxed) > self.bytes_max
     }
 
     /// Makes the message that has taken the longest give its buffer back.
@@ -199,7 +215,8 @@ mod tests {
 
     fn buffers(bytes_max: usize, client_bytes_max: usize) -> (Rc<Buffers>, Client, Client) {
         let client = |address: &str| Clients::new(9, 9).open(address.parse().unwrap(), false).unwrap();
-        let buffers = Buffers::new(bytes_max, client_bytes_max, GatewayMetrics::new(1).worker(0));
+        let all = BufferedBytes::default();
+        let buffers = Buffers::new(&all, bytes_max, client_bytes_max, GatewayMetrics::new(1).worker(0));
         (buffers, client("10.0.0.1"), client("10.0.0.2"))
     }
 
@@ -246,11 +263,32 @@ mod tests {
     fn responses_are_kept_only_where_there_is_room() {
         let (buffers, one, other) = buffers(100, 70);
         let (mut held, mut rest) = (buffers.held(&one), buffers.held(&other));
-        held.set(69);
+        held.set(34);
         assert!(buffers.has_room(&one) && buffers.has_room(&other));
-        held.set(70);
+        held.set(35);
         assert!(!buffers.has_room(&one) && buffers.has_room(&other));
-        rest.set(30);
+        rest.set(15);
         assert!(!buffers.has_room(&other));
+        // What is under way has the other half.
+        let mut arriving = buffers.evictable(&one);
+        arriving.set(35);
+        assert!(!is_evicted(&arriving));
+    }
+
+    #[test]
+    fn workers_share_one_bound() {
+        let (all, metrics) = (BufferedBytes::default(), GatewayMetrics::new(2));
+        let [first, second] = [0, 1].map(|worker| Buffers::new(&all, 100, 80, metrics.worker(worker)));
+        let (_, one, other) = buffers(1, 1);
+        // All connections of one client may be the first worker's: it has no more for that, and others have what is left.
+        let (mut greedy, mut polite) = (first.evictable(&one), first.evictable(&other));
+        greedy.set(80);
+        polite.set(20);
+        assert!(!is_evicted(&greedy) && !is_evicted(&polite));
+        let mut elsewhere = second.evictable(&other);
+        elsewhere.set(10);
+        assert!(is_evicted(&elsewhere));
+        drop((greedy, polite, elsewhere));
+        assert_eq!(all.load(Ordering::Relaxed), 0);
     }
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Bytes, BytesMut};
 use evenkeel::Identify;
@@ -74,6 +74,10 @@ pub(crate) struct ClientWire {
     pub(crate) asked_at: u64,
     /// Rings when it is time to see whether a client that has sent far ahead is still there.
     pub(crate) hangup_check: Option<Alarm>,
+    /// Whoever waits for more of the body, which need not be the task that serves the connection.
+    body_reader: Option<Waker>,
+    /// The connection is about to be closed: what the client still sends is discarded.
+    is_over: bool,
 }
 
 /// Why a request's body came to no end.
@@ -143,18 +147,26 @@ impl ClientBody {
         }
     }
 
-    /// Waits until all of it is there, or as much as is buffered, so that a client that is slow to send it holds no seat. From
-    /// now on the client has to keep a least rate. Streams, and requests that will be refused, are not waited for.
-    pub(crate) async fn receive(&mut self, parts: &Parts, connection: &Connection) -> Result<(), BodyError> {
+    /// Waits until all of it is there, or so many bytes, so that a client that is slow to send it holds no seat. From now on
+    /// the client has to keep a least rate. Streams, and requests that will be refused, are not waited for.
+    pub(crate) async fn receive(
+        &mut self,
+        bytes_max: usize,
+        parts: &Parts,
+        connection: &Connection,
+    ) -> Result<(), BodyError> {
         let worker = &connection.worker;
         let Some(open) = &mut self.0 else { return Ok(()) };
         if worker.routes.is_stream(parts) || connection.identity.identify(parts).is_err() {
             return Ok(());
         }
-        let limits = &worker.config.limits;
-        open.pace = Some(Pace::new(&worker.ticks, limits.body_bytes_per_second_min));
+        open.pace = Some(Pace::new(&worker.ticks, worker.config.limits.body_bytes_per_second_min));
         let mut buffer = worker.buffers.evictable(&connection.client);
-        poll_fn(|context| open.poll_ahead(limits.request_buffer, &mut buffer, context)).await?;
+        let received = poll_fn(|context| open.poll_ahead(bytes_max, &mut buffer, context)).await;
+        if let Err(BodyError::Stalled | BodyError::TooSlow) = received {
+            worker.metrics.client_too_slow();
+        }
+        received?;
         open.ahead.buffer = Some(buffer.arrived());
         Ok(())
     }
@@ -179,7 +191,8 @@ impl ClientBody {
     /// Whether it is known to be larger than it may be.
     pub(crate) fn is_too_large(&self) -> bool {
         let Some(open) = &self.0 else { return false };
-        self.left().is_some_and(|left| left > open.bytes_left)
+        // What has been read ahead has been counted.
+        open.source.left().is_some_and(|left| left > open.bytes_left)
     }
 
     /// The request may be sent now. The time that it has waited for a seat is not the client's.
@@ -349,10 +362,28 @@ impl ClientWire {
             is_half_closed: false,
             asked_at: 0,
             hangup_check: None,
+            body_reader: None,
+            is_over: false,
         }
     }
 
+    /// Something has come that is not for the one who has read it: whoever waits for the body has to look again.
+    pub(crate) fn wake_body_reader(&mut self) {
+        if let Some(reader) = self.body_reader.take() {
+            reader.wake();
+        }
+    }
+
+    /// Nothing more of the body is read.
+    pub(crate) fn end(&mut self) {
+        self.is_over = true;
+        self.wake_body_reader();
+    }
+
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if self.is_over {
+            return Poll::Ready(Some(Err(BodyError::Gone)));
+        }
         if std::mem::take(&mut self.owes_continue) && self.wire.input.is_empty() {
             self.wire.output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
@@ -366,9 +397,13 @@ impl ClientWire {
                 Ok(Some(Decoded::Data(data))) => return Poll::Ready(Some(Ok(Frame::data(data)))),
                 Ok(Some(Decoded::Trailers(trailers))) => return Poll::Ready(Some(Ok(Frame::trailers(trailers)))),
                 Ok(Some(Decoded::End)) => return Poll::Ready(None),
-                Ok(None) => match ready!(self.wire.poll_fill(context)) {
-                    Ok(0) | Err(_) => return Poll::Ready(Some(Err(BodyError::Gone))),
-                    Ok(_) => {}
+                Ok(None) => match self.wire.poll_fill(context) {
+                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Some(Err(BodyError::Gone))),
+                    Poll::Ready(Ok(_)) => {}
+                    Poll::Pending => {
+                        self.body_reader = Some(context.waker().clone());
+                        return Poll::Pending;
+                    }
                 },
                 Err(_) => return Poll::Ready(Some(Err(BodyError::Malformed))),
             }

@@ -48,6 +48,8 @@ pub(crate) struct Exchange {
     /// Whether an upstream has been sent some of the request.
     is_at_upstream: Cell<bool>,
     on_leave: Cell<OnLeave>,
+    /// Since when the upstream works on it, where that is measured.
+    started: Cell<Option<Started>>,
     has_client_left: Cell<bool>,
     /// Why the client is told at once that nothing comes of its request, though the upstream works on it.
     failure: Cell<Option<Failure>>,
@@ -126,6 +128,7 @@ impl Exchange {
         self.set_user(None);
         self.is_at_upstream.set(false);
         self.on_leave.set(OnLeave::Wait);
+        self.started.set(None);
         self.failure.set(None);
     }
 
@@ -143,8 +146,20 @@ impl Exchange {
         self.on_leave.set(on_leave);
     }
 
+    /// The upstream works on it from now on, and how long that takes is measured.
+    pub(crate) fn set_started(&self, started: Started) {
+        self.started.set(Some(started));
+    }
+
     pub(crate) fn on_leave(&self) -> OnLeave {
         self.on_leave.get()
+    }
+
+    /// The upstream was told that nothing more comes of the request, in a way after which nothing more is heard of it.
+    pub(crate) fn note_cancelled(&self) {
+        if let OnLeave::Wait = self.on_leave.get() {
+            self.on_leave.set(OnLeave::Cancel(self.started.get().unwrap_or_else(|| Started::now("", ""))));
+        }
     }
 
     /// Nobody waits for the response any more.

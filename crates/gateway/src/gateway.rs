@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::admin::{self, Admin};
+use crate::buffers::BufferedBytes;
 use crate::config::Config;
 use crate::identity::{Identification, IdentityError};
 use crate::log::RejectionLog;
@@ -129,7 +130,7 @@ impl Gateway {
             upstreams,
             connections: Arc::clone(&connections),
             clients: Clients::new(config.limits.connections_per_client(), config.limits.streams_per_client()),
-            workers,
+            buffered: BufferedBytes::default(),
         });
         let (stage, told) = watch::channel(Stage::Serving);
         let workers = (listening.into_iter().enumerate())

@@ -50,7 +50,7 @@ pub(crate) async fn run(stream: impl Future, watch: Arc<StreamWatch>, mut alarm:
         if stream.as_mut().poll(context).is_ready() {
             return Poll::Ready(());
         }
-        let is_waiting = watch.is_waiting.load(Ordering::Relaxed);
+        let is_waiting = watch.is_waiting();
         let now = (watch.asked.load(Ordering::Relaxed), is_waiting);
         if now != seen {
             seen = now;
@@ -59,6 +59,15 @@ pub(crate) async fn run(stream: impl Future, watch: Arc<StreamWatch>, mut alarm:
         if is_waiting { alarm.poll(context) } else { Poll::Pending }
     })
     .await;
+}
+
+// === impl StreamWatch ===
+
+impl StreamWatch {
+    /// Whether the client has no room for what comes next.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.is_waiting.load(Ordering::Relaxed)
+    }
 }
 
 // === impl StallAlarm ===

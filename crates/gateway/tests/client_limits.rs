@@ -237,6 +237,15 @@ async fn a_body_that_drips_ends_with_408_while_it_holds_a_seat() {
 
 #[tokio::test]
 async fn a_reader_that_drips_loses_its_seat() {
+    drip_out(config(&[]).limits.response_buffer).await;
+}
+
+#[tokio::test]
+async fn a_reader_that_drips_loses_its_seat_where_nothing_is_read_ahead() {
+    drip_out(0).await;
+}
+
+async fn drip_out(response_buffer: usize) {
     let upstream = Upstream::new(|mut client, _| async move {
         client.head().await;
         client.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n").await;
@@ -245,6 +254,7 @@ async fn a_reader_that_drips_loses_its_seat() {
     .await;
     let mut settings = config(&[upstream.address]);
     settings.timeouts.answer = Duration::from_secs(3);
+    settings.limits.response_buffer = response_buffer;
     let running = start(settings).await;
     let mut http1 = Client::connect(running.address).await;
     http1.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
@@ -268,5 +278,112 @@ async fn a_reader_that_drips_loses_its_seat() {
         () = running.no_seat_is_taken() => {}
     }
     drop((http1, http2));
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_body_that_was_asked_for_may_not_drip_either() {
+    let upstream = Upstream::new(|mut client, _| async move {
+        client.rest().await;
+    })
+    .await;
+    let mut settings = config(&[upstream.address]);
+    settings.timeouts.answer = Duration::from_secs(3);
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\nExpect: 100-continue\r\n\r\n").await;
+    assert_eq!(client.head().await, "HTTP/1.1 100 Continue\r\n\r\n");
+    let mut http2 = Frames::connect(running.address).await;
+    http2.send_head(1, &request("/", &[("expect", "100-continue")]), 0).await;
+    let (mut reading, mut writing) = client.stream.split();
+    let mut response = Vec::new();
+    let dripping = async {
+        for _ in 0..150 {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            if writing.write_all(b"x").await.is_err() || !http2.try_send(&frame(DATA, 0, 1, b"x")).await {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = dripping => {}
+        read = reading.read_to_end(&mut response) => assert!(read.is_ok()),
+    }
+    assert!(response.starts_with(b"HTTP/1.1 408 "), "{}", String::from_utf8_lossy(&response));
+    let Outcome::Answered(body) = http2.outcome(1).await else { panic!("it is not answered") };
+    assert!(body.contains("too slowly"), "{body}");
+    drop((client, http2));
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_body_within_the_limit_is_let_through_however_it_arrives() {
+    let upstream = Upstream::answering(|request| ok(&request.body.len().to_string())).await;
+    let mut settings = config(&[upstream.address]);
+    settings.limits.body_bytes = 1000;
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nx").await;
+    let mut http2 = Frames::connect(running.address).await;
+    http2.send_head(1, &request("/", &[("content-length", "1000")]), 0).await;
+    http2.send(&frame(DATA, 0, 1, b"x")).await;
+    // By now the gateway has the first part.
+    assert_eq!(get(running.address, "/", "").await.text(), "0");
+    client.send(&"x".repeat(999)).await;
+    assert_eq!(client.answer().await.text(), "1000");
+    http2.send(&frame(DATA, END_STREAM, 1, &[b'x'; 999])).await;
+    assert_eq!(http2.outcome(1).await, Outcome::Answered("1000".to_owned()));
+    drop((client, http2));
+    running.done().await;
+}
+
+#[tokio::test]
+async fn many_downloads_of_one_client_do_not_push_each_other_out() {
+    const RESPONSE: usize = 24 << 20;
+    let upstream = Upstream::new(|mut client, _| async move {
+        client.head().await;
+        client.send(&format!("HTTP/1.1 200 OK\r\nContent-Length: {RESPONSE}\r\n\r\n")).await;
+        for _ in 0..RESPONSE / 16384 {
+            client.stream.write_all(&[b'x'; 16384]).await.unwrap();
+        }
+    })
+    .await;
+    let mut settings = config(&[upstream.address]);
+    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    // A quarter of it has room for one or two responses that are read ahead.
+    settings.limits.buffer_bytes = 8 << 20;
+    let running = start(settings).await;
+    let mut all = Vec::new();
+    for _ in 0..8 {
+        let mut client = Client::connect(running.address).await;
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        client.head().await;
+        all.push(client);
+    }
+    // So much is read ahead that there is no room for more.
+    let admin = running.gateway.admin_address().unwrap();
+    while metric(admin, "evenkeel_buffered_bytes").await < 1 << 20 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let all: Vec<_> =
+        all.into_iter().map(|mut client| tokio::spawn(async move { client.exactly(RESPONSE).await })).collect();
+    for one in all {
+        assert_eq!(one.await.unwrap().len(), RESPONSE);
+    }
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_slow_before_it_has_a_seat_is_counted() {
+    let upstream = Upstream::answering(|_| ok("served")).await;
+    let mut settings = config(&[upstream.address]);
+    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    settings.timeouts.stall = Duration::from_millis(150);
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf").await;
+    assert_eq!(client.answer().await.status, 408);
+    assert_eq!(metric(running.gateway.admin_address().unwrap(), "evenkeel_clients_too_slow_total").await, 1);
+    drop(client);
     running.done().await;
 }

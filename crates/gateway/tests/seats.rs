@@ -338,6 +338,7 @@ async fn a_disconnect_is_noticed_behind_whatever_was_sent_ahead() {
     running.done().await;
 }
 
+#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_client_that_half_closes_after_its_request_gets_its_response() {
     let work = Work::new();
@@ -345,8 +346,15 @@ async fn a_client_that_half_closes_after_its_request_gets_its_response() {
     let running = start(settings(upstream.address)).await;
     let mut clients = Vec::new();
     // More than there are seats: some of them wait.
-    for _ in 0..2 * SEATS {
-        let mut client = asking(running.address).await;
+    for number in 0..2 * SEATS {
+        let mut client = Client::connect(running.address).await;
+        // Request and close leave in one packet, so that they arrive together however slow this machine is.
+        socket2::SockRef::from(&client.stream).set_tcp_cork(true).unwrap();
+        let requests = [
+            "GET /work HTTP/1.1\r\nHost: a\r\n\r\n",
+            "POST /work HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+        ];
+        client.send(requests[number % 2]).await;
         client.stream.shutdown().await.unwrap();
         clients.push(client);
     }
@@ -430,7 +438,8 @@ async fn a_slow_reader_holds_no_seat() {
     const RESPONSE: usize = 16 << 20;
     let upstream = sending(RESPONSE).await;
     let mut settings = settings(upstream.address);
-    settings.limits.response_buffer = 2 * RESPONSE;
+    // One client has a quarter of it, of which a half is for responses that are read ahead.
+    (settings.limits.response_buffer, settings.limits.buffer_bytes) = (2 * RESPONSE, 24 * RESPONSE);
     let running = start(settings).await;
     let mut http1 = asking(running.address).await;
     http1.head().await;
@@ -479,4 +488,165 @@ async fn abandoned_requests_do_not_hold_up_a_drain() {
     eventually("the upstream is told", || closed.load(Ordering::SeqCst) == 1).await;
     let drained = tokio::time::timeout(PATIENCE, running.gateway.drain()).await.unwrap();
     assert_eq!(drained.requests_cut, 0);
+}
+
+/// Resets an upload on its way to an upstream of HTTP/2, after its response has begun or before.
+async fn reset_upload(has_response_begun: bool, is_http2_client: bool) {
+    let begun = Arc::<AtomicUsize>::default();
+    let counts = Arc::clone(&begun);
+    let upstream = Upstream::new(move |client, _| {
+        let counts = Arc::clone(&counts);
+        async move {
+            let mut upstream = Frames::accept(client, &[]).await;
+            while let Some(stream) = upstream.next_request().await {
+                if has_response_begun {
+                    upstream.send_head(stream, &[(":status", "200")], 0).await;
+                }
+                counts.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    })
+    .await;
+    let mut settings = settings(upstream.address);
+    settings.upstreams[0].protocol = Protocol::Http2;
+    settings.limits.request_buffer = 0;
+    settings.timeouts.answer = Duration::ZERO;
+    let running = start(settings).await;
+    let mut http2 = Frames::connect(running.address).await;
+    let mut http1 = Client::connect(running.address).await;
+    if is_http2_client {
+        http2.send_head(1, &request("/upload", &[]), 0).await;
+        http2.send(&frame(frames::DATA, 0, 1, b"x")).await;
+    } else {
+        http1.send("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nx").await;
+    }
+    eventually("the upstream has it", || begun.load(Ordering::SeqCst) == 1).await;
+    if has_response_begun && is_http2_client {
+        while http2.next().await.unwrap().kind != frames::HEADERS {}
+    } else if has_response_begun {
+        http1.head().await;
+    }
+    if is_http2_client {
+        http2.send(&frame(RST_STREAM, 0, 1, &8_u32.to_be_bytes())).await;
+    } else {
+        http1.reset();
+    }
+    running.no_seat_is_taken().await;
+    drop((http2, upstream));
+    running.done().await;
+}
+
+#[tokio::test]
+async fn an_upload_to_http2_that_is_reset_gives_its_seat_back() {
+    let all = [(false, false), (false, true), (true, false), (true, true)];
+    let all = all.map(|(has_begun, is_http2)| tokio::spawn(reset_upload(has_begun, is_http2)));
+    for (number, one) in all.into_iter().enumerate() {
+        assert!(one.await.is_ok(), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn a_response_with_a_superfluous_end_leaves_the_next_request_alone() {
+    // Over HTTP/2 the end of a response without a body may come in a frame of its own.
+    let http2 = Upstream::new(|client, _| async move {
+        let mut upstream = Frames::accept(client, &[]).await;
+        while let Some(stream) = upstream.next_request().await {
+            upstream.send_head(stream, &[(":status", "204")], 0).await;
+        }
+    })
+    .await;
+    let http1 = Upstream::answering(|request| ok(&request.text())).await;
+    let mut settings = settings(http2.address);
+    settings.upstreams.extend(config(&[http1.address]).upstreams);
+    settings.upstreams[0].protocol = Protocol::Http2;
+    settings.timeouts.answer = Duration::from_secs(5);
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let head = client.head().await;
+    assert!(head.starts_with("HTTP/1.1 204 "), "{head}");
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello").await;
+    assert_eq!(client.answer().await.text(), "hello");
+    drop((client, http2));
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_client_that_is_refused_while_it_sends_hears_why_and_is_closed() {
+    let upstream = Upstream::new(|mut client, _| async move {
+        client.rest().await;
+        // It works on what it has got.
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let mut settings = settings(upstream.address);
+    (settings.limits.request_buffer, settings.limits.body_bytes) = (0, 1000);
+    settings.timeouts.answer = Duration::from_secs(30);
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n").await;
+    eventually("it runs", || in_level(&running).0 == 1).await;
+    let begun = std::time::Instant::now();
+    client.send(&format!("100000\r\n{}", "x".repeat(512 << 10))).await;
+    assert_eq!(client.answer().await.status, 413);
+    assert!(client.is_closed().await);
+    assert!(begun.elapsed() < Duration::from_secs(20), "it waits for the upstream");
+    assert_eq!(in_level(&running).0, 1, "the upstream may still work on it");
+    drop((client, upstream));
+}
+
+#[tokio::test]
+async fn an_upstream_that_closes_because_a_client_has_left_has_not_failed() {
+    // Both do what they are told by a half-close.
+    let stopping = |mut client: Client, _| async move {
+        client.rest().await;
+    };
+    let (one, other) = (Upstream::new(stopping).await, Upstream::new(stopping).await);
+    let mut settings = settings(one.address);
+    settings.upstreams.extend(config(&[other.address]).upstreams);
+    settings.health.failures = 1;
+    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let running = start(settings).await;
+    for _ in 0..4 {
+        let client = asking(running.address).await;
+        eventually("it runs", || in_level(&running).0 == 1).await;
+        client.reset();
+        running.no_seat_is_taken().await;
+    }
+    let page = get(running.gateway.admin_address().unwrap(), "/metrics", "").await.text();
+    for line in ["evenkeel_upstream_failures_total{kind=\"cut\"} 0", "evenkeel_upstream_ejections_total 0"] {
+        assert!(page.contains(line), "{line}");
+    }
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_client_may_pause_while_there_is_room_for_what_it_does_not_read() {
+    const RESPONSE: usize = 16 << 20;
+    // Two windows in which a client that is too far behind would have to read something, the first of which has the beginning.
+    const PAUSE: Duration = Duration::from_secs(24);
+    let upstream = Upstream::new(|mut client, _| async move {
+        client.head().await;
+        client.send(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", RESPONSE + 1)).await;
+        client.stream.write_all(&vec![b'x'; RESPONSE]).await.unwrap();
+        tokio::time::sleep(PAUSE).await;
+        client.send("x").await;
+    })
+    .await;
+    let mut settings = settings(upstream.address);
+    (settings.limits.response_buffer, settings.limits.buffer_bytes) = (2 * RESPONSE, 24 * RESPONSE);
+    let running = start(settings).await;
+    let mut http1 = asking(running.address).await;
+    http1.head().await;
+    let mut http2 = Frames::connect(running.address).await;
+    http2.send_head(1, &request("/", &[]), END_STREAM).await;
+    running.no_seat_is_taken().await;
+    assert_eq!(http1.exactly(RESPONSE + 1).await.len(), RESPONSE + 1);
+    let more = u32::try_from(RESPONSE).unwrap().to_be_bytes();
+    http2.send(&frame(frames::WINDOW_UPDATE, 0, 0, &more)).await;
+    http2.send(&frame(frames::WINDOW_UPDATE, 0, 1, &more)).await;
+    let Outcome::Answered(body) = http2.outcome(1).await else { panic!("it is cut") };
+    assert_eq!(body.len(), RESPONSE + 1);
+    drop((http1, http2));
+    running.done().await;
 }

@@ -129,3 +129,37 @@ async fn what_is_silent_while_the_other_direction_moves_has_not_stalled() {
         one.await.unwrap();
     }
 }
+
+/// Each side says something only when it has heard the other.
+#[tokio::test]
+async fn a_conversation_does_not_wait_for_a_timer() {
+    const ROUNDS: usize = 50;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let echo = service_fn(|request: Request<Incoming>| {
+            std::future::ready(Ok::<_, Infallible>(Response::new(request.into_body())))
+        });
+        hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+            .serve_connection(TokioIo::new(stream), echo)
+            .await
+    });
+    let mut settings = streaming(config(&[address]));
+    settings.upstreams[0].protocol = Protocol::Http2;
+    let running = start(settings).await;
+    let mut client = support::client::Client::connect(running.address).await;
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n").await;
+    client.head().await;
+    let conversation = async {
+        for _ in 0..ROUNDS {
+            client.send("1\r\nx\r\n").await;
+            client.until(b"1\r\nx\r\n").await;
+        }
+        client.send("0\r\n\r\n").await;
+        client.until(b"0\r\n\r\n").await;
+    };
+    assert!(tokio::time::timeout(PATIENCE / 2, conversation).await.is_ok(), "it waits for something else");
+    drop(client);
+    running.done().await;
+}

@@ -69,7 +69,7 @@ pub struct Limits {
     /// the upstream has sent the last byte.
     pub response_buffer: usize,
     /// The bytes of all such buffers, and of heads that have arrived in part. When more is needed, the requests that
-    /// take the longest to arrive are rejected, and responses are no longer buffered.
+    /// take the longest to arrive are rejected. Responses are buffered in one half of it.
     pub buffer_bytes: usize,
     /// Streams at a time on one HTTP/2 connection.
     pub streams: u32,

@@ -121,13 +121,14 @@ impl Attempts {
                 },
             };
             let Refused { failure, body, next } = *refused;
+            // It was told so, and may have closed the connection for that.
+            if self.exchange.has_client_left() {
+                return Err(Failure::ClientGone);
+            }
             if failure.is_of_upstream(next) && chosen.note_failure() == Consequence::Ejected {
                 self.connection.worker.metrics.upstream_ejected();
             }
             let Some(unsent) = body else { return Err(failure) };
-            if self.exchange.has_client_left() {
-                return Err(Failure::ClientGone);
-            }
             match next {
                 Next::Other => {
                     tried.push(chosen.index());
@@ -145,6 +146,8 @@ impl Attempts {
     /// Sends to this upstream, on a new connection or one that requests of HTTP/2 share.
     async fn send(&self, picked: &Picked, body: ClientBody) -> Result<Response<AnswerBody>, Box<Refused>> {
         match self.way(picked).await {
+            // It has left while a connection was made, after another that did not get the request.
+            Ok(_) if self.exchange.has_client_left() => Err(Refused::new(Failure::ClientGone, None, Next::Nothing)),
             Ok(Way::Http1(wire)) => {
                 let (mut call, in_flight) = self.begin(picked, wire, body);
                 match self.head(&mut call).await {
@@ -304,11 +307,18 @@ impl Attempts {
         let (timeouts, ticks) = (&worker.config.timeouts, &worker.ticks);
         let upload = Upload::new(ticks, timeouts.answer);
         body.tell(&upload);
+        // A body that comes to no end resets the stream, and nothing more is heard of it. The time of others tells how long
+        // the request would have run.
+        let started = (!body.is_none()).then(|| Started::now("", self.parts.uri.path()));
         let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
         let Some(request) = head::http2(self.received(), body, known, provenance) else {
             return Err(Refused::new(Failure::HostConflict, None, Next::Nothing));
         };
-        let in_flight = self.in_flight(picked);
+        let mut in_flight = self.in_flight(picked);
+        if let (Some(started), OnLeave::Wait) = (started, self.exchange.on_leave()) {
+            self.exchange.set_started(started);
+            in_flight = in_flight.timed(&worker.service_times, started);
+        }
         let outcome = {
             let mut call = pin!(stream.call(request));
             let wait = |context: &mut Context<'_>| match call.as_mut().poll(context) {
@@ -322,9 +332,7 @@ impl Attempts {
             Ok(Err(_)) if upload.error().is_some() => {
                 // The stream has been reset, because of the client. That is noticed elsewhere (`Exchange::failure`), and the
                 // request keeps its seats for as long as it would have run.
-                if let OnLeave::Wait = self.exchange.on_leave() {
-                    self.exchange.set_on_leave(OnLeave::Cancel(Started::now("", "")));
-                }
+                self.exchange.note_cancelled();
                 std::future::pending().await
             }
             Ok(Err(unsent)) => Err(Refused::of_stream(&stream, known, unsent.map(http::Request::into_body))),

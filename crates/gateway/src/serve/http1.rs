@@ -86,14 +86,10 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: Stream) {
         is_first = false;
         match after {
             After::GoesOn => {}
-            After::Closes => return,
+            After::Closes => return serving.client.borrow_mut().end(),
             After::Lingers => {
-                let ticks = Rc::clone(&serving.connection.worker.ticks);
-                let _connection = Rc::clone(&serving.connection);
-                if let Some(mut wire) = serving.into_wire() {
-                    Box::pin(linger(&mut wire, &ticks)).await;
-                }
-                return;
+                let Serving { connection, client, .. } = serving;
+                return Box::pin(linger(&client, &connection.worker.ticks)).await;
             }
             After::Upgrades => return Box::pin(serving.upgrade()).await,
         }
@@ -182,10 +178,11 @@ impl Serving {
         if !worker.config.timeouts.total.is_zero() {
             total.set(worker.total_after(&parts));
         }
-        let received = if awaits_permission || inbound.body.is_there() || asked.method == Method::CONNECT {
+        let received = if inbound.body.is_there() || asked.method == Method::CONNECT {
             Ok(())
         } else {
-            Box::pin(self.receive(&parts, &mut inbound.body, &mut total)).await
+            let bytes_max = if awaits_permission { 0 } else { worker.config.limits.request_buffer };
+            Box::pin(self.receive(bytes_max, &parts, &mut inbound.body, &mut total)).await
         };
         let response = match received {
             _ if asked.method == Method::CONNECT => {
@@ -217,8 +214,14 @@ impl Serving {
 
     /// Waits until the body of a request is there, or as much of it as is buffered. A request whose client is slow to send it
     /// holds no seat meanwhile.
-    async fn receive(&self, parts: &Parts, body: &mut ClientBody, total: &mut Alarm) -> Result<(), Failure> {
-        match total.limit(body.receive(parts, &self.connection)).await {
+    async fn receive(
+        &self,
+        bytes_max: usize,
+        parts: &Parts,
+        body: &mut ClientBody,
+        total: &mut Alarm,
+    ) -> Result<(), Failure> {
+        match total.limit(body.receive(bytes_max, parts, &self.connection)).await {
             Ok(received) => received.map_err(Failure::from),
             Err(Elapsed) => Err(Failure::TotalTimeout),
         }
@@ -292,8 +295,12 @@ impl Serving {
     }
 
     /// The request with this head.
-    fn request(&self, head: RequestHead) -> (Parts, Inbound) {
+    fn request(&mut self, head: RequestHead) -> (Parts, Inbound) {
         let worker = &self.connection.worker;
+        // What is left of the last request, if anything is, is not told about this one.
+        if Rc::strong_count(&self.exchange) > 1 {
+            self.exchange = Rc::default();
+        }
         {
             let mut client = self.client.borrow_mut();
             client.decoder = head.body;

@@ -213,8 +213,9 @@ async fn pass_on(
     parts: Parts,
     mut inbound: Inbound,
 ) -> Result<Response<ResponseBody>, Failure> {
-    if !inbound.is_upgrade && !inbound.body.is_there() && !expects_continue(&parts) {
-        inbound.body.receive(&parts, connection).await?;
+    if !inbound.is_upgrade && !inbound.body.is_there() {
+        let bytes_max = if expects_continue(&parts) { 0 } else { connection.worker.config.limits.request_buffer };
+        inbound.body.receive(bytes_max, &parts, connection).await?;
     }
     let exchange = Rc::clone(&inbound.exchange);
     let future = Box::pin(flow.borrow_mut().call(Request::from_parts(parts, inbound)));

@@ -1,5 +1,6 @@
 //! Closing a connection on which the client may still be sending.
 
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -8,25 +9,26 @@ use std::time::Duration;
 use bytes::BytesMut;
 use tokio::io::AsyncWrite;
 
-use crate::h1::Wire;
+use crate::client_body::ClientWire;
 use crate::ticks::Ticks;
 
 const LINGER_MAX: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 1024 * 1024;
 
 /// Closes, but reads on for a moment first: a connection that is closed with something unread in it is reset, and the
-/// client may never see the answer.
-pub(super) async fn linger(wire: &mut Wire, ticks: &Rc<Ticks>) {
+/// client may never see the answer. Whoever still sends the body of the last request to an upstream gets no more of it.
+pub(super) async fn linger(client: &RefCell<ClientWire>, ticks: &Rc<Ticks>) {
+    client.borrow_mut().end();
     let discard = async {
-        if poll_fn(|context| Pin::new(&mut wire.stream).poll_shutdown(context)).await.is_err() {
+        if poll_fn(|context| Pin::new(&mut client.borrow_mut().wire.stream).poll_shutdown(context)).await.is_err() {
             return;
         }
         let mut left = LINGER_BYTES_MAX;
         while left > 0 {
             // Nobody counts what a connection has here, so it has nothing while it waits: thousands of clients whose heads
             // were refused for lack of memory would keep all of it.
-            wire.input = BytesMut::new();
-            match poll_fn(|context| wire.poll_fill(context)).await {
+            client.borrow_mut().wire.input = BytesMut::new();
+            match poll_fn(|context| client.borrow_mut().wire.poll_fill(context)).await {
                 Ok(0) | Err(_) => return,
                 Ok(count) => left = left.saturating_sub(count),
             }
@@ -45,6 +47,7 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
+    use crate::h1::Wire;
     use crate::stream::Stream;
 
     #[tokio::test]
@@ -53,9 +56,10 @@ mod tests {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let mut wire = Wire::new(Stream::Plain(listener.accept().await.unwrap().0));
         wire.input.extend_from_slice(&vec![b'x'; 60_000]);
+        let wire = RefCell::new(ClientWire::new(wire));
         // Its time never passes.
         let ticks = Ticks::new();
-        let mut lingering = Box::pin(linger(&mut wire, &ticks));
+        let mut lingering = Box::pin(linger(&wire, &ticks));
         {
             let mut closed = pin!(async {
                 client.write_all(&vec![b'x'; 60_000]).await.unwrap();
@@ -68,6 +72,6 @@ mod tests {
         }
         assert!(lingering.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         drop(lingering);
-        assert_eq!(wire.input.capacity(), 0);
+        assert_eq!(wire.borrow().wire.input.capacity(), 0);
     }
 }

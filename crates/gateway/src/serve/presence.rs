@@ -21,13 +21,12 @@ pub(super) fn has_left(client: &mut ClientWire, ticks: &Rc<Ticks>, context: &mut
         if client.wire.input.len() >= AHEAD_MAX {
             return has_hung_up(client, ticks, context);
         }
-        match client.wire.poll_fill(context) {
-            Poll::Ready(Ok(0)) if is_soon(client, ticks) => client.is_half_closed = true,
-            Poll::Ready(Ok(0) | Err(_)) => return true,
-            // Whoever reads the body has to look again.
-            Poll::Ready(Ok(_)) if !client.decoder.is_done() => context.waker().wake_by_ref(),
-            Poll::Ready(Ok(_)) => {}
-            Poll::Pending => return false,
+        let Poll::Ready(read) = client.wire.poll_fill(context) else { return false };
+        client.wake_body_reader();
+        match read {
+            Ok(0) if is_soon(client, ticks) => client.is_half_closed = true,
+            Ok(0) | Err(_) => return true,
+            Ok(_) => {}
         }
     }
     false

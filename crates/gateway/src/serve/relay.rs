@@ -137,14 +137,12 @@ impl Relay<'_> {
         let before = self.client.borrow().wire.unsent();
         let flushed = self.poll_flush(context, stall);
         let taken = before.saturating_sub(self.client.borrow().wire.unsent());
-        if taken > 0 {
-            self.pace.note(taken);
-        }
+        self.pace.note(taken);
         if flushed.is_ready() {
             return flushed;
         }
         body.poll_ahead(context);
-        if body.holds_seats() && self.pace.poll_slow(context).is_ready() {
+        if body.is_held_up() && self.pace.poll_slow(context).is_ready() {
             self.connection.worker.metrics.client_too_slow();
             return Poll::Ready(Err(RelayError::Client));
         }

@@ -79,17 +79,15 @@ impl ResponseBody {
         Self { source: Source::Own(body), ahead: Ahead::default() }
     }
 
-    /// Whether the request still has its seats.
-    pub(super) fn holds_seats(&self) -> bool {
-        matches!(&self.source, Source::Passed(passed) if passed.body.has_permit())
+    /// Whether a client that is slow to read makes the request keep its seats: there is no room for more.
+    pub(super) fn is_held_up(&self) -> bool {
+        match &self.source {
+            Source::Passed(passed) => passed.body.has_permit() && !self.ahead.has_room(&passed.connection),
+            Source::Own(_) => false,
+        }
     }
 
-    /// Whether something has been read that the client has not taken.
-    pub(super) fn is_behind(&self) -> bool {
-        !self.ahead.is_empty()
-    }
-
-    /// How many bytes the client has taken of what was read ahead, since the last time.
+    /// How many bytes have been taken, since the last time.
     pub(super) fn take_sent(&mut self) -> usize {
         std::mem::take(&mut self.ahead.sent)
     }
@@ -130,7 +128,12 @@ impl ResponseBody {
                 self.ahead.frames.push_back(frame);
                 Poll::Ready(self.ahead.pop(bytes_max).map(Ok))
             }
-            frame => Poll::Ready(frame),
+            frame => {
+                if let Some(Ok(frame)) = &frame {
+                    self.ahead.sent += frame.data_ref().map_or(0, Bytes::len);
+                }
+                Poll::Ready(frame)
+            }
         }
     }
 }

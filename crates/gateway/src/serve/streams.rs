@@ -50,7 +50,7 @@ impl<F: Future + 'static> hyper::rt::Executor<F> for Streams {
         };
         let (ticks, stall_after) = (&self.worker.ticks, self.worker.config.timeouts.stall);
         let stall = Stall::new(ticks, &exchange, stall_after);
-        let stream = read_ahead(stream, body, Rc::clone(&self.worker));
+        let stream = read_ahead(stream, body, Arc::clone(&watch), Rc::clone(&self.worker));
         let stream = stream_watch::run(stream, watch, stall, stall_after);
         tokio::task::spawn_local(async move {
             // Either way the stream is over.
@@ -61,7 +61,7 @@ impl<F: Future + 'static> hyper::rt::Executor<F> for Streams {
 
 /// Runs a stream, and reads its response ahead while the client is slow to take it: the request does not keep its seats for
 /// that. Ends a stream whose response has no room and whose client is too slow.
-async fn read_ahead(stream: impl Future, body: BodyOfStream, worker: Rc<Worker>) {
+async fn read_ahead(stream: impl Future, body: BodyOfStream, watch: Arc<StreamWatch>, worker: Rc<Worker>) {
     let mut stream = pin!(stream);
     let mut pace = Pace::new(&worker.ticks, worker.config.limits.body_bytes_per_second_min);
     poll_fn(|context| {
@@ -71,9 +71,12 @@ async fn read_ahead(stream: impl Future, body: BodyOfStream, worker: Rc<Worker>)
         let Some(body) = body.borrow().upgrade() else { return Poll::Pending };
         let mut body = body.borrow_mut();
         pace.note(body.take_sent());
+        // A client that has room waits for the upstream.
+        if !watch.is_waiting() {
+            return Poll::Pending;
+        }
         body.poll_ahead(context);
-        // Only a client that leaves something unread is waited for.
-        if !body.holds_seats() || !body.is_behind() {
+        if !body.is_held_up() {
             return Poll::Pending;
         }
         let slow = pace.poll_slow(context);

@@ -124,7 +124,8 @@ impl Http1Call {
 
     /// The request's body, to be sent to somebody else, if nothing of it has been read and nothing has been answered.
     pub(crate) fn into_unanswered(self) -> Option<ClientBody> {
-        (!self.has_input && self.sending.body.is_untouched()).then_some(self.sending.body)
+        let is_untouched = self.sending.end == SendingEnd::Open && self.sending.body.is_untouched();
+        (!self.has_input && is_untouched).then_some(self.sending.body)
     }
 
     /// How much of the request's body has been taken so far, to see whether it moves.
@@ -298,6 +299,8 @@ impl Sending {
         if self.end == SendingEnd::Open {
             self.end = SendingEnd::Closing;
             self.is_complete = true;
+            // It would keep the client's connection open.
+            self.body = ClientBody::none();
         }
     }
 

@@ -145,6 +145,11 @@ impl Client {
         Some(OpenStream(self.clone()))
     }
 
+    /// What all buffers of the client have, which is nothing for a trusted proxy.
+    pub(crate) fn buffered(&self) -> usize {
+        self.0.owner.borrow().as_ref().map_or(0, |(_, counts)| counts.buffered_bytes.load(Ordering::Relaxed))
+    }
+
     /// A buffer of the connection has another size. Returns what all buffers of the client have, which is nothing for a
     /// trusted proxy.
     pub(crate) fn change_buffered(&self, before: usize, after: usize) -> usize {

@@ -15,7 +15,7 @@ use evenkeel::{Digest, FlowControl, Occupancy};
 use http::request::Parts;
 
 use crate::abandoned::{Abandoned, AbandonedWork};
-use crate::buffers::Buffers;
+use crate::buffers::{BufferedBytes, Buffers};
 use crate::config::Config;
 use crate::forward::RequestIds;
 use crate::identity::Identification;
@@ -43,8 +43,8 @@ pub(crate) struct Shared {
     pub(crate) upstreams: Vec<Arc<Known>>,
     pub(crate) connections: Arc<Connections>,
     pub(crate) clients: Arc<Clients>,
-    /// How many workers there are.
-    pub(crate) workers: usize,
+    /// What the buffers of all workers have.
+    pub(crate) buffered: BufferedBytes,
 }
 
 /// What a worker's connections and requests need of it.
@@ -90,7 +90,7 @@ impl Worker {
             flow: shared.flow.clone(),
             identification: Arc::clone(&shared.identification),
             routes: shared.routes.clone(),
-            buffers: Buffers::new(bytes_max / shared.workers, bytes_max / 4, metrics.clone()),
+            buffers: Buffers::new(&shared.buffered, bytes_max, bytes_max / 4, metrics.clone()),
             abandoned,
             service_times,
             clients: Arc::clone(&shared.clients),
