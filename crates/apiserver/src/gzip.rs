@@ -15,7 +15,8 @@ const LENGTH_MIN: usize = 128 * 1024;
 
 /// The answer to a request with those header fields: packed, if it is large and the client can unpack it.
 pub(crate) fn packed(answer: Answer, request: &HeaderMap) -> Answer {
-    if answer.body.len() < LENGTH_MIN || !is_accepted(request) {
+    let is_packed = answer.headers.iter().any(|(name, _)| name == CONTENT_ENCODING);
+    if is_packed || answer.body.len() < LENGTH_MIN || !is_accepted(request) {
         return answer;
     }
     // These are packed while somebody waits.

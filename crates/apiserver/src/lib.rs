@@ -12,7 +12,9 @@ mod document;
 mod failure;
 mod follow;
 mod gzip;
+mod heavy;
 mod http;
+mod in_flight;
 mod negotiate;
 mod openapi;
 mod options;
@@ -31,7 +33,7 @@ mod watch;
 pub mod managed_fields;
 pub mod patch;
 
-pub use data_dir::{DataDir, DataDirError};
+pub use data_dir::{DataDir, DataDirError, ObjectsCopy};
 pub use failure::{Cause, Details, Failure};
 pub use follow::{ObjectState, ObjectStream};
 pub use http::{Api, ApiBody};

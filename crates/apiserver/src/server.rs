@@ -20,6 +20,7 @@ use crate::controllers::{bootstrap, dangling};
 use crate::failure::Failure;
 use crate::follow::ObjectStream;
 use crate::http::Api;
+use crate::in_flight::InFlight;
 use crate::managed_fields::{Endpoint, OnConflict};
 use crate::options::{Persistence, WriteOptions};
 use crate::patch::{FieldValidation, json_of};
@@ -35,6 +36,10 @@ pub struct ApiServerOptions {
     pub server_concurrency: u32,
     /// How many watches there may be at a time.
     pub watches_max: usize,
+    /// How many bytes of responses may wait to be read by their clients, all together.
+    pub response_bytes_max: usize,
+    /// How many of them on one connection. A response that is larger is alone on its connection.
+    pub response_bytes_per_connection_max: usize,
     /// Whether flow schemas are told that they dangle.
     pub status_controller: StatusController,
 }
@@ -65,7 +70,13 @@ const NEW_STORE_REVISION_MAX: u64 = 2;
 
 impl Default for ApiServerOptions {
     fn default() -> Self {
-        Self { server_concurrency: 600, watches_max: 10_000, status_controller: StatusController::default() }
+        Self {
+            server_concurrency: 600,
+            watches_max: 10_000,
+            response_bytes_max: 128 * 1024 * 1024,
+            response_bytes_per_connection_max: 4 * 1024 * 1024,
+            status_controller: StatusController::default(),
+        }
     }
 }
 
@@ -76,7 +87,8 @@ impl ApiServer {
     /// them from now on.
     pub async fn start(store: Arc<dyn Store>, options: &ApiServerOptions) -> Result<Self, Failure> {
         let (applied, watch_applied) = watch::channel(0);
-        let api = Api::new(&store, options.watches_max, watch_applied);
+        let in_flight = InFlight::new(options.response_bytes_max, options.response_bytes_per_connection_max);
+        let api = Api::new(&store, options.watches_max, in_flight, watch_applied);
         let revision = store.revision().await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         bootstrap::tidy(api.levels()).await?;
         bootstrap::tidy(api.schemas()).await?;
@@ -119,7 +131,8 @@ impl ApiServer {
         }
     }
 
-    /// A `tower` service for the requests of one connection, of which `identity` knows who sends them.
+    /// A `tower` service for the requests of one connection, of which `identity` knows who sends them. It is for tasks of a
+    /// runtime, and not for a `LocalSet`: work on large objects lets the thread's other tasks go on elsewhere.
     pub fn service<I: evenkeel::Identify>(&self, identity: I) -> ApiService<I> {
         ApiService::new(self.api.clone(), &self.flow, self.work.clone(), identity)
     }
@@ -154,7 +167,8 @@ async fn apply<S: HubSpec + ValidSpec>(registry: &Registry<S>, entry: &Entry, ma
         on_conflict: OnConflict::Force,
     };
     let (version, endpoint) = (entry.version, Endpoint::Object);
-    let write = Write { version, name: entry.object.name(), endpoint, options: &options, now: now() };
+    let write =
+        Write { version, name: entry.object.name(), endpoint, options: &options, now: now(), weight: body.len() };
     verbs::apply(registry, body.as_bytes(), &write, &mut Vec::new()).await.map(|_| ())
 }
 

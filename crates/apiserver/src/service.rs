@@ -20,6 +20,7 @@ use tower_service::Service;
 use crate::access::effective_user;
 use crate::failure::Failure;
 use crate::http::{Api, ApiBody, discard};
+use crate::in_flight::ConnectionInFlight;
 use crate::route::names_nothing;
 
 /// Answers the requests of one connection.
@@ -27,6 +28,7 @@ use crate::route::names_nothing;
 pub struct ApiService<I> {
     api: Api,
     identity: Arc<I>,
+    in_flight: ConnectionInFlight,
     limited: FlowService<Unlimited, KnownUser, Kubernetes, KubernetesWork>,
 }
 
@@ -48,13 +50,19 @@ impl<I> ApiService<I> {
             |parts| parts.extensions.get::<Arc<User>>().cloned().ok_or_else(Unidentified::unauthorized);
         // The line of text that a kube-apiserver sends, which its clients know (HF-12).
         let layer = flow.layer(known).work(work).rejection_form(RejectionForm::PlainText);
-        Self { limited: layer.layer(Unlimited(api.clone())), api, identity: Arc::new(identity) }
+        let in_flight = api.in_flight().connection();
+        Self { limited: layer.layer(Unlimited(api.clone())), api, identity: Arc::new(identity), in_flight }
     }
 }
 
 impl<I> Clone for ApiService<I> {
     fn clone(&self) -> Self {
-        Self { api: self.api.clone(), identity: Arc::clone(&self.identity), limited: self.limited.clone() }
+        Self {
+            api: self.api.clone(),
+            identity: Arc::clone(&self.identity),
+            in_flight: self.in_flight.clone(),
+            limited: self.limited.clone(),
+        }
     }
 }
 
@@ -85,6 +93,7 @@ where
         match user {
             Ok(user) => {
                 parts.extensions.insert(user);
+                parts.extensions.insert(self.in_flight.clone());
                 let answer = self.limited.call(Request::from_parts(parts, body));
                 Box::pin(async move { answer.await.map(|response| response.map(Either::Left)) })
             }

@@ -50,6 +50,33 @@ fn a_json_patch_cannot_grow_without_a_bound() {
     assert_eq!(json_error(&moving.into()).status, 413);
 }
 
+/// How many values are in a document.
+fn values(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(values).sum(),
+        Value::Object(members) => members.values().map(values).sum(),
+        _ => 0,
+    }
+}
+
+#[test]
+fn a_short_json_patch_makes_no_large_document() {
+    // Each copy doubles the object. The last of these patches has 3 kB.
+    for doublings in 0..40 {
+        let mut patch = vec![json!({"op": "add", "path": "/x", "value": {}})];
+        patch.extend((0..doublings).map(|step| json!({"op": "copy", "from": "/x", "path": format!("/x/{step}")})));
+        match json_patch(document(), Value::from(patch).to_string().as_bytes()) {
+            Ok(patched) => assert!(values(&patched.value) < 100_000, "{doublings} doublings"),
+            Err(failure) => assert_eq!((failure.status.as_u16(), doublings > 10), (413, true)),
+        }
+    }
+    // What is no more than a request may have can be copied.
+    let text = json!({"op": "add", "path": "/x", "value": "y".repeat(1_500_000)});
+    let copy = json!({"op": "copy", "from": "/x", "path": "/z"});
+    assert!(json_patch(document(), json!([text, copy]).to_string().as_bytes()).is_ok());
+    assert_eq!(json_error(&json!([text, copy, copy, copy])).status, 413);
+}
+
 #[test]
 fn api_117_operations_of_the_wrong_type_and_unknown_members() {
     let failure = json_error(&json!([{"op": 1}]));

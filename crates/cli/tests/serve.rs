@@ -337,3 +337,70 @@ fn wrong_settings_are_printed_and_complained_about() {
         assert!(text(&printed.stdout).contains("upstreams:"), "{settings}");
     }
 }
+
+/// A folder whose store was filled with the objects of a manifest, which were also copied.
+fn folder_with_copy(upstream: &Upstream) -> TempDir {
+    let (folder, objects) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    write(&objects, "everybody.yaml", CLOSED);
+    let data = folder.path().join("data");
+    let flags = ["--api-listen", "127.0.0.1:0", "--data-dir", path(&data), "--objects", path(objects.path())];
+    let Served { mut gateway, .. } = serve(upstream, &flags);
+    let copy = data.join("objects.copy");
+    wait_until("there is a copy", || fs::read_to_string(&copy).is_ok_and(|text| text.contains("\"closed\"")));
+    gateway.signal("TERM");
+    assert!(gateway.end().0.success(), "{}", gateway.rest());
+    folder
+}
+
+#[test]
+fn without_its_store_the_gateway_starts_with_the_last_copy_and_follows_the_store_when_it_is_back() {
+    let upstream = Upstream::start();
+    let folder = folder_with_copy(&upstream);
+    let data = folder.path().join("data");
+    let store = data.join("store.redb");
+    let whole = fs::read(&store).unwrap();
+    fs::write(&store, &whole[..whole.len() / 2]).unwrap();
+
+    let Served { mut gateway, address, admin } =
+        serve(&upstream, &["--api-listen", "127.0.0.1:0", "--data-dir", path(&data)]);
+    let said = gateway.said().join("\n");
+    assert!(said.contains("the gateway starts with the copy of revision") && said.contains("is damaged"), "{said}");
+    assert_eq!(get(address, "/").0, 200);
+    assert_eq!(get(admin, "/readyz"), (200, "ok".to_owned()));
+    let ready = get(admin, "/readyz?verbose").1;
+    assert!(ready.contains("[+]objects ok, but they may be out of date: the copy of revision"), "{ready}");
+    assert!(get(admin, "/metrics").1.contains("\nevenkeel_objects_stale 1\n"));
+    let levels = || get(admin, "/debug/api_priority_and_fairness/dump_priority_levels").1;
+    assert!(levels().contains("closed"));
+
+    fs::write(folder.path().join("restored"), &whole).unwrap();
+    fs::rename(folder.path().join("restored"), &store).unwrap();
+    gateway.output_until("API ready on https://");
+    wait_until("the store is followed", || get(admin, "/metrics").1.contains("\nevenkeel_objects_stale 0\n"));
+    assert!(get(admin, "/readyz?verbose").1.contains("[+]objects ok\n"));
+    assert!(levels().contains("closed"));
+    gateway.signal("TERM");
+    assert_eq!(gateway.end().0.code(), Some(0), "{}", gateway.rest());
+}
+
+#[test]
+fn without_its_store_and_without_a_copy_the_gateway_says_what_to_do() {
+    let upstream = Upstream::start();
+    let folder = folder_with_copy(&upstream);
+    let data = folder.path().join("data");
+    fs::write(data.join("store.redb"), fs::read(data.join("store.redb")).unwrap().split_at(5000).0).unwrap();
+    let url = upstream.url();
+    let start = || {
+        let output = run(&["serve", "--listen", "127.0.0.1:0", "--upstream", &url, "--data-dir", path(&data)]);
+        (output.status.code(), text(&output.stderr))
+    };
+    fs::write(data.join("objects.copy"), "evenkeel-objects 1 sha256:0\n{}\n").unwrap();
+    let (code, said) = start();
+    assert!(code == Some(1) && said.contains("its checksum does not match") && said.contains("is damaged"), "{said}");
+    fs::remove_file(data.join("objects.copy")).unwrap();
+    let (code, said) = start();
+    assert!(
+        code == Some(1) && said.contains("there is no copy of the objects") && said.contains("is damaged"),
+        "{said}"
+    );
+}

@@ -112,7 +112,9 @@ impl Gateway {
         let flow = flow.objects(Objects::default()).unwrap_or_else(|never| match never {}).build();
         let workers = config.workers.unwrap_or_else(cores).max(1);
         let metrics = GatewayMetrics::new(workers);
+        let readiness = Readiness::default();
         govern(&flow, &metrics, objects.next().await?);
+        note_stale(&readiness, &metrics, objects.stale());
         let (addresses, listening, mut files) = listen(&config, workers)?;
         files.extend(upstreams.iter().filter_map(|known| known.tls.as_ref().map(ClientTls::files)));
         let connections = Arc::<Connections>::default();
@@ -135,11 +137,10 @@ impl Gateway {
             .collect::<io::Result<Vec<_>>>()
             .map_err(StartError::Thread)?;
         let mut control = vec![
-            Control(tokio::spawn(follow(objects, flow.clone(), metrics.clone()))),
+            Control(tokio::spawn(follow(objects, flow.clone(), metrics.clone(), readiness.clone()))),
             Control(tokio::spawn(keep_fresh(files))),
             Control(tokio::spawn(flush_rejections(Arc::clone(&rejections)))),
         ];
-        let readiness = Readiness::default();
         let admin_address = match config.admin.address {
             Some(address) => {
                 let admin =
@@ -242,11 +243,12 @@ async fn operate(address: SocketAddr, admin: Admin) -> Result<(SocketAddr, Contr
 }
 
 /// Follows what the source says, for as long as there is something to say.
-async fn follow(mut objects: Box<dyn ObjectSource>, flow: FlowControl, metrics: GatewayMetrics) {
+async fn follow(mut objects: Box<dyn ObjectSource>, flow: FlowControl, metrics: GatewayMetrics, readiness: Readiness) {
     loop {
         match objects.next().await {
             Ok(new) => {
                 govern(&flow, &metrics, new);
+                note_stale(&readiness, &metrics, objects.stale());
                 tracing::info!("the objects have changed, and govern from now on");
             }
             Err(error) => {
@@ -255,6 +257,12 @@ async fn follow(mut objects: Box<dyn ObjectSource>, flow: FlowControl, metrics: 
             }
         }
     }
+}
+
+/// Shows operators whether the objects come from a copy.
+fn note_stale(readiness: &Readiness, metrics: &GatewayMetrics, stale: Option<String>) {
+    metrics.set_objects_stale(stale.is_some());
+    readiness.set_objects_stale(stale);
 }
 
 /// Lets these objects govern, and tells which of them are of no use.

@@ -1,11 +1,18 @@
-//! Whether the gateway wants more requests.
+//! Whether the gateway wants more requests, and whether its objects are up to date.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How far the gateway is in its life. Shared by all who must know.
 #[derive(Debug, Clone, Default)]
-pub struct Readiness(Arc<AtomicU8>);
+pub struct Readiness(Arc<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    phase: AtomicU8,
+    /// Why the objects may be out of date, if they may.
+    objects_stale: Mutex<Option<String>>,
+}
 
 /// The times of a gateway's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +31,7 @@ pub enum Phase {
 impl Readiness {
     /// The time it is.
     pub fn phase(&self) -> Phase {
-        match self.0.load(Ordering::Acquire) {
+        match self.0.phase.load(Ordering::Acquire) {
             0 => Phase::Starting,
             1 => Phase::Ready,
             _ => Phase::Draining,
@@ -33,7 +40,17 @@ impl Readiness {
 
     /// The next time has come. Never goes back.
     pub fn enter(&self, phase: Phase) {
-        self.0.fetch_max(phase as u8, Ordering::AcqRel);
+        self.0.phase.fetch_max(phase as u8, Ordering::AcqRel);
+    }
+
+    /// Why the objects may be out of date, if they may.
+    pub fn objects_stale(&self) -> Option<String> {
+        self.0.objects_stale.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the objects may be out of date, and why.
+    pub fn set_objects_stale(&self, why: Option<String>) {
+        *self.0.objects_stale.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 }
 

@@ -98,6 +98,18 @@ async fn it_is_ready_only_while_it_serves_and_alive_all_the_time() {
 }
 
 #[tokio::test]
+async fn objects_from_a_copy_are_told_and_do_not_make_it_unready() {
+    let readiness = Readiness::default();
+    let address = start(&readiness).await;
+    readiness.enter(Phase::Ready);
+    assert!(get(address, "/readyz?verbose").await.contains("[+]objects ok\n"));
+    readiness.set_objects_stale(Some("the store is away".to_owned()));
+    let page = get(address, "/readyz?verbose").await;
+    assert!(page.contains("[+]objects ok, but they may be out of date: the store is away\n"), "{page}");
+    assert!(get(address, "/readyz").await.ends_with("\r\n\r\nok"));
+}
+
+#[tokio::test]
 async fn settings_are_shown_as_they_can_be_read() {
     let answer = get(start(&Readiness::default()).await, "/config").await;
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();

@@ -71,6 +71,23 @@ pub enum Error {
         /// What is wrong in it.
         problem: String,
     },
+    /// The file ends before a write that was acknowledged: the disk has lost or damaged it, or an older copy was put in its
+    /// place. It was not changed.
+    #[error(
+        "{path} has lost writes: it ends with revision {found}, but revision {acknowledged} was acknowledged. It was left \
+         as it is; put a backup in its place, or, to go on without the lost writes, delete {record}",
+        path = .path.display(), record = .record.display()
+    )]
+    LostWrites {
+        /// The file.
+        path: PathBuf,
+        /// The revision of the last write in it.
+        found: u64,
+        /// The revision of the last write that was acknowledged.
+        acknowledged: u64,
+        /// The file that says so.
+        record: PathBuf,
+    },
     /// The file is not one of ours. It was not changed.
     #[error("{path} is not a store of Evenkeel: {problem}. It was left as it is; name another file", path = .path.display())]
     Foreign {

@@ -181,5 +181,5 @@ fn write_options() -> WriteOptions {
 }
 
 fn write<'a>(name: &'a str, options: &'a WriteOptions) -> Write<'a> {
-    Write { version: Version::V1, name, endpoint: Endpoint::Object, options, now: now() }
+    Write { version: Version::V1, name, endpoint: Endpoint::Object, options, now: now(), weight: 0 }
 }

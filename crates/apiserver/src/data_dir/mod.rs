@@ -4,6 +4,7 @@
 mod access;
 mod authority;
 mod kubeconfig;
+mod objects_copy;
 mod secret_file;
 mod validity;
 
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
+pub use objects_copy::ObjectsCopy;
 use secret_file::{Access, make_folder, read_if_there, write};
 
 /// The folder, with everything in it that a server needs.
@@ -68,6 +70,16 @@ pub enum DataDirError {
 
 const ADMIN: &str = "evenkeel-admin";
 const ADMIN_GROUP: &str = "system:masters";
+
+// === impl DataDirError ===
+
+impl DataDirError {
+    /// Whether the disk is full or takes no writes, which has nothing to do with what is in the folder.
+    pub fn is_of_the_disk(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        matches!(self, Self::File { source, .. } if matches!(source.kind(), QuotaExceeded | ReadOnlyFilesystem | StorageFull))
+    }
+}
 
 // === impl DataDir ===
 
@@ -154,6 +166,11 @@ impl DataDir {
     /// What `kubectl --kubeconfig` takes.
     pub fn kubeconfig(&self) -> PathBuf {
         self.path.join("kubeconfig")
+    }
+
+    /// The copy of the objects for a gateway that starts without its store.
+    pub fn objects_copy(&self) -> PathBuf {
+        self.path.join("objects.copy")
     }
 
     /// The administrator's token, made if there is none.

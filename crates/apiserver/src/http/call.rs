@@ -18,6 +18,7 @@ use super::request_body::{discard, read};
 use super::{Shared, answers};
 use crate::access::authorize;
 use crate::failure::Failure;
+use crate::in_flight::ConnectionInFlight;
 use crate::negotiate::Asked;
 use crate::options;
 use crate::output;
@@ -83,7 +84,7 @@ impl Call<'_> {
         self.authorize()?;
         let route = match Route::of(self.parts.uri.path()) {
             Route::Objects(route) => route,
-            other => return answers::answer(self, &other).map(Reply::Answer),
+            other => return answers::answer(self, &other).map(Reply::from),
         };
         let objects = ObjectsCall::new(self, &route)?;
         warnings.extend(route.version.deprecation(route.kind));
@@ -104,6 +105,11 @@ impl Call<'_> {
         tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(Failure::timed_out()))
     }
 
+    /// The room of the connection that the request came on.
+    pub(super) fn in_flight(&self) -> ConnectionInFlight {
+        self.parts.extensions.get().cloned().unwrap_or_else(|| self.shared.in_flight.connection())
+    }
+
     fn authorize(&self) -> Result<(), Failure> {
         let user = self.parts.extensions.get::<Arc<User>>().ok_or_else(Failure::unauthorized)?;
         let target = self.parts.uri.path_and_query().map_or("/", |target| target.as_str());
@@ -120,6 +126,6 @@ impl Call<'_> {
     }
 
     fn refuse(&self, failure: &Failure) -> Reply {
-        Reply::Answer(output::failure(failure, self.asked.failure()))
+        output::failure(failure, self.asked.failure()).into()
     }
 }

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 
 use crate::failure::Failure;
 use crate::follow::ObjectStream;
+use crate::in_flight::InFlight;
 use crate::registry::Registry;
 use crate::server::FOLLOWED_WITHIN;
 use crate::watch::WatchLimit;
@@ -38,6 +39,7 @@ struct Shared {
     schemas: Arc<Registry<FlowSchemaSpec>>,
     levels: Arc<Registry<PriorityLevelConfigurationSpec>>,
     watches: WatchLimit,
+    in_flight: InFlight,
     digest: Kubernetes,
     /// The revision that the API's own flow control follows.
     applied: watch::Receiver<u64>,
@@ -46,13 +48,19 @@ struct Shared {
 // === impl Api ===
 
 impl Api {
-    /// The API over that store, with so many watches at a time.
-    pub(crate) fn new(store: &Arc<dyn Store>, watches_max: usize, applied: watch::Receiver<u64>) -> Self {
+    /// The API over that store, with so many watches at a time and so much in flight.
+    pub(crate) fn new(
+        store: &Arc<dyn Store>,
+        watches_max: usize,
+        in_flight: InFlight,
+        applied: watch::Receiver<u64>,
+    ) -> Self {
         Self {
             shared: Arc::new(Shared {
                 schemas: Arc::new(Registry::new(Arc::clone(store))),
                 levels: Arc::new(Registry::new(Arc::clone(store))),
                 watches: WatchLimit::new(watches_max),
+                in_flight,
                 digest: Kubernetes::default(),
                 applied,
             }),
@@ -72,6 +80,15 @@ impl Api {
     /// The answer to a request that does not get so far.
     pub(crate) fn refuse(&self, parts: &Parts, failure: &Failure) -> Response<ApiBody> {
         call::refuse(&self.shared, parts, failure)
+    }
+
+    /// How many bytes the responses take that their clients have not read yet.
+    pub fn response_bytes_in_flight(&self) -> usize {
+        self.shared.in_flight.bytes()
+    }
+
+    pub(crate) fn in_flight(&self) -> &InFlight {
+        &self.shared.in_flight
     }
 
     pub(crate) fn schemas(&self) -> &Registry<FlowSchemaSpec> {

@@ -13,12 +13,15 @@ use super::reply::Reply;
 use crate::body;
 use crate::clock::now;
 use crate::failure::Failure;
+use crate::gzip;
+use crate::heavy::Place;
+use crate::in_flight::Room;
 use crate::managed_fields::Endpoint;
-use crate::negotiate::{self, BodyFormat, PatchType, Wanted};
+use crate::negotiate::{self, BodyFormat, PatchType, Shape, Wanted};
 use crate::options::{DeleteOptions, ListOptions, Moment, WatchOptions, WriteKind, WriteOptions};
 use crate::output::{self, Columns, EventWriter, ListMeta, View};
 use crate::owners;
-use crate::registry::{Record, Registry};
+use crate::registry::{Form, Record, Registry};
 use crate::route::{Objects, Scope};
 use crate::verbs::{self, Deleted, Listed, Patch, Write};
 use crate::watch::{WatchBody, WatchStream};
@@ -56,6 +59,13 @@ pub(super) enum Prepared {
     Delete(BodyFormat),
     DeleteCollection(ListOptions, BodyFormat),
 }
+
+/// A response with an object that is smaller takes no room of its connection.
+const COUNTED_BYTES_MIN: usize = 16 * 1024;
+/// Lists that are smaller are encoded for each client.
+const SHARED_BYTES_MIN: usize = 64 * 1024;
+/// A JSON patch takes as long as other requests of so many times its length.
+const JSON_PATCH_WEIGHT: usize = 64;
 
 // === impl ObjectsCall ===
 
@@ -121,50 +131,65 @@ impl<'a> ObjectsCall<'a> {
         let now = now();
         match prepared {
             Prepared::Get(moment) => {
-                let record = registry.get(self.name(), moment).await?;
-                self.object(StatusCode::OK, &record)
+                let stored = registry.find(self.name(), moment).await?;
+                let room = self.room(stored.payload.len()).await?;
+                let record = registry.show(&stored)?;
+                self.object(StatusCode::OK, &record, room).await
             }
-            Prepared::List(options) => self.list(&verbs::list(registry, &options).await?),
+            Prepared::List(options) => {
+                let listed = verbs::list(registry, &options, &self.call.in_flight()).await?;
+                self.list(registry, listed).await
+            }
             Prepared::Watch(options) => self.watch(registry, options),
             Prepared::Write(options, format) => {
-                let mut sent = body::decode::<S>(&body, format, self.route.version, options.validation)?;
+                let room = self.room(body.len()).await?;
+                let place = Place::of(body.len()).await;
+                let mut sent = place.run(|| body::decode::<S>(&body, format, self.route.version, options.validation))?;
                 warnings.extend_from_slice(&sent.warnings);
                 let owners = &mut sent.object.metadata.owner_references;
                 warnings.extend(owners::remove_duplicates(owners, owners::Found::Sent));
-                let write = self.write(&options, now);
+                let write = self.write(&options, now, body.len());
                 let written = match self.verb {
                     Verb::Create => verbs::create(registry, sent, &write).await?,
                     _ => verbs::replace(registry, sent, &write).await?,
                 };
-                self.object(written.status, &written.record)
+                self.object(written.status, &written.record, room).await
             }
             Prepared::Patch(options, PatchType::Apply) => {
-                let write = self.write(&options, now);
+                let room = self.room(body.len()).await?;
+                let write = self.write(&options, now, body.len());
                 let mut dropped = Vec::new();
                 let written = verbs::apply(registry, &body, &write, &mut dropped).await;
                 warnings.append(&mut dropped);
-                written.and_then(|written| self.object(written.status, &written.record))
+                let written = written?;
+                self.object(written.status, &written.record, room).await
             }
             Prepared::Patch(options, language) => {
+                let room = self.room(body.len().max(registry.cached_bytes(self.name()).await)).await?;
+                // The operations of a JSON patch can make much of little.
+                let weight = if language == PatchType::Json { body.len() * JSON_PATCH_WEIGHT } else { body.len() };
                 let patch = Patch { language, body };
-                let write = self.write(&options, now);
+                let write = self.write(&options, now, weight);
                 let mut dropped = Vec::new();
                 let written = verbs::patch(registry, &patch, &write, &mut dropped).await;
                 warnings.append(&mut dropped);
-                written.and_then(|written| self.object(written.status, &written.record))
+                let written = written?;
+                self.object(written.status, &written.record, room).await
             }
             Prepared::Delete(format) => {
                 let options = DeleteOptions::read(self.call.query, &body, format)?;
                 match verbs::delete(registry, self.name(), &options, now).await? {
                     Deleted::Gone { uid } => {
-                        Ok(Reply::Answer(output::deleted(S::KIND, self.name(), &uid, self.wanted.format)))
+                        Ok(Reply::from(output::deleted(S::KIND, self.name(), &uid, self.wanted.format)))
                     }
-                    Deleted::Marked(record) => self.object(StatusCode::OK, &record),
+                    Deleted::Marked(record) => self.object(StatusCode::OK, &record, None).await,
                 }
             }
             Prepared::DeleteCollection(which, format) => {
                 let options = DeleteOptions::read(self.call.query, &body, format)?;
-                self.list(&verbs::delete_collection(registry, &which, &options, now).await?)
+                let in_flight = self.call.in_flight();
+                let listed = verbs::delete_collection(registry, &which, &options, now, &in_flight).await?;
+                self.list(registry, listed).await
             }
         }
     }
@@ -176,29 +201,71 @@ impl<'a> ObjectsCall<'a> {
         }
     }
 
-    fn write<'w>(&'w self, options: &'w WriteOptions, now: evenkeel_api::meta::Time) -> Write<'w> {
+    fn write<'w>(&'w self, options: &'w WriteOptions, now: evenkeel_api::meta::Time, weight: usize) -> Write<'w> {
         let endpoint = match self.route.scope {
             Scope::Status(_) => Endpoint::Status,
             _ => Endpoint::Object,
         };
-        Write { version: self.route.version, name: self.name(), endpoint, options, now }
+        Write { version: self.route.version, name: self.name(), endpoint, options, now, weight }
     }
 
-    fn object<S: HubSpec + Columns>(&self, status: StatusCode, record: &Record<S>) -> Result<Reply, Failure> {
+    /// Room for a response with an object of so many bytes; small ones need none.
+    async fn room(&self, bytes: usize) -> Result<Option<Room>, Failure> {
+        if bytes < COUNTED_BYTES_MIN {
+            return Ok(None);
+        }
+        self.call.in_flight().take(bytes).await.map(Some)
+    }
+
+    async fn object<S: HubSpec + Columns>(
+        &self,
+        status: StatusCode,
+        record: &Record<S>,
+        room: Option<Room>,
+    ) -> Result<Reply, Failure> {
         let include = self.call.query.first("includeObject");
-        output::object(status, record.shown(), &self.view(include.as_deref())).map(Reply::Answer)
+        let view = self.view(include.as_deref());
+        let headers = &self.call.parts.headers;
+        let encoded = Place::of(record.len())
+            .await
+            .run(|| output::object(status, record.shown(), &view).map(|answer| gzip::packed(answer, headers)))?;
+        Ok(Reply::with_room(encoded, room))
     }
 
-    fn list<S: HubSpec + Columns>(&self, listed: &Listed<S>) -> Result<Reply, Failure> {
-        let resource_version = listed.revision.to_string();
-        let metadata = ListMeta {
-            resource_version: &resource_version,
-            continue_token: listed.continue_token.as_deref(),
-            remaining_item_count: listed.remaining.and_then(|count| u64::try_from(count).ok()),
+    async fn list<S: HubSpec + Columns>(&self, registry: &Registry<S>, listed: Listed<S>) -> Result<Reply, Failure> {
+        let Listed { revision, items, continue_token, remaining, room } = listed;
+        let include = self.call.query.first("includeObject");
+        let view = self.view(include.as_deref());
+        let headers = &self.call.parts.headers;
+        let bytes = items.iter().map(|record| record.len()).sum();
+        let encode = || {
+            let resource_version = revision.to_string();
+            let metadata = ListMeta {
+                resource_version: &resource_version,
+                continue_token: continue_token.as_deref(),
+                remaining_item_count: remaining.and_then(|count| u64::try_from(count).ok()),
+            };
+            let items: Vec<_> = items.iter().map(|record| record.shown()).collect();
+            output::list(&metadata, &items, &view).map(|answer| gzip::packed(answer, headers))
         };
-        let items: Vec<_> = listed.items.iter().map(|record| record.shown()).collect();
-        let include = self.call.query.first("includeObject");
-        output::list(&metadata, &items, &self.view(include.as_deref())).map(Reply::Answer)
+        if bytes < SHARED_BYTES_MIN {
+            return Ok(Reply::with_room(encode()?, Some(room)));
+        }
+        let form = Form {
+            revision,
+            continue_token: continue_token.clone(),
+            remaining,
+            version: view.version,
+            wanted: view.wanted,
+            include_object: view.include_object.map(ToOwned::to_owned),
+            now: matches!(view.wanted.shape, Shape::Table(_)).then_some(view.now),
+            is_packed: gzip::is_accepted(headers),
+        };
+        let encode = || async { Place::of(bytes).await.run(encode) };
+        let Room { mut connection, all } = room;
+        let answer = registry.encodings().share(form, &items, all, encode).await?;
+        connection.shrink(answer.body.len());
+        Ok(Reply::Answer(answer, Some(connection)))
     }
 
     fn watch<S: HubSpec + Columns>(
@@ -210,7 +277,7 @@ impl<'a> ObjectsCall<'a> {
         let writer = EventWriter::new(&self.view(include.as_deref()))?;
         let permit = self.call.shared.watches.take()?;
         let stream = WatchStream::new(Arc::clone(registry), options, writer);
-        Ok(Reply::Watch(WatchBody::new(stream, permit)))
+        Ok(Reply::Watch(WatchBody::new(stream, permit), self.call.in_flight()))
     }
 
     fn view<'v>(&self, include_object: Option<&'v str>) -> View<'v> {

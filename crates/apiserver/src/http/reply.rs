@@ -8,11 +8,11 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::Full;
 
 use crate::answer::Answer;
 use crate::gzip;
-use crate::watch::WatchBody;
+use crate::in_flight::{ConnectionInFlight, ConnectionRoom, Room};
+use crate::watch::{CountedWatch, WatchBody};
 
 /// The body of an answer.
 #[derive(Debug)]
@@ -20,29 +20,56 @@ pub struct ApiBody(Inner);
 
 #[derive(Debug)]
 enum Inner {
-    Whole(Full<Bytes>),
-    Watch(WatchBody),
+    Whole(Whole),
+    Watch(CountedWatch),
+}
+
+/// A body that is there, handed out in parts, so that its room is given back bit by bit.
+#[derive(Debug)]
+struct Whole {
+    rest: Bytes,
+    room: Option<ConnectionRoom>,
 }
 
 /// What a request comes to.
 #[derive(Debug)]
 pub(super) enum Reply {
-    Answer(Answer),
-    Watch(WatchBody),
+    /// An answer, and the room that it takes of its connection, if it is counted.
+    Answer(Answer, Option<ConnectionRoom>),
+    /// A watch, and the room of its connection.
+    Watch(WatchBody, ConnectionInFlight),
 }
+
+/// So many bytes of a body are handed out at a time.
+const PART_BYTES: usize = 64 * 1024;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, private");
 
 // === impl Reply ===
 
+impl From<Answer> for Reply {
+    fn from(answer: Answer) -> Self {
+        Self::Answer(answer, None)
+    }
+}
+
 impl Reply {
+    /// An answer that takes this room, if any.
+    pub(super) fn with_room(mut answer: Answer, room: Option<Room>) -> Self {
+        let Some(Room { mut connection, mut all }) = room else { return answer.into() };
+        connection.shrink(answer.body.len());
+        all.shrink(answer.body.len());
+        answer.body = all.count(answer.body);
+        Self::Answer(answer, Some(connection))
+    }
+
     /// The response, with the warnings that go with it.
     pub(super) fn into_response(self, request: &HeaderMap, warnings: Vec<HeaderValue>) -> Response<ApiBody> {
         let mut response = match self {
-            Self::Answer(answer) => {
+            Self::Answer(answer, room) => {
                 let Answer { status, content_type, headers, body } = gzip::packed(answer, request);
-                let mut response = Response::new(ApiBody(Inner::Whole(Full::new(body))));
+                let mut response = Response::new(ApiBody(Inner::Whole(Whole { rest: body, room })));
                 *response.status_mut() = status;
                 if let Some(content_type) = content_type {
                     response.headers_mut().insert(CONTENT_TYPE, content_type);
@@ -52,9 +79,9 @@ impl Reply {
                 }
                 response
             }
-            Self::Watch(body) => {
+            Self::Watch(body, in_flight) => {
                 let content_type = body.content_type();
-                let mut response = Response::new(ApiBody(Inner::Watch(body)));
+                let mut response = Response::new(ApiBody(Inner::Watch(CountedWatch::new(body, in_flight))));
                 *response.status_mut() = StatusCode::OK;
                 response.headers_mut().insert(CONTENT_TYPE, content_type);
                 response
@@ -77,6 +104,22 @@ fn made_up_id() -> HeaderValue {
     HeaderValue::from_str(id.hyphenated().encode_lower(&mut buffer)).unwrap_or(NO_CACHE)
 }
 
+// === impl Whole ===
+
+impl Whole {
+    fn next(&mut self) -> Option<Bytes> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let part = self.rest.split_to(self.rest.len().min(PART_BYTES));
+        let is_last = self.rest.is_empty();
+        Some(match &mut self.room {
+            Some(room) => room.count(part, is_last),
+            None => part,
+        })
+    }
+}
+
 // === impl ApiBody ===
 
 impl Body for ApiBody {
@@ -85,22 +128,22 @@ impl Body for ApiBody {
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.get_mut().0 {
-            Inner::Whole(body) => Pin::new(body).poll_frame(context),
-            Inner::Watch(body) => Pin::new(body).poll_frame(context),
+            Inner::Whole(body) => Poll::Ready(body.next().map(|part| Ok(Frame::data(part)))),
+            Inner::Watch(body) => body.poll_next(context).map(|part| part.map(|part| Ok(Frame::data(part)))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Inner::Whole(body) => body.is_end_stream(),
-            Inner::Watch(body) => body.is_end_stream(),
+            Inner::Whole(body) => body.rest.is_empty(),
+            Inner::Watch(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Inner::Whole(body) => body.size_hint(),
-            Inner::Watch(body) => body.size_hint(),
+            Inner::Whole(body) => SizeHint::with_exact(body.rest.len() as u64),
+            Inner::Watch(_) => SizeHint::default(),
         }
     }
 }

@@ -14,8 +14,11 @@ const OPERATIONS_MAX: usize = 10_000;
 /// How many values the operations of one patch may copy, move and look at, all together. A patch can ask for the same
 /// large value again and again.
 const WORK_MAX: usize = 1 << 22;
-/// How many bytes of texts the operations of one patch may copy.
+/// How many bytes of JSON the operations of one patch may copy: as many as a request may have (API-93).
 const COPIED_BYTES_MAX: usize = 3 << 20;
+/// A value takes at least so many bytes of that. In memory even an empty object takes as many, and the values that a patch
+/// makes are held several times: in the document, and while it is decoded and compared.
+const VALUE_BYTES_MIN: usize = 64;
 /// How deep the patched document may be nested; what can be read is nested no deeper.
 const DEPTH_MAX: usize = 128;
 /// The members that an operation may have.
@@ -197,7 +200,7 @@ impl Patcher {
         let value = get(&self.document, from).ok_or(Failed::Rejected)?;
         let Size { values, bytes, .. } = Size::of(value);
         spend(&mut self.work_left, values)?;
-        spend(&mut self.bytes_left, bytes)?;
+        spend(&mut self.bytes_left, bytes.max(values * VALUE_BYTES_MIN))?;
         Ok(value.clone())
     }
 

@@ -72,6 +72,14 @@ impl<S: HubSpec> Kept<S> {
         Ok(shown)
     }
 
+    /// How many bytes of these have to be decoded before they can be shown.
+    pub(crate) fn unknown_bytes(&self, objects: &[Arc<Object>]) -> usize {
+        let generations = self.read();
+        let is_known =
+            |object: &Arc<Object>| generations.young.get(object).is_some() || generations.old.get(object).is_some();
+        objects.iter().filter(|object| !is_known(object)).map(|object| object.payload.len()).sum()
+    }
+
     fn add(&self, object: &Arc<Object>) -> Result<Arc<Record<S>>, Failure> {
         let known = self.read().old.get(object).map(Arc::clone);
         let shown = match known {

@@ -1,5 +1,6 @@
 //! The objects of one kind, as the store keeps them and as answers show them.
 
+mod encodings;
 mod kept;
 mod present;
 mod record;
@@ -13,11 +14,14 @@ use evenkeel_api::{HubSpec, Object};
 use evenkeel_store::{At, Error, List, ListOptions, Store};
 
 use crate::failure::Failure;
+use crate::heavy::Place;
 use crate::options::Moment;
 
+use encodings::Encodings;
 use kept::Kept;
 use present::Present;
 
+pub(crate) use encodings::Form;
 pub(crate) use record::Record;
 
 /// The objects of one kind.
@@ -26,6 +30,7 @@ pub(crate) struct Registry<S: HubSpec> {
     store: Arc<dyn Store>,
     kept: Kept<S>,
     present: Present<S>,
+    encodings: Encodings<S>,
 }
 
 /// Objects as they were at one revision, in the order of their names.
@@ -50,7 +55,7 @@ pub(crate) enum Unwritten {
 
 impl<S: HubSpec> Registry<S> {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, kept: Kept::default(), present: Present::default() }
+        Self { store, kept: Kept::default(), present: Present::default(), encodings: Encodings::default() }
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
@@ -73,10 +78,22 @@ impl<S: HubSpec> Registry<S> {
         }
     }
 
+    /// How many bytes the object of this name has, as far as is known here; zero if there is none.
+    pub(crate) async fn cached_bytes(&self, name: &str) -> usize {
+        let found = self.store.get(S::KIND, name, At::Cached).await;
+        found.ok().flatten().map_or(0, |object| object.payload.len())
+    }
+
     /// Objects in the order of their names: at most `limit` of them if that is not zero, after a name if there is one.
     pub(crate) async fn list(&self, moment: Moment, limit: usize, after: Option<String>) -> Result<Page<S>, Unlisted> {
         let list = self.stored(moment, limit, after).await?;
-        let items = self.kept.show_all(&list.items).map_err(Unlisted::Failed)?;
+        self.page(&list).await.map_err(Unlisted::Failed)
+    }
+
+    /// What the store has listed, decoded.
+    pub(crate) async fn page(&self, list: &List) -> Result<Page<S>, Failure> {
+        let unknown = self.kept.unknown_bytes(&list.items);
+        let items = Place::of(unknown).await.run(|| self.kept.show_all(&list.items))?;
         Ok(Page { revision: list.revision, items, remaining: list.remaining })
     }
 
@@ -90,7 +107,13 @@ impl<S: HubSpec> Registry<S> {
         Ok((self.present.show(&list), list.revision))
     }
 
-    async fn stored(&self, moment: Moment, limit: usize, after: Option<String>) -> Result<List, Unlisted> {
+    /// The encodings of lists that are being sent.
+    pub(crate) fn encodings(&self) -> &Encodings<S> {
+        &self.encodings
+    }
+
+    /// What [`list`](Self::list) shows, as the store keeps it.
+    pub(crate) async fn stored(&self, moment: Moment, limit: usize, after: Option<String>) -> Result<List, Unlisted> {
         let at = self.at(moment).await.map_err(Unlisted::Failed)?;
         self.store.list(S::KIND, ListOptions { at, limit, after }).await.map_err(|error| match error {
             Error::TooOld { .. } => Unlisted::Expired,

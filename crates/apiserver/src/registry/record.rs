@@ -50,6 +50,11 @@ impl<S: HubSpec> Record<S> {
         Self { object: Arc::new(object), encoded, revision: 0 }
     }
 
+    /// How many bytes the object has as text.
+    pub(crate) fn len(&self) -> usize {
+        self.encoded.json().len()
+    }
+
     /// For answers.
     pub(crate) fn shown(&self) -> Shown<'_, S> {
         Shown { object: &self.object, v1: Some(&self.encoded) }

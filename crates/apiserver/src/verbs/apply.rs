@@ -7,6 +7,7 @@ use http::StatusCode;
 use super::change::{Candidate, Ownership, change};
 use super::{Write, Written, create, prepare};
 use crate::failure::Failure;
+use crate::heavy::Place;
 use crate::managed_fields::{self, ApplyBody, ApplyRequest, Endpoint};
 use crate::options::Moment;
 use crate::registry::Registry;
@@ -18,7 +19,7 @@ pub(crate) async fn apply<S: HubSpec + ValidSpec>(
     write: &Write<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Written<S>, Failure> {
-    let body = ApplyBody::parse(body, S::KIND, write.version)?;
+    let body = Place::of(write.weight).await.run(|| ApplyBody::parse(body, S::KIND, write.version))?;
     let request =
         ApplyRequest { body: &body, name: write.name, on_conflict: write.options.on_conflict, writer: write.writer() };
     loop {
@@ -28,7 +29,8 @@ pub(crate) async fn apply<S: HubSpec + ValidSpec>(
             Err(failure) => return Err(failure),
         };
         if is_missing {
-            let mut object = managed_fields::apply(None, request, write.now)?;
+            let place = Place::of(write.weight).await;
+            let mut object = place.run(|| managed_fields::apply(None, request, write.now))?;
             *warnings = body.duplicates(write.options.validation)?;
             prepare::for_create(&mut object, write.now);
             object.metadata.resource_version.clear();

@@ -9,6 +9,7 @@ use evenkeel_api::{HubSpec, Kind, Object};
 
 use super::{Write, prepare};
 use crate::failure::Failure;
+use crate::heavy::Place;
 use crate::managed_fields::{self, Endpoint, SentManagers};
 use crate::options::{Moment, Persistence};
 use crate::registry::{Record, Registry, Unwritten};
@@ -41,12 +42,14 @@ pub(super) async fn change<S: HubSpec + ValidSpec>(
 ) -> Result<Arc<Record<S>>, Failure> {
     for _ in 0..TRIES_MAX {
         let old = registry.get(write.name, Moment::Current).await?;
-        let candidate = change(&old)?;
-        check_version(&candidate.object, &old, S::KIND)?;
-        let mut new = prepared(candidate, &old.object, write)?;
-        if !managed_fields::settle(&old.object, &mut new) {
-            return Ok(old);
-        }
+        let place = Place::of(write.weight + old.len()).await;
+        let changed = place.run(|| {
+            let candidate = change(&old)?;
+            check_version(&candidate.object, &old, S::KIND)?;
+            let mut new = prepared(candidate, &old.object, write)?;
+            Ok(managed_fields::settle(&old.object, &mut new).then_some(new))
+        });
+        let Some(new) = changed? else { return Ok(old) };
         match store(registry, &old, new, write).await {
             Ok(record) => return Ok(record),
             Err(Unwritten::Changed) => {}

@@ -6,6 +6,7 @@ use http::StatusCode;
 
 use super::{Listed, delete, list};
 use crate::failure::Failure;
+use crate::in_flight::ConnectionInFlight;
 use crate::options::{DeleteOptions, ListOptions};
 use crate::registry::Registry;
 
@@ -15,8 +16,9 @@ pub(crate) async fn delete_collection<S: HubSpec>(
     which: &ListOptions,
     options: &DeleteOptions,
     now: Time,
+    in_flight: &ConnectionInFlight,
 ) -> Result<Listed<S>, Failure> {
-    let listed = list(registry, which).await?;
+    let listed = list(registry, which, in_flight).await?;
     for item in &listed.items {
         match delete(registry, item.object.name(), options, now).await {
             Ok(_) => {}

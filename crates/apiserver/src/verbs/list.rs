@@ -6,6 +6,7 @@ use evenkeel_api::HubSpec;
 
 use crate::continue_token::ContinueToken;
 use crate::failure::Failure;
+use crate::in_flight::{ConnectionInFlight, Room};
 use crate::options::{ListOptions, Moment, Start};
 use crate::registry::{Page, Record, Registry, Unlisted};
 
@@ -18,6 +19,8 @@ pub(crate) struct Listed<S: HubSpec> {
     pub(crate) continue_token: Option<String>,
     /// How many items the next pages have, where that is known.
     pub(crate) remaining: Option<usize>,
+    /// The room for the response.
+    pub(crate) room: Room,
 }
 
 const PAGE_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You can \
@@ -25,15 +28,19 @@ const PAGE_EXPIRED: &str = "The provided continue parameter is too old to displa
     remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were \
     created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 
-/// The objects that are asked for.
-pub(crate) async fn list<S: HubSpec>(registry: &Registry<S>, options: &ListOptions) -> Result<Listed<S>, Failure> {
+/// The objects that are asked for, as soon as there is room on the connection for a response with them.
+pub(crate) async fn list<S: HubSpec>(
+    registry: &Registry<S>,
+    options: &ListOptions,
+    in_flight: &ConnectionInFlight,
+) -> Result<Listed<S>, Failure> {
     let (moment, after) = match &options.start {
         Start::First(moment) => (*moment, None),
         Start::After(token) => (token.revision.map_or(Moment::Current, Moment::Exactly), Some(token.after.clone())),
     };
     // With a selector it is not known beforehand how many objects make a page.
     let limit = if options.selection.is_everything() { options.limit } else { 0 };
-    let page = registry.list(moment, limit, after).await.map_err(|error| match (error, &options.start) {
+    let list = registry.stored(moment, limit, after).await.map_err(|error| match (error, &options.start) {
         (Unlisted::Failed(failure), _) => failure,
         (Unlisted::Expired, Start::First(_)) => {
             Failure::expired("The resourceVersion for the provided list is too old.")
@@ -43,14 +50,16 @@ pub(crate) async fn list<S: HubSpec>(registry: &Registry<S>, options: &ListOptio
             Failure { continue_token: Some(rest.encode()), ..Failure::expired(PAGE_EXPIRED) }
         }
     })?;
-    Ok(cut(page, options))
+    let room = in_flight.take(list.items.iter().map(|object| object.payload.len()).sum()).await?;
+    let page = registry.page(&list).await?;
+    Ok(cut(page, options, room))
 }
 
 /// The selected objects of a page, and how it goes on.
-fn cut<S: HubSpec>(page: Page<S>, options: &ListOptions) -> Listed<S> {
+fn cut<S: HubSpec>(page: Page<S>, options: &ListOptions, room: Room) -> Listed<S> {
     let Page { revision, items, remaining } = page;
     if options.selection.is_everything() {
-        return Listed::new(revision, items, remaining, Some(remaining));
+        return Listed::new(revision, items, remaining, Some(remaining), room);
     }
     let limit = if options.limit == 0 { usize::MAX } else { options.limit };
     let mut selected = Vec::new();
@@ -63,19 +72,19 @@ fn cut<S: HubSpec>(page: Page<S>, options: &ListOptions) -> Listed<S> {
     }
     // A list of one name ends with it.
     let further = if options.selection.is_of_one_name() { 0 } else { rest.len() + remaining };
-    Listed::new(revision, selected, further, None)
+    Listed::new(revision, selected, further, None, room)
 }
 
 // === impl Listed ===
 
 impl<S: HubSpec> Listed<S> {
     /// A page after which so many objects come, selected or not (API-149).
-    fn new(revision: u64, items: Vec<Arc<Record<S>>>, further: usize, remaining: Option<usize>) -> Self {
+    fn new(revision: u64, items: Vec<Arc<Record<S>>>, further: usize, remaining: Option<usize>, room: Room) -> Self {
         let next = items
             .last()
             .filter(|_| further > 0)
             .map(|last| ContinueToken { revision: Some(revision), after: last.object.name().to_owned() }.encode());
         let remaining = remaining.filter(|_| next.is_some());
-        Self { revision, items, continue_token: next, remaining }
+        Self { revision, items, continue_token: next, remaining, room }
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Write<'a> {
     pub(crate) endpoint: Endpoint,
     pub(crate) options: &'a WriteOptions,
     pub(crate) now: Time,
+    /// How many bytes the request is about, which tells how long it takes.
+    pub(crate) weight: usize,
 }
 
 /// What became of a write.

@@ -1,6 +1,5 @@
 //! A watch as the body of an answer: read as fast as the client takes it, and no faster.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -9,7 +8,6 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use evenkeel_api::HubSpec;
 use http::HeaderValue;
-use http_body::{Body, Frame};
 
 use super::{WatchPermit, WatchStream};
 use crate::output::Columns;
@@ -43,6 +41,14 @@ impl WatchBody {
     pub(crate) fn content_type(&self) -> HeaderValue {
         self.content_type.clone()
     }
+
+    /// The next event, as soon as there is one. None at the end.
+    pub(crate) fn poll_line(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let Some(next) = &mut self.next else { return Poll::Ready(None) };
+        let (line, rest) = ready!(next.as_mut().poll(context));
+        self.next = line.is_some().then(|| rest.next());
+        Poll::Ready(line)
+    }
 }
 
 impl<S: HubSpec + Columns> Lines for WatchStream<S> {
@@ -51,21 +57,6 @@ impl<S: HubSpec + Columns> Lines for WatchStream<S> {
             let line = Self::next(&mut self).await;
             (line, self as Box<dyn Lines>)
         })
-    }
-}
-
-impl Body for WatchBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let Some(next) = &mut self.next else { return Poll::Ready(None) };
-        let (line, rest) = ready!(next.as_mut().poll(context));
-        self.next = line.is_some().then(|| rest.next());
-        Poll::Ready(line.map(|line| Ok(Frame::data(line))))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The REST API of the objects, in the process of `evenkeel serve`.
 
+mod copies;
+mod late;
 mod manifests;
 mod running;
 mod source;
@@ -15,7 +17,8 @@ use crate::usage::{address, server_name};
 
 use store::StoreArgs;
 
-pub(crate) use running::RunningApi;
+pub(crate) use late::LateApi;
+pub(crate) use running::{RunningApi, is_without_store};
 pub(crate) use source::ApiObjects;
 
 /// The flags of the API.

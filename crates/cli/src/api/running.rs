@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
-use evenkeel_apiserver::{ApiServer, ApiServerOptions, DataDir, DataDirError};
+use anyhow::{Context, Error, Result, anyhow};
+use evenkeel_apiserver::{ApiServer, ApiServerOptions, DataDir, DataDirError, Failure};
 use evenkeel_gateway::StartError;
 use evenkeel_gateway::config::{
     AnonymousRequests, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, ServerTls, SystemNames,
@@ -18,7 +18,7 @@ use evenkeel_store::{HistoryLimits, Location, Store};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::{ApiArgs, manifests};
+use super::{ApiArgs, copies, manifests};
 use crate::exit::WrongUsage;
 
 /// An API that runs. Stop it at the end, so that the store is closed in good order.
@@ -33,21 +33,26 @@ pub(crate) struct RunningApi {
     certificates: JoinHandle<()>,
     /// Applies manifests, if there are any.
     manifests: Option<JoinHandle<()>>,
+    /// Keeps a copy of the objects for the gateway, if there is one.
+    copies: Option<JoinHandle<()>>,
 }
+
+/// The disk is full, or takes no writes.
+#[derive(Debug)]
+struct DiskRefuses(String);
 
 // === impl RunningApi ===
 
 impl RunningApi {
     /// Starts the API with its folder, and returns when it answers.
     pub(crate) async fn start(args: &ApiArgs, folder: &Path) -> Result<Self> {
-        let wrong = |error: DataDirError| WrongUsage(error.to_string());
-        let data = DataDir::open(folder).map_err(wrong)?;
+        let data = DataDir::open(folder).map_err(|error| wrong(&error))?;
         let location = args.store.location(data.store())?;
         let place = place(&location);
         // The store before anything is written: if another server has it open, the folder is in use, certificates and all.
         let opened = location.open(HistoryLimits::default()).await;
         let store = opened.with_context(|| format!("the store at {place} cannot be opened; see `--store`"))?;
-        data.prepare(args.address().ip(), &args.api_names).map_err(wrong)?;
+        data.prepare(args.address().ip(), &args.api_names).map_err(|error| wrong(&error))?;
         let identification =
             Identification::open(&identity(args, &data)).map_err(|error| WrongUsage(error.to_string()))?;
         let tls = ServerTls {
@@ -61,16 +66,19 @@ impl RunningApi {
         let options = ApiServerOptions { status_controller: args.status_controller(), ..ApiServerOptions::default() };
         let server = ApiServer::start(Arc::clone(&store), &options).await.context("the API cannot start")?;
         let server = Arc::new(server);
-        let kubeconfig = data.write_kubeconfig(address)?;
+        let kubeconfig = data.write_kubeconfig(address).map_err(|error| {
+            if error.is_of_the_disk() { DiskRefuses(error.to_string()).into() } else { Error::from(error) }
+        })?;
         let (stop, stopped) = watch::channel(false);
         let service = {
             let server = Arc::clone(&server);
             move |identity| server.service(identity)
         };
         let host = tokio::spawn(host.serve(service, stopped));
-        let (ip, names) = (args.address().ip(), args.api_names.clone());
-        let certificates = tokio::spawn(async move { data.keep_certificates(ip, &names).await });
-        Ok(Self { server, store, address, kubeconfig, stop, host, certificates, manifests: None })
+        let (ip, names, kept) = (args.address().ip(), args.api_names.clone(), data.clone());
+        let certificates = tokio::spawn(async move { kept.keep_certificates(ip, &names).await });
+        let copies = (!args.api_only).then(|| tokio::spawn(copies::keep(data, server.objects())));
+        Ok(Self { server, store, address, kubeconfig, stop, host, certificates, manifests: None, copies })
     }
 
     /// Applies the manifests at this path, now and whenever they change. Returns when they have been applied once.
@@ -96,10 +104,10 @@ impl RunningApi {
     pub(crate) async fn stop(self) {
         self.stop.send_replace(true);
         self.certificates.abort();
-        if let Some(manifests) = self.manifests {
-            manifests.abort();
+        for task in [self.manifests, self.copies].into_iter().flatten() {
+            task.abort();
             // Whether it was aborted in time does not matter, only that it has ended.
-            let _ = manifests.await;
+            let _ = task.await;
         }
         // Watches end with the store; everything else has ended by itself or has had its time.
         let close = async {
@@ -114,6 +122,24 @@ impl RunningApi {
     }
 }
 
+/// A disk that takes no writes is no fault of the command line.
+fn wrong(error: &DataDirError) -> Error {
+    if error.is_of_the_disk() { DiskRefuses(error.to_string()).into() } else { WrongUsage(error.to_string()).into() }
+}
+
+/// Whether the API could not start because of its store, or of the disk that it is on, which may pass.
+pub(crate) fn is_without_store(error: &Error) -> bool {
+    use evenkeel_store::Error::{Damaged, Denied, File, LostWrites, Unavailable, Unknown};
+    if let Some(error) = error.downcast_ref::<evenkeel_store::Error>() {
+        return matches!(
+            error,
+            Unavailable(_) | Unknown(_) | Denied(_) | File { .. } | Damaged { .. } | LostWrites { .. }
+        );
+    }
+    let is_unavailable = |failure: &Failure| failure.status == http::StatusCode::SERVICE_UNAVAILABLE;
+    error.downcast_ref::<Failure>().is_some_and(is_unavailable) || error.is::<DiskRefuses>()
+}
+
 /// The address of the API has a flag of its own.
 fn explain(error: StartError) -> anyhow::Error {
     match error {
@@ -123,6 +149,16 @@ fn explain(error: StartError) -> anyhow::Error {
         other => other.into(),
     }
 }
+
+// === impl DiskRefuses ===
+
+impl std::fmt::Display for DiskRefuses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DiskRefuses {}
 
 /// Where a store is, without what is secret about it.
 fn place(location: &Location) -> String {

@@ -63,7 +63,7 @@ impl Stage {
         evenkeel_gateway::log::init(&config.log)?;
         let mut api = RunningApi::start(&ApiArgs::on(LOOPBACK_PORT), &folder.path().join("data")).await?;
         api.apply_manifests(&objects).await;
-        let started = serve::start_with(config, Box::new(ApiObjects(api.server().objects()))).await;
+        let started = serve::start_with(config, Box::new(ApiObjects::of(&api))).await;
         let gateway = match started {
             Ok(gateway) => gateway,
             Err(error) => {

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io::{self, Write};
 use std::num::NonZero;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use evenkeel_gateway::config::Problem;
@@ -11,7 +12,7 @@ use evenkeel_gateway::{Config, Drained, Gateway, StartError, log};
 use tokio::runtime;
 
 use super::open_files;
-use crate::api::{ApiArgs, ApiObjects, RunningApi};
+use crate::api::{ApiArgs, ApiObjects, LateApi, RunningApi, is_without_store};
 use crate::exit::{Exit, WrongUsage};
 use crate::signals::{Signals, Wish};
 
@@ -30,9 +31,20 @@ pub(super) fn run(config: Config, api: &ApiArgs, settings: impl Fn() -> Result<C
         match &api.data_dir {
             None => live(config, None, settings).await,
             Some(folder) if api.api_only => live_alone(&config, RunningApi::start(api, folder).await?).await,
-            Some(folder) => live(config, Some(RunningApi::start(api, folder).await?), settings).await,
+            Some(folder) => {
+                let api = ApiOfGateway::start(api, folder, &config).await?;
+                live(config, Some(api), settings).await
+            }
         }
     })
+}
+
+/// The API in the process of a gateway.
+enum ApiOfGateway {
+    /// It runs.
+    Running(RunningApi),
+    /// It starts when its store can be opened; the gateway has a copy of the objects.
+    Late(LateApi),
 }
 
 /// With so many seats or fewer, the suggested level for ordinary requests has one seat, and lends it out before anybody
@@ -76,7 +88,7 @@ pub(super) fn right(problems: &[Problem]) -> Result<(), WrongUsage> {
 
 async fn live(
     config: Config,
-    mut api: Option<RunningApi>,
+    api: Option<(ApiOfGateway, ApiObjects)>,
     settings: impl Fn() -> Result<Config, WrongUsage>,
 ) -> Result<Exit> {
     let mut signals = Signals::listen()?;
@@ -88,17 +100,12 @@ async fn live(
              with `--objects`, for example deploy/objects.yaml"
         );
     }
-    let gateway = match &mut api {
-        None => start(config.clone()).await?,
-        Some(api) => {
-            if let Some(path) = &config.objects {
-                api.apply_manifests(path).await;
-            }
-            start_with(config.clone(), Box::new(ApiObjects(api.server().objects()))).await?
-        }
+    let (gateway, api) = match api {
+        None => (start(config.clone()).await?, None),
+        Some((api, objects)) => (start_with(config.clone(), Box::new(objects)).await?, Some(api)),
     };
     announce(&gateway, &config);
-    if let Some(api) = &api {
+    if let Some(ApiOfGateway::Running(api)) = &api {
         announce_api(api)?;
     }
     while signals.next().await == Wish::Reload {
@@ -113,6 +120,41 @@ async fn live(
         farewell(drained)
     };
     or_at_once(stop, signals).await
+}
+
+// === impl ApiOfGateway ===
+
+impl ApiOfGateway {
+    /// Starts the API, and says where the gateway's objects come from: if the store cannot be opened, from the last copy.
+    async fn start(args: &ApiArgs, folder: &Path, config: &Config) -> Result<(Self, ApiObjects)> {
+        let manifests = config.objects.clone();
+        match RunningApi::start(args, folder).await {
+            Ok(mut api) => {
+                if let Some(path) = &manifests {
+                    api.apply_manifests(path).await;
+                }
+                let objects = ApiObjects::of(&api);
+                Ok((Self::Running(api), objects))
+            }
+            Err(error) if is_without_store(&error) => {
+                let announce = |api: &RunningApi| {
+                    if let Err(error) = announce_api(api) {
+                        tracing::warn!("{error:#}");
+                    }
+                };
+                let (objects, late) = ApiObjects::without_store(args, folder, manifests, error, announce)?;
+                Ok((Self::Late(late), objects))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn stop(self) {
+        match self {
+            Self::Running(api) => api.stop().await,
+            Self::Late(api) => api.stop().await,
+        }
+    }
 }
 
 /// Runs an API and nothing else.

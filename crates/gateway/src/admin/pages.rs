@@ -65,7 +65,7 @@ pub(super) async fn metrics(Extract(state): Extract<State>) -> Response {
 
 /// Alive is who answers.
 pub(super) async fn alive(RawQuery(query): RawQuery) -> Response {
-    health(query.as_deref(), "ping", Ok("ok"))
+    health(query.as_deref(), "ping", Ok("ok"), "")
 }
 
 pub(super) async fn ready(Extract(state): Extract<State>, RawQuery(query): RawQuery) -> Response {
@@ -74,7 +74,12 @@ pub(super) async fn ready(Extract(state): Extract<State>, RawQuery(query): RawQu
         Phase::Starting => Err("it does not listen yet"),
         Phase::Draining => Err("it is about to stop and wants no more requests"),
     };
-    health(query.as_deref(), "phase", verdict)
+    // The gateway serves with a copy of the objects as well as with the objects themselves.
+    let objects = match state.0.admin.readiness.objects_stale() {
+        Some(why) => format!("[+]objects ok, but they may be out of date: {why}\n"),
+        None => "[+]objects ok\n".to_owned(),
+    };
+    health(query.as_deref(), "phase", verdict, &objects)
 }
 
 pub(super) async fn config(Extract(state): Extract<State>) -> Response {
@@ -85,13 +90,13 @@ pub(super) async fn not_found() -> (StatusCode, &'static str) {
     (StatusCode::NOT_FOUND, "there is no such page; / lists those that there are\n")
 }
 
-/// A health check in the form that those of Kubernetes have.
-fn health(query: Option<&str>, check: &str, verdict: Result<&str, &str>) -> Response {
+/// A health check in the form that those of Kubernetes have. `others` are the lines of further checks that have passed.
+fn health(query: Option<&str>, check: &str, verdict: Result<&str, &str>, others: &str) -> Response {
     let is_verbose = query.is_some_and(|query| {
         query.split('&').any(|parameter| parameter == "verbose" || parameter.starts_with("verbose="))
     });
     let (status, page) = match verdict {
-        Ok(_) if is_verbose => (StatusCode::OK, format!("[+]{check} ok\ncheck passed\n")),
+        Ok(_) if is_verbose => (StatusCode::OK, format!("[+]{check} ok\n{others}check passed\n")),
         Ok(word) => (StatusCode::OK, word.to_owned()),
         Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("[-]{check} failed: {reason}\ncheck failed\n")),
     };

@@ -41,6 +41,9 @@ impl Collector for GatewayCollector {
             let value = i64::try_from(value).unwrap_or(i64::MAX);
             gauge(&mut encoder, name, help)?.encode_gauge(&value)?;
         }
+        let stale = i64::from(self.0.0.objects_stale.load(Ordering::Relaxed));
+        let help = "Whether the objects come from the last copy, because the store cannot be opened";
+        gauge(&mut encoder, "evenkeel_objects_stale", help)?.encode_gauge(&stale)?;
         gauge(&mut encoder, "evenkeel_build_info", "The version that runs")?
             .encode_family(&[("version", env!("CARGO_PKG_VERSION"))])?
             .encode_gauge(&1)?;

@@ -6,7 +6,7 @@
 mod collector;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use http::StatusCode;
 use prometheus_client::registry::Registry;
@@ -45,6 +45,7 @@ struct Shared {
     workers: Box<[Counters]>,
     objects_applied: AtomicU64,
     objects_refused: AtomicU64,
+    objects_stale: AtomicBool,
 }
 
 /// Two cache lines, since processors fetch them in pairs.
@@ -74,7 +75,12 @@ impl GatewayMetrics {
     /// Counters for so many workers.
     pub fn new(workers: usize) -> Self {
         let workers = std::iter::repeat_with(Counters::default).take(workers.max(1)).collect();
-        Self(Arc::new(Shared { workers, objects_applied: AtomicU64::new(0), objects_refused: AtomicU64::new(0) }))
+        Self(Arc::new(Shared {
+            workers,
+            objects_applied: AtomicU64::new(0),
+            objects_refused: AtomicU64::new(0),
+            objects_stale: AtomicBool::new(false),
+        }))
     }
 
     /// The counters of a worker. More workers than were said share them.
@@ -90,6 +96,11 @@ impl GatewayMetrics {
     /// Objects were changed and could not be used.
     pub fn objects_refused(&self) {
         self.0.objects_refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether the objects that govern come from a copy.
+    pub fn set_objects_stale(&self, is_stale: bool) {
+        self.0.objects_stale.store(is_stale, Ordering::Relaxed);
     }
 
     /// Shows all of them in a registry.
@@ -251,6 +262,7 @@ mod tests {
             "evenkeel_requests_total{code=\"other\"} 1",
             "evenkeel_upstream_failures_total{kind=\"cut\"} 3",
             "evenkeel_upstream_ejections_total 0",
+            "evenkeel_objects_stale 0",
             "evenkeel_objects_changes_total{outcome=\"refused\"} 1",
             concat!("evenkeel_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
         ] {

@@ -24,6 +24,11 @@ pub trait ObjectSource: Send + 'static {
     ///
     /// Dropping the future loses nothing.
     fn next(&mut self) -> NextObjects<'_>;
+
+    /// Why the objects that were handed out last may be out of date, if they may: they come from a copy.
+    fn stale(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What [`ObjectSource::next`] gives.

@@ -14,6 +14,7 @@ use crate::{Error, Object};
 use super::Outcome;
 use super::command::{Command, WriteCommand};
 use super::format::{HISTORY, META, META_REVISION, OBJECTS, Row, kind_number};
+use super::last_revision::LastRevision;
 
 /// So many writes share a transaction at most, so that the first does not wait for too many others.
 const BATCH_MAX: usize = 512;
@@ -23,6 +24,8 @@ pub(crate) struct Committer {
     database: Database,
     cache: Arc<Cache>,
     commands: mpsc::Receiver<Command>,
+    /// A second record of what was acknowledged; a store in memory has none.
+    last_revision: Option<LastRevision>,
     /// Set when a commit has failed: nobody knows what is in the file, so that nothing more may be built on it.
     broken: Option<String>,
 }
@@ -47,8 +50,13 @@ struct Reply {
 // === impl Committer ===
 
 impl Committer {
-    pub(crate) fn new(database: Database, cache: Arc<Cache>, commands: mpsc::Receiver<Command>) -> Self {
-        Self { database, cache, commands, broken: None }
+    pub(crate) fn new(
+        database: Database,
+        cache: Arc<Cache>,
+        commands: mpsc::Receiver<Command>,
+        last_revision: Option<LastRevision>,
+    ) -> Self {
+        Self { database, cache, commands, last_revision, broken: None }
     }
 
     /// Works until it is told to close, or until nobody can ask for anything any more.
@@ -63,6 +71,9 @@ impl Committer {
                 Command::Close { reply } => {
                     self.commands.close();
                     drop(self.database);
+                    if let Some(last_revision) = &self.last_revision {
+                        last_revision.sync();
+                    }
                     while let Some(late) = self.commands.blocking_recv() {
                         late.refuse();
                     }
@@ -106,7 +117,12 @@ impl Committer {
         let oldest = self.cache.state().history.oldest();
         let transaction = self.database.begin_write().map_err(unavailable)?;
         fill(&transaction, batch, last.revision, oldest).map_err(unavailable)?;
-        transaction.commit().map_err(|error| self.break_off(&error))
+        transaction.commit().map_err(|error| self.break_off(&error))?;
+        // Before anybody is told of the writes.
+        if let Some(last_revision) = &mut self.last_revision {
+            last_revision.note(last.revision);
+        }
+        Ok(())
     }
 
     fn compact(&mut self, revision: u64) -> Result<(), Error> {

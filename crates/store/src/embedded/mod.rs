@@ -3,6 +3,7 @@
 mod command;
 mod committer;
 mod format;
+mod last_revision;
 mod load;
 mod locked;
 mod migrate;
@@ -29,6 +30,7 @@ use crate::{Answer, At, Error, Freshness, List, ListOptions, Object, Store, Watc
 
 use command::{Action, Command, WriteCommand};
 use committer::Committer;
+use last_revision::LastRevision;
 
 /// So many writes can wait for their turn; further ones wait for room.
 const COMMANDS_MAX: usize = 1024;
@@ -51,24 +53,24 @@ pub struct EmbeddedStore {
 impl EmbeddedStore {
     /// Opens the file; makes it if it is not there. Blocks while the file is read.
     ///
-    /// Fails with [`Error::InUse`], [`Error::Foreign`], [`Error::Damaged`] or [`Error::NewerFormat`] if the file cannot be
-    /// used, and does not change it then.
+    /// Fails with [`Error::InUse`], [`Error::Foreign`], [`Error::Damaged`], [`Error::LostWrites`] or
+    /// [`Error::NewerFormat`] if the file cannot be used, and does not change it then.
     pub fn open(path: impl AsRef<Path>, limits: HistoryLimits) -> Result<Self, Error> {
-        let (database, cache) = open::open_file(path.as_ref(), limits)?;
-        Self::start(database, cache)
+        let open::Opened { database, cache, last_revision } = open::open_file(path.as_ref(), limits)?;
+        Self::start(database, cache, Some(last_revision))
     }
 
     /// A store that is gone when it is dropped, for tests: the same code with memory in the place of the file.
     pub fn in_memory(limits: HistoryLimits) -> Result<Self, Error> {
         let (database, cache) =
             open::open_new(InMemoryBackend::new(), limits).map_err(|error| Error::Unavailable(error.to_string()))?;
-        Self::start(database, cache)
+        Self::start(database, cache, None)
     }
 
-    fn start(database: Database, cache: Cache) -> Result<Self, Error> {
+    fn start(database: Database, cache: Cache, last_revision: Option<LastRevision>) -> Result<Self, Error> {
         let (commands, receiver) = mpsc::channel(COMMANDS_MAX);
         let cache = Arc::new(cache);
-        let committer = Committer::new(database, Arc::clone(&cache), receiver);
+        let committer = Committer::new(database, Arc::clone(&cache), receiver, last_revision);
         let thread = std::thread::Builder::new()
             .name("evenkeel-store".to_owned())
             .spawn(move || committer.run())

@@ -15,6 +15,7 @@ use crate::cache::{Cache, HistoryLimits};
 
 use super::Outcome;
 use super::format::{FIRST_REVISION, FORMAT, HISTORY, META, META_FORMAT, META_REVISION, OBJECTS};
+use super::last_revision::{self, LastRevision};
 use super::load::load;
 use super::locked::LockedFile;
 use super::migrate::{STEPS, migrate};
@@ -34,18 +35,41 @@ enum Fault {
     NewerFormat(u32),
 }
 
-/// The file's database and what is in it. The file is made if it is not there.
-pub(crate) fn open_file(path: &Path, limits: HistoryLimits) -> Result<(Database, Cache), Error> {
+/// A file that is open.
+pub(crate) struct Opened {
+    pub(crate) database: Database,
+    /// What is in it.
+    pub(crate) cache: Cache,
+    pub(crate) last_revision: LastRevision,
+}
+
+/// Opens the file, which is made if it is not there.
+pub(crate) fn open_file(path: &Path, limits: HistoryLimits) -> Result<Opened, Error> {
     if !path.try_exists().map_err(|error| file_error("look for", path, &error))? {
         create_file(path)?;
     }
     // First without changing anything, and only if all is well for real.
     let backend = lock(path)?;
     let (format, cache) = inspect(path, backend.clone(), limits)?;
+    let revision = cache.freshness().revision;
+    check_last_revision(path, revision)?;
     let database =
         builder().create_with_backend(SyncedLength(backend)).map_err(|error| damaged(path, error.to_string()))?;
     migrate(&database, format, STEPS).map_err(|error| file_error("migrate", path, &error))?;
-    Ok((database, cache))
+    let last_revision = LastRevision::open(path, revision)
+        .map_err(|error| file_error("write", &last_revision::record_path(path), &error))?;
+    Ok(Opened { database, cache, last_revision })
+}
+
+/// Fails if the file ends before what was acknowledged.
+fn check_last_revision(path: &Path, found: u64) -> Result<(), Error> {
+    let record = last_revision::record_path(path);
+    match last_revision::noted(path).map_err(|error| file_error("read", &record, &error))? {
+        Some(acknowledged) if acknowledged > found => {
+            Err(Error::LostWrites { path: path.to_owned(), found, acknowledged, record })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The database of a backend that holds nothing yet, and what is in it.
@@ -99,8 +123,9 @@ fn create_file(path: &Path) -> Result<(), Error> {
         .map_err(|error| cannot(&error))
         // A link, not a rename: it fails if somebody else was faster.
         .and_then(|()| match fs::hard_link(&draft, path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(cannot(&error)),
-            _ => Ok(()),
+            Ok(()) => last_revision::forget(path).map_err(|error| cannot(&error)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(cannot(&error)),
         });
     fs::remove_file(&draft).map_err(|error| file_error("remove", &draft, &error))?;
     made?;

@@ -121,7 +121,7 @@ fn write_until_loss(disk: &Disk, operations: u32) -> Vec<(String, u64)> {
     drop(database);
     let failing = Failing { disk: disk.clone(), operations_left: Mutex::new(operations) };
     let Ok((database, cache)) = open::open_again(failing, HistoryLimits::default()) else { return Vec::new() };
-    let store = EmbeddedStore::start(database, cache).unwrap();
+    let store = EmbeddedStore::start(database, cache, None).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let mut answered = Vec::new();
@@ -143,7 +143,7 @@ async fn a_write_that_fails_is_told_by_the_freshness() {
     drop(open::open_new(disk.clone(), HistoryLimits::default()).unwrap());
     let failing = Failing { disk, operations_left: Mutex::new(100) };
     let (database, cache) = open::open_again(failing, HistoryLimits::default()).unwrap();
-    let store = EmbeddedStore::start(database, cache).unwrap();
+    let store = EmbeddedStore::start(database, cache, None).unwrap();
     for number in 0.. {
         assert!(!store.freshness().is_broken);
         if store.create(Kind::FlowSchema, &format!("a{number}"), "a".into()).await.is_err() {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::uri::PathAndQuery;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -17,8 +18,12 @@ use tonic_prost::ProstCodec;
 
 use crate::Error;
 
+use super::circuit::Circuit;
 use super::config::{EtcdConfig, EtcdLogin, EtcdTls};
-use super::messages::{AuthenticateRequest, AuthenticateResponse, WatchCreateRequest, WatchRequest, WatchResponse};
+use super::messages::{
+    AuthenticateRequest, AuthenticateResponse, RangeRequest, RangeResponse, WatchCreateRequest, WatchRequest,
+    WatchResponse,
+};
 
 /// A page of the largest objects that etcd takes fits into this.
 const MESSAGE_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -29,6 +34,8 @@ const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(2);
 
 /// Between two rounds in which no member could be reached.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Between two attempts in the background to reach any member.
+const PROBE_PAUSE: Duration = Duration::from_millis(500);
 
 /// The members of a cluster, and the one that is talked to.
 #[derive(Debug)]
@@ -37,6 +44,7 @@ pub(crate) struct Client {
     current: AtomicUsize,
     /// Tells of every change of `current`.
     moved: watch::Sender<usize>,
+    circuit: Circuit,
     login: Option<EtcdLogin>,
     token: Mutex<Option<MetadataValue<Ascii>>>,
     call_deadline: Duration,
@@ -88,6 +96,7 @@ impl Client {
             members: members.collect::<Result<_, _>>()?,
             current: AtomicUsize::new(0),
             moved: watch::Sender::new(0),
+            circuit: Circuit::new(),
             login: config.login.clone(),
             token: Mutex::new(None),
             call_deadline: config.call_deadline,
@@ -99,12 +108,44 @@ impl Client {
         self.call_deadline
     }
 
-    /// Calls one member after the other until one has answered or the deadline has passed.
+    /// Whether etcd can be reached.
+    pub(crate) fn circuit(&self) -> &Circuit {
+        &self.circuit
+    }
+
+    /// Tries to reach a member again whenever all are away, until it is aborted.
+    pub(crate) async fn probe(&self, key: Bytes) {
+        let mut told = false;
+        loop {
+            self.circuit.opened().await;
+            if !std::mem::replace(&mut told, true) {
+                tracing::warn!("etcd cannot be reached; calls fail at once until it answers again");
+            }
+            sleep(PROBE_PAUSE).await;
+            let member = self.current.load(Ordering::Relaxed);
+            let request = RangeRequest { key: key.clone(), count_only: true, ..RangeRequest::default() };
+            let attempt = self.attempt::<_, RangeResponse>(member, RANGE.path, request);
+            match timeout(self.attempt_deadline, attempt).await.map(|answer| answer.map_err(Failure::from)) {
+                Ok(Ok(_) | Err(Failure::Refused(_))) => {
+                    self.circuit.close();
+                    tracing::info!("etcd answers again");
+                    told = false;
+                }
+                _ => self.leave(member),
+            }
+        }
+    }
+
+    /// Calls one member after the other until one has answered or the deadline has passed. Fails at once while no member
+    /// can be reached.
     pub(crate) async fn call<Q, A>(&self, method: &Method, request: Q) -> Result<A, Failure>
     where
         Q: prost::Message + Clone + 'static,
         A: prost::Message + Default + 'static,
     {
+        if let Some(away) = self.circuit.away() {
+            return Err(Failure::NotSent(away.problem));
+        }
         let deadline = Instant::now() + self.call_deadline;
         let mut failures = 0;
         loop {
@@ -133,6 +174,12 @@ impl Client {
                 sleep(PAUSE).await;
             }
             if Instant::now() >= deadline {
+                if let Failure::NotSent(problem) | Failure::Unanswered(problem) = &failure {
+                    self.circuit.open(problem);
+                }
+                return Err(failure);
+            }
+            if self.circuit.away().is_some() {
                 return Err(failure);
             }
         }

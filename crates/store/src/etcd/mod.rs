@@ -1,5 +1,6 @@
 //! The store in etcd: writes go there, and what anybody writes there comes back by a watch into a cache.
 
+mod circuit;
 mod client;
 mod config;
 mod feeder;
@@ -41,6 +42,7 @@ pub struct EtcdStore {
     reader: Arc<Reader>,
     cache: Arc<Cache>,
     feeder: AbortHandle,
+    prober: AbortHandle,
     /// The newest of our own writes. Nobody who reads here may be shown less.
     written: Arc<AtomicU64>,
     closed: AtomicBool,
@@ -61,7 +63,9 @@ impl EtcdStore {
         let written = Arc::new(AtomicU64::new(0));
         let feeder = Feeder { reader: Arc::clone(&reader), cache: Arc::clone(&cache), written: Arc::clone(&written) };
         let feeder = tokio::spawn(feeder.run()).abort_handle();
-        Ok(Self { reader, cache, feeder, written, closed: AtomicBool::new(false) })
+        let (client, key) = (Arc::clone(&reader.client), reader.keys.all().start);
+        let prober = tokio::spawn(async move { client.probe(key).await }).abort_handle();
+        Ok(Self { reader, cache, feeder, prober, written, closed: AtomicBool::new(false) })
     }
 
     async fn write(&self, write: Conditional<'_>) -> Result<Done, Error> {
@@ -202,6 +206,7 @@ impl EtcdStore {
         self.cache.close();
         self.closed.store(true, Ordering::Release);
         self.feeder.abort();
+        self.prober.abort();
     }
 }
 
@@ -242,7 +247,9 @@ impl Store for EtcdStore {
     }
 
     fn freshness(&self) -> Freshness {
-        self.cache.freshness()
+        let freshness = self.cache.freshness();
+        let away_since = || self.reader.client.circuit().away().map(|away| away.since);
+        Freshness { disconnected_since: freshness.disconnected_since.or_else(away_since), ..freshness }
     }
 
     fn close(&self) -> Answer<'_, ()> {

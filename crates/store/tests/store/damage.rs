@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use evenkeel_store::{At, EmbeddedStore, Error, HistoryLimits, Store, WatchOptions};
 use tempfile::TempDir;
 
+use crate::folder::folder;
 use crate::random::Random;
 use crate::samples::{LEVEL, SCHEMA, text};
 
@@ -21,7 +22,10 @@ fn open(path: &Path) -> Result<EmbeddedStore, Error> {
 
 /// A store with some objects that was closed properly.
 async fn filled() -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
+    filled_in(tempfile::tempdir().unwrap()).await
+}
+
+async fn filled_in(folder: TempDir) -> (TempDir, PathBuf) {
     let path = folder.path().join("store");
     let store = open(&path).unwrap();
     for number in 0..OBJECTS {
@@ -101,6 +105,89 @@ async fn a_torn_file_is_damaged_or_loses_nothing() {
         }
     }
     assert!(refused > 0, "nothing that was torn was noticed");
+}
+
+/// The bytes of the header of redb: what the file is, and its last two states.
+const HEADER_BYTES: usize = 320;
+
+/// Flips one bit of a file after the other, and opens it: how often nothing was lost, and how often it was refused.
+async fn flip_bits(path: &Path, bits: impl Iterator<Item = usize>) -> (usize, usize) {
+    let (mut bytes, record) = (fs::read(path).unwrap(), fs::read(path.with_extension("revision")).unwrap());
+    let (mut whole, mut refused) = (0, 0);
+    for bit in bits {
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        fs::write(path.with_extension("revision"), &record).unwrap();
+        match open_bytes(path, &bytes).await {
+            Ok(()) => whole += 1,
+            Err(
+                Error::Damaged { .. } | Error::LostWrites { .. } | Error::Foreign { .. } | Error::NewerFormat { .. },
+            ) => refused += 1,
+            Err(other) => panic!("bit {bit}: {other}"),
+        }
+        bytes[bit / 8] ^= 1 << (bit % 8);
+    }
+    (whole, refused)
+}
+
+/// What a process that is killed leaves behind.
+async fn left_by_a_kill() -> (TempDir, PathBuf) {
+    let (folder, path) = filled_in(folder()).await;
+    let store = open(&path).unwrap();
+    // The last write, which `open_bytes` looks for.
+    let last = store.get(SCHEMA, "a0", At::Latest).await.unwrap().unwrap();
+    let before = store.update(SCHEMA, "a0", last.revision, text("before")).await.unwrap();
+    store.update(SCHEMA, "a0", before.revision, payload(0)).await.unwrap();
+    let killed = folder.path().join("killed");
+    fs::copy(&path, &killed).unwrap();
+    fs::copy(path.with_extension("revision"), killed.with_extension("revision")).unwrap();
+    (folder, killed)
+}
+
+#[tokio::test]
+async fn a_flipped_bit_after_a_kill_is_noticed_or_loses_nothing() {
+    let (_folder, path) = left_by_a_kill().await;
+    // The byte that says which of the two states is the last, and bits of all other fields.
+    let (whole, refused) = flip_bits(&path, (72..80).chain((0..HEADER_BYTES * 8).step_by(11))).await;
+    assert!(whole > 0 && refused > 0, "{whole} were whole, {refused} refused");
+}
+
+#[tokio::test]
+#[ignore = "takes a minute; run it after a change to how files are opened or what redb writes"]
+async fn each_flipped_bit_after_a_kill_is_noticed_or_loses_nothing() {
+    let (_folder, path) = left_by_a_kill().await;
+    let (whole, refused) = flip_bits(&path, 0..HEADER_BYTES * 8).await;
+    println!("header: {whole} whole, {refused} refused");
+    let bits = fs::metadata(&path).unwrap().len() * 8;
+    let mut random = Random::new("each_flipped_bit_after_a_kill_is_noticed_or_loses_nothing");
+    let (whole, refused) = flip_bits(&path, (0..400).map(|_| usize::try_from(random.below(bits)).unwrap())).await;
+    println!("elsewhere: {whole} whole, {refused} refused");
+}
+
+#[tokio::test]
+async fn a_store_that_ends_before_what_was_acknowledged_is_refused_until_told_otherwise() {
+    let (_folder, path) = filled().await;
+    let before = fs::read(&path).unwrap();
+    let store = open(&path).unwrap();
+    let acknowledged = store.create(LEVEL, "b", text("last")).await.unwrap().revision;
+    store.close().await.unwrap();
+    // The file as it was before the last write: as if the disk had lost it.
+    let error = open_bytes(&path, &before).await.unwrap_err();
+    let (shown, record) = (path.display(), path.with_extension("revision"));
+    let expected = format!(
+        "{shown} has lost writes: it ends with revision {}, but revision {acknowledged} was acknowledged. It was left as it \
+         is; put a backup in its place, or, to go on without the lost writes, delete {}",
+        acknowledged - 1,
+        record.display()
+    );
+    assert_eq!(error.to_string(), expected);
+    fs::remove_file(&record).unwrap();
+    open_bytes(&path, &before).await.unwrap();
+    // A damaged record is no reason to refuse a store that is whole.
+    fs::write(&record, b"garbage").unwrap();
+    open_bytes(&path, &before).await.unwrap();
+    // Nor is that of a store that is gone.
+    fs::remove_file(&path).unwrap();
+    assert_eq!(open(&path).unwrap().revision().await.unwrap(), 1);
 }
 
 #[tokio::test]
@@ -212,10 +299,11 @@ async fn a_folder_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn a_new_store_leaves_nothing_but_its_file() {
+async fn a_new_store_leaves_nothing_but_its_file_and_its_record() {
     let (folder, _path) = filled().await;
-    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names, ["store"]);
+    let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["store", "store.revision"]);
 }
 
 #[tokio::test]

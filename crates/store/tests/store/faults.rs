@@ -177,6 +177,54 @@ async fn cluster_has_a_member_that_does_not_answer() {
     load.check().await;
 }
 
+/// How long a call takes to find out that etcd is away.
+const CALL_DEADLINE: Duration = Duration::from_secs(3);
+
+/// While etcd is away, the first call takes its time, and all others fail at once, until it is back.
+async fn check_fails_fast(store: &EtcdStore, come_back: impl FnOnce()) {
+    // It may answer for a moment after it was told to stop.
+    let first = until("etcd is away", || async { store.get(SCHEMA, "a", At::Latest).await.err() }).await;
+    assert!(matches!(first, Error::Unavailable(_)), "{first:?}");
+    let start = Instant::now();
+    for _ in 0..20 {
+        let read = store.list(SCHEMA, ListOptions { at: At::Latest, ..ListOptions::default() }).await;
+        assert!(matches!(read, Err(Error::Unavailable(_))), "{read:?}");
+        // It was not sent, so that it is known that nothing was written.
+        let write = store.create(SCHEMA, "b", text("")).await;
+        assert!(matches!(write, Err(Error::Unavailable(_))), "{write:?}");
+    }
+    assert!(start.elapsed() < CALL_DEADLINE, "40 calls took {:?}", start.elapsed());
+    assert!(store.freshness().disconnected_since.is_some());
+    assert_eq!(store.get(SCHEMA, "a", At::Cached).await.unwrap().unwrap().payload, text("1"));
+    come_back();
+    until("etcd is back", || async { store.get(SCHEMA, "a", At::Latest).await.ok() }).await;
+    until("the cache follows", || async { store.freshness().disconnected_since.is_none().then_some(()) }).await;
+    store.create(SCHEMA, "b", text("")).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_fail_at_once_while_etcd_is_away() {
+    let cluster = EtcdCluster::start(1).await;
+    let proxy = Proxy::start(cluster.endpoints().remove(0)).await;
+    let mut config = EtcdConfig::new([proxy.endpoint()]);
+    (config.call_deadline, config.attempt_deadline) = (CALL_DEADLINE, CALL_DEADLINE / 3);
+    let store = EtcdStore::open(&config).await.unwrap();
+    store.create(SCHEMA, "a", text("1")).await.unwrap();
+    proxy.cut();
+    check_fails_fast(&store, || proxy.heal()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_fail_at_once_while_etcd_does_not_answer() {
+    let mut cluster = EtcdCluster::start(1).await;
+    let mut config = EtcdConfig::new(cluster.endpoints());
+    (config.call_deadline, config.attempt_deadline) = (CALL_DEADLINE, CALL_DEADLINE / 3);
+    let store = EtcdStore::open(&config).await.unwrap();
+    store.create(SCHEMA, "a", text("1")).await.unwrap();
+    cluster.member(0).pause();
+    check_fails_fast(&store, || cluster.member(0).resume()).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_is_cut_off_again_and_again() {
     let cluster = EtcdCluster::start(3).await;

@@ -1,0 +1,83 @@
+//! Heavy work, done where it does not hold up other requests.
+//!
+//! Most requests take microseconds, and are worked on by the thread that serves them. Work on large objects, lists and
+//! patches takes milliseconds: the thread gives its other tasks away first, and only a few do so at a time.
+
+use std::num::NonZero;
+use std::sync::LazyLock;
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// The right to work on so many bytes now.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// The work is light, or there is no other thread to give tasks to.
+    Here,
+    /// Other tasks of the thread go elsewhere before the work begins.
+    Apart(#[expect(dead_code, reason = "held until the work is done")] SemaphorePermit<'static>),
+}
+
+/// Work on fewer bytes is light.
+const BYTES_MIN: usize = 64 * 1024;
+
+/// As many do heavy work at a time as there are cores.
+static PLACES: LazyLock<Semaphore> =
+    LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)));
+
+// === impl Place ===
+
+impl Place {
+    /// A place for work on so many bytes, as soon as there is one.
+    pub(crate) async fn of(bytes: usize) -> Self {
+        let is_alone = || Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
+        if bytes < BYTES_MIN || is_alone() {
+            return Self::Here;
+        }
+        // Nobody closes the semaphore.
+        PLACES.acquire().await.map_or(Self::Here, Self::Apart)
+    }
+
+    /// Does the work.
+    pub(crate) fn run<T>(self, work: impl FnOnce() -> T) -> T {
+        match self {
+            Self::Here => work(),
+            Self::Apart(_) => tokio::task::block_in_place(work),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn other_tasks_go_on_while_heavy_work_is_done() {
+        let (other_ran, heavy_waits) = mpsc::channel();
+        let (heavy_began, began) = tokio::sync::oneshot::channel();
+        let heavy = tokio::spawn(async move {
+            Place::of(BYTES_MIN).await.run(|| {
+                heavy_began.send(()).unwrap();
+                heavy_waits.recv_timeout(PATIENCE)
+            })
+        });
+        // There is one thread, and the work is done when this has run on it.
+        let other = tokio::spawn(async move {
+            began.await.unwrap();
+            tokio::spawn(async move { other_ran.send(()).unwrap() }).await.unwrap();
+        });
+        assert_eq!(heavy.await.unwrap(), Ok(()));
+        other.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn light_work_and_work_without_other_threads_is_done_at_once() {
+        assert!(matches!(Place::of(usize::MAX).await, Place::Here));
+        assert_eq!(Place::of(1).await.run(|| 7), 7);
+    }
+}

@@ -1,0 +1,132 @@
+//! `Encodings`: the encodings of large lists that are on their way, so that equal responses share one.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use bytes::Bytes;
+use evenkeel_api::meta::Time;
+use evenkeel_api::{HubSpec, Version};
+use tokio::sync::OnceCell;
+
+use super::Record;
+use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::in_flight::AllRoom;
+use crate::negotiate::Wanted;
+
+/// The encodings that somebody still sends. Those that nobody sends any more are gone.
+#[derive(Debug)]
+pub(crate) struct Encodings<S: HubSpec> {
+    known: Mutex<Known<S>>,
+}
+
+#[derive(Debug)]
+struct Known<S: HubSpec> {
+    slots: HashMap<Key, Vec<Weak<Slot<S>>>>,
+    /// With so many keys, those of encodings that are gone are removed.
+    prune_at: usize,
+}
+
+/// What narrows a search down: the revision, the number of items, and where the first one is in memory.
+type Key = (u64, usize, usize);
+
+/// Everything that the encoding of a list depends on, besides its items.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Form {
+    pub(crate) revision: u64,
+    pub(crate) continue_token: Option<String>,
+    pub(crate) remaining: Option<usize>,
+    pub(crate) version: Version,
+    pub(crate) wanted: Wanted,
+    pub(crate) include_object: Option<String>,
+    /// The time that the response shows, if it shows one.
+    pub(crate) now: Option<Time>,
+    pub(crate) is_packed: bool,
+}
+
+/// One encoding, made by the first who asks for it.
+#[derive(Debug)]
+struct Slot<S: HubSpec> {
+    form: Form,
+    /// Kept, so that nothing else can be at the same place in memory.
+    items: Vec<Arc<Record<S>>>,
+    encoded: OnceCell<Encoded>,
+}
+
+#[derive(Debug)]
+struct Encoded {
+    answer: Answer,
+    _room: AllRoom,
+}
+
+/// The body of an encoding, which lives as long as somebody sends it.
+struct SharedBody<S: HubSpec>(Arc<Slot<S>>);
+
+const PRUNE_MIN: usize = 64;
+
+// === impl Encodings ===
+
+impl<S: HubSpec> Default for Encodings<S> {
+    fn default() -> Self {
+        Self { known: Mutex::new(Known { slots: HashMap::new(), prune_at: PRUNE_MIN }) }
+    }
+}
+
+impl<S: HubSpec> Encodings<S> {
+    /// The list of these items in that form: the encoding that is being sent already, or a new one that `encode` makes.
+    /// `room` is for a new one.
+    pub(crate) async fn share<F>(
+        &self,
+        form: Form,
+        items: &[Arc<Record<S>>],
+        mut room: AllRoom,
+        encode: impl FnOnce() -> F,
+    ) -> Result<Answer, Failure>
+    where
+        F: Future<Output = Result<Answer, Failure>>,
+    {
+        let slot = self.slot(form, items);
+        let encoded = slot.encoded.get_or_try_init(|| async {
+            let answer = encode().await?;
+            room.shrink(answer.body.len());
+            Ok::<_, Failure>(Encoded { answer, _room: room })
+        });
+        let answer = encoded.await?.answer.clone();
+        Ok(Answer { body: Bytes::from_owner(SharedBody(slot)), ..answer })
+    }
+
+    /// The slot of this encoding.
+    fn slot(&self, form: Form, items: &[Arc<Record<S>>]) -> Arc<Slot<S>> {
+        let first = items.first().map_or(0, |first| Arc::as_ptr(first).addr());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots = known.slots.entry((form.revision, items.len(), first)).or_default();
+        slots.retain(|slot| slot.strong_count() > 0);
+        if let Some(slot) = slots.iter().filter_map(Weak::upgrade).find(|slot| slot.is(&form, items)) {
+            return slot;
+        }
+        let slot = Arc::new(Slot { form, items: items.to_vec(), encoded: OnceCell::new() });
+        slots.push(Arc::downgrade(&slot));
+        if known.slots.len() >= known.prune_at {
+            known.slots.retain(|_, slots| slots.iter().any(|slot| slot.strong_count() > 0));
+            known.prune_at = PRUNE_MIN.max(2 * known.slots.len());
+        }
+        slot
+    }
+}
+
+// === impl Slot ===
+
+impl<S: HubSpec> Slot<S> {
+    fn is(&self, form: &Form, items: &[Arc<Record<S>>]) -> bool {
+        let same = |(one, other): (&Arc<Record<S>>, &Arc<Record<S>>)| Arc::ptr_eq(one, other);
+        self.form == *form && self.items.len() == items.len() && self.items.iter().zip(items).all(same)
+    }
+}
+
+// === impl SharedBody ===
+
+impl<S: HubSpec> AsRef<[u8]> for SharedBody<S> {
+    fn as_ref(&self) -> &[u8] {
+        self.0.encoded.get().map_or(&[], |encoded| &encoded.answer.body)
+    }
+}

@@ -1,0 +1,82 @@
+//! An API whose store could not be opened when the process started: it starts when the store is back.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Error, Result};
+use evenkeel_apiserver::{DataDir, ObjectStream, ObjectsCopy};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use super::{ApiArgs, RunningApi};
+
+/// An API that starts as soon as its store can be opened.
+#[derive(Debug)]
+pub(crate) struct LateApi {
+    starting: JoinHandle<RunningApi>,
+}
+
+/// How long to wait before the store is tried again.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// The last copy of the objects, for a start without the store for this reason; if there is none, the reason and what to do.
+pub(super) fn copy_instead(folder: &Path, reason: Error) -> Result<ObjectsCopy> {
+    let copy = DataDir::open(folder).and_then(|data| data.read_objects_copy());
+    match copy {
+        Ok(Some(copy)) => Ok(copy),
+        Ok(None) => Err(reason.context(
+            "the gateway cannot start: there is no copy of the objects to start with. It is made when the store can be \
+             opened for the first time; see that it can, or start without `--data-dir`",
+        )),
+        Err(error) => Err(reason.context(format!("the gateway cannot start with the copy of its objects: {error}"))),
+    }
+}
+
+// === impl LateApi ===
+
+impl LateApi {
+    /// Tries again and again to start the API, which failed for that reason. When it has started, applies the manifests,
+    /// hands its objects out, and calls `announce`.
+    pub(super) fn start(
+        args: ApiArgs,
+        folder: PathBuf,
+        mut reason: String,
+        manifests: Option<PathBuf>,
+        objects: oneshot::Sender<ObjectStream>,
+        announce: impl FnOnce(&RunningApi) + Send + 'static,
+    ) -> Self {
+        let starting = tokio::spawn(async move {
+            let mut api = loop {
+                sleep(RETRY).await;
+                match RunningApi::start(&args, &folder).await {
+                    Ok(api) => break api,
+                    Err(error) => {
+                        let error = format!("{error:#}");
+                        if error != reason {
+                            tracing::warn!(error, "the API cannot start yet");
+                            reason = error;
+                        }
+                    }
+                }
+            };
+            tracing::info!("the store can be opened again; its objects are followed from now on");
+            if let Some(path) = manifests {
+                api.apply_manifests(&path).await;
+            }
+            // The gateway may have gone.
+            let _ = objects.send(api.server().objects());
+            announce(&api);
+            api
+        });
+        Self { starting }
+    }
+
+    /// Stops it, whether it has started or not.
+    pub(crate) async fn stop(self) {
+        self.starting.abort();
+        if let Ok(api) = self.starting.await {
+            api.stop().await;
+        }
+    }
+}
