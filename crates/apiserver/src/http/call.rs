@@ -84,11 +84,16 @@ impl Call<'_> {
         self.authorize()?;
         let route = match Route::of(self.parts.uri.path()) {
             Route::Objects(route) => route,
-            other => return answers::answer(self, &other).map(Reply::from),
+            other => {
+                options::timeout(self.query)?;
+                return answers::answer(self, &other).map(Reply::from);
+            }
         };
         let objects = ObjectsCall::new(self, &route)?;
         warnings.extend(route.version.deprecation(route.kind));
-        let timeout = options::timeout(self.query)?.map_or(TIMEOUT_MAX, |asked| asked.min(TIMEOUT_MAX));
+        // A watch has a length of its own, `timeoutSeconds` (API-77).
+        let asked = if objects.is_watch() { None } else { options::timeout(self.query)? };
+        let timeout = asked.map_or(TIMEOUT_MAX, |asked| asked.min(TIMEOUT_MAX));
         let work = async {
             let reads_body = matches!(self.parts.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
             let prepared = objects.prepare()?;

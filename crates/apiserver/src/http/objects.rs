@@ -18,7 +18,7 @@ use crate::heavy::Place;
 use crate::in_flight::Room;
 use crate::managed_fields::Endpoint;
 use crate::negotiate::{self, BodyFormat, PatchType, Shape, Wanted};
-use crate::options::{DeleteOptions, ListOptions, Moment, WatchOptions, WriteKind, WriteOptions};
+use crate::options::{DeleteOptions, ListOptions, Moment, Propagation, WatchOptions, WriteKind, WriteOptions};
 use crate::output::{self, Columns, EventWriter, ListMeta, View};
 use crate::owners;
 use crate::registry::{Form, Record, Registry};
@@ -84,6 +84,10 @@ impl<'a> ObjectsCall<'a> {
             other => other,
         };
         Ok(Self { call, route, verb, wanted })
+    }
+
+    pub(super) fn is_watch(&self) -> bool {
+        self.verb == Verb::Watch
     }
 
     /// Reads the parameters.
@@ -182,7 +186,13 @@ impl<'a> ObjectsCall<'a> {
                     Deleted::Gone { uid } => {
                         Ok(Reply::from(output::deleted(S::KIND, self.name(), &uid, self.wanted.format)))
                     }
-                    Deleted::Marked(record) => self.object(StatusCode::OK, &record, None).await,
+                    Deleted::Marked(record) => {
+                        let status = match options.propagation {
+                            Propagation::Cascade => StatusCode::ACCEPTED,
+                            _ => StatusCode::OK,
+                        };
+                        self.object(status, &record, None).await
+                    }
                 }
             }
             Prepared::DeleteCollection(which, format) => {
