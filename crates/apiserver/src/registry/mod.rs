@@ -20,7 +20,7 @@ use crate::options::Moment;
 
 use encodings::Encodings;
 use kept::Kept;
-use payload::Payload;
+use payload::payload;
 use present::Present;
 use turns::Turns;
 
@@ -149,8 +149,8 @@ impl<S: HubSpec> Registry<S> {
         object: &Object<V1, S>,
         managers: Managers,
     ) -> Result<Arc<Record<S>>, Failure> {
-        let (name, payload) = (object.name(), Payload::of(object, managers));
-        match self.store.create(S::KIND, name, payload.into_bytes()).await {
+        let name = object.name();
+        match self.store.create(S::KIND, name, payload(object, managers)).await {
             Ok(stored) => self.kept.show(&stored),
             Err(Error::AlreadyExists { .. }) => Err(Failure::already_exists(S::KIND, name)),
             Err(error) => Err(Self::failure(error)),
@@ -160,15 +160,11 @@ impl<S: HubSpec> Registry<S> {
     /// Writes `object` in place of `old`.
     pub(crate) async fn update(
         &self,
-        old: &Arc<Record<S>>,
+        old: &Record<S>,
         object: &Object<V1, S>,
         managers: Managers,
     ) -> Result<Arc<Record<S>>, Unwritten> {
-        let payload = match Payload::of(object, managers) {
-            // Nothing else has changed.
-            Payload::WithoutManagers(stripped, _) if *stripped == *old.object => return Ok(Arc::clone(old)),
-            payload => payload.into_bytes(),
-        };
+        let payload = payload(object, managers);
         let written = self.store.update(S::KIND, object.name(), old.revision, payload).await;
         match written {
             Ok(stored) => self.kept.show(&stored).map_err(Unwritten::Failed),

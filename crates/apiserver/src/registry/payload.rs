@@ -15,33 +15,15 @@ pub(crate) enum Managers {
 }
 
 /// An object as the store keeps it.
-#[derive(Debug)]
-pub(super) enum Payload<S: HubSpec> {
-    Whole(Bytes),
-    /// It would be too large with its managed fields. This is the object without them.
-    WithoutManagers(Box<Object<V1, S>>, Bytes),
-}
-
-// === impl Payload ===
-
-impl<S: HubSpec> Payload<S> {
-    pub(super) fn of(object: &Object<V1, S>, managers: Managers) -> Self {
-        let bytes = json(object);
-        let is_strippable = managers == Managers::Expendable && !object.metadata.managed_fields.is_empty();
-        if bytes.len() <= PAYLOAD_BYTES_MAX || !is_strippable {
-            return Self::Whole(bytes);
-        }
-        let mut stripped = object.clone();
-        stripped.metadata.managed_fields.clear();
-        let bytes = json(&stripped);
-        Self::WithoutManagers(Box::new(stripped), bytes)
+pub(super) fn payload<S: HubSpec>(object: &Object<V1, S>, managers: Managers) -> Bytes {
+    let bytes = json(object);
+    let is_strippable = managers == Managers::Expendable && !object.metadata.managed_fields.is_empty();
+    if bytes.len() <= PAYLOAD_BYTES_MAX || !is_strippable {
+        return bytes;
     }
-
-    pub(super) fn into_bytes(self) -> Bytes {
-        match self {
-            Self::Whole(bytes) | Self::WithoutManagers(_, bytes) => bytes,
-        }
-    }
+    let mut stripped = object.clone();
+    stripped.metadata.managed_fields.clear();
+    json(&stripped)
 }
 
 fn json<S: HubSpec>(object: &Object<V1, S>) -> Bytes {

@@ -119,7 +119,7 @@ fn prepared<S: HubSpec + ValidSpec>(
 
 async fn store<S: HubSpec>(
     registry: &Registry<S>,
-    old: &Arc<Record<S>>,
+    old: &Record<S>,
     new: Object<V1, S>,
     write: &Write<'_>,
     managers: Managers,
