@@ -128,8 +128,8 @@ impl Dropped {
             Format::Yaml => {
                 // The YAML reader has one message for all the names it met twice.
                 let duplicates = self.yaml_duplicates();
-                let first = (!duplicates.is_empty())
-                    .then(|| format!("yaml: unmarshal errors:\n  {}", duplicates.join("\n  ")));
+                let first =
+                    (!duplicates.is_empty()).then(|| format!("yaml: unmarshal errors:\n  {}", duplicates.join("\n  ")));
                 first.into_iter().chain(self.unknown.iter().map(unknown_warning)).collect()
             }
             Format::Json | Format::Protobuf => self.in_document_order(),

@@ -19,12 +19,13 @@ use crate::in_flight::Room;
 use crate::managed_fields::Endpoint;
 use crate::negotiate::{self, BodyFormat, PatchType, Shape, Wanted};
 use crate::options::{DeleteOptions, ListOptions, Moment, Propagation, WatchOptions, WriteKind, WriteOptions};
-use crate::output::{self, Columns, EventWriter, ListMeta, View};
+use crate::output::{self, Columns, EventWriter, Format, ListMeta, View};
 use crate::owners;
 use crate::registry::{Form, Record, Registry};
 use crate::route::{Objects, Scope};
 use crate::verbs::{self, Deleted, Listed, Patch, Write};
-use crate::watch::{WatchBody, WatchStream};
+use crate::watch::{CountedWatch, WatchBody, WatchStream};
+use crate::websocket::{Handshake, Message};
 
 /// A request about objects of which path, method and form are known to make sense.
 #[derive(Debug)]
@@ -148,7 +149,8 @@ impl<'a> ObjectsCall<'a> {
             Prepared::Write(options, format) => {
                 let room = self.room(body.len()).await?;
                 let place = Place::of(body.len()).await;
-                let mut sent = place.run(|| body::decode::<S>(&body, format, self.route.version, options.validation))?;
+                let mut sent =
+                    place.run(|| body::decode::<S>(&body, format, self.route.version, options.validation))?;
                 warnings.extend_from_slice(&sent.warnings);
                 let owners = &mut sent.object.metadata.owner_references;
                 warnings.extend(owners::remove_duplicates(owners, owners::Found::Sent));
@@ -285,9 +287,21 @@ impl<'a> ObjectsCall<'a> {
     ) -> Result<Reply, Failure> {
         let include = self.call.query.first("includeObject");
         let writer = EventWriter::new(&self.view(include.as_deref()))?;
+        let handshake = Handshake::of(self.call.parts)?;
         let permit = self.call.shared.watches.take()?;
         let stream = WatchStream::new(Arc::clone(registry), options, writer);
-        Ok(Reply::Watch(WatchBody::new(stream, permit), self.call.in_flight()))
+        let (watch, in_flight) = (WatchBody::new(stream, permit), self.call.in_flight());
+        Ok(match handshake {
+            None => Reply::Watch(watch, in_flight),
+            Some(handshake) => {
+                let message = match self.wanted.format {
+                    Format::Text(_) => Message::Text,
+                    Format::Protobuf => Message::Binary,
+                };
+                let extensions = self.call.parts.extensions.clone();
+                Reply::WebSocket { handshake, watch: CountedWatch::new(watch, in_flight), message, extensions }
+            }
+        })
     }
 
     fn view<'v>(&self, include_object: Option<&'v str>) -> View<'v> {

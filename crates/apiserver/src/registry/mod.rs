@@ -144,11 +144,7 @@ impl<S: HubSpec> Registry<S> {
     }
 
     /// Writes an object that is not there yet.
-    pub(crate) async fn create(
-        &self,
-        object: &Object<V1, S>,
-        managers: Managers,
-    ) -> Result<Arc<Record<S>>, Failure> {
+    pub(crate) async fn create(&self, object: &Object<V1, S>, managers: Managers) -> Result<Arc<Record<S>>, Failure> {
         let name = object.name();
         match self.store.create(S::KIND, name, payload(object, managers)).await {
             Ok(stored) => self.kept.show(&stored),

@@ -17,3 +17,4 @@ mod contention;
 mod field_validation;
 mod managed_fields_size;
 mod parameters;
+mod reviews;
