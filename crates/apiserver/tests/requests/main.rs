@@ -12,9 +12,13 @@ mod folder;
 #[allow(dead_code, reason = "the tests of the store need more of it")]
 mod until;
 
+#[path = "../server/mod.rs"]
+mod server;
+
 mod ask;
 mod contention;
 mod field_validation;
 mod managed_fields_size;
 mod parameters;
 mod reviews;
+mod websocket;
