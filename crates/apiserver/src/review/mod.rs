@@ -4,6 +4,8 @@
 
 mod tables;
 
+use std::borrow::Cow;
+
 use evenkeel_api::decode::{parse_json, parse_protobuf, parse_yaml};
 use evenkeel_api::protobuf::{Envelope, encode, sealed};
 use evenkeel_api::schema::TypeSchema;
@@ -139,9 +141,6 @@ impl Review {
     /// The request that an access review is about.
     fn access(self, review: &Value) -> Result<RequestInfo<'_>, Failure> {
         let of = |name: &str| review["spec"].get(name).filter(|attributes| attributes.is_object());
-        fn text<'v>(attributes: &'v Value, name: &str) -> std::borrow::Cow<'v, str> {
-            attributes[name].as_str().unwrap_or_default().into()
-        }
         match (of("resourceAttributes"), of("nonResourceAttributes")) {
             (Some(resource), None) => Ok(RequestInfo {
                 is_resource_request: true,
@@ -160,4 +159,9 @@ impl Review {
             _ => Err(self.unreadable(&"exactly one of resourceAttributes and nonResourceAttributes must be specified")),
         }
     }
+}
+
+/// The text of a member; empty if there is none.
+fn text<'v>(attributes: &'v Value, name: &str) -> Cow<'v, str> {
+    attributes[name].as_str().unwrap_or_default().into()
 }

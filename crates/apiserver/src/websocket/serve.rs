@@ -34,10 +34,10 @@ const READ_BYTES: usize = 1024;
 /// so that who counts connections by them knows.
 pub(crate) async fn serve(connection: OnUpgrade, watch: CountedWatch, message: Message, extensions: Extensions) {
     // An error means that the client has left, or does not read.
-    if let Ok(upgraded) = connection.await {
-        if let Err(error) = send(TokioIo::new(upgraded), watch, message).await {
-            tracing::debug!(%error, "a WebSocket ended early");
-        }
+    if let Ok(upgraded) = connection.await
+        && let Err(error) = send(TokioIo::new(upgraded), watch, message).await
+    {
+        tracing::debug!(%error, "a WebSocket ended early");
     }
     drop(extensions);
 }
