@@ -129,7 +129,7 @@ mod tests {
         let bytes = [
             frame(0x81, b"text"),
             frame(0x02, &[0; 300]),
-            frame(0x80, &[0; 70_000]),
+            frame(0x80, &vec![0; 70_000]),
             frame(0x8a, b"pong"),
             frame(0x89, b"ping"),
             frame(0x88, b""),
