@@ -43,7 +43,8 @@ fn endpoint(request: &Request) -> Option<(Version, Kind)> {
 /// The differences, or `None` where the step says nothing about decoding.
 fn check<S: HubSpec>(request: &Request, response: &Response, version: Version) -> Option<Vec<String>> {
     let document = match request.body()? {
-        Body::Json(body) => Some(parse_json(body.to_string().as_bytes()).expect("recorded JSON")),
+        // The order in which the members were sent is lost where recordings are read. Without places it does not count.
+        Body::Json(body) => Some(Document::from(&body)),
         Body::Raw(text) if is_yaml(request) => parse_yaml(text.as_bytes()).ok().map(first_or_empty),
         Body::Raw(text) => parse_json(text.as_bytes()).ok(),
     };

@@ -21,6 +21,7 @@ mod options;
 mod output;
 mod owners;
 mod registry;
+mod review;
 mod route;
 mod server;
 mod service;
@@ -29,6 +30,7 @@ mod trouble;
 mod verbs;
 mod warning;
 mod watch;
+mod websocket;
 
 pub mod managed_fields;
 pub mod patch;

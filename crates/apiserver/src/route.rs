@@ -3,6 +3,8 @@
 use evenkeel_api::{GROUP, Kind, Version};
 use percent_encoding::percent_decode_str;
 
+use crate::review::Review;
+
 /// What a path stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
@@ -28,6 +30,14 @@ pub(crate) enum Route {
     Version,
     /// `/healthz` and its like, with what comes after.
     Health(Probe),
+    /// `/`.
+    Index,
+    /// `/metrics`.
+    Metrics,
+    /// `/debug/api_priority_and_fairness/…`.
+    Dump(Dump),
+    /// A question of users about themselves.
+    Review(Review),
     /// Something of the group that is not there: answered with a `Status`.
     NoResource,
     /// Anything else: answered with a line of text.
@@ -63,6 +73,14 @@ pub(crate) enum Probe {
     Readyz,
 }
 
+/// A dump of the flow control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dump {
+    PriorityLevels,
+    Queues,
+    Requests,
+}
+
 // === impl Route ===
 
 impl Route {
@@ -77,6 +95,11 @@ impl Route {
             "version" => Self::Version,
             "openapi/v2" => Self::OpenapiV2,
             "openapi/v3" => Self::OpenapiIndex,
+            "" => Self::Index,
+            "metrics" => Self::Metrics,
+            "debug/api_priority_and_fairness/dump_priority_levels" => Self::Dump(Dump::PriorityLevels),
+            "debug/api_priority_and_fairness/dump_queues" => Self::Dump(Dump::Queues),
+            "debug/api_priority_and_fairness/dump_requests" => Self::Dump(Dump::Requests),
             "healthz" => Self::Health(Probe::Healthz),
             "livez" => Self::Health(Probe::Livez),
             "readyz" => Self::Health(Probe::Readyz),
@@ -88,6 +111,9 @@ impl Route {
         if let Some(rest) = path.strip_prefix("openapi/v3/apis/").and_then(|rest| rest.strip_prefix(GROUP)) {
             let version = rest.strip_prefix('/').and_then(|version| version.parse().ok());
             return version.map_or(Self::NoPage, Self::Openapi);
+        }
+        if let Some(review) = path.strip_prefix("apis/").and_then(Review::at) {
+            return Self::Review(review);
         }
         match path.strip_prefix("apis/").and_then(|rest| rest.strip_prefix(GROUP)) {
             Some("" | "/") => Self::Group,
@@ -183,7 +209,9 @@ mod tests {
             ("/readyz", Route::Health(Probe::Readyz)),
             ("/apis/apps/v1", Route::NoPage),
             ("/no/such/path", Route::NoPage),
-            ("/", Route::NoPage),
+            ("/", Route::Index),
+            ("/metrics", Route::Metrics),
+            ("/apis/authorization.k8s.io/v1/subjectaccessreviews", Route::NoPage),
             ("", Route::NoPage),
             ("*", Route::NoPage),
         ] {

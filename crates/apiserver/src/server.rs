@@ -88,7 +88,8 @@ impl ApiServer {
     pub async fn start(store: Arc<dyn Store>, options: &ApiServerOptions) -> Result<Self, Failure> {
         let (applied, watch_applied) = watch::channel(0);
         let in_flight = InFlight::new(options.response_bytes_max, options.response_bytes_per_connection_max);
-        let api = Api::new(&store, options.watches_max, in_flight, watch_applied);
+        let flow = FlowControl::builder().server_concurrency(options.server_concurrency).build();
+        let api = Api::new(&store, options.watches_max, in_flight, watch_applied, flow.clone());
         let revision = store.revision().await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         bootstrap::tidy(api.levels()).await?;
         bootstrap::tidy(api.schemas()).await?;
@@ -97,7 +98,6 @@ impl ApiServer {
         }
         let mut objects = api.objects();
         let first = objects.next().await.ok_or_else(|| Failure::unavailable("the store is closed"))?;
-        let flow = FlowControl::builder().server_concurrency(options.server_concurrency).build();
         let work = KubernetesWork::default();
         work.set_consistent_cache(true);
         follow(&flow, &work, first.objects);

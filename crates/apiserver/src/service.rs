@@ -22,6 +22,7 @@ use crate::failure::Failure;
 use crate::http::{Api, ApiBody, discard};
 use crate::in_flight::ConnectionInFlight;
 use crate::route::names_nothing;
+use crate::websocket::accept_bearer_protocol;
 
 /// Answers the requests of one connection.
 #[derive(Debug)]
@@ -83,6 +84,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (mut parts, body) = request.into_parts();
+        accept_bearer_protocol(&mut parts.headers);
         let user = self.identity.identify(&parts).map_err(|refused| match refused.status {
             StatusCode::UNAUTHORIZED => Failure::unauthorized(),
             _ => Failure::bad_request(refused.message),

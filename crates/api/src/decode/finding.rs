@@ -112,38 +112,59 @@ impl Dropped {
 
     /// The warnings of `fieldValidation=Warn`, one for each (API-97).
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.duplicate_warnings();
-        warnings.extend(self.unknown_warnings());
-        warnings
+        match self.format {
+            Format::Yaml => {
+                let mut warnings = self.yaml_duplicates();
+                warnings.extend(self.unknown.iter().map(unknown_warning));
+                warnings
+            }
+            Format::Json | Format::Protobuf => self.in_document_order(),
+        }
     }
 
     /// The refusal of `fieldValidation=Strict` (API-82), or `None` when nothing was dropped.
     pub fn strict_error(&self) -> Option<String> {
-        if self.is_empty() {
-            return None;
-        }
-        let mut errors = self.duplicate_warnings();
-        if self.format == Format::Yaml && !errors.is_empty() {
-            // The YAML reader has one message for all the names it met twice.
-            errors = vec![format!("yaml: unmarshal errors:\n  {}", errors.join("\n  "))];
-        }
-        errors.extend(self.unknown_warnings());
-        Some(format!("strict decoding error: {}", errors.join(", ")))
+        let errors = match self.format {
+            Format::Yaml => {
+                // The YAML reader has one message for all the names it met twice.
+                let duplicates = self.yaml_duplicates();
+                let first =
+                    (!duplicates.is_empty()).then(|| format!("yaml: unmarshal errors:\n  {}", duplicates.join("\n  ")));
+                first.into_iter().chain(self.unknown.iter().map(unknown_warning)).collect()
+            }
+            Format::Json | Format::Protobuf => self.in_document_order(),
+        };
+        (!errors.is_empty()).then(|| format!("strict decoding error: {}", errors.join(", ")))
+    }
+
+    /// Unknown fields and repeated names as they occur in the text, each once. An unknown field is skipped with all that is
+    /// in it, so that it does not count as repeated (API-82).
+    fn in_document_order(&self) -> Vec<String> {
+        let duplicates = self.duplicates.iter().filter(|duplicate| !self.is_in_unknown(&duplicate.path));
+        let duplicates = duplicates.map(|duplicate| (duplicate.at, format!("duplicate field {:?}", duplicate.path)));
+        let mut all: Vec<_> = duplicates.collect();
+        all.extend(self.unknown.iter().map(|unknown| (unknown.at, unknown_warning(unknown))));
+        // The sort is stable: what was not read from a text has no places, and stays as it is.
+        all.sort_by_key(|(at, _)| *at);
+        let mut seen = HashSet::new();
+        all.into_iter().map(|(_, text)| text).filter(|text| seen.insert(text.clone())).collect()
+    }
+
+    fn is_in_unknown(&self, path: &str) -> bool {
+        // The cheap look first: there may be many unknown fields.
+        let may_end_at = |length| length == path.len() || matches!(path.as_bytes().get(length), Some(b'.' | b'['));
+        self.unknown.iter().any(|unknown| may_end_at(unknown.path.len()) && path.starts_with(&unknown.path))
     }
 
     /// One for each name that occurred twice, however often it did.
-    fn duplicate_warnings(&self) -> Vec<String> {
+    fn yaml_duplicates(&self) -> Vec<String> {
         let mut seen = HashSet::new();
-        let texts = self.duplicates.iter().map(|duplicate| match self.format {
-            Format::Json | Format::Protobuf => format!("duplicate field {:?}", duplicate.path),
-            Format::Yaml => yaml_duplicate(duplicate),
-        });
-        texts.filter(|text| seen.insert(text.clone())).collect()
+        self.duplicates.iter().map(yaml_duplicate).filter(|text| seen.insert(text.clone())).collect()
     }
+}
 
-    fn unknown_warnings(&self) -> impl Iterator<Item = String> {
-        self.unknown.iter().map(|unknown| format!("unknown field {:?}", unknown.path))
-    }
+fn unknown_warning(unknown: &Unknown) -> String {
+    format!("unknown field {:?}", unknown.path)
 }
 
 fn yaml_duplicate(duplicate: &Duplicate) -> String {

@@ -1,44 +1,14 @@
 //! Whether a user may do what a request asks for (API-190 to API-193).
 
-use evenkeel_api::{GROUP, Kind};
 use evenkeel_engine::{Attributes, RequestInfo, User};
 
-use super::{AUTHENTICATED, MASTERS, VIEWERS};
+use super::rules::is_allowed;
 use crate::failure::{Details, Failure};
-
-/// Paths that everybody may get.
-const OPEN: [&str; 4] = ["/version", "/healthz", "/livez", "/readyz"];
-/// Paths that everybody who is known may get, with all below them.
-const KNOWN: [&str; 3] = ["/api", "/apis", "/openapi"];
 
 /// Refuses what the user may not do. A `name` is what a field selector limits a list to.
 pub(crate) fn authorize(attributes: Attributes<'_>, name: Option<&str>) -> Result<(), Failure> {
     let Attributes { user, request } = attributes;
-    let is_in = |group: &str| user.groups.iter().any(|member| **member == *group);
-    let is_allowed = is_in(MASTERS)
-        || if request.is_resource_request {
-            is_in(VIEWERS) && is_reading(request)
-        } else {
-            request.verb == "get" && (is_open(&request.path) || is_in(AUTHENTICATED) && is_known(&request.path))
-        };
-    if is_allowed { Ok(()) } else { Err(refusal(user, request, name)) }
-}
-
-/// Whether a request reads objects of the group.
-fn is_reading(request: &RequestInfo<'_>) -> bool {
-    request.api_group == GROUP
-        && Kind::ALL.iter().any(|kind| kind.resource() == request.resource)
-        && matches!(&*request.subresource, "" | "status")
-        && matches!(&*request.verb, "get" | "list" | "watch")
-}
-
-fn is_open(path: &str) -> bool {
-    let path = path.strip_suffix('/').unwrap_or(path);
-    OPEN.contains(&path)
-}
-
-fn is_known(path: &str) -> bool {
-    KNOWN.iter().any(|known| path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    if is_allowed(user, request) { Ok(()) } else { Err(refusal(user, request, name)) }
 }
 
 fn refusal(user: &User, request: &RequestInfo<'_>, selected: Option<&str>) -> Failure {
@@ -80,6 +50,7 @@ fn refusal(user: &User, request: &RequestInfo<'_>, selected: Option<&str>) -> Fa
 mod tests {
     use evenkeel_engine::digest::Kubernetes;
 
+    use super::super::{AUTHENTICATED, MASTERS, VIEWERS};
     use super::*;
 
     fn may(group: &str, method: &str, target: &str) -> bool {
@@ -105,9 +76,22 @@ mod tests {
             ("GET", "/apisx", true, false, false, false),
             ("GET", "/api/v1/pods", true, false, false, false),
             ("GET", "/metrics", true, false, false, false),
+            ("GET", "/debug/api_priority_and_fairness/dump_queues", true, false, false, false),
+            ("GET", "/", true, false, false, false),
+            ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", true, true, true, false),
+            ("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", true, true, true, false),
+            ("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", true, false, false, false),
         ] {
             let found = [MASTERS, VIEWERS, "staff", ""].map(|group| may(group, method, target));
             assert_eq!(found, [masters, viewers, others, anonymous], "{method} {target}");
         }
+    }
+
+    #[test]
+    fn who_monitors_a_cluster_may_scrape_metrics_and_see_no_objects() {
+        let group = "system:monitoring";
+        assert!(may(group, "GET", "/metrics"));
+        assert!(!may(group, "GET", "/debug/api_priority_and_fairness/dump_queues"));
+        assert!(!may(group, "GET", "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"));
     }
 }

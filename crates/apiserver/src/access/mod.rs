@@ -2,9 +2,11 @@
 
 mod authorize;
 mod impersonate;
+mod rules;
 
 pub(crate) use authorize::authorize;
 pub(crate) use impersonate::effective_user;
+pub(crate) use rules::{is_allowed, path_rules, resource_rules};
 
 /// Members may do everything (API-191).
 pub(crate) const MASTERS: &str = "system:masters";

@@ -5,6 +5,7 @@ use http::Method;
 use http::StatusCode;
 
 use super::call::Call;
+use super::pages;
 use crate::answer::Answer;
 use crate::discovery::{self, Discovery};
 use crate::failure::Failure;
@@ -36,7 +37,10 @@ pub(super) fn answer(call: Call<'_>, route: &Route) -> Result<Answer, Failure> {
         Route::Openapi(version) => openapi::v3_answer(*version, call.query.first("hash").as_deref(), headers),
         Route::OpenapiV2 => openapi::v2_answer(headers),
         Route::Health(probe) => Ok(health(*probe, call)),
-        Route::Objects(_) | Route::NoResource | Route::NoPage => Err(Failure::no_resource()),
+        Route::Index => pages::index(call),
+        Route::Metrics => pages::metrics(&call.shared.flow),
+        Route::Dump(dump) => Ok(pages::dump(*dump, call)),
+        Route::Objects(_) | Route::Review(_) | Route::NoResource | Route::NoPage => Err(Failure::no_resource()),
     }
 }
 

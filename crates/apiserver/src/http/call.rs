@@ -8,6 +8,7 @@ use bytes::Bytes;
 use evenkeel_api::Kind;
 use evenkeel_engine::digest::{FieldSelector, Query};
 use evenkeel_engine::{Attributes, User};
+use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{Method, Request, Response};
 use http_body::Body;
@@ -19,9 +20,10 @@ use super::{Shared, answers};
 use crate::access::authorize;
 use crate::failure::Failure;
 use crate::in_flight::ConnectionInFlight;
-use crate::negotiate::Asked;
+use crate::negotiate::{self, Asked, Endpoint};
 use crate::options;
 use crate::output;
+use crate::review::Review;
 use crate::route::Route;
 use crate::warning;
 
@@ -84,11 +86,21 @@ impl Call<'_> {
         self.authorize()?;
         let route = match Route::of(self.parts.uri.path()) {
             Route::Objects(route) => route,
-            other => return answers::answer(self, &other).map(Reply::from),
+            Route::Review(review) => {
+                options::timeout(self.query)?;
+                let asked = self.review(review, body);
+                return tokio::time::timeout(TIMEOUT_MAX, asked).await.unwrap_or_else(|_| Err(Failure::timed_out()));
+            }
+            other => {
+                options::timeout(self.query)?;
+                return answers::answer(self, &other).map(Reply::from);
+            }
         };
         let objects = ObjectsCall::new(self, &route)?;
         warnings.extend(route.version.deprecation(route.kind));
-        let timeout = options::timeout(self.query)?.map_or(TIMEOUT_MAX, |asked| asked.min(TIMEOUT_MAX));
+        // A watch has a length of its own, `timeoutSeconds` (API-77).
+        let asked = if objects.is_watch() { None } else { options::timeout(self.query)? };
+        let timeout = asked.map_or(TIMEOUT_MAX, |asked| asked.min(TIMEOUT_MAX));
         let work = async {
             let reads_body = matches!(self.parts.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
             let prepared = objects.prepare()?;
@@ -103,6 +115,23 @@ impl Call<'_> {
             reply
         };
         tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(Failure::timed_out()))
+    }
+
+    async fn review<B>(self, review: Review, body: Pin<&mut B>) -> Result<Reply, Failure>
+    where
+        B: Body + Send,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        if self.parts.method != Method::POST {
+            return Err(Failure::no_method());
+        }
+        let wanted = self.asked.objects(Endpoint::Object)?.format;
+        let content_type = self.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let sent = negotiate::body_format(content_type)?;
+        let body = read(body).await?;
+        let user = self.parts.extensions.get::<Arc<User>>().ok_or_else(Failure::unauthorized)?;
+        review.answer(user, &body, sent, wanted).map(Reply::from)
     }
 
     /// The room of the connection that the request came on.

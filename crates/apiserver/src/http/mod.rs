@@ -3,11 +3,13 @@
 mod answers;
 mod call;
 mod objects;
+mod pages;
 mod reply;
 mod request_body;
 
 use std::sync::Arc;
 
+use evenkeel::FlowControl;
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
 use evenkeel_engine::digest::Kubernetes;
 use evenkeel_store::Store;
@@ -41,6 +43,8 @@ struct Shared {
     watches: WatchLimit,
     in_flight: InFlight,
     digest: Kubernetes,
+    /// The API's own flow control, which its metrics and dumps are about.
+    flow: FlowControl,
     /// The revision that the API's own flow control follows.
     applied: watch::Receiver<u64>,
 }
@@ -54,6 +58,7 @@ impl Api {
         watches_max: usize,
         in_flight: InFlight,
         applied: watch::Receiver<u64>,
+        flow: FlowControl,
     ) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -62,6 +67,7 @@ impl Api {
                 watches: WatchLimit::new(watches_max),
                 in_flight,
                 digest: Kubernetes::default(),
+                flow,
                 applied,
             }),
         }

@@ -18,13 +18,14 @@ use crate::heavy::Place;
 use crate::in_flight::Room;
 use crate::managed_fields::Endpoint;
 use crate::negotiate::{self, BodyFormat, PatchType, Shape, Wanted};
-use crate::options::{DeleteOptions, ListOptions, Moment, WatchOptions, WriteKind, WriteOptions};
-use crate::output::{self, Columns, EventWriter, ListMeta, View};
+use crate::options::{DeleteOptions, ListOptions, Moment, Propagation, WatchOptions, WriteKind, WriteOptions};
+use crate::output::{self, Columns, EventWriter, Format, ListMeta, View};
 use crate::owners;
 use crate::registry::{Form, Record, Registry};
 use crate::route::{Objects, Scope};
 use crate::verbs::{self, Deleted, Listed, Patch, Write};
-use crate::watch::{WatchBody, WatchStream};
+use crate::watch::{CountedWatch, WatchBody, WatchStream};
+use crate::websocket::{Handshake, Message};
 
 /// A request about objects of which path, method and form are known to make sense.
 #[derive(Debug)]
@@ -84,6 +85,10 @@ impl<'a> ObjectsCall<'a> {
             other => other,
         };
         Ok(Self { call, route, verb, wanted })
+    }
+
+    pub(super) fn is_watch(&self) -> bool {
+        self.verb == Verb::Watch
     }
 
     /// Reads the parameters.
@@ -183,7 +188,13 @@ impl<'a> ObjectsCall<'a> {
                     Deleted::Gone { uid } => {
                         Ok(Reply::from(output::deleted(S::KIND, self.name(), &uid, self.wanted.format)))
                     }
-                    Deleted::Marked(record) => self.object(StatusCode::OK, &record, None).await,
+                    Deleted::Marked(record) => {
+                        let status = match options.propagation {
+                            Propagation::Cascade => StatusCode::ACCEPTED,
+                            _ => StatusCode::OK,
+                        };
+                        self.object(status, &record, None).await
+                    }
                 }
             }
             Prepared::DeleteCollection(which, format) => {
@@ -276,9 +287,21 @@ impl<'a> ObjectsCall<'a> {
     ) -> Result<Reply, Failure> {
         let include = self.call.query.first("includeObject");
         let writer = EventWriter::new(&self.view(include.as_deref()))?;
+        let handshake = Handshake::of(self.call.parts)?;
         let permit = self.call.shared.watches.take()?;
         let stream = WatchStream::new(Arc::clone(registry), options, writer);
-        Ok(Reply::Watch(WatchBody::new(stream, permit), self.call.in_flight()))
+        let (watch, in_flight) = (WatchBody::new(stream, permit), self.call.in_flight());
+        Ok(match handshake {
+            None => Reply::Watch(watch, in_flight),
+            Some(handshake) => {
+                let message = match self.wanted.format {
+                    Format::Text(_) => Message::Text,
+                    Format::Protobuf => Message::Binary,
+                };
+                let extensions = self.call.parts.extensions.clone();
+                Reply::WebSocket { handshake, watch: CountedWatch::new(watch, in_flight), message, extensions }
+            }
+        })
     }
 
     fn view<'v>(&self, include_object: Option<&'v str>) -> View<'v> {

@@ -6,13 +6,14 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use http::{Response, StatusCode};
+use http::{Extensions, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 
 use crate::answer::Answer;
 use crate::gzip;
 use crate::in_flight::{ConnectionInFlight, ConnectionRoom, Room};
 use crate::watch::{CountedWatch, WatchBody};
+use crate::websocket::{self, Handshake, Message};
 
 /// The body of an answer.
 #[derive(Debug)]
@@ -38,6 +39,8 @@ pub(super) enum Reply {
     Answer(Answer, Option<ConnectionRoom>),
     /// A watch, and the room of its connection.
     Watch(WatchBody, ConnectionInFlight),
+    /// A watch over a `WebSocket`. What came with the request is kept for as long as the connection is used.
+    WebSocket { handshake: Handshake, watch: CountedWatch, message: Message, extensions: Extensions },
 }
 
 /// So many bytes of a body are handed out at a time.
@@ -84,6 +87,13 @@ impl Reply {
                 let mut response = Response::new(ApiBody(Inner::Watch(CountedWatch::new(body, in_flight))));
                 *response.status_mut() = StatusCode::OK;
                 response.headers_mut().insert(CONTENT_TYPE, content_type);
+                response
+            }
+            Self::WebSocket { handshake, watch, message, extensions } => {
+                let mut response = Response::new(ApiBody(Inner::Whole(Whole { rest: Bytes::new(), room: None })));
+                *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+                response.headers_mut().extend(handshake.headers());
+                tokio::spawn(websocket::serve(handshake.connection, watch, message, extensions));
                 response
             }
         };

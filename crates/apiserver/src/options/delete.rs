@@ -28,6 +28,8 @@ pub(crate) struct DeleteOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Background,
+    /// The same, asked for by `orphanDependents: false`: if the object stays for now, the response is 202.
+    Cascade,
     Orphan,
     Foreground,
 }
@@ -140,6 +142,7 @@ impl Raw {
         let propagation = match (policy, self.orphan_dependents) {
             (Some("Orphan"), _) | (None, Some(true)) => Propagation::Orphan,
             (Some("Foreground"), _) => Propagation::Foreground,
+            (None, Some(false)) => Propagation::Cascade,
             _ => Propagation::Background,
         };
         Ok(DeleteOptions { persistence, propagation, uid: self.uid, resource_version: self.resource_version })
@@ -221,7 +224,7 @@ mod tests {
             ("", "", Propagation::Background),
             ("propagationPolicy=Orphan", "", Propagation::Orphan),
             ("orphanDependents=true", "", Propagation::Orphan),
-            ("orphanDependents=false", "", Propagation::Background),
+            ("orphanDependents=false", "", Propagation::Cascade),
             ("", r#"{"propagationPolicy":"Foreground"}"#, Propagation::Foreground),
         ] {
             assert_eq!(read(query, body).unwrap().propagation, propagation, "{query} {body}");

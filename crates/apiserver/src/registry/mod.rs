@@ -2,13 +2,14 @@
 
 mod encodings;
 mod kept;
+mod payload;
 mod present;
 mod record;
+mod turns;
 mod wait;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use evenkeel_api::v1::V1;
 use evenkeel_api::{HubSpec, Object};
 use evenkeel_store::{At, Error, List, ListOptions, Store};
@@ -19,10 +20,14 @@ use crate::options::Moment;
 
 use encodings::Encodings;
 use kept::Kept;
+use payload::payload;
 use present::Present;
+use turns::Turns;
 
 pub(crate) use encodings::Form;
+pub(crate) use payload::Managers;
 pub(crate) use record::Record;
+pub(crate) use turns::Turn;
 
 /// The objects of one kind.
 #[derive(Debug)]
@@ -31,6 +36,7 @@ pub(crate) struct Registry<S: HubSpec> {
     kept: Kept<S>,
     present: Present<S>,
     encodings: Encodings<S>,
+    turns: Arc<Turns>,
 }
 
 /// Objects as they were at one revision, in the order of their names.
@@ -55,11 +61,22 @@ pub(crate) enum Unwritten {
 
 impl<S: HubSpec> Registry<S> {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, kept: Kept::default(), present: Present::default(), encodings: Encodings::default() }
+        Self {
+            store,
+            kept: Kept::default(),
+            present: Present::default(),
+            encodings: Encodings::default(),
+            turns: Arc::default(),
+        }
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.store
+    }
+
+    /// Whose turn it is to write which object.
+    pub(crate) fn turns(&self) -> &Arc<Turns> {
+        &self.turns
     }
 
     /// The object of this name.
@@ -127,9 +144,9 @@ impl<S: HubSpec> Registry<S> {
     }
 
     /// Writes an object that is not there yet.
-    pub(crate) async fn create(&self, object: &Object<V1, S>) -> Result<Arc<Record<S>>, Failure> {
+    pub(crate) async fn create(&self, object: &Object<V1, S>, managers: Managers) -> Result<Arc<Record<S>>, Failure> {
         let name = object.name();
-        match self.store.create(S::KIND, name, payload(object)).await {
+        match self.store.create(S::KIND, name, payload(object, managers)).await {
             Ok(stored) => self.kept.show(&stored),
             Err(Error::AlreadyExists { .. }) => Err(Failure::already_exists(S::KIND, name)),
             Err(error) => Err(Self::failure(error)),
@@ -137,8 +154,14 @@ impl<S: HubSpec> Registry<S> {
     }
 
     /// Writes `object` in place of `old`.
-    pub(crate) async fn update(&self, old: &Record<S>, object: &Object<V1, S>) -> Result<Arc<Record<S>>, Unwritten> {
-        let written = self.store.update(S::KIND, object.name(), old.revision, payload(object)).await;
+    pub(crate) async fn update(
+        &self,
+        old: &Record<S>,
+        object: &Object<V1, S>,
+        managers: Managers,
+    ) -> Result<Arc<Record<S>>, Unwritten> {
+        let payload = payload(object, managers);
+        let written = self.store.update(S::KIND, object.name(), old.revision, payload).await;
         match written {
             Ok(stored) => self.kept.show(&stored).map_err(Unwritten::Failed),
             Err(error) => Err(Self::unwritten(error)),
@@ -198,17 +221,4 @@ pub(crate) enum Unlisted {
 /// Whether two objects of one revision are the same, which they are not when the revision was used twice.
 fn is_same(one: &Arc<evenkeel_store::Object>, other: &Arc<evenkeel_store::Object>) -> bool {
     Arc::ptr_eq(one, other) || one == other
-}
-
-/// What the store keeps of an object: its canonical JSON, without the version that the store gives it.
-fn payload<S: HubSpec>(object: &Object<V1, S>) -> Bytes {
-    let bytes = if object.metadata.resource_version.is_empty() {
-        serde_json::to_vec(object)
-    } else {
-        let mut unversioned = object.clone();
-        unversioned.metadata.resource_version.clear();
-        serde_json::to_vec(&unversioned)
-    };
-    // The types of the API have no value that JSON cannot say.
-    bytes.unwrap_or_default().into()
 }

@@ -4,13 +4,14 @@ use evenkeel_api::HubSpec;
 use evenkeel_api::validate::ValidSpec;
 use http::StatusCode;
 
-use super::change::{Candidate, Ownership, change};
+use super::attempts::Attempts;
+use super::change::{Candidate, Ownership, attempt};
 use super::{Write, Written, create, prepare};
 use crate::failure::Failure;
 use crate::heavy::Place;
 use crate::managed_fields::{self, ApplyBody, ApplyRequest, Endpoint};
 use crate::options::Moment;
-use crate::registry::Registry;
+use crate::registry::{Managers, Registry, Unwritten};
 
 /// Applies a body; creates the object if it is not there.
 pub(crate) async fn apply<S: HubSpec + ValidSpec>(
@@ -22,33 +23,34 @@ pub(crate) async fn apply<S: HubSpec + ValidSpec>(
     let body = Place::of(write.weight).await.run(|| ApplyBody::parse(body, S::KIND, write.version))?;
     let request =
         ApplyRequest { body: &body, name: write.name, on_conflict: write.options.on_conflict, writer: write.writer() };
+    let mut attempts = Attempts::begin(registry, write.name).await;
     loop {
-        let is_missing = match registry.get(write.name, Moment::Current).await {
-            Ok(_) => false,
-            Err(failure) if failure.status == StatusCode::NOT_FOUND && write.endpoint == Endpoint::Object => true,
+        let written = match registry.get(write.name, Moment::Current).await {
+            Ok(old) => {
+                let changed = attempt(registry, old, write, |old| {
+                    let object = managed_fields::apply(Some(&old.object), request, write.now)?;
+                    *warnings = body.duplicates(write.options.validation)?;
+                    Ok(Candidate { object, ownership: Ownership::Settled })
+                });
+                changed.await.map(|record| Written { status: StatusCode::OK, record })
+            }
+            Err(failure) if failure.status == StatusCode::NOT_FOUND && write.endpoint == Endpoint::Object => {
+                let place = Place::of(write.weight).await;
+                let mut object = place.run(|| managed_fields::apply(None, request, write.now))?;
+                *warnings = body.duplicates(write.options.validation)?;
+                prepare::for_create(&mut object, write.now);
+                object.metadata.resource_version.clear();
+                match create::store(registry, object, write, Managers::Needed).await {
+                    Err(failure) if failure.reason == Some("AlreadyExists") => Err(Unwritten::Changed),
+                    created => Ok(Written { status: StatusCode::CREATED, record: created? }),
+                }
+            }
             Err(failure) => return Err(failure),
         };
-        if is_missing {
-            let place = Place::of(write.weight).await;
-            let mut object = place.run(|| managed_fields::apply(None, request, write.now))?;
-            *warnings = body.duplicates(write.options.validation)?;
-            prepare::for_create(&mut object, write.now);
-            object.metadata.resource_version.clear();
-            match create::store(registry, object, write).await {
-                Err(failure) if failure.reason == Some("AlreadyExists") => continue,
-                created => return Ok(Written { status: StatusCode::CREATED, record: created? }),
-            }
-        }
-        let changed = change(registry, write, |old| {
-            let object = managed_fields::apply(Some(&old.object), request, write.now)?;
-            *warnings = body.duplicates(write.options.validation)?;
-            Ok(Candidate { object, ownership: Ownership::Settled })
-        })
-        .await;
-        match changed {
-            // Somebody deleted it in the meantime.
-            Err(failure) if failure.status == StatusCode::NOT_FOUND && write.endpoint == Endpoint::Object => {}
-            changed => return Ok(Written { status: StatusCode::OK, record: changed? }),
+        match written {
+            Ok(written) => return Ok(written),
+            Err(Unwritten::Changed) => attempts.again::<S>().await?,
+            Err(Unwritten::Failed(failure)) => return Err(failure),
         }
     }
 }

@@ -7,12 +7,13 @@ use evenkeel_api::v1::V1;
 use evenkeel_api::validate::{self, ValidSpec};
 use evenkeel_api::{HubSpec, Kind, Object};
 
+use super::attempts::Attempts;
 use super::{Write, prepare};
 use crate::failure::Failure;
 use crate::heavy::Place;
 use crate::managed_fields::{self, Endpoint, SentManagers};
 use crate::options::{Moment, Persistence};
-use crate::registry::{Record, Registry, Unwritten};
+use crate::registry::{Managers, Record, Registry, Unwritten};
 use crate::strconv::parse_uint;
 
 /// What an object shall become.
@@ -31,8 +32,16 @@ pub(super) enum Ownership {
     Settled,
 }
 
-/// How often a change is tried that somebody else is always faster than.
-const TRIES_MAX: usize = 32;
+// === impl Ownership ===
+
+impl Ownership {
+    fn managers(self) -> Managers {
+        match self {
+            Self::Compared(_) => Managers::Expendable,
+            Self::Settled => Managers::Needed,
+        }
+    }
+}
 
 /// Changes an object as `change` says, which is asked again if the object has changed in the meantime.
 pub(super) async fn change<S: HubSpec + ValidSpec>(
@@ -40,23 +49,36 @@ pub(super) async fn change<S: HubSpec + ValidSpec>(
     write: &Write<'_>,
     mut change: impl FnMut(&Record<S>) -> Result<Candidate<S>, Failure>,
 ) -> Result<Arc<Record<S>>, Failure> {
-    for _ in 0..TRIES_MAX {
+    let mut attempts = Attempts::begin(registry, write.name).await;
+    loop {
         let old = registry.get(write.name, Moment::Current).await?;
-        let place = Place::of(write.weight + old.len()).await;
-        let changed = place.run(|| {
-            let candidate = change(&old)?;
-            check_version(&candidate.object, &old, S::KIND)?;
-            let mut new = prepared(candidate, &old.object, write)?;
-            Ok(managed_fields::settle(&old.object, &mut new).then_some(new))
-        });
-        let Some(new) = changed? else { return Ok(old) };
-        match store(registry, &old, new, write).await {
+        match attempt(registry, old, write, &mut change).await {
             Ok(record) => return Ok(record),
-            Err(Unwritten::Changed) => {}
+            Err(Unwritten::Changed) => attempts.again::<S>().await?,
             Err(Unwritten::Failed(failure)) => return Err(failure),
         }
     }
-    Err(Failure::modified(S::KIND, write.name))
+}
+
+/// Changes an object that was read, unless it has changed since.
+pub(super) async fn attempt<S: HubSpec + ValidSpec>(
+    registry: &Registry<S>,
+    old: Arc<Record<S>>,
+    write: &Write<'_>,
+    change: impl FnOnce(&Record<S>) -> Result<Candidate<S>, Failure>,
+) -> Result<Arc<Record<S>>, Unwritten> {
+    let place = Place::of(write.weight + old.len()).await;
+    let changed = place.run(|| {
+        let candidate = change(&old)?;
+        check_version(&candidate.object, &old, S::KIND)?;
+        let managers = candidate.ownership.managers();
+        let mut new = prepared(candidate, &old.object, write)?;
+        Ok(managed_fields::settle(&old.object, &mut new).then_some((new, managers)))
+    });
+    match changed.map_err(Unwritten::Failed)? {
+        Some((new, managers)) => store(registry, &old, new, write, managers).await,
+        None => Ok(old),
+    }
 }
 
 /// A version in the object must be the stored one (API-60).
@@ -100,12 +122,13 @@ async fn store<S: HubSpec>(
     old: &Record<S>,
     new: Object<V1, S>,
     write: &Write<'_>,
+    managers: Managers,
 ) -> Result<Arc<Record<S>>, Unwritten> {
     // The last finalizer of an object that is being deleted is gone, and so is the object (API-67).
     let is_gone = new.metadata.deletion_timestamp.is_some() && new.metadata.finalizers.is_empty();
     let is_dry = write.options.persistence == Persistence::DryRun;
     if !is_gone && !is_dry {
-        return registry.update(old, &new).await;
+        return registry.update(old, &new, managers).await;
     }
     if is_gone && !is_dry {
         registry.delete(old.object.name(), old.revision).await?;

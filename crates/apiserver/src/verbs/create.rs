@@ -12,7 +12,7 @@ use crate::body::Sent;
 use crate::failure::Failure;
 use crate::managed_fields;
 use crate::options::{Moment, Persistence};
-use crate::registry::{Record, Registry};
+use crate::registry::{Managers, Record, Registry};
 
 /// Creates the object that was sent.
 pub(crate) async fn create<S: HubSpec + ValidSpec>(
@@ -23,7 +23,7 @@ pub(crate) async fn create<S: HubSpec + ValidSpec>(
     let Sent { mut object, .. } = sent;
     prepare::for_create(&mut object, write.now);
     managed_fields::created(&mut object, write.writer(), write.now);
-    let record = store(registry, object, write).await?;
+    let record = store(registry, object, write, Managers::Expendable).await?;
     Ok(Written { status: StatusCode::CREATED, record })
 }
 
@@ -32,13 +32,14 @@ pub(super) async fn store<S: HubSpec + ValidSpec>(
     registry: &Registry<S>,
     object: Object<V1, S>,
     write: &Write<'_>,
+    managers: Managers,
 ) -> Result<Arc<Record<S>>, Failure> {
     validate::create(&object, write.version).map_err(|errors| Failure::invalid(S::KIND, object.name(), &errors))?;
     if !object.metadata.resource_version.is_empty() {
         return Err(Failure::plain("resourceVersion should not be set on objects to be created"));
     }
     match write.options.persistence {
-        Persistence::Stored => registry.create(&object).await,
+        Persistence::Stored => registry.create(&object, managers).await,
         Persistence::DryRun => match registry.get(object.name(), Moment::Current).await {
             Ok(_) => Err(Failure::already_exists(S::KIND, object.name())),
             Err(failure) if failure.status == StatusCode::NOT_FOUND => Ok(Arc::new(Record::unstored(object))),

@@ -6,9 +6,10 @@ use evenkeel_api::meta::Time;
 use evenkeel_api::v1::V1;
 use evenkeel_api::{HubSpec, Object};
 
+use super::attempts::Attempts;
 use crate::failure::Failure;
 use crate::options::{DeleteOptions, Moment, Persistence, Propagation};
-use crate::registry::{Record, Registry, Unwritten};
+use crate::registry::{Managers, Record, Registry, Unwritten};
 
 /// What became of a deletion.
 #[derive(Debug)]
@@ -26,8 +27,6 @@ pub(crate) enum Deleted<S: HubSpec> {
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
-const TRIES_MAX: usize = 32;
-
 /// Deletes the object of this name.
 pub(crate) async fn delete<S: HubSpec>(
     registry: &Registry<S>,
@@ -35,7 +34,8 @@ pub(crate) async fn delete<S: HubSpec>(
     options: &DeleteOptions,
     now: Time,
 ) -> Result<Deleted<S>, Failure> {
-    for _ in 0..TRIES_MAX {
+    let mut attempts = Attempts::begin(registry, name).await;
+    loop {
         let stored = registry.find(name, Moment::Current).await?;
         let outcome = match registry.show(&stored) {
             Ok(old) => remove_or_mark(registry, &old, options, now).await,
@@ -43,11 +43,10 @@ pub(crate) async fn delete<S: HubSpec>(
         };
         match outcome {
             Ok(deleted) => return Ok(deleted),
-            Err(Unwritten::Changed) => {}
+            Err(Unwritten::Changed) => attempts.again::<S>().await?,
             Err(Unwritten::Failed(failure)) => return Err(failure),
         }
     }
-    Err(Failure::modified(S::KIND, name))
 }
 
 async fn remove_or_mark<S: HubSpec>(
@@ -110,7 +109,7 @@ fn check_version<S: HubSpec>(name: &str, revision: u64, options: &DeleteOptions)
 /// The finalizers that the object has after a deletion with this policy (API-70).
 fn finalizers<S: HubSpec>(object: &Object<V1, S>, propagation: Propagation) -> Vec<String> {
     let wanted = match propagation {
-        Propagation::Background => None,
+        Propagation::Background | Propagation::Cascade => None,
         Propagation::Orphan => Some(ORPHAN),
         Propagation::Foreground => Some(FOREGROUND),
     };
@@ -155,5 +154,5 @@ async fn mark<S: HubSpec>(
     if options.persistence == Persistence::DryRun {
         return Ok(Deleted::Marked(Arc::new(Record::unstored(object))));
     }
-    registry.update(old, &object).await.map(Deleted::Marked)
+    registry.update(old, &object, Managers::Expendable).await.map(Deleted::Marked)
 }

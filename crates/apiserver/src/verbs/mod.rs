@@ -1,6 +1,7 @@
 //! What requests do to objects: one module for each verb, generic over the two kinds.
 
 mod apply;
+mod attempts;
 mod change;
 mod create;
 mod delete;

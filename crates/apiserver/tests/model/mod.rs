@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_api::decode::{Decoded, parse_json};
+use evenkeel_api::decode::{Decoded, Document, parse_json};
 use evenkeel_api::meta::Time;
 use evenkeel_api::v1::V1;
 use evenkeel_api::validate::{self, ValidSpec};
@@ -273,6 +273,9 @@ fn decode<S: HubSpec>(call: &Call<'_>) -> Result<DecodedBody<S>, Refusal> {
              {error} ({body})"
         ))
     })?;
+    // The order in which the members were sent is lost where recordings are read. Without places it does not count.
+    let unplaced = serde_json::from_slice(call.body).map(|value: Value| Document::from(&value).root);
+    let document = Document { root: unplaced.unwrap_or(document.root), ..document };
     let unfit = |why: &str| {
         Failure::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
     };

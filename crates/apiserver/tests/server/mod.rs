@@ -45,8 +45,9 @@ impl TestServer {
                 let service = TowerToHyperService::new(server.service(identify));
                 tokio::spawn(async move {
                     let _ = stream.set_nodelay(true);
-                    let _ =
-                        auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
+                    let _ = auto::Builder::new(TokioExecutor::new())
+                        .serve_connection_with_upgrades(TokioIo::new(stream), service)
+                        .await;
                 });
             }
         });

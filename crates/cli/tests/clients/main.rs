@@ -24,6 +24,7 @@ mod gateway;
 mod instances;
 mod kube_rs;
 mod kubectl;
+mod kubectl_auth;
 mod kubectl_writes;
 mod life;
 mod manifest;

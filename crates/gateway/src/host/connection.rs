@@ -23,6 +23,7 @@ use tower_service::Service;
 use super::HostLimits;
 use super::stall::Stalling;
 use super::streams::Streams;
+use super::upgraded::upgradable;
 use crate::identity::{Identification, PeerIdentity};
 use crate::peer::{Peer, Transport};
 use crate::tls::ListenerTls;
@@ -79,13 +80,18 @@ impl Connection {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let stream = TokioIo::new(Stalling::new(stream, self.limits.stall));
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.limits.head_time)
-            .max_buf_size(self.limits.head_bytes)
-            .max_headers(self.limits.headers)
-            .serve_connection(stream, TowerToHyperService::new(service));
-        finish(pin!(connection), http1::Connection::graceful_shutdown, self.stop).await;
+        let (service, unused) = upgradable(service);
+        {
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(self.limits.head_time)
+                .max_buf_size(self.limits.head_bytes)
+                .max_headers(self.limits.headers)
+                .serve_connection(stream, TowerToHyperService::new(service))
+                .with_upgrades();
+            finish(pin!(connection), http1::UpgradeableConnection::graceful_shutdown, self.stop).await;
+        }
+        unused.wait().await;
     }
 
     async fn http2<S, B>(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: S)

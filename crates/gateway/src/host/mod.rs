@@ -6,6 +6,7 @@
 mod connection;
 mod stall;
 mod streams;
+mod upgraded;
 
 use std::convert::Infallible;
 use std::error::Error;

@@ -42,9 +42,11 @@ pub(super) fn take_retained(patch: &mut Map<String, Value>) -> Result<Option<Has
     let Some(value) = patch.remove(RETAIN_KEYS) else { return Ok(None) };
     let names: Option<HashSet<String>> =
         value.as_array().and_then(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect());
-    let Some(names) = names else { return Err(Failure::bad_request("invalid patch format of retainKeys")) };
-    let is_retained = |(name, value): (&String, &Value)| value.is_null() || is_directive(name) || names.contains(name);
-    if patch.iter().all(is_retained) { Ok(Some(names)) } else { Err(Failure::rejected_patch()) }
+    let is_retained = |names: &HashSet<String>| {
+        patch.iter().all(|(name, value)| value.is_null() || is_directive(name) || names.contains(name))
+    };
+    let names = names.filter(is_retained);
+    names.map(Some).ok_or_else(|| Failure::bad_request("invalid patch format of retainKeys"))
 }
 
 /// The list that a member fixes the order of.

@@ -1,0 +1,45 @@
+//! `Attempts`: a write is tried until nobody else was faster, or until its time is over.
+
+use std::time::Duration;
+
+use evenkeel_api::HubSpec;
+use tokio::time::{Instant, sleep};
+
+use crate::failure::Failure;
+use crate::registry::{Registry, Turn};
+
+/// The attempts to write one object. Other writers of this process wait until it is dropped.
+#[derive(Debug)]
+pub(super) struct Attempts<'a> {
+    name: &'a str,
+    ends_at: Instant,
+    pause: Duration,
+    _turn: Turn,
+}
+
+/// How long a write is tried. Requests end earlier, by their own deadline.
+const TIME_MAX: Duration = Duration::from_secs(60);
+/// Only writers of other processes come in between. The pause between two attempts grows, so that few of them meet again.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+const PAUSE_MAX: Duration = Duration::from_millis(128);
+
+// === impl Attempts ===
+
+impl<'a> Attempts<'a> {
+    /// Waits until it is this writer's turn.
+    pub(super) async fn begin<S: HubSpec>(registry: &Registry<S>, name: &'a str) -> Self {
+        let ends_at = Instant::now() + TIME_MAX;
+        let turn = registry.turns().take(name).await;
+        Self { name, ends_at, pause: PAUSE_MIN, _turn: turn }
+    }
+
+    /// Waits a moment after somebody else was faster. Fails when the time is over.
+    pub(super) async fn again<S: HubSpec>(&mut self) -> Result<(), Failure> {
+        if Instant::now() >= self.ends_at {
+            return Err(Failure::modified(S::KIND, self.name));
+        }
+        sleep(self.pause.mul_f64(fastrand::f64())).await;
+        self.pause = (self.pause * 2).min(PAUSE_MAX);
+        Ok(())
+    }
+}

@@ -1,0 +1,24 @@
+//! Requests to the API inside of the process: what they ask for, and what comes back.
+
+#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "../../../store/tests/store/etcd_server.rs"]
+#[allow(dead_code, reason = "the tests of the store need more of it")]
+mod etcd_server;
+#[path = "../../../store/tests/store/folder.rs"]
+mod folder;
+#[path = "../../../store/tests/store/until.rs"]
+#[allow(dead_code, reason = "the tests of the store need more of it")]
+mod until;
+
+#[path = "../server/mod.rs"]
+mod server;
+
+mod ask;
+mod contention;
+mod field_validation;
+mod managed_fields_size;
+mod parameters;
+mod reviews;
+mod websocket;

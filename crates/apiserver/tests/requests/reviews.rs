@@ -1,0 +1,72 @@
+//! What users ask about themselves, and who sees the pages about the server.
+
+use evenkeel::identify::{anonymous, authenticated};
+use evenkeel_api::protobuf::{Envelope, Writer, sealed};
+use http::Method;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde_json::json;
+
+use crate::ask::{JSON, ask, ask_as, get, server};
+
+const ACCESS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+const RULES: &str = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
+const PROTOBUF: HeaderValue = HeaderValue::from_static("application/vnd.kubernetes.protobuf");
+
+#[tokio::test]
+async fn users_learn_what_they_may_do() {
+    let server = server().await;
+    let schemas = json!({"verb": "list", "group": "flowcontrol.apiserver.k8s.io", "resource": "flowschemas"});
+    for (groups, allowed) in [(vec!["system:masters"], true), (vec!["evenkeel:viewers"], true), (vec![], false)] {
+        let body = json!({"kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": schemas}}).to_string();
+        let answer = ask_as(&server, authenticated("u", groups), Method::POST, ACCESS, HeaderMap::new(), body).await;
+        assert_eq!((answer.status, &answer.body()["status"]), (201, &json!({"allowed": allowed})));
+        assert_eq!(answer.body()["spec"]["resourceAttributes"], schemas);
+    }
+    let nobody = ask_as(&server, anonymous(), Method::POST, ACCESS, HeaderMap::new(), "{}").await;
+    assert_eq!(nobody.status, 403);
+    for body in ["", "[]", "{}", "{", r#"{"kind":"Pod"}"#] {
+        assert_eq!(ask(&server, Method::POST, ACCESS, JSON, body).await.status, 400, "{body:?}");
+    }
+    assert_eq!(get(&server, ACCESS).await.status, 405);
+    let rules = ask_as(&server, authenticated("u", ["evenkeel:viewers"]), Method::POST, RULES, HeaderMap::new(), "{}");
+    let rules = rules.await.body()["status"].clone();
+    assert_eq!(rules["resourceRules"][0]["verbs"], json!(["get", "list", "watch"]));
+    assert_eq!(rules["incomplete"], false);
+}
+
+#[tokio::test]
+async fn users_learn_who_they_are_in_every_version() {
+    let server = server().await;
+    for version in ["v1", "v1beta1", "v1alpha1"] {
+        let path = format!("/apis/authentication.k8s.io/{version}/selfsubjectreviews");
+        let answer = ask(&server, Method::POST, &path, JSON, "{}").await.body();
+        assert_eq!(answer["apiVersion"], format!("authentication.k8s.io/{version}"));
+        let info = json!({"username": "admin", "groups": ["system:masters", "system:authenticated"]});
+        assert_eq!(answer["status"]["userInfo"], info);
+    }
+}
+
+/// As typed clients of Go ask.
+#[tokio::test]
+async fn reviews_are_spoken_in_protobuf() {
+    let server = server().await;
+    let (mut path, mut spec, mut review) = (Writer::default(), Writer::default(), Writer::default());
+    path.text(1, "/metrics");
+    path.text(2, "get");
+    spec.message(2, &path);
+    review.message(2, &spec);
+    let body = sealed("authorization.k8s.io/v1", "SelfSubjectAccessReview", &review.into_bytes());
+    let headers: HeaderMap = [(CONTENT_TYPE, PROTOBUF), (ACCEPT, PROTOBUF)].into_iter().collect();
+    for (group, allowed) in [("system:monitoring", 1), ("evenkeel:viewers", 0)] {
+        let user = authenticated("u", [group]);
+        let answer = ask_as(&server, user, Method::POST, ACCESS, headers.clone(), body.clone()).await;
+        assert_eq!((answer.status, &answer.headers[CONTENT_TYPE]), (201, &PROTOBUF));
+        let envelope = Envelope::open(&answer.bytes).unwrap();
+        assert_eq!(envelope.kind, "SelfSubjectAccessReview");
+        assert!(envelope.message.ends_with(&[0x1a, 2, 8, allowed]), "{:?}", envelope.message);
+    }
+    let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    let body = sealed("authentication.k8s.io/v1", "SelfSubjectReview", &[]);
+    let answer = ask_as(&server, authenticated("u", ["g"]), Method::POST, path, headers, body).await;
+    assert!(answer.bytes.windows(5).any(|bytes| bytes == b"\x0a\x01u\x1a\x01"), "{:?}", answer.bytes);
+}
