@@ -218,6 +218,7 @@ workers: 0
 objects: nowhere
 health: {failures: 0, pause: 2s, pauseMax: 1s}
 identity:
+  openPaths: [/healthz, public]
   sources:
   - address: {ipv4Bits: 33}
   - trustedHeaders: {fromCertificates: [front], groupHeader: x-remote-user}
@@ -243,6 +244,7 @@ log: {filter: loud}
         "health.pauseMax: is shorter than",
         "objects: nowhere: No such file",
         "identity.sources[4].jwt.keys: is missing",
+        "identity.openPaths[1]: \"public\" does not begin with a slash; write `/healthz`",
         "identity.sources[0].address.ipv4Bits: there are only 32 bits",
         "identity.sources[0].address: everybody has an address",
         "identity.sources[1].trustedHeaders.fromCertificates: no listener asks",

@@ -139,5 +139,5 @@ fn identity(args: &ApiArgs, data: &DataDir) -> IdentityConfig {
     // Who can sign certificates with this authority is the administrator.
     let certificate = CertificateIdentity { system_names: SystemNames::Allow, ..CertificateIdentity::default() };
     sources.push(IdentitySource::ClientCertificate(certificate));
-    IdentityConfig { sources, anonymous: AnonymousRequests::Allow, tell_upstream: false }
+    IdentityConfig { sources, anonymous: AnonymousRequests::Allow, ..IdentityConfig::default() }
 }

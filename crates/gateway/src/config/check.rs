@@ -6,6 +6,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use super::{Config, HealthConfig, IdentitySource, Limits, Timeouts, UpstreamConfig, paths};
+use crate::identity::OpenPaths;
 use crate::log;
 use crate::requests::Requests;
 
@@ -163,6 +164,11 @@ impl Problems {
         let asks_for_certificates =
             config.listen.iter().filter_map(|listen| listen.tls.as_ref()).any(|tls| tls.client_ca.is_some());
         let no_certificates = "no listener asks for certificates; set `tls.clientCa` of one";
+        for (index, path) in config.identity.open_paths.iter().enumerate() {
+            if let Err(message) = OpenPaths::new(std::slice::from_ref(path)) {
+                self.add(format!("identity.openPaths[{index}]"), message);
+            }
+        }
         let sources = &config.identity.sources;
         for (index, source) in sources.iter().enumerate() {
             let field = |name: &str| format!("identity.sources[{index}].{name}");

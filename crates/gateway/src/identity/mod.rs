@@ -2,7 +2,8 @@
 //!
 //! A source that finds no credential of its kind leaves the question to the next one. A credential that is there and wrong
 //! ends the search with 401: whoever shows a forged or expired token must not pass for somebody else, be it for nobody.
-//! Only a source that looks at the same one may still know it, so that there can be two issuers of bearer tokens.
+//! Only a source that looks at the same one may still know it, so that there can be two issuers of bearer tokens. Requests
+//! to open paths need no credential, and a wrong one is ignored there.
 
 mod address;
 mod bearer;
@@ -12,9 +13,11 @@ mod cleanse;
 mod headers;
 mod jwt;
 mod naming;
+mod open_paths;
 mod secret;
 mod tokens;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -32,11 +35,14 @@ use headers::Headers;
 use jwt::Jwts;
 use tokens::Tokens;
 
+pub(crate) use open_paths::OpenPaths;
+
 /// All ways to find out who is calling, shared by all workers.
 #[derive(Debug)]
 pub struct Identification {
     sources: Vec<Source>,
     anonymous: AnonymousRequests,
+    open_paths: OpenPaths,
     cleansing: Cleansing,
 }
 
@@ -67,6 +73,8 @@ struct OfPeer {
 enum Step {
     /// The connection tells who it is.
     Known(Arc<User>),
+    /// The connection is a proxy's: this source of addresses looks at what it says of where the request comes from.
+    Forwarded(usize, IpAddr),
     /// The connection has shown something that is not to be believed.
     Wrong,
     /// This source has to look at the request.
@@ -100,7 +108,8 @@ impl Identification {
     /// Sets the sources up, and reads the files that they name. Every file is looked after by a thread of its own.
     pub fn open(config: &IdentityConfig) -> Result<Arc<Self>, IdentityError> {
         let sources = config.sources.iter().map(Source::open).collect::<Result<_, _>>().map_err(IdentityError)?;
-        Ok(Arc::new(Self { sources, anonymous: config.anonymous, cleansing: Cleansing::new(config) }))
+        let open_paths = OpenPaths::new(&config.open_paths).map_err(IdentityError)?;
+        Ok(Arc::new(Self { sources, anonymous: config.anonymous, open_paths, cleansing: Cleansing::new(config) }))
     }
 
     /// For the requests of this connection.
@@ -108,7 +117,7 @@ impl Identification {
     pub fn of(self: &Arc<Self>, peer: Peer) -> PeerIdentity {
         let sources = self.sources.iter().enumerate();
         let steps = sources.filter_map(|(index, source)| self.step(source, index, &peer)).collect();
-        let sender = if self.is_trusted_proxy(&peer) { Sender::TrustedProxy } else { Sender::Outsider };
+        let sender = self.sender(&peer);
         let expires = peer.certificate.as_ref().and_then(|certificate| certificate.not_after);
         PeerIdentity(Arc::new(OfPeer { shared: Arc::clone(self), steps, sender, expires }))
     }
@@ -118,6 +127,7 @@ impl Identification {
         match source {
             Source::Headers(headers) => headers.trusts(peer).then_some(Step::Ask(index)),
             Source::Certificate(_) => Some(self.certificate_step(peer.certificate.as_deref()?)),
+            Source::Address(addresses) if addresses.trusts(peer) => Some(Step::Forwarded(index, peer.address.ip())),
             Source::Address(addresses) => Some(Step::Known(addresses.user(peer.address.ip()))),
             Source::Jwt(_) | Source::Tokens(_) | Source::ApiKey(..) => Some(Step::Ask(index)),
         }
@@ -132,9 +142,20 @@ impl Identification {
         known.map_or(Step::Wrong, Step::Known)
     }
 
-    /// Whether this is a proxy whose headers are believed, those about who is calling and those about where from.
+    /// Whether this is a proxy that speaks for other clients: what it says of where requests come from is believed.
     pub fn is_trusted_proxy(&self, peer: &Peer) -> bool {
-        self.sources.iter().any(|source| matches!(source, Source::Headers(headers) if headers.trusts(peer)))
+        self.sender(peer) != Sender::Outsider
+    }
+
+    fn sender(&self, peer: &Peer) -> Sender {
+        let any = |is: &dyn Fn(&Source) -> bool| self.sources.iter().any(is);
+        if any(&|source| matches!(source, Source::Headers(headers) if headers.trusts(peer))) {
+            Sender::TrustedProxy
+        } else if any(&|source| matches!(source, Source::Address(addresses) if addresses.trusts(peer))) {
+            Sender::Forwarder
+        } else {
+            Sender::Outsider
+        }
     }
 }
 
@@ -146,14 +167,13 @@ impl PeerIdentity {
         self.0.shared.cleansing.apply(headers, user, self.0.sender);
     }
 
-    /// Whether the other end is a proxy whose headers are believed.
+    /// Whether the other end is a proxy that speaks for other clients.
     pub fn is_trusted_proxy(&self) -> bool {
-        self.0.sender == Sender::TrustedProxy
+        self.0.sender != Sender::Outsider
     }
-}
 
-impl Identify for PeerIdentity {
-    fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
+    /// Whom the sources find.
+    fn find(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
         // TLS looks at it when a session begins, but connections last, and sessions are resumed.
         if self.0.expires.is_some_and(|expires| SystemTime::now() > expires) {
             return Err(Unidentified::new(StatusCode::UNAUTHORIZED, "the client certificate has expired"));
@@ -162,8 +182,13 @@ impl Identify for PeerIdentity {
         let mut wrong: Option<&HeaderName> = None;
         for step in &self.0.steps {
             match step {
-                Step::Known(user) if wrong.is_none() => return Ok(Arc::clone(user)),
-                Step::Known(_) => {}
+                Step::Known(_) | Step::Forwarded(..) if wrong.is_some() => {}
+                Step::Known(user) => return Ok(Arc::clone(user)),
+                Step::Forwarded(index, peer) => {
+                    if let Some(Source::Address(addresses)) = shared.sources.get(*index) {
+                        return Ok(addresses.forwarded_user(*peer, &parts.headers));
+                    }
+                }
                 Step::Wrong => return Err(Unidentified::unauthorized()),
                 Step::Ask(index) => {
                     let Some(source) = shared.sources.get(*index) else { continue };
@@ -181,6 +206,15 @@ impl Identify for PeerIdentity {
         match shared.anonymous {
             AnonymousRequests::Allow if wrong.is_none() => Ok(anonymous()),
             _ => Err(Unidentified::unauthorized()),
+        }
+    }
+}
+
+impl Identify for PeerIdentity {
+    fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
+        match self.find(parts) {
+            Err(_) if self.0.shared.open_paths.contain(parts.uri.path()) => Ok(anonymous()),
+            found => found,
         }
     }
 }
