@@ -15,9 +15,9 @@ use crate::worker::Client;
 #[derive(Debug)]
 pub(crate) struct Buffers {
     bytes: Cell<usize>,
-    bytes_max: usize,
+    bytes_max: Cell<usize>,
     /// What one client may have on all workers.
-    client_bytes_max: usize,
+    client_bytes_max: Cell<usize>,
     arriving: RefCell<Slab<Arriving>>,
     /// How many messages have begun to arrive, to tell which came first.
     begun: Cell<u64>,
@@ -58,12 +58,18 @@ impl Buffers {
     pub(crate) fn new(bytes_max: usize, client_bytes_max: usize, metrics: WorkerMetrics) -> Rc<Self> {
         Rc::new(Self {
             bytes: Cell::new(0),
-            bytes_max,
-            client_bytes_max,
+            bytes_max: Cell::new(bytes_max),
+            client_bytes_max: Cell::new(client_bytes_max),
             arriving: RefCell::default(),
             begun: Cell::new(0),
             metrics,
         })
+    }
+
+    /// So many bytes are allowed from now on, in all and for one client.
+    pub(crate) fn set_limits(&self, bytes_max: usize, client_bytes_max: usize) {
+        self.bytes_max.set(bytes_max);
+        self.client_bytes_max.set(client_bytes_max);
     }
 
     /// A buffer for a message of this client that begins to arrive.
@@ -87,11 +93,11 @@ impl Buffers {
 
     /// Whether there is room for more.
     pub(crate) fn has_room(&self) -> bool {
-        self.bytes.get() < self.bytes_max
+        self.bytes.get() < self.bytes_max.get()
     }
 
     fn is_full(&self) -> bool {
-        self.bytes.get() > self.bytes_max
+        self.bytes.get() > self.bytes_max.get()
     }
 
     /// Makes the message that has taken the longest to arrive give its buffer back.
@@ -139,7 +145,7 @@ impl ArrivingBuffer {
         }
         let of_client = self.client.change_buffered(self.bytes, bytes);
         self.bytes = bytes;
-        if of_client > buffers.client_bytes_max {
+        if of_client > buffers.client_bytes_max.get() {
             buffers.evict(self.key);
         } else if buffers.is_full() {
             buffers.evict_slowest();

@@ -14,16 +14,16 @@ use tokio::task::JoinHandle;
 
 use crate::admin::{self, Admin};
 use crate::config::Config;
-use crate::identity::{Identification, IdentityError};
+use crate::identity::IdentityError;
+use crate::live::Live;
 use crate::log::RejectionLog;
 use crate::metrics::GatewayMetrics;
 use crate::objects::{ObjectSource, ObjectsError};
 use crate::readiness::{Phase, Readiness};
-use crate::requests::{Requests, RequestsError};
+use crate::requests::RequestsError;
 use crate::ticks::Elapsed;
-use crate::tls::{ClientTls, ListenerTls, TlsError, keep_fresh};
-use crate::upstream::Known;
-use crate::worker::{Clients, Connections, Listening, Shared, Stage, WorkerThread, bind};
+use crate::tls::{ListenerTls, TlsError, keep_fresh};
+use crate::worker::{Clients, Listening, Shared, Stage, WorkerThread, bind};
 
 /// A gateway that runs, until it is drained or dropped.
 #[derive(Debug)]
@@ -32,9 +32,12 @@ pub struct Gateway {
     readiness: Readiness,
     addresses: Vec<SocketAddr>,
     admin_address: Option<SocketAddr>,
-    config: Arc<Config>,
-    connections: Arc<Connections>,
-    rejections: Arc<RejectionLog>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) live: watch::Sender<Arc<Live>>,
+    /// The settings, as the admin endpoint shows them.
+    pub(crate) in_effect: watch::Sender<Arc<Config>>,
+    /// Looks after the certificates of the upstreams that there are.
+    pub(crate) upstream_files: Control,
     stage: watch::Sender<Stage>,
     workers: Vec<WorkerThread>,
     /// What runs on the caller's runtime.
@@ -43,7 +46,7 @@ pub struct Gateway {
 
 /// Something that runs beside the requests, until it is dropped.
 #[derive(Debug)]
-struct Control(JoinHandle<()>);
+pub(crate) struct Control(pub(crate) JoinHandle<()>);
 
 /// Why a gateway could not start: in one sentence what is wrong, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -99,51 +102,43 @@ impl Gateway {
     /// Call it inside of a tokio runtime, which drives the flow control, the objects and the operators' listener;
     /// requests have threads of their own.
     pub async fn start(config: Config, mut objects: Box<dyn ObjectSource>) -> Result<Self, StartError> {
-        if config.upstreams.is_empty() {
-            return Err(StartError::NoUpstream);
-        }
-        let config = Arc::new(config);
-        let routes = Requests::new(&config.requests)?;
-        let identification = Identification::open(&config.identity)?;
-        let upstreams = config.upstreams.iter().map(|upstream| Known::new(upstream, &config).map(Arc::new));
-        let upstreams = upstreams.collect::<Result<Vec<_>, TlsError>>()?;
+        let live = Arc::new(Live::open(config, None).await?);
+        let config = Arc::clone(&live.config);
         // Without objects at first: those that never govern leave nothing behind in the metrics.
         let flow = FlowControl::builder().server_concurrency(config.concurrency).wait_limit(config.timeouts.queue);
         let flow = flow.objects(Objects::default()).unwrap_or_else(|never| match never {}).build();
         let workers = config.workers.unwrap_or_else(cores).max(1);
         let metrics = GatewayMetrics::new(workers);
         govern(&flow, &metrics, objects.next().await?);
-        let (addresses, listening, mut files) = listen(&config, workers)?;
-        files.extend(upstreams.iter().filter_map(|known| known.tls.as_ref().map(ClientTls::files)));
-        let connections = Arc::<Connections>::default();
+        let (addresses, listening, listener_files) = listen(&config, workers)?;
         let rejections = Arc::new(RejectionLog::new(&config.log));
         let shared = Arc::new(Shared {
-            config: Arc::clone(&config),
             flow: flow.clone(),
-            identification,
-            routes,
             metrics: metrics.clone(),
             rejections: Arc::clone(&rejections),
-            upstreams,
-            connections: Arc::clone(&connections),
+            connections: Arc::default(),
             clients: Clients::new(config.limits.connections_per_client(), config.limits.streams_per_client()),
             workers,
         });
         let (stage, told) = watch::channel(Stage::Serving);
+        let upstream_files = Control(tokio::spawn(keep_fresh(live.files().collect())));
+        let (live, followed) = watch::channel(live);
         let workers = (listening.into_iter().enumerate())
-            .map(|(index, listening)| WorkerThread::start(index, Arc::clone(&shared), listening, told.clone()))
+            .map(|(index, listening)| {
+                WorkerThread::start(index, Arc::clone(&shared), listening, followed.clone(), told.clone())
+            })
             .collect::<io::Result<Vec<_>>>()
             .map_err(StartError::Thread)?;
         let mut control = vec![
             Control(tokio::spawn(follow(objects, flow.clone(), metrics.clone()))),
-            Control(tokio::spawn(keep_fresh(files))),
-            Control(tokio::spawn(flush_rejections(Arc::clone(&rejections)))),
+            Control(tokio::spawn(keep_fresh(listener_files))),
+            Control(tokio::spawn(flush_rejections(rejections))),
         ];
         let readiness = Readiness::default();
+        let (in_effect, shown) = watch::channel(Arc::clone(&config));
         let admin_address = match config.admin.address {
             Some(address) => {
-                let admin =
-                    Admin { flow: flow.clone(), metrics, readiness: readiness.clone(), config: Arc::clone(&config) };
+                let admin = Admin { flow: flow.clone(), metrics, readiness: readiness.clone(), config: shown };
                 let (address, pages) = operate(address, admin).await?;
                 control.push(pages);
                 Some(address)
@@ -156,9 +151,10 @@ impl Gateway {
             readiness,
             addresses,
             admin_address,
-            config,
-            connections,
-            rejections,
+            shared,
+            live,
+            in_effect,
+            upstream_files,
             stage,
             workers,
             _control: control,
@@ -168,6 +164,11 @@ impl Gateway {
     /// The flow control that all requests go through.
     pub fn flow(&self) -> &FlowControl {
         &self.flow
+    }
+
+    /// The settings in effect.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.live.borrow().config)
     }
 
     /// Whether it wants more requests.
@@ -187,21 +188,22 @@ impl Gateway {
 
     /// How many clients are connected.
     pub fn connections(&self) -> usize {
-        self.connections.count()
+        self.shared.connections.count()
     }
 
     /// Stops: readiness turns false, then no connection is accepted any more, then it ends when the last request has, or
     /// when the time for it is over.
     pub async fn drain(mut self) -> Drained {
         self.readiness.enter(Phase::Draining);
-        tokio::time::sleep(self.config.timeouts.drain_notice).await;
+        let timeouts = self.config().timeouts.clone();
+        tokio::time::sleep(timeouts.drain_notice).await;
         self.stage.send_replace(Stage::Draining);
         let all_ended = async {
             for worker in &mut self.workers {
                 worker.ended().await;
             }
         };
-        let result = tokio::time::timeout(self.config.timeouts.drain, all_ended).await.map_err(|_| Elapsed);
+        let result = tokio::time::timeout(timeouts.drain, all_ended).await.map_err(|_| Elapsed);
         let requests_cut = if result.is_ok() { 0 } else { self.workers.iter().map(WorkerThread::requests).sum() };
         self.stage.send_replace(Stage::Stopped);
         for worker in &mut self.workers {
@@ -209,7 +211,7 @@ impl Gateway {
                 worker.ended().await;
             }
         }
-        self.rejections.flush();
+        self.shared.rejections.flush();
         Drained { requests_cut }
     }
 }

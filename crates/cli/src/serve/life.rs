@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io::{self, Write};
 use std::num::NonZero;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use evenkeel_gateway::config::Problem;
@@ -11,14 +12,15 @@ use evenkeel_gateway::{Config, Drained, Gateway, StartError, log};
 use tokio::runtime;
 
 use super::open_files;
+use super::reload::{self, Settings};
 use crate::api::{ApiArgs, ApiObjects, RunningApi};
 use crate::exit::{Exit, WrongUsage};
 use crate::signals::{Signals, Wish};
 
-/// Runs a gateway, an API or both until they are told to stop. `settings` reads the settings again when somebody asks for it.
-pub(super) fn run(config: Config, api: &ApiArgs, settings: impl Fn() -> Result<Config, WrongUsage>) -> Result<Exit> {
+/// Runs a gateway, an API or both until they are told to stop.
+pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings) -> Result<Exit> {
     if !api.api_only {
-        right(&config.check())?;
+        right(&config.check(), settings.file())?;
     }
     open_files::raise_limit();
     // Requests to the gateway have threads of their own; these are for the API, the operators' listener and signals.
@@ -68,17 +70,15 @@ fn classify(error: StartError) -> anyhow::Error {
     }
 }
 
-/// That there are no problems, or every one at once, a line each.
-pub(super) fn right(problems: &[Problem]) -> Result<(), WrongUsage> {
-    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+/// That there are no problems, or every one at once, a line each, with its place in the file of settings.
+pub(super) fn right(problems: &[Problem], file: Option<&Path>) -> Result<(), WrongUsage> {
+    let place = |problem: &Problem| file.and_then(|file| Config::place_of(file, &problem.field));
+    let line = |problem: &Problem| place(problem).map_or_else(|| problem.to_string(), |at| format!("{at}: {problem}"));
+    let problems: Vec<String> = problems.iter().map(line).collect();
     if problems.is_empty() { Ok(()) } else { Err(WrongUsage(problems.join("\n"))) }
 }
 
-async fn live(
-    config: Config,
-    mut api: Option<RunningApi>,
-    settings: impl Fn() -> Result<Config, WrongUsage>,
-) -> Result<Exit> {
+async fn live(config: Config, mut api: Option<RunningApi>, settings: &impl Settings) -> Result<Exit> {
     let mut signals = Signals::listen()?;
     open_files::warn_if_too_few(&config);
     if config.objects.is_none() && config.concurrency <= FEW_SEATS {
@@ -88,7 +88,7 @@ async fn live(
              with `--objects`, for example deploy/objects.yaml"
         );
     }
-    let gateway = match &mut api {
+    let mut gateway = match &mut api {
         None => start(config.clone()).await?,
         Some(api) => {
             if let Some(path) = &config.objects {
@@ -101,10 +101,9 @@ async fn live(
     if let Some(api) = &api {
         announce_api(api)?;
     }
-    while signals.next().await == Wish::Reload {
-        compare(&config, settings());
-    }
-    tracing::info!("told to stop; finishing the requests that have begun, for at most {:?}", config.timeouts.drain);
+    reload::follow(&mut gateway, settings, &mut signals).await;
+    let drain = gateway.config().timeouts.drain;
+    tracing::info!("told to stop; finishing the requests that have begun, for at most {drain:?}");
     let stop = async {
         let drained = gateway.drain().await;
         if let Some(api) = api {
@@ -162,22 +161,6 @@ fn announce(gateway: &Gateway, config: &Config) {
         upstreams.join(", "),
         config.concurrency,
     );
-}
-
-/// What SIGHUP asks for: whether what is on the disk is right, and whether it is what runs.
-fn compare(running: &Config, on_disk: Result<Config, WrongUsage>) {
-    let checked = on_disk.and_then(|config| right(&config.check()).map(|()| config));
-    match checked {
-        Err(WrongUsage(problems)) => {
-            // All of them in one line of the log.
-            let problems = problems.replace('\n', "; ");
-            tracing::error!("the settings on the disk are wrong; those that run stay: {problems}");
-        }
-        Ok(config) if config == *running => tracing::info!(
-            "the settings have not changed; objects, keys and certificates are read again when their files change"
-        ),
-        Ok(_) => tracing::warn!("the settings on the disk have changed; restart to follow them"),
-    }
 }
 
 fn farewell(Drained { requests_cut }: Drained) -> Exit {

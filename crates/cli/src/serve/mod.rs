@@ -2,10 +2,11 @@
 
 mod life;
 mod open_files;
+mod reload;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -16,6 +17,7 @@ use crate::api::ApiArgs;
 use crate::exit::{Exit, WrongUsage};
 use crate::usage::{address, number};
 pub(crate) use life::start_with;
+use reload::Settings;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,7 +38,7 @@ Examples:
 Signals:
   SIGTERM, SIGINT  stop: readiness turns false, requests that have begun are finished;
                    another one, half a second later or more, ends at once
-  SIGHUP           read the settings again, and say whether they are right and need a restart";
+  SIGHUP           look at the file of settings now (it is watched anyway), and say what came of it";
 
 /// Stands in front of a service and keeps one noisy client from starving the others.
 ///
@@ -114,26 +116,16 @@ fn admin(text: &str) -> Result<Admin, String> {
 
 impl Serve {
     pub(crate) fn run(&self) -> Result<Exit> {
-        let config = self.settings()?;
+        let config = self.read()?;
         if self.print_config {
             let printed = io::stdout().write_all(config.to_yaml().as_bytes());
             printed.context("cannot write the settings to standard output")?;
             if !self.api.api_only {
-                life::right(&config.check_without_files())?;
+                life::right(&config.check_without_files(), self.config.as_deref())?;
             }
             return Ok(Exit::Success);
         }
-        life::run(config, &self.api, || self.settings())
-    }
-
-    /// What the file, the flags and the defaults make together.
-    fn settings(&self) -> Result<Config, WrongUsage> {
-        let mut config = match &self.config {
-            Some(path) => Config::read(path).map_err(|error| WrongUsage(error.to_string()))?,
-            None => Config::default(),
-        };
-        self.override_settings(&mut config);
-        Ok(config)
+        life::run(config, &self.api, self)
     }
 
     fn override_settings(&self, config: &mut Config) {
@@ -168,6 +160,21 @@ impl Serve {
         if let Some(filter) = &self.log_filter {
             config.log.filter.clone_from(filter);
         }
+    }
+}
+
+impl Settings for Serve {
+    fn read(&self) -> Result<Config, WrongUsage> {
+        let mut config = match &self.config {
+            Some(path) => Config::read(path).map_err(|error| WrongUsage(error.to_string()))?,
+            None => Config::default(),
+        };
+        self.override_settings(&mut config);
+        Ok(config)
+    }
+
+    fn file(&self) -> Option<&Path> {
+        self.config.as_deref()
     }
 }
 

@@ -4,7 +4,9 @@
 
 mod check;
 mod cidr;
+mod difference;
 mod duration;
+mod file;
 mod header;
 mod identity;
 mod limits;
@@ -24,6 +26,7 @@ pub(crate) use cidr::masked;
 
 pub use check::Problem;
 pub use cidr::Cidr;
+pub use file::ConfigFile;
 pub use identity::{
     AddressIdentity, AnonymousRequests, ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentityConfig,
     IdentitySource, JwtIdentity, SystemNames, TokenIdentity,

@@ -84,6 +84,14 @@ impl Config {
         })
     }
 
+    /// Where a setting is in a file, as `evenkeel.yaml:3:1`, if it is there. `field` is a name as those of
+    /// [`Problem`](super::Problem)s are: `listen[0].address`.
+    pub fn place_of(path: &Path, field: &str) -> Option<String> {
+        let text = std::fs::read_to_string(path).ok().filter(|text| text.len() <= BYTES_MAX)?;
+        let Position { line, column } = place_in(&text, field)?;
+        Some(format!("{}:{line}:{column}", path.display()))
+    }
+
     /// The settings as text that [`parse`](Self::parse) reads back: all of them, those not given included.
     pub fn to_yaml(&self) -> String {
         // The types hold nothing that YAML could not; an error would be a mistake in them, which a test looks for.
@@ -118,6 +126,26 @@ fn field_at(text: &str, at: Position) -> Option<String> {
         node = next;
     }
     (!field.is_empty()).then_some(field)
+}
+
+/// The place of a setting, or of the part of it that there is: `concurrency`, `listen[0].address`.
+fn place_in(text: &str, field: &str) -> Option<Position> {
+    let documents = parse_yaml(text.as_bytes()).ok()?;
+    let (mut node, mut place) = (&documents.first()?.root, None);
+    for part in field.split(['.', '[']).map(|part| part.trim_end_matches(']')) {
+        let found = match &node.value {
+            Value::Map(members) => {
+                members.iter().find(|member| member.key == part).map(|member| (member.key_at, &member.value))
+            }
+            Value::List(items) => {
+                part.parse::<usize>().ok().and_then(|index| items.get(index)).map(|item| (item.at, item))
+            }
+            _ => None,
+        };
+        let Some((at, next)) = found else { break };
+        (place, node) = (Some(at), next);
+    }
+    place
 }
 
 /// The last part of a value that begins at this place or before it.

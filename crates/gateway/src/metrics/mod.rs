@@ -45,6 +45,8 @@ struct Shared {
     workers: Box<[Counters]>,
     objects_applied: AtomicU64,
     objects_refused: AtomicU64,
+    settings_applied: AtomicU64,
+    settings_refused: AtomicU64,
 }
 
 /// Two cache lines, since processors fetch them in pairs.
@@ -74,7 +76,13 @@ impl GatewayMetrics {
     /// Counters for so many workers.
     pub fn new(workers: usize) -> Self {
         let workers = std::iter::repeat_with(Counters::default).take(workers.max(1)).collect();
-        Self(Arc::new(Shared { workers, objects_applied: AtomicU64::new(0), objects_refused: AtomicU64::new(0) }))
+        Self(Arc::new(Shared {
+            workers,
+            objects_applied: AtomicU64::new(0),
+            objects_refused: AtomicU64::new(0),
+            settings_applied: AtomicU64::new(0),
+            settings_refused: AtomicU64::new(0),
+        }))
     }
 
     /// The counters of a worker. More workers than were said share them.
@@ -90,6 +98,16 @@ impl GatewayMetrics {
     /// Objects were changed and could not be used.
     pub fn objects_refused(&self) {
         self.0.objects_refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// New settings are in effect.
+    pub fn settings_applied(&self) {
+        self.0.settings_applied.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Settings were changed and could not be used.
+    pub fn settings_refused(&self) {
+        self.0.settings_refused.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Shows all of them in a registry.
