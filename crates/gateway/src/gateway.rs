@@ -102,13 +102,13 @@ impl Gateway {
     /// Call it inside of a tokio runtime, which drives the flow control, the objects and the operators' listener;
     /// requests have threads of their own.
     pub async fn start(config: Config, mut objects: Box<dyn ObjectSource>) -> Result<Self, StartError> {
-        let live = Arc::new(Live::open(config, None).await?);
+        let workers = config.workers.unwrap_or_else(cores).max(1);
+        let metrics = GatewayMetrics::new(workers);
+        let live = Arc::new(Live::open(config, None, metrics.key_fetches()).await?);
         let config = Arc::clone(&live.config);
         // Without objects at first: those that never govern leave nothing behind in the metrics.
         let flow = FlowControl::builder().server_concurrency(config.concurrency).wait_limit(config.timeouts.queue);
         let flow = flow.objects(Objects::default()).unwrap_or_else(|never| match never {}).build();
-        let workers = config.workers.unwrap_or_else(cores).max(1);
-        let metrics = GatewayMetrics::new(workers);
         govern(&flow, &metrics, objects.next().await?);
         let (addresses, listening, listener_files) = listen(&config, workers)?;
         let rejections = Arc::new(RejectionLog::new(&config.log));

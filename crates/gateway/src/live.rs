@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::config::Config;
 use crate::gateway::StartError;
 use crate::identity::Identification;
+use crate::metrics::KeyFetches;
 use crate::requests::Requests;
 use crate::tls::{ClientTls, Refresh, TlsError};
 use crate::upstream::Known;
@@ -24,7 +25,7 @@ pub(crate) struct Live {
 impl Live {
     /// Sets everything up. What is the same as before is taken over: identities with their caches, and upstreams with their
     /// connections and their health.
-    pub(crate) async fn open(config: Config, before: Option<&Self>) -> Result<Self, StartError> {
+    pub(crate) async fn open(config: Config, before: Option<&Self>, fetches: &KeyFetches) -> Result<Self, StartError> {
         if config.upstreams.is_empty() {
             return Err(StartError::NoUpstream);
         }
@@ -42,15 +43,15 @@ impl Live {
         let upstreams = known.collect::<Result<_, TlsError>>()?;
         let identification = match before.filter(|before| before.config.identity == config.identity) {
             Some(before) => Arc::clone(&before.identification),
-            None => Self::identification(&config).await?,
+            None => Self::identification(&config, fetches).await?,
         };
         Ok(Self { config: Arc::new(config), identification, routes, upstreams })
     }
 
     /// Opens the sources on a thread that may block: they read files, and wait for keys.
-    async fn identification(config: &Config) -> Result<Arc<Identification>, StartError> {
-        let identity = config.identity.clone();
-        match tokio::task::spawn_blocking(move || Identification::open(&identity)).await {
+    async fn identification(config: &Config, fetches: &KeyFetches) -> Result<Arc<Identification>, StartError> {
+        let (identity, fetches) = (config.identity.clone(), fetches.clone());
+        match tokio::task::spawn_blocking(move || Identification::open_counted(&identity, &fetches)).await {
             Ok(opened) => Ok(opened?),
             Err(error) => Err(StartError::Thread(std::io::Error::other(error))),
         }

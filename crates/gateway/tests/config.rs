@@ -45,7 +45,8 @@ fn everything() -> Config {
         }),
         IdentitySource::ClientCertificate(CertificateIdentity::default()),
         IdentitySource::Jwt(JwtIdentity {
-            keys: path("keys"),
+            keys: "https://issuer/keys".parse().unwrap(),
+            keys_ca: Some(path("keys-ca")),
             issuer: Some("https://issuer".to_owned()),
             audiences: vec!["shop".to_owned()],
             user_prefix: "jwt: #".to_owned(),

@@ -195,7 +195,8 @@ async fn time_outs_and_limits_hold_for_the_next_request_of_a_connection() {
     settings.timeouts.answer = Duration::from_millis(200);
     settings.limits.body_bytes = 3;
     settings.limits.connections = 2;
-    let changed = ["limits.bodyBytes", "limits.connections", "timeouts.answer"];
+    settings.limits.connections_per_client = 2;
+    let changed = ["limits.bodyBytes", "limits.connections", "limits.connectionsPerClient", "timeouts.answer"];
     reconfigure(&mut running, settings, &changed).await;
     let post = "POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 4\r\n\r\nbody";
     let address = running.address;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fmt, io};
 
-use super::{Config, HealthConfig, IdentitySource, Limits, Timeouts, UpstreamConfig, paths};
+use super::{Config, HealthConfig, IdentitySource, KeysFrom, Limits, Timeouts, UpstreamConfig, paths};
 use crate::identity::OpenPaths;
 use crate::log;
 use crate::requests::Requests;
@@ -202,8 +202,14 @@ impl Problems {
                         self.add(field("address"), message);
                     }
                 }
-                IdentitySource::Jwt(jwt) if jwt.user_claim.is_empty() => {
-                    self.add(field("jwt.userClaim"), "is empty; name the claim with the user's name, as `sub`");
+                IdentitySource::Jwt(jwt) => {
+                    if jwt.user_claim.is_empty() {
+                        self.add(field("jwt.userClaim"), "is empty; name the claim with the user's name, as `sub`");
+                    }
+                    let is_https = matches!(&jwt.keys, KeysFrom::Url(url) if url.scheme_str() == Some("https"));
+                    if jwt.keys_ca.is_some() && !is_https {
+                        self.add(field("jwt.keysCa"), "is for keys from an https URL only; leave it out");
+                    }
                 }
                 _ => {}
             }

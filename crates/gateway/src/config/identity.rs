@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use http::HeaderName;
 use serde::{Deserialize, Serialize};
 
-use super::{Cidr, header};
+use super::{Cidr, KeysFrom, header};
 
 /// How the gateway finds out who is calling: the first source that knows the client decides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -100,9 +100,12 @@ pub struct CertificateIdentity {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct JwtIdentity {
-    /// The keys: a file with a JSON Web Key Set, or with public keys in PEM. Read again when it changes. A key is for one
-    /// algorithm: RS256, PS256, ES256 or `EdDSA` and their longer variants, never one with a shared secret.
-    pub keys: PathBuf,
+    /// The keys: a JSON Web Key Set, or public keys in PEM, in a file or at a URL of the issuer. A file is read again when it
+    /// changes, a URL is fetched again from time to time. A key is for one algorithm: RS256, PS256, ES256 or `EdDSA` and their
+    /// longer variants, never one with a shared secret.
+    pub keys: KeysFrom,
+    /// The authorities that the server of the keys' URL is believed by, in PEM. The default are those of the machine.
+    pub keys_ca: Option<PathBuf>,
     /// The issuer that a token must name, if any.
     pub issuer: Option<String>,
     /// The audiences of which a token must name one, if there are any here.
@@ -195,7 +198,8 @@ impl Default for HeaderIdentity {
 impl Default for JwtIdentity {
     fn default() -> Self {
         Self {
-            keys: PathBuf::new(),
+            keys: KeysFrom::default(),
+            keys_ca: None,
             issuer: None,
             audiences: Vec::new(),
             user_claim: "sub".to_owned(),

@@ -9,6 +9,7 @@ mod duration;
 mod file;
 mod header;
 mod identity;
+mod keys_from;
 mod limits;
 mod listen;
 mod log;
@@ -31,6 +32,7 @@ pub use identity::{
     AddressIdentity, AnonymousRequests, ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentityConfig,
     IdentitySource, JwtIdentity, SystemNames, TokenIdentity,
 };
+pub use keys_from::KeysFrom;
 pub use limits::{Limits, Timeouts};
 pub use listen::{AdminConfig, ListenConfig, ServerTls};
 pub use log::{LogConfig, LogFormat};

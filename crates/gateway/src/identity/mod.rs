@@ -29,6 +29,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, StatusCode};
 
 use crate::config::{AnonymousRequests, IdentityConfig, IdentitySource};
+use crate::metrics::KeyFetches;
 use crate::peer::{ClientCertificate, Peer};
 use cleanse::{Cleansing, Sender};
 use headers::Headers;
@@ -100,14 +101,24 @@ enum Answer {
     Absent,
     /// There is one, and it is not to be believed.
     Wrong,
+    /// There is one, and nobody can tell yet: the keys of its issuer are being fetched.
+    Undecided,
 }
+
+const KEYS_AWAITED: &str = "the keys of the token's issuer are being fetched; try again";
 
 // === impl Identification ===
 
 impl Identification {
     /// Sets the sources up, and reads the files that they name. Every file is looked after by a thread of its own.
     pub fn open(config: &IdentityConfig) -> Result<Arc<Self>, IdentityError> {
-        let sources = config.sources.iter().map(Source::open).collect::<Result<_, _>>().map_err(IdentityError)?;
+        Self::open_counted(config, &KeyFetches::default())
+    }
+
+    /// The same, and counts how often keys are fetched.
+    pub fn open_counted(config: &IdentityConfig, fetches: &KeyFetches) -> Result<Arc<Self>, IdentityError> {
+        let sources = config.sources.iter().map(|source| Source::open(source, fetches));
+        let sources = sources.collect::<Result<_, _>>().map_err(IdentityError)?;
         let open_paths = OpenPaths::new(&config.open_paths).map_err(IdentityError)?;
         Ok(Arc::new(Self { sources, anonymous: config.anonymous, open_paths, cleansing: Cleansing::new(config) }))
     }
@@ -180,6 +191,7 @@ impl PeerIdentity {
         }
         let shared = &self.0.shared;
         let mut wrong: Option<&HeaderName> = None;
+        let mut is_undecided = false;
         for step in &self.0.steps {
             match step {
                 Step::Known(_) | Step::Forwarded(..) if wrong.is_some() => {}
@@ -199,12 +211,14 @@ impl PeerIdentity {
                         Answer::Known(user) => return Ok(user),
                         Answer::Absent => {}
                         Answer::Wrong => wrong = source.header(),
+                        Answer::Undecided => (wrong, is_undecided) = (source.header(), true),
                     }
                 }
             }
         }
         match shared.anonymous {
             AnonymousRequests::Allow if wrong.is_none() => Ok(anonymous()),
+            _ if is_undecided => Err(Unidentified::new(StatusCode::SERVICE_UNAVAILABLE, KEYS_AWAITED)),
             _ => Err(Unidentified::unauthorized()),
         }
     }
@@ -222,11 +236,11 @@ impl Identify for PeerIdentity {
 // === impl Source ===
 
 impl Source {
-    fn open(config: &IdentitySource) -> Result<Self, String> {
+    fn open(config: &IdentitySource, fetches: &KeyFetches) -> Result<Self, String> {
         Ok(match config {
             IdentitySource::TrustedHeaders(headers) => Self::Headers(Box::new(Headers::new(headers))),
             IdentitySource::ClientCertificate(certificate) => Self::Certificate(certificate::naming(certificate)),
-            IdentitySource::Jwt(jwt) => Self::Jwt(Jwts::open(jwt)?),
+            IdentitySource::Jwt(jwt) => Self::Jwt(Jwts::open(jwt, fetches)?),
             IdentitySource::Tokens(tokens) => Self::Tokens(Tokens::open(&tokens.file)?),
             IdentitySource::ApiKey(key) => Self::ApiKey(key.header.clone(), Tokens::open(&key.file)?),
             IdentitySource::Address(address) => Self::Address(address::Addresses::new(address)),

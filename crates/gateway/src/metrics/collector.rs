@@ -49,7 +49,7 @@ impl Collector for GatewayCollector {
 }
 
 impl GatewayCollector {
-    fn counters(&self) -> [Family<'_>; 11] {
+    fn counters(&self) -> [Family<'_>; 12] {
         let metrics = &self.0;
         let requests = CLASSES.iter().enumerate();
         let requests = requests.map(|(class, name)| (*name, metrics.sum(|worker| &worker.requests[class])));
@@ -103,6 +103,12 @@ impl GatewayCollector {
                 "Changes of the objects, and what came of them",
                 "outcome",
                 vec![("applied", applied), ("refused", refused)],
+            ),
+            of(
+                "evenkeel_jwt_key_fetches",
+                "Fetches of the keys of signed tokens, and what came of them",
+                "outcome",
+                metrics.key_fetches().counts(),
             ),
             of(
                 "evenkeel_settings_changes",

@@ -4,12 +4,15 @@
 //! for anybody. They are added up when somebody looks.
 
 mod collector;
+mod key_fetches;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::StatusCode;
 use prometheus_client::registry::Registry;
+
+pub use key_fetches::KeyFetches;
 
 /// All counters of a gateway. Clones share them.
 #[derive(Debug, Clone)]
@@ -47,6 +50,7 @@ struct Shared {
     objects_refused: AtomicU64,
     settings_applied: AtomicU64,
     settings_refused: AtomicU64,
+    key_fetches: KeyFetches,
 }
 
 /// Two cache lines, since processors fetch them in pairs.
@@ -82,6 +86,7 @@ impl GatewayMetrics {
             objects_refused: AtomicU64::new(0),
             settings_applied: AtomicU64::new(0),
             settings_refused: AtomicU64::new(0),
+            key_fetches: KeyFetches::default(),
         }))
     }
 
@@ -98,6 +103,11 @@ impl GatewayMetrics {
     /// Objects were changed and could not be used.
     pub fn objects_refused(&self) {
         self.0.objects_refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often keys of issuers were fetched.
+    pub fn key_fetches(&self) -> &KeyFetches {
+        &self.0.key_fetches
     }
 
     /// New settings are in effect.
