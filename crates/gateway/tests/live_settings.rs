@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel_gateway::config::{AnonymousRequests, IdentityConfig, Protocol, RouteConfig, UpstreamConfig};
+use evenkeel_gateway::config::{AnonymousRequests, IdentityConfig, Paths, Protocol, RouteConfig, UpstreamConfig};
 use evenkeel_gateway::{Config, Reconfigured};
 use support::client::{Client, get};
 use support::upstream::{Upstream, answer_all, has_more, ok};
@@ -100,6 +100,60 @@ async fn open_connections_go_to_new_upstreams_and_running_requests_finish() {
     }
     assert_eq!(old.connections(), count);
     drop((idle, busy));
+    running.done().await;
+}
+
+/// One level for everybody, with all seats and places to wait.
+const ONE_LEVEL: &str = "
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: everybody}
+spec:
+  type: Limited
+  limited:
+    nominalConcurrencyShares: 1000
+    limitResponse: {type: Queue, queuing: {queues: 1, handSize: 1, queueLengthLimit: 100}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: everybody}
+spec:
+  matchingPrecedence: 2
+  priorityLevelConfiguration: {name: everybody}
+  rules:
+  - subjects: [{kind: Group, group: {name: '*'}}]
+    nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
+";
+
+#[tokio::test]
+async fn a_request_that_waits_for_a_seat_goes_to_the_new_upstream() {
+    let ((old, begun, ends), new) = (patient("old").await, named("new").await);
+    let manifest = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
+    std::fs::write(manifest.path(), ONE_LEVEL).unwrap();
+    let objects = Some(manifest.path().to_owned());
+    let mut settings = Config { concurrency: 1, objects, ..config(&[old.address]) };
+    settings.requests.paths = Paths::Reject;
+    let source = evenkeel_gateway::objects::source(&settings);
+    let gateway = evenkeel_gateway::Gateway::start(settings, source).await.unwrap();
+    let mut running = Running { address: gateway.addresses()[0], gateway };
+    let mut first = Client::connect(running.address).await;
+    first.send(GET).await;
+    begun.acquire().await.unwrap().forget();
+    let mut second = Client::connect(running.address).await;
+    second.send(GET).await;
+    let flow = running.gateway.flow().clone();
+    eventually("it waits", || flow.status().iter().any(|level| level.waiting == 1)).await;
+    let mut settings = to(&[new.address], &running);
+    settings.requests.paths = Paths::AsIs;
+    reconfigure(&mut running, settings, &["requests.paths", "upstreams"]).await;
+    // The reason for rejecting this path tells when the worker follows the new settings, and takes no seat.
+    let probe = async || get(running.address, "/x/../y", "").await;
+    while probe().await.text().contains("needless escapes") {}
+    assert_eq!(probe().await.status, 400);
+    assert!(flow.status().iter().any(|level| level.waiting == 1));
+    ends.add_permits(2);
+    assert_eq!((first.answer().await.text(), second.answer().await.text()), ("old".to_owned(), "new".to_owned()));
+    drop((first, second));
     running.done().await;
 }
 
