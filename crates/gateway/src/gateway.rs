@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::admin::{self, Admin};
-use crate::config::Config;
+use crate::config::{Config, ListenAddress};
 use crate::identity::IdentityError;
 use crate::live::Live;
 use crate::log::RejectionLog;
@@ -58,7 +58,17 @@ pub enum StartError {
     #[error("cannot listen on {address}: {error}; is another program using it? choose another with `--listen`")]
     Listen {
         /// The address.
-        address: SocketAddr,
+        address: ListenAddress,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A name to listen on has no address.
+    #[error(
+        "cannot listen on {address}: the name has no address: {error}; write an IP address of this machine instead"
+    )]
+    Name {
+        /// The name and the port.
+        address: ListenAddress,
         /// What the system says.
         error: io::Error,
     },
@@ -136,12 +146,12 @@ impl Gateway {
         ];
         let readiness = Readiness::default();
         let (in_effect, shown) = watch::channel(Arc::clone(&config));
-        let admin_address = match config.admin.address {
+        let admin_address = match &config.admin.address {
             Some(address) => {
                 let admin = Admin { flow: flow.clone(), metrics, readiness: readiness.clone(), config: shown };
-                let (address, pages) = operate(address, admin).await?;
-                control.push(pages);
-                Some(address)
+                let (address, pages) = operate(address, admin)?;
+                control.extend(pages);
+                address
             }
             None => None,
         };
@@ -181,7 +191,7 @@ impl Gateway {
         &self.addresses
     }
 
-    /// Where operators look.
+    /// Where operators look; the first address if there are several.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin_address
     }
@@ -225,22 +235,50 @@ fn listen(config: &Config, workers: usize) -> Result<Sockets, StartError> {
     for listen in &config.listen {
         let tls = listen.tls.as_ref().map(ListenerTls::open).transpose()?.map(Arc::new);
         files.extend(tls.as_ref().map(|tls| tls.files()));
-        let bound = bind(listen.address, workers);
-        let (address, sockets) = bound.map_err(|error| StartError::Listen { address: listen.address, error })?;
-        addresses.push(address);
-        for (of_worker, socket) in listening.iter_mut().zip(sockets) {
-            of_worker.push(Listening { socket, tls: tls.clone() });
+        let fault = |address: SocketAddr, error| StartError::Listen { address: address.into(), error };
+        for (address, sockets) in each_of(&listen.address, |address| bind(address, workers), fault)? {
+            addresses.push(address);
+            for (of_worker, socket) in listening.iter_mut().zip(sockets) {
+                of_worker.push(Listening { socket, tls: tls.clone() });
+            }
         }
     }
     Ok((addresses, listening, files))
 }
 
-/// Serves the pages of the operators, and says where.
-async fn operate(address: SocketAddr, admin: Admin) -> Result<(SocketAddr, Control), StartError> {
-    let fault = |error| StartError::ListenForOperators { address, error };
-    let listener = TcpListener::bind(address).await.map_err(fault)?;
-    let address = listener.local_addr().map_err(fault)?;
-    Ok((address, Control(tokio::spawn(admin::serve(listener, admin.router())))))
+/// Binds all addresses of a name. Of several, those may fail that this machine does not have, such as `::1` without IPv6.
+fn each_of<T>(
+    listen: &ListenAddress,
+    bind: impl Fn(SocketAddr) -> io::Result<T>,
+    fault: impl Fn(SocketAddr, io::Error) -> StartError,
+) -> Result<Vec<T>, StartError> {
+    let addresses = listen.resolve().map_err(|error| StartError::Name { address: listen.clone(), error })?;
+    let (mut bound, mut absent) = (Vec::new(), None);
+    for address in addresses {
+        match bind(address) {
+            Ok(socket) => bound.push(socket),
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => absent = Some(fault(address, error)),
+            Err(error) => return Err(fault(address, error)),
+        }
+    }
+    match absent {
+        Some(fault) if bound.is_empty() => Err(fault),
+        _ => Ok(bound),
+    }
+}
+
+/// Serves the pages of the operators on all addresses of a name, and says where.
+fn operate(listen: &ListenAddress, admin: Admin) -> Result<(Option<SocketAddr>, Vec<Control>), StartError> {
+    let bind = |address| {
+        let socket = std::net::TcpListener::bind(address)?;
+        socket.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(socket)?;
+        Ok((listener.local_addr()?, listener))
+    };
+    let bound = each_of(listen, bind, |address, error| StartError::ListenForOperators { address, error })?;
+    let (router, first) = (admin.router(), bound.first().map(|(address, _)| *address));
+    let serve = |listener| Control(tokio::spawn(admin::serve(listener, router.clone())));
+    Ok((first, bound.into_iter().map(|(_, listener)| serve(listener)).collect()))
 }
 
 /// Follows what the source says, for as long as there is something to say.

@@ -65,7 +65,7 @@ async fn serve_keys(authority: &Authority, keys: String) -> SocketAddr {
 
 async fn gateway(upstream: &Upstream, issuer: SocketAddr, authority: &Authority) -> Running {
     let mut settings = config(&[upstream.address]);
-    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
     settings.identity.sources = vec![IdentitySource::Jwt(JwtIdentity {
         keys: format!("https://{issuer}/keys?tenant=1").parse().unwrap(),
         keys_ca: Some(authority.path("ca.pem")),

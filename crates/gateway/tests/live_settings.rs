@@ -309,7 +309,7 @@ async fn routes_and_identities_can_change() {
 async fn what_needs_a_restart_stays_and_is_named() {
     let upstream = named("upstream").await;
     let mut settings = config(&[upstream.address]);
-    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
     let mut running = start(settings.clone()).await;
     let admin = running.gateway.admin_address().unwrap();
     assert!(get(admin, "/config", "").await.text().contains("concurrency: 600"));

@@ -52,8 +52,8 @@ impl Stage {
         DirBuilder::new().mode(0o700).create(&objects).context("cannot make a folder for the objects of the demo")?;
         fs::write(objects.join("tenants.yaml"), OBJECTS).context("cannot write the objects of the demo")?;
         let config = Config {
-            listen: vec![ListenConfig { address: listen, tls: None }],
-            admin: AdminConfig { address: Some(admin_listen), ..AdminConfig::default() },
+            listen: vec![ListenConfig { address: listen.into(), tls: None }],
+            admin: AdminConfig { address: Some(admin_listen.into()), ..AdminConfig::default() },
             upstreams: vec![UpstreamConfig::new(&format!("http://{}", service.address())).map_err(anyhow::Error::msg)?],
             concurrency: u32::try_from(WORKERS)?,
             identity: tenants_by_header()?,

@@ -61,7 +61,10 @@ pub(crate) async fn start_with(config: Config, objects: Box<dyn ObjectSource>) -
 /// What was said wrongly is told apart from what the machine refuses.
 fn classify(error: StartError) -> anyhow::Error {
     match error {
-        StartError::Listen { .. } | StartError::ListenForOperators { .. } | StartError::Thread(_) => error.into(),
+        StartError::Listen { .. }
+        | StartError::Name { .. }
+        | StartError::ListenForOperators { .. }
+        | StartError::Thread(_) => error.into(),
         StartError::NoUpstream
         | StartError::Tls(_)
         | StartError::Identity(_)

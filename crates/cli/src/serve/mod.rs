@@ -5,17 +5,16 @@ mod open_files;
 mod reload;
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use evenkeel_gateway::Config;
-use evenkeel_gateway::config::{ListenConfig, LogFormat, UpstreamConfig};
+use evenkeel_gateway::config::{ListenAddress, ListenConfig, LogFormat, UpstreamConfig};
 
 use crate::api::ApiArgs;
 use crate::exit::{Exit, WrongUsage};
-use crate::usage::{address, number};
+use crate::usage::{listen_address, number};
 pub(crate) use life::start_with;
 use reload::Settings;
 
@@ -50,9 +49,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "URL", value_parser = UpstreamConfig::new)]
     upstream: Vec<UpstreamConfig>,
 
-    /// Where clients connect to [default: 127.0.0.1:8080]. May be given several times.
-    #[arg(long, value_name = "ADDR", value_parser = address)]
-    listen: Vec<SocketAddr>,
+    /// Where clients connect to: an address or a name of this machine, with a port [default: 127.0.0.1:8080]. May be given
+    /// several times.
+    #[arg(long, value_name = "ADDR", value_parser = listen_address)]
+    listen: Vec<ListenAddress>,
 
     /// Where metrics, health checks and dumps are, or `none` [default: 127.0.0.1:9901].
     #[arg(long, value_name = "ADDR", value_parser = admin)]
@@ -102,14 +102,17 @@ enum Format {
 }
 
 /// The operators' listener, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Admin {
-    At(SocketAddr),
+    At(ListenAddress),
     None,
 }
 
 fn admin(text: &str) -> Result<Admin, String> {
-    if text == "none" { Ok(Admin::None) } else { address(text).map(Admin::At).map_err(|fault| fault + ", or `none`") }
+    if text == "none" {
+        return Ok(Admin::None);
+    }
+    listen_address(text).map(Admin::At).map_err(|fault| fault + ", or `none`")
 }
 
 // === impl Serve ===
@@ -135,11 +138,11 @@ impl Serve {
         if !self.listen.is_empty() {
             // TLS is a setting of the file's; a flag that moves a listener does not take it off.
             let tls = config.listen.first().and_then(|listen| listen.tls.clone());
-            let at = |&address| ListenConfig { address, tls: tls.clone() };
+            let at = |address: &ListenAddress| ListenConfig { address: address.clone(), tls: tls.clone() };
             config.listen = self.listen.iter().map(at).collect();
         }
-        match self.admin_listen {
-            Some(Admin::At(address)) => config.admin.address = Some(address),
+        match &self.admin_listen {
+            Some(Admin::At(address)) => config.admin.address = Some(address.clone()),
             Some(Admin::None) => config.admin.address = None,
             None => {}
         }

@@ -1,11 +1,10 @@
 //! Whether settings make sense together, and every problem if not.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 use std::{fmt, io};
 
-use super::{Config, HealthConfig, IdentitySource, KeysFrom, Limits, Timeouts, UpstreamConfig, paths};
+use super::{Config, HealthConfig, IdentitySource, KeysFrom, Limits, ListenAddress, Timeouts, UpstreamConfig, paths};
 use crate::identity::OpenPaths;
 use crate::log;
 use crate::requests::Requests;
@@ -91,10 +90,10 @@ impl Problems {
         if config.listen.is_empty() {
             self.add("listen", "there is no address to listen on; name one, as `- address: 127.0.0.1:8080`");
         }
-        let mut taken: Vec<(String, SocketAddr)> = Vec::new();
+        let mut taken: Vec<(String, &ListenAddress)> = Vec::new();
         let listeners = config.listen.iter().enumerate();
-        let listeners = listeners.map(|(index, listen)| (format!("listen[{index}].address"), listen.address));
-        let admin = config.admin.address.map(|address| ("admin.address".to_owned(), address));
+        let listeners = listeners.map(|(index, listen)| (format!("listen[{index}].address"), &listen.address));
+        let admin = config.admin.address.as_ref().map(|address| ("admin.address".to_owned(), address));
         for (field, address) in listeners.chain(admin) {
             // The system chooses a port of its own for each of these.
             if address.port() == 0 {

@@ -12,12 +12,14 @@ mod identity;
 mod keys_from;
 mod limits;
 mod listen;
+mod listen_address;
 mod log;
 mod paths;
 mod read;
 mod requests;
 mod upstream;
 mod uri;
+mod wording;
 
 use std::path::PathBuf;
 
@@ -35,6 +37,7 @@ pub use identity::{
 pub use keys_from::KeysFrom;
 pub use limits::{Limits, Timeouts};
 pub use listen::{AdminConfig, ListenConfig, ServerTls};
+pub use listen_address::ListenAddress;
 pub use log::{LogConfig, LogFormat};
 pub use read::ConfigError;
 pub use requests::{Paths, RequestsConfig, RouteConfig, WhenClientLeaves};

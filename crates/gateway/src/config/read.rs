@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use evenkeel_api::decode::{Node, Position, Value, parse_yaml};
-use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, MessageFormatter, Options, UserMessageFormatter};
+use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, Options};
 
-use super::{Config, paths};
+use super::{Config, paths, wording};
 
 /// The settings could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -74,13 +74,12 @@ impl Config {
         }
         serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
             let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
-            let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
             let at = Position { line: position(line), column: position(column) };
-            let message = match field_at(text, at) {
-                Some(field) => format!("{field}: {message}"),
-                None => message,
-            };
-            fault(line, column, message)
+            let documents = parse_yaml(text.as_bytes()).unwrap_or_default();
+            let (field, found) = documents.first().map(|document| field_at(&document.root, at)).unzip();
+            let field = field.unwrap_or_default();
+            let message = wording::message(&error, &field, found.map(|node| &node.value));
+            fault(line, column, if field.is_empty() { message } else { format!("{field}: {message}") })
         })
     }
 
@@ -113,11 +112,9 @@ fn position(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// The setting at a place of the text, as `listen[0].address`.
-fn field_at(text: &str, at: Position) -> Option<String> {
-    let documents = parse_yaml(text.as_bytes()).ok()?;
-    let mut field = String::new();
-    let mut node = &documents.first()?.root;
+/// The setting at a place of the text, as `listen[0].address`, and its value.
+fn field_at(root: &Node, at: Position) -> (String, &Node) {
+    let (mut field, mut node) = (String::new(), root);
     while let Some((name, next)) = last_before(node, at) {
         if !field.is_empty() && !name.starts_with('[') {
             field.push('.');
@@ -125,7 +122,7 @@ fn field_at(text: &str, at: Position) -> Option<String> {
         field += &name;
         node = next;
     }
-    (!field.is_empty()).then_some(field)
+    (field, node)
 }
 
 /// The place of a setting, or of the part of it that there is: `concurrency`, `listen[0].address`.
