@@ -64,8 +64,8 @@ impl Gateway {
 
 /// Whether a setting is one of those, or a part of one.
 fn needs_restart(name: &str) -> bool {
-    let is = |fixed: &&str| name.strip_prefix(*fixed).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    NEEDS_RESTART.iter().any(|fixed| is(&fixed))
+    let is = |fixed: &str| name.strip_prefix(fixed).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    NEEDS_RESTART.into_iter().any(is)
 }
 
 /// What needs a restart stays as it is.

@@ -186,7 +186,7 @@ fn mistakes_are_told_with_their_place_and_setting() {
         ),
         (
             "identity:\n  sources: [jwt]",
-            "evenkeel.yaml:2:13: identity.sources[0]: is \"jwt\", but must be a group of settings; write it as `- address: ",
+            "evenkeel.yaml:2:16: identity.sources[0]: is \"jwt\", but must be a group of settings; write it as `- address: ",
         ),
         (
             "upstreams: {url: 'http://a'}",

@@ -24,13 +24,13 @@ async fn named(name: &'static str) -> Upstream {
 /// An upstream that responds when it may.
 async fn patient(name: &'static str) -> (Upstream, Arc<Semaphore>, Arc<Semaphore>) {
     let (begun, ends) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-    let (begin, end) = (Arc::clone(&begun), Arc::clone(&ends));
+    let (told, end) = (Arc::clone(&begun), Arc::clone(&ends));
     let upstream = Upstream::new(move |mut client, _| {
-        let (begin, end) = (Arc::clone(&begin), Arc::clone(&end));
+        let (told, end) = (Arc::clone(&told), Arc::clone(&end));
         async move {
             while has_more(&mut client).await {
                 client.answer().await;
-                begin.add_permits(1);
+                told.add_permits(1);
                 end.acquire().await.unwrap().forget();
                 client.send(&ok(name)).await;
             }

@@ -89,7 +89,7 @@ enum Source {
     Jwt(Jwts),
     Tokens(Tokens),
     ApiKey(HeaderName, Tokens),
-    Address(address::Addresses),
+    Address(Box<address::Addresses>),
 }
 
 /// What a source says of a request.
@@ -243,7 +243,7 @@ impl Source {
             IdentitySource::Jwt(jwt) => Self::Jwt(Jwts::open(jwt, fetches)?),
             IdentitySource::Tokens(tokens) => Self::Tokens(Tokens::open(&tokens.file)?),
             IdentitySource::ApiKey(key) => Self::ApiKey(key.header.clone(), Tokens::open(&key.file)?),
-            IdentitySource::Address(address) => Self::Address(address::Addresses::new(address)),
+            IdentitySource::Address(address) => Self::Address(Box::new(address::Addresses::new(address))),
         })
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct Changes {
 }
 
 /// A look at the files that has begun.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Look(u64);
 
 /// What belongs together is written together: so long after the last change, it is looked at.

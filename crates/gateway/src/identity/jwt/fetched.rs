@@ -105,8 +105,8 @@ impl FetchedKeys {
         // One is enough: it stands for all who want a fetch.
         let (wanted, asked) = mpsc::channel(1);
         let (tell, first) = std::sync::mpsc::channel();
-        let fetcher = Fetcher { source, read, rhythm, current: Arc::clone(&current), fetches, last: None, failures: 0 };
-        let run = move || runtime.block_on(fetcher.run(asked, &tell));
+        let thread = Fetcher { source, read, rhythm, current: Arc::clone(&current), fetches, last: None, failures: 0 };
+        let run = move || runtime.block_on(thread.run(asked, &tell));
         std::thread::Builder::new().name("evenkeel-keys".to_owned()).spawn(run).map_err(fault)?;
         if first.recv_timeout(rhythm.patience).is_err() {
             tracing::warn!(%url, "the keys have not arrived yet; until then, tokens of this issuer are rejected with 503");

@@ -87,8 +87,8 @@ impl Jwts {
             }
             KeysFrom::Url(url) => {
                 let source = KeySource::new(url, config.keys_ca.as_deref())?;
-                let fetched = FetchedKeys::start(source, read, Rhythm::default(), fetches.clone())?;
-                Ok(Self(IssuerKeys::Url(fetched)))
+                let keys = FetchedKeys::start(source, read, Rhythm::default(), fetches.clone())?;
+                Ok(Self(IssuerKeys::Url(keys)))
             }
         }
     }
