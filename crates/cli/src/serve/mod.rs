@@ -49,8 +49,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "URL", value_parser = UpstreamConfig::new)]
     upstream: Vec<UpstreamConfig>,
 
-    /// Where clients connect to: an address or a name of this machine, with a port [default: 127.0.0.1:8080]. May be given
-    /// several times.
+    /// Where clients connect to [default: 127.0.0.1:8080]: an address or a name, and a port. May be given several times.
     #[arg(long, value_name = "ADDR", value_parser = listen_address)]
     listen: Vec<ListenAddress>,
 
