@@ -249,6 +249,24 @@ fn an_interrupt_stops_it_too_and_whoever_insists_ends_it_at_once() {
 }
 
 #[test]
+fn names_can_be_listened_on_and_localhost_is_this_machine() {
+    let upstream = Upstream::start();
+    let url = upstream.url();
+    let listen = ["--listen", "localhost:0", "--admin-listen", "localhost:0"];
+    let mut gateway = Running::start(&[&["serve", "--upstream", &url], &listen[..]].concat());
+    let line = gateway.line_with("ready: ");
+    let listening = line.split("listening on ").nth(1).unwrap().split(", passing on").next().unwrap();
+    let addresses: Vec<SocketAddr> = listening.split(", ").map(|address| address.parse().unwrap()).collect();
+    for address in addresses {
+        assert!(address.ip().is_loopback(), "{line}");
+        assert_eq!(get(address, "/a"), (200, "upstream saw /a\n".to_owned()), "{line}");
+    }
+    assert_eq!(get(address_after(&line, "admin on "), "/livez").0, 200);
+    gateway.signal("TERM");
+    assert!(gateway.end().0.success());
+}
+
+#[test]
 fn settings_are_followed_and_wrong_ones_change_nothing() {
     let upstream = Upstream::start();
     let folder = TempDir::new().unwrap();
