@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 
 use clap::error::ErrorKind;
+use evenkeel_gateway::config::ListenAddress;
 
 /// What is wrong with these arguments, what may have been meant, and where to look it up.
 pub(crate) fn sentence(error: &clap::Error, arguments: &[OsString]) -> String {
@@ -31,9 +32,18 @@ fn command_of(arguments: &[OsString]) -> String {
     if known { format!("evenkeel {name}") } else { "evenkeel".to_owned() }
 }
 
-/// Reads an address of this machine.
+/// What an address of this machine looks like.
+const ADDRESS: &str = "it must be an address or a name and a port, as 127.0.0.1:8080, [::1]:8080 or localhost:8080";
+
+/// Reads an address of this machine, or a name that is looked up when it is listened on.
+pub(crate) fn listen_address(text: &str) -> Result<ListenAddress, String> {
+    text.parse().map_err(|_| ADDRESS.to_owned())
+}
+
+/// Reads an address of this machine, or a name that is looked up now.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "it must be an IP address and a port, as 127.0.0.1:8080 or [::1]:8080".to_owned())
+    let found = listen_address(text)?.resolve().map_err(|error| format!("the name has no address: {error}"))?;
+    found.first().copied().ok_or_else(|| ADDRESS.to_owned())
 }
 
 /// Reads a name or an address that a certificate can be for.

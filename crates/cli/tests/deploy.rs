@@ -100,7 +100,7 @@ fn the_sidecar_s_flags_exist_and_its_ports_are_those_of_the_settings() {
 
     let port = |index| seconds(at(gateway, &["ports", index, "containerPort"])).as_secs();
     assert_eq!(port("0"), u64::from(config.listen[0].address.port()));
-    assert_eq!(port("1"), u64::from(config.admin.address.unwrap().port()));
+    assert_eq!(port("1"), u64::from(config.admin.address.as_ref().unwrap().port()));
     for (probe, path) in [("livenessProbe", "/livez"), ("readinessProbe", "/readyz")] {
         assert_eq!(at(gateway, &[probe, "httpGet", "path"]).as_str(), Some(path));
         assert_eq!(at(gateway, &[probe, "httpGet", "port"]).as_str(), Some("admin"));

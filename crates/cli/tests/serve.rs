@@ -249,27 +249,65 @@ fn an_interrupt_stops_it_too_and_whoever_insists_ends_it_at_once() {
 }
 
 #[test]
-fn a_hang_up_reads_the_settings_again_and_harms_nothing() {
+fn names_can_be_listened_on_and_localhost_is_this_machine() {
+    let upstream = Upstream::start();
+    let url = upstream.url();
+    let listen = ["--listen", "localhost:0", "--admin-listen", "localhost:0"];
+    let mut gateway = Running::start(&[&["serve", "--upstream", &url], &listen[..]].concat());
+    let line = gateway.line_with("ready: ");
+    let listening = line.split("listening on ").nth(1).unwrap().split(", passing on").next().unwrap();
+    let addresses: Vec<SocketAddr> = listening.split(", ").map(|address| address.parse().unwrap()).collect();
+    for address in addresses {
+        assert!(address.ip().is_loopback(), "{line}");
+        assert_eq!(get(address, "/a"), (200, "upstream saw /a\n".to_owned()), "{line}");
+    }
+    assert_eq!(get(address_after(&line, "admin on "), "/livez").0, 200);
+    gateway.signal("TERM");
+    assert!(gateway.end().0.success());
+}
+
+#[test]
+fn settings_are_followed_and_wrong_ones_change_nothing() {
     let upstream = Upstream::start();
     let folder = TempDir::new().unwrap();
     write(&folder, "evenkeel.yaml", "concurrency: 70\n");
     let settings = folder.path().join("evenkeel.yaml");
-    let mut served = serve(&upstream, &["--config", path(&settings)]);
+    let mut served = serve(&upstream, &["--config", path(&settings), "--log-filter", "info"]);
+    let in_effect = |setting: &str| get(served.admin, "/config").1.contains(setting);
 
     served.gateway.signal("HUP");
     served.gateway.line_with("have not changed");
-    write(&folder, "evenkeel.yaml", "concurrency: 80\n");
-    served.gateway.signal("HUP");
-    served.gateway.line_with("restart to follow them");
+    // What a flag says goes before what the file says, then as well.
+    write(
+        &folder,
+        "evenkeel.yaml",
+        "{concurrency: 80, timeouts: {idle: 70s}, upstreams: [{url: http://a:1}], log: {filter: error}}\n",
+    );
+    let line = served.gateway.line_with("are in effect");
+    assert!(line.ends_with("are in effect: concurrency, timeouts.idle"), "{line}");
+    assert!(in_effect("concurrency: 80") && in_effect("idle: 1m10s") && in_effect(&upstream.url()));
+    write(&folder, "evenkeel.yaml", "{concurrency: 90, workers: 3, timeouts: {idle: 70s}}\n");
+    let line = served.gateway.line_with("need a restart");
+    assert!(line.ends_with("until then they stay: workers"), "{line}");
+    assert!(in_effect("concurrency: 90"));
     write(&folder, "evenkeel.yaml", "concurency: 80\n");
-    served.gateway.signal("HUP");
     let line = served.gateway.line_with("those that run stay");
-    assert!(line.contains("evenkeel.yaml:1:1"), "{line}");
+    assert!(line.contains("evenkeel.yaml:1:1: concurency: unknown field"), "{line}");
     // What can be read need not be right.
-    write(&folder, "evenkeel.yaml", "{concurrency: 0, workers: 0}\n");
-    served.gateway.signal("HUP");
+    write(&folder, "evenkeel.yaml", "workers: 0\ntimeouts:\n  idle: 5s\n  queue: 2m\nconcurrency: 0\n");
     let line = served.gateway.line_with("those that run stay");
-    assert!(line.contains("concurrency: must be at least 1; workers: must be at least 1"), "{line}");
+    for problem in [
+        "evenkeel.yaml:4:3: timeouts.queue: ",
+        "evenkeel.yaml:5:1: concurrency: must be",
+        "evenkeel.yaml:1:1: workers: must",
+    ] {
+        assert!(line.contains(problem), "{problem} is not in {line}");
+    }
+    assert!(in_effect("concurrency: 90"));
+    served.gateway.signal("HUP");
+    served.gateway.line_with("those that run stay");
+    let refused = get(served.admin, "/metrics").1;
+    assert!(refused.contains("evenkeel_settings_changes_total{outcome=\"refused\"} 3"), "{refused}");
     assert_eq!(get(served.address, "/").0, 200);
 }
 

@@ -1,6 +1,7 @@
 //! `FlowControl`: decides for a whole service which requests run, wait or are turned away.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -58,7 +59,7 @@ pub(crate) struct Shared {
     /// What the layers digest requests with, for dumps.
     pub(crate) digests: Digests,
     upkeep: Arc<Upkeep>,
-    pub(crate) wait_limit: Duration,
+    wait_limit_ns: AtomicU64,
 }
 
 /// The control plane.
@@ -76,6 +77,11 @@ pub struct Report {
     pub dangling: Vec<Dangling>,
     /// The levels that were given and could not be used, by name.
     pub unusable: Vec<(String, Unusable)>,
+}
+
+/// The nanoseconds of a duration; those of some five hundred years at most.
+fn whole_ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 // === impl FlowControl ===
@@ -99,7 +105,7 @@ impl FlowControl {
                 known_levels: KnownLevels::default(),
                 digests: Digests::default(),
                 upkeep,
-                wait_limit,
+                wait_limit_ns: AtomicU64::new(whole_ns(wait_limit)),
             }),
         };
         let report = flow.apply(objects);
@@ -121,6 +127,32 @@ impl FlowControl {
     /// ```
     pub fn apply(&self, objects: Objects) -> Report {
         self.shared.change(|controller, changes, now| Some(controller.apply(objects, changes, now))).unwrap_or_default()
+    }
+
+    /// The server has so many seats in all from now on: see [`Builder::server_concurrency`]. They are divided among the levels
+    /// at once. Requests that run go on, and where there are fewer seats than they take, no other request starts until
+    /// enough of them have ended.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    ///
+    /// let flow = FlowControl::builder().server_concurrency(100).build();
+    /// let seats = || flow.status().iter().map(|level| level.current_limit).sum::<i64>();
+    /// let before = seats();
+    /// flow.set_server_concurrency(200);
+    /// assert!(seats() > before);
+    /// ```
+    pub fn set_server_concurrency(&self, seats: u32) {
+        if seats == 0 {
+            trace::no_seats();
+        }
+        self.shared.change(|controller, changes, now| Some(controller.set_server_limit(seats.into(), changes, now)));
+    }
+
+    /// How long requests wait at most from now on, if they do not say so themselves: see [`Builder::wait_limit`]. Requests
+    /// that wait already keep their limit.
+    pub fn set_wait_limit(&self, limit: Duration) {
+        self.shared.wait_limit_ns.store(whole_ns(limit), Ordering::Relaxed);
     }
 
     /// A request arrives; the future waits until it may run.
@@ -240,7 +272,7 @@ impl FlowControl {
         Some(if is_started {
             Admit::started(Permit::new(admission))
         } else {
-            Admit::waiting(admission, now + nanos(request.patience.wait_limit(self.shared.wait_limit)))
+            Admit::waiting(admission, now + nanos(request.patience.wait_limit(self.shared.wait_limit())))
         })
     }
 }
@@ -254,6 +286,10 @@ impl Drop for Shared {
 }
 
 impl Shared {
+    pub(crate) fn wait_limit(&self) -> Duration {
+        Duration::from_nanos(self.wait_limit_ns.load(Ordering::Relaxed))
+    }
+
     fn control(&self) -> MutexGuard<'_, Control> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }

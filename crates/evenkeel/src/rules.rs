@@ -99,7 +99,7 @@ impl<I: Identify, D: Digest, W: HttpWork> Rules<I, D, W> {
             return deadline(parts);
         }
         let timeout = self.digest.timeout(parts).or_else(|| deadline::of_grpc(parts))?;
-        let request_timeout = self.flow.shared().wait_limit.saturating_mul(4);
+        let request_timeout = self.flow.shared().wait_limit().saturating_mul(4);
         Some(timeout).filter(|timeout| !timeout.is_zero() && *timeout < request_timeout)
     }
 }

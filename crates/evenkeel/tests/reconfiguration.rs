@@ -164,3 +164,41 @@ async fn more_seats_start_who_waits() {
     }
     assert_idle(&flow);
 }
+
+#[tokio::test(start_paused = true)]
+async fn seats_come_and_go_while_requests_run_and_wait() {
+    let flow = FlowControl::builder().server_concurrency(1).build();
+    flow.apply(objects([queuing("blue", 10_000)]));
+    let user = user("a", "blue");
+    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    let first = admit().await.unwrap();
+    let mut second = Box::pin(admit());
+    assert!(tokio::time::timeout(Duration::from_secs(1), &mut second).await.is_err(), "there is one seat");
+    flow.set_server_concurrency(2);
+    let second = tokio::time::timeout(Duration::from_secs(1), second).await.expect("there are two seats").unwrap();
+
+    flow.set_server_concurrency(1);
+    let mut third = Box::pin(admit());
+    drop(first);
+    assert!(tokio::time::timeout(Duration::from_secs(1), &mut third).await.is_err(), "the one seat is taken");
+    drop(second);
+    drop(tokio::time::timeout(Duration::from_secs(1), third).await.expect("the seat is free").unwrap());
+    assert_idle(&flow);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_wait_limit_is_for_requests_that_arrive() {
+    let flow = FlowControl::builder().server_concurrency(1).wait_limit(Duration::from_secs(20)).build();
+    flow.apply(objects([queuing("blue", 10_000)]));
+    let user = user("a", "blue");
+    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    let running = admit().await.unwrap();
+    let before = admit();
+    flow.set_wait_limit(Duration::from_secs(2));
+    let begun = tokio::time::Instant::now();
+    assert_eq!(admit().await.unwrap_err().reason, Rejection::TimeOut);
+    let waited = begun.elapsed();
+    assert!((Duration::from_secs(2)..Duration::from_secs(3)).contains(&waited), "{waited:?}");
+    drop(running);
+    drop(before.await.unwrap());
+}

@@ -31,7 +31,8 @@ pub(crate) struct Abandoned {
     work: UnboundedSender<Work>,
     /// How many there are. Seats bound that, except for requests that are exempt.
     count: Rc<Cell<usize>>,
-    count_max: usize,
+    count_max: Cell<usize>,
+    response_after: Rc<Cell<Duration>>,
     metrics: WorkerMetrics,
 }
 
@@ -47,7 +48,7 @@ struct Patience {
     ticks: Rc<Ticks>,
     times: Rc<ServiceTimes>,
     /// How long an upstream has to respond to a request. Zero means no limit.
-    response_after: Duration,
+    response_after: Rc<Cell<Duration>>,
 }
 
 /// What is left of one request.
@@ -74,9 +75,17 @@ impl Abandoned {
         metrics: WorkerMetrics,
     ) -> (Self, AbandonedWork) {
         let (sender, work) = unbounded_channel();
-        let abandoned = Self { work: sender, count: Rc::default(), count_max, metrics };
+        let (count_max, response_after) = (Cell::new(count_max), Rc::new(Cell::new(response_after)));
+        let abandoned =
+            Self { work: sender, count: Rc::default(), count_max, response_after: Rc::clone(&response_after), metrics };
         let patience = Patience { ticks: Rc::clone(ticks), times: Rc::clone(times), response_after };
         (abandoned, AbandonedWork { work, patience })
+    }
+
+    /// So many are kept from now on, and each for so long.
+    pub(crate) fn set_limits(&self, count_max: usize, response_after: Duration) {
+        self.count_max.set(count_max);
+        self.response_after.set(response_after);
     }
 
     /// Nobody waits for this request any more. If no upstream works on it, or it takes no seats, it is dropped: it leaves its
@@ -119,7 +128,7 @@ impl Abandoned {
     }
 
     fn count_if_at_upstream(&self, exchange: &Exchange) -> Option<Counted> {
-        if !exchange.is_at_upstream() || self.count.get() >= self.count_max {
+        if !exchange.is_at_upstream() || self.count.get() >= self.count_max.get() {
             return None;
         }
         self.count.set(self.count.get() + 1);
@@ -162,7 +171,7 @@ impl Patience {
                 tokio::time::sleep(self.times.remaining(started)).await;
             }
         };
-        let _ = self.ticks.limit(self.response_after, to_the_end).await;
+        let _ = self.ticks.limit(self.response_after.get(), to_the_end).await;
     }
 }
 
@@ -182,7 +191,7 @@ impl Work {
             Self::Response(body, exchange, _counted) => patience.wait(discard(body), &exchange).await,
             Self::Seats(permit, started, _counted) => {
                 let remaining = tokio::time::sleep(patience.times.remaining(started));
-                let _ = patience.ticks.limit(patience.response_after, remaining).await;
+                let _ = patience.ticks.limit(patience.response_after.get(), remaining).await;
                 drop(permit);
             }
         }

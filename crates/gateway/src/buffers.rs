@@ -22,9 +22,9 @@ pub(crate) type BufferedBytes = Arc<AtomicUsize>;
 pub(crate) struct Buffers {
     bytes: Cell<usize>,
     bytes_of_all: BufferedBytes,
-    bytes_max: usize,
+    bytes_max: Cell<usize>,
     /// What one client may have on all workers.
-    client_bytes_max: usize,
+    client_bytes_max: Cell<usize>,
     evictable: RefCell<Slab<Evictable>>,
     /// How many there have been, to tell which came first.
     begun: Cell<u64>,
@@ -72,12 +72,18 @@ impl Buffers {
         Rc::new(Self {
             bytes: Cell::new(0),
             bytes_of_all: Arc::clone(bytes_of_all),
-            bytes_max,
-            client_bytes_max,
+            bytes_max: Cell::new(bytes_max),
+            client_bytes_max: Cell::new(client_bytes_max),
             evictable: RefCell::default(),
             begun: Cell::new(0),
             metrics,
         })
+    }
+
+    /// So many bytes are allowed from now on, in all and for one client.
+    pub(crate) fn set_limits(&self, bytes_max: usize, client_bytes_max: usize) {
+        self.bytes_max.set(bytes_max);
+        self.client_bytes_max.set(client_bytes_max);
     }
 
     /// A buffer for a message of this client, from now on.
@@ -104,11 +110,12 @@ impl Buffers {
     /// Whether there is room for more that never makes way. Half of it all stays for what cannot wait: a response that could be
     /// read later must not make others, or the rest of itself, go.
     pub(crate) fn has_room(&self, client: &Client) -> bool {
-        self.bytes_of_all.load(Ordering::Relaxed) < self.bytes_max / 2 && client.buffered() < self.client_bytes_max / 2
+        self.bytes_of_all.load(Ordering::Relaxed) < self.bytes_max.get() / 2
+            && client.buffered() < self.client_bytes_max.get() / 2
     }
 
     fn is_full(&self) -> bool {
-        self.bytes_of_all.load(Ordering::Relaxed) > self.bytes_max
+        self.bytes_of_all.load(Ordering::Relaxed) > self.bytes_max.get()
     }
 
     /// Makes the message that has taken the longest give its buffer back.
@@ -156,7 +163,7 @@ impl EvictableBuffer {
         }
         let of_client = self.client.change_buffered(self.bytes, bytes);
         self.bytes = bytes;
-        if of_client > buffers.client_bytes_max {
+        if of_client > buffers.client_bytes_max.get() {
             buffers.evict(self.key);
         } else if buffers.is_full() {
             buffers.evict_slowest();

@@ -15,6 +15,7 @@ pub(crate) struct Connection {
     pub(crate) provenance: Provenance,
     /// Whom it is counted for.
     pub(crate) client: Client,
+    peer: Peer,
 }
 
 // === impl Connection ===
@@ -31,7 +32,18 @@ impl Connection {
             return None;
         };
         let provenance = Provenance::new(&peer, is_trusted_proxy);
-        let identity = worker.identification.of(peer);
-        Some(Rc::new(Self { worker: Rc::clone(worker), identity, provenance, client }))
+        let identity = worker.identification.of(peer.clone());
+        Some(Rc::new(Self { worker: Rc::clone(worker), identity, provenance, client, peer }))
+    }
+
+    /// The same connection under the settings in effect, if those have changed.
+    pub(crate) fn renewed(&self) -> Option<Rc<Self>> {
+        if !self.worker.is_succeeded() {
+            return None;
+        }
+        let worker = self.worker.latest();
+        let identity = worker.identification.of(self.peer.clone());
+        let provenance = Provenance::new(&self.peer, identity.is_trusted_proxy());
+        Some(Rc::new(Self { worker, identity, provenance, client: self.client.clone(), peer: self.peer.clone() }))
     }
 }

@@ -14,17 +14,17 @@ use tokio::task::JoinHandle;
 
 use crate::admin::{self, Admin};
 use crate::buffers::BufferedBytes;
-use crate::config::Config;
-use crate::identity::{Identification, IdentityError};
+use crate::config::{Config, ListenAddress};
+use crate::identity::IdentityError;
+use crate::live::Live;
 use crate::log::RejectionLog;
 use crate::metrics::GatewayMetrics;
 use crate::objects::{ObjectSource, ObjectsError};
 use crate::readiness::{Phase, Readiness};
-use crate::requests::{Requests, RequestsError};
+use crate::requests::RequestsError;
 use crate::ticks::Elapsed;
-use crate::tls::{ClientTls, ListenerTls, TlsError, keep_fresh};
-use crate::upstream::Known;
-use crate::worker::{Clients, Connections, Listening, Shared, Stage, WorkerThread, bind};
+use crate::tls::{ListenerTls, TlsError, keep_fresh};
+use crate::worker::{Clients, Listening, Shared, Stage, WorkerThread, bind};
 
 /// A gateway that runs, until it is drained or dropped.
 #[derive(Debug)]
@@ -33,9 +33,12 @@ pub struct Gateway {
     readiness: Readiness,
     addresses: Vec<SocketAddr>,
     admin_address: Option<SocketAddr>,
-    config: Arc<Config>,
-    connections: Arc<Connections>,
-    rejections: Arc<RejectionLog>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) live: watch::Sender<Arc<Live>>,
+    /// The settings, as the admin endpoint shows them.
+    pub(crate) in_effect: watch::Sender<Arc<Config>>,
+    /// Looks after the certificates of the upstreams that there are.
+    pub(crate) upstream_files: Control,
     stage: watch::Sender<Stage>,
     workers: Vec<WorkerThread>,
     /// What runs on the caller's runtime.
@@ -44,7 +47,7 @@ pub struct Gateway {
 
 /// Something that runs beside the requests, until it is dropped.
 #[derive(Debug)]
-struct Control(JoinHandle<()>);
+pub(crate) struct Control(pub(crate) JoinHandle<()>);
 
 /// Why a gateway could not start: in one sentence what is wrong, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +59,17 @@ pub enum StartError {
     #[error("cannot listen on {address}: {error}; is another program using it? choose another with `--listen`")]
     Listen {
         /// The address.
-        address: SocketAddr,
+        address: ListenAddress,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A name to listen on has no address.
+    #[error(
+        "cannot listen on {address}: the name has no address: {error}; write an IP address of this machine instead"
+    )]
+    Name {
+        /// The name and the port.
+        address: ListenAddress,
         /// What the system says.
         error: io::Error,
     },
@@ -100,55 +113,47 @@ impl Gateway {
     /// Call it inside of a tokio runtime, which drives the flow control, the objects and the operators' listener;
     /// requests have threads of their own.
     pub async fn start(config: Config, mut objects: Box<dyn ObjectSource>) -> Result<Self, StartError> {
-        if config.upstreams.is_empty() {
-            return Err(StartError::NoUpstream);
-        }
-        let config = Arc::new(config);
-        let routes = Requests::new(&config.requests)?;
-        let identification = Identification::open(&config.identity)?;
-        let upstreams = config.upstreams.iter().map(|upstream| Known::new(upstream, &config).map(Arc::new));
-        let upstreams = upstreams.collect::<Result<Vec<_>, TlsError>>()?;
+        let workers = config.workers.unwrap_or_else(cores).max(1);
+        let metrics = GatewayMetrics::new(workers);
+        let live = Arc::new(Live::open(config, None, metrics.key_fetches()).await?);
+        let config = Arc::clone(&live.config);
         // Without objects at first: those that never govern leave nothing behind in the metrics.
         let flow = FlowControl::builder().server_concurrency(config.concurrency).wait_limit(config.timeouts.queue);
         let flow = flow.objects(Objects::default()).unwrap_or_else(|never| match never {}).build();
-        let workers = config.workers.unwrap_or_else(cores).max(1);
-        let metrics = GatewayMetrics::new(workers);
         let readiness = Readiness::default();
         govern(&flow, &metrics, objects.next().await?);
         note_stale(&readiness, &metrics, objects.stale());
-        let (addresses, listening, mut files) = listen(&config, workers)?;
-        files.extend(upstreams.iter().filter_map(|known| known.tls.as_ref().map(ClientTls::files)));
-        let connections = Arc::<Connections>::default();
+        let (addresses, listening, listener_files) = listen(&config, workers)?;
         let rejections = Arc::new(RejectionLog::new(&config.log));
         let shared = Arc::new(Shared {
-            config: Arc::clone(&config),
             flow: flow.clone(),
-            identification,
-            routes,
             metrics: metrics.clone(),
             rejections: Arc::clone(&rejections),
-            upstreams,
-            connections: Arc::clone(&connections),
+            connections: Arc::default(),
             clients: Clients::new(config.limits.connections_per_client(), config.limits.streams_per_client()),
             buffered: BufferedBytes::default(),
         });
         let (stage, told) = watch::channel(Stage::Serving);
+        let upstream_files = Control(tokio::spawn(keep_fresh(live.files().collect())));
+        let (live, followed) = watch::channel(live);
         let workers = (listening.into_iter().enumerate())
-            .map(|(index, listening)| WorkerThread::start(index, Arc::clone(&shared), listening, told.clone()))
+            .map(|(index, listening)| {
+                WorkerThread::start(index, Arc::clone(&shared), listening, followed.clone(), told.clone())
+            })
             .collect::<io::Result<Vec<_>>>()
             .map_err(StartError::Thread)?;
         let mut control = vec![
             Control(tokio::spawn(follow(objects, flow.clone(), metrics.clone(), readiness.clone()))),
-            Control(tokio::spawn(keep_fresh(files))),
-            Control(tokio::spawn(flush_rejections(Arc::clone(&rejections)))),
+            Control(tokio::spawn(keep_fresh(listener_files))),
+            Control(tokio::spawn(flush_rejections(rejections))),
         ];
-        let admin_address = match config.admin.address {
+        let (in_effect, shown) = watch::channel(Arc::clone(&config));
+        let admin_address = match &config.admin.address {
             Some(address) => {
-                let admin =
-                    Admin { flow: flow.clone(), metrics, readiness: readiness.clone(), config: Arc::clone(&config) };
-                let (address, pages) = operate(address, admin).await?;
-                control.push(pages);
-                Some(address)
+                let admin = Admin { flow: flow.clone(), metrics, readiness: readiness.clone(), config: shown };
+                let (address, pages) = operate(address, admin)?;
+                control.extend(pages);
+                address
             }
             None => None,
         };
@@ -158,9 +163,10 @@ impl Gateway {
             readiness,
             addresses,
             admin_address,
-            config,
-            connections,
-            rejections,
+            shared,
+            live,
+            in_effect,
+            upstream_files,
             stage,
             workers,
             _control: control,
@@ -170,6 +176,11 @@ impl Gateway {
     /// The flow control that all requests go through.
     pub fn flow(&self) -> &FlowControl {
         &self.flow
+    }
+
+    /// The settings in effect.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.live.borrow().config)
     }
 
     /// Whether it wants more requests.
@@ -182,28 +193,29 @@ impl Gateway {
         &self.addresses
     }
 
-    /// Where operators look.
+    /// Where operators look; the first address if there are several.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin_address
     }
 
     /// How many clients are connected.
     pub fn connections(&self) -> usize {
-        self.connections.count()
+        self.shared.connections.count()
     }
 
     /// Stops: readiness turns false, then no connection is accepted any more, then it ends when the last request has, or
     /// when the time for it is over.
     pub async fn drain(mut self) -> Drained {
         self.readiness.enter(Phase::Draining);
-        tokio::time::sleep(self.config.timeouts.drain_notice).await;
+        let timeouts = self.config().timeouts.clone();
+        tokio::time::sleep(timeouts.drain_notice).await;
         self.stage.send_replace(Stage::Draining);
         let all_ended = async {
             for worker in &mut self.workers {
                 worker.ended().await;
             }
         };
-        let result = tokio::time::timeout(self.config.timeouts.drain, all_ended).await.map_err(|_| Elapsed);
+        let result = tokio::time::timeout(timeouts.drain, all_ended).await.map_err(|_| Elapsed);
         let requests_cut = if result.is_ok() { 0 } else { self.workers.iter().map(WorkerThread::requests).sum() };
         self.stage.send_replace(Stage::Stopped);
         for worker in &mut self.workers {
@@ -211,7 +223,7 @@ impl Gateway {
                 worker.ended().await;
             }
         }
-        self.rejections.flush();
+        self.shared.rejections.flush();
         Drained { requests_cut }
     }
 }
@@ -225,22 +237,50 @@ fn listen(config: &Config, workers: usize) -> Result<Sockets, StartError> {
     for listen in &config.listen {
         let tls = listen.tls.as_ref().map(ListenerTls::open).transpose()?.map(Arc::new);
         files.extend(tls.as_ref().map(|tls| tls.files()));
-        let bound = bind(listen.address, workers);
-        let (address, sockets) = bound.map_err(|error| StartError::Listen { address: listen.address, error })?;
-        addresses.push(address);
-        for (of_worker, socket) in listening.iter_mut().zip(sockets) {
-            of_worker.push(Listening { socket, tls: tls.clone() });
+        let fault = |address: SocketAddr, error| StartError::Listen { address: address.into(), error };
+        for (address, sockets) in each_of(&listen.address, |address| bind(address, workers), fault)? {
+            addresses.push(address);
+            for (of_worker, socket) in listening.iter_mut().zip(sockets) {
+                of_worker.push(Listening { socket, tls: tls.clone() });
+            }
         }
     }
     Ok((addresses, listening, files))
 }
 
-/// Serves the pages of the operators, and says where.
-async fn operate(address: SocketAddr, admin: Admin) -> Result<(SocketAddr, Control), StartError> {
-    let fault = |error| StartError::ListenForOperators { address, error };
-    let listener = TcpListener::bind(address).await.map_err(fault)?;
-    let address = listener.local_addr().map_err(fault)?;
-    Ok((address, Control(tokio::spawn(admin::serve(listener, admin.router())))))
+/// Binds all addresses of a name. Of several, those may fail that this machine does not have, such as `::1` without IPv6.
+fn each_of<T>(
+    listen: &ListenAddress,
+    bind: impl Fn(SocketAddr) -> io::Result<T>,
+    fault: impl Fn(SocketAddr, io::Error) -> StartError,
+) -> Result<Vec<T>, StartError> {
+    let addresses = listen.resolve().map_err(|error| StartError::Name { address: listen.clone(), error })?;
+    let (mut bound, mut absent) = (Vec::new(), None);
+    for address in addresses {
+        match bind(address) {
+            Ok(socket) => bound.push(socket),
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => absent = Some(fault(address, error)),
+            Err(error) => return Err(fault(address, error)),
+        }
+    }
+    match absent {
+        Some(fault) if bound.is_empty() => Err(fault),
+        _ => Ok(bound),
+    }
+}
+
+/// Serves the pages of the operators on all addresses of a name, and says where.
+fn operate(listen: &ListenAddress, admin: Admin) -> Result<(Option<SocketAddr>, Vec<Control>), StartError> {
+    let bind = |address| {
+        let socket = std::net::TcpListener::bind(address)?;
+        socket.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(socket)?;
+        Ok((listener.local_addr()?, listener))
+    };
+    let bound = each_of(listen, bind, |address, error| StartError::ListenForOperators { address, error })?;
+    let (router, first) = (admin.router(), bound.first().map(|(address, _)| *address));
+    let serve = |listener| Control(tokio::spawn(admin::serve(listener, router.clone())));
+    Ok((first, bound.into_iter().map(|(_, listener)| serve(listener)).collect()))
 }
 
 /// Follows what the source says, for as long as there is something to say.

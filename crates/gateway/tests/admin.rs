@@ -13,6 +13,7 @@ use evenkeel_gateway::{Config, Phase, Readiness};
 use http::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 async fn start(readiness: &Readiness) -> SocketAddr {
     let upstreams = vec![UpstreamConfig::new("http://127.0.0.1:9000").unwrap()];
@@ -22,11 +23,12 @@ async fn start(readiness: &Readiness) -> SocketAddr {
         flow: FlowControl::builder().server_concurrency(100).build(),
         metrics,
         readiness: readiness.clone(),
-        config: Arc::new(Config {
+        config: watch::channel(Arc::new(Config {
             upstreams,
             admin: AdminConfig { hosts: vec!["admin.example".to_owned()], ..AdminConfig::default() },
             ..Config::default()
-        }),
+        }))
+        .1,
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

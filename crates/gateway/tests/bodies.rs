@@ -202,7 +202,7 @@ async fn a_response_that_ends_with_a_reset_is_broken_for_the_client_too() {
     })
     .await;
     let mut settings = config(&[upstream.address]);
-    settings.admin.address = Some(std::net::SocketAddr::from(([127, 0, 0, 1], 0)));
+    settings.admin.address = Some(std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into());
     let running = start(settings).await;
     let mut client = Client::connect(running.address).await;
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;

@@ -113,7 +113,7 @@ async fn heads_that_arrive_in_part_have_a_budget_and_the_slowest_go_first() {
     const BUDGET: usize = 1 << 20;
     let upstream = Upstream::answering(|_| ok("served")).await;
     let mut settings = config(&[upstream.address]);
-    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
     settings.limits.buffer_bytes = BUDGET;
     settings.limits.request_buffer = BUDGET;
     settings.limits.response_buffer = BUDGET;

@@ -45,7 +45,8 @@ fn everything() -> Config {
         }),
         IdentitySource::ClientCertificate(CertificateIdentity::default()),
         IdentitySource::Jwt(JwtIdentity {
-            keys: path("keys"),
+            keys: "https://issuer/keys".parse().unwrap(),
+            keys_ca: Some(path("keys-ca")),
             issuer: Some("https://issuer".to_owned()),
             audiences: vec!["shop".to_owned()],
             user_prefix: "jwt: #".to_owned(),
@@ -151,7 +152,10 @@ fn mistakes_are_told_with_their_place_and_setting() {
             "timeouts:\n  idel: 5s",
             "evenkeel.yaml:2:3: timeouts.idel: unknown field `idel`, expected one of connect, head",
         ),
-        ("listen:\n- address: 1.2.3.4\n", "evenkeel.yaml:2:12: listen[0].address: invalid socket address"),
+        (
+            "listen:\n- address: 1.2.3.4\n",
+            "evenkeel.yaml:2:12: listen[0].address: \"1.2.3.4\" has no port; write an address or a name and a port, as `127.0.0.1:8080`",
+        ),
         ("listen:\n- address: 1.2.3.4:80\n  tls:\n    certificate: a\n", "evenkeel.yaml:4:5: listen[0].tls"),
         (
             "upstreams: [{url: 'ftp://a'}]",
@@ -161,7 +165,40 @@ fn mistakes_are_told_with_their_place_and_setting() {
             "upstreams: [{url: 'http://a:90000'}]",
             "evenkeel.yaml:1:19: upstreams[0].url: \"http://a:90000\" is not the address of an upstream: its port",
         ),
-        ("concurrency: -1", "evenkeel.yaml:1:14: concurrency: "),
+        (
+            "concurrency: -1",
+            "evenkeel.yaml:1:14: concurrency: is -1, but must be a whole number from 0 to 4294967295, written in digits",
+        ),
+        ("concurrency: lots", "evenkeel.yaml:1:14: concurrency: is \"lots\", but must be a whole number from 0 to"),
+        (
+            "concurrency: 5000000000",
+            "evenkeel.yaml:1:14: concurrency: is 5000000000, but must be a whole number from 0 to",
+        ),
+        ("concurrency:", "evenkeel.yaml:1:12: concurrency: is empty, but must be a whole number"),
+        ("limits: {streams: [1]}", "evenkeel.yaml:1:19: limits.streams: is a list, but must be"),
+        (
+            "timeouts: 5s",
+            "evenkeel.yaml:1:11: timeouts: is \"5s\", but must be a group of settings; write them below it",
+        ),
+        (
+            "upstreams: [http://a:1]",
+            "evenkeel.yaml:1:13: upstreams[0]: is \"http://a:1\", but must be a group of settings; write it as `- url: http",
+        ),
+        (
+            "identity:\n  sources: [jwt]",
+            "evenkeel.yaml:2:16: identity.sources[0]: is \"jwt\", but must be a group of settings; write it as `- address: ",
+        ),
+        (
+            "upstreams: {url: 'http://a'}",
+            "evenkeel.yaml:1:12: upstreams: is a group of settings, but must be a list; begin",
+        ),
+        ("log: {filter: [info]}", "evenkeel.yaml:1:15: log.filter: is a list, but must be a text"),
+        ("hello", "evenkeel.yaml:1:1: is \"hello\", but must be settings; write a line `name: value` for each"),
+        ("requests: {kubernetes: 1}", "evenkeel.yaml:1:24: requests.kubernetes: is 1, but must be true or false"),
+        (
+            "identity: {sources: [{jwt: {keys: 'http://issuer.example/keys'}}]}",
+            "evenkeel.yaml:1:35: identity.sources[0].jwt.keys: \"http://issuer.example/keys\" is not the address of keys: without TLS",
+        ),
         ("concurrency: 1\nconcurrency: 2", "evenkeel.yaml:2:1: "),
         (
             "identity:\n  sources:\n  - trustedHeaders:\n      fromAddresses: [10.1.2.3/8]",
@@ -218,6 +255,7 @@ workers: 0
 objects: nowhere
 health: {failures: 0, pause: 2s, pauseMax: 1s}
 identity:
+  openPaths: [/healthz, public]
   sources:
   - address: {ipv4Bits: 33}
   - trustedHeaders: {fromCertificates: [front], groupHeader: x-remote-user}
@@ -243,6 +281,7 @@ log: {filter: loud}
         "health.pauseMax: is shorter than",
         "objects: nowhere: No such file",
         "identity.sources[4].jwt.keys: is missing",
+        "identity.openPaths[1]: \"public\" does not begin with a slash; write `/healthz`",
         "identity.sources[0].address.ipv4Bits: there are only 32 bits",
         "identity.sources[0].address: everybody has an address",
         "identity.sources[1].trustedHeaders.fromCertificates: no listener asks",

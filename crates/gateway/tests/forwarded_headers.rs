@@ -4,7 +4,7 @@
 
 mod support;
 
-use evenkeel_gateway::config::{HeaderIdentity, IdentitySource, UpstreamConfig};
+use evenkeel_gateway::config::{AddressIdentity, HeaderIdentity, IdentitySource, UpstreamConfig};
 use support::client::{Client, find, get};
 use support::upstream::Upstream;
 use support::{config, gateway, start};
@@ -131,5 +131,26 @@ async fn the_upstream_is_told_of_the_user_of_this_request_and_not_of_the_one_bef
         assert_eq!(find(&seen, "x-remote-user").as_deref(), Some(user));
     }
     drop(client);
+    running.done().await;
+}
+
+#[tokio::test]
+async fn requests_of_one_proxy_are_those_of_its_clients() {
+    let upstream = Upstream::echo().await;
+    let mut settings = config(&[upstream.address]);
+    let trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    let address = AddressIdentity { trusted_proxies, ..AddressIdentity::default() };
+    settings.identity.sources = vec![IdentitySource::Address(address)];
+    settings.identity.tell_upstream = true;
+    let running = start(settings).await;
+    let mut proxy = Client::connect(running.address).await;
+    for client in ["192.0.2.7", "192.0.2.8"] {
+        let said = format!("X-Forwarded-For: 6.6.6.6, {client}\r\nX-Remote-User: root\r\n");
+        proxy.send(&format!("GET / HTTP/1.1\r\nHost: shop.example\r\n{said}\r\n")).await;
+        let seen = proxy.answer().await.text();
+        assert_eq!(find(&seen, "x-remote-user"), Some(format!("address:{client}")));
+        assert_eq!(find(&seen, "x-forwarded-for"), Some(format!("6.6.6.6, {client}, 127.0.0.1")));
+    }
+    drop(proxy);
     running.done().await;
 }

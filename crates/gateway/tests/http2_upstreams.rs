@@ -20,7 +20,7 @@ const CHUNKED: &str = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\
 
 fn http2(upstreams: &[SocketAddr]) -> Config {
     let mut settings = config(upstreams);
-    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
     settings.upstreams.iter_mut().for_each(|upstream| upstream.protocol = Protocol::Http2);
     settings
 }

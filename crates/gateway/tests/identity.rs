@@ -34,7 +34,7 @@ fn parts(headers: &[(&str, &str)]) -> Parts {
 }
 
 fn open(sources: Vec<IdentitySource>, anonymous: AnonymousRequests) -> Arc<Identification> {
-    Identification::open(&IdentityConfig { sources, anonymous, tell_upstream: false }).unwrap()
+    Identification::open(&IdentityConfig { sources, anonymous, tell_upstream: false, open_paths: Vec::new() }).unwrap()
 }
 
 fn name(found: Result<Arc<User>, Unidentified>) -> String {
@@ -275,4 +275,77 @@ fn files_that_cannot_be_used_are_told_at_the_start_and_secrets_are_not() {
     assert!(error(folder).contains("it is not a file"));
     let identification = open(vec![files.tokens("b.csv", "secret,alice,1")], AnonymousRequests::Allow);
     assert!(!format!("{identification:?}").contains("secret"), "{identification:?}");
+}
+
+fn at(path: &str, headers: &[(&str, &str)]) -> Parts {
+    let mut parts = parts(headers);
+    parts.uri = path.parse().unwrap();
+    parts
+}
+
+#[test]
+fn open_paths_need_no_credential_and_a_wrong_one_is_ignored_there() {
+    let files = Files::new();
+    let config = IdentityConfig {
+        sources: vec![
+            IdentitySource::ClientCertificate(CertificateIdentity::default()),
+            files.tokens("a.csv", "t1,alice,1"),
+        ],
+        anonymous: AnonymousRequests::Deny,
+        open_paths: vec!["/healthz".to_owned(), "/public/*".to_owned()],
+        ..IdentityConfig::default()
+    };
+    let identification = Identification::open(&config).unwrap();
+    let nobody = "401 Unauthorized";
+    let (good, wrong) = (("authorization", "Bearer t1"), ("authorization", "Bearer t2"));
+    let identity = identification.of(peer("192.0.2.1"));
+    for (path, headers, expected) in [
+        ("/healthz", &[] as &[_], "system:anonymous"),
+        ("/healthz?verbose", &[], "system:anonymous"),
+        ("/public/a", &[], "system:anonymous"),
+        ("/healthz", &[wrong], "system:anonymous"),
+        ("/healthz", &[good], "alice"),
+        ("/", &[], nobody),
+        ("/", &[wrong], nobody),
+        ("/?x=/healthz", &[], nobody),
+        ("/public/../secret", &[], nobody),
+        ("/secret", &[good], "alice"),
+    ] {
+        assert_eq!(name(identity.identify(&at(path, headers))), expected, "{path} {headers:?}");
+    }
+    // Neither does a certificate that is nobody's, or one that has expired, make a health check fail.
+    let mut expired = with_certificate("alice", &[]);
+    let not_after = Some(SystemTime::now() - Duration::from_secs(60));
+    expired.certificate = Some(Arc::new(ClientCertificate { not_after, ..ClientCertificate::default() }));
+    for peer in [with_certificate("", &[]), expired] {
+        let identity = identification.of(peer);
+        assert_eq!(name(identity.identify(&at("/healthz", &[]))), "system:anonymous");
+        assert_eq!(name(identity.identify(&at("/", &[]))), nobody);
+    }
+}
+
+#[test]
+fn behind_trusted_proxies_clients_are_told_apart_by_what_those_say() {
+    let files = Files::new();
+    let trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
+    let address = IdentitySource::Address(AddressIdentity { trusted_proxies, ..AddressIdentity::default() });
+    let identification = open(vec![files.tokens("a.csv", "t1,alice,1"), address], AnonymousRequests::Allow);
+    let forwarded = ("x-forwarded-for", "198.51.100.1, 192.0.2.7, 10.0.0.2");
+    for (peer, headers, expected, is_proxy) in [
+        (peer("10.0.0.1"), &[forwarded] as &[_], "address:192.0.2.7", true),
+        (peer("10.0.0.1"), &[], "address:10.0.0.1", true),
+        (peer("[::ffff:10.0.0.1]"), &[forwarded], "address:192.0.2.7", true),
+        // Anybody else is known by the connection, whatever is said.
+        (peer("203.0.113.9"), &[forwarded], "address:203.0.113.9", false),
+        (peer("10.0.0.1"), &[forwarded, ("authorization", "Bearer t1")], "alice", true),
+        (peer("10.0.0.1"), &[forwarded, ("authorization", "Bearer t2")], "401 Unauthorized", true),
+    ] {
+        let identity = identification.of(peer.clone());
+        assert_eq!(name(identity.identify(&parts(headers))), expected, "{peer:?} {headers:?}");
+        assert_eq!(identity.is_trusted_proxy(), is_proxy, "{peer:?}");
+    }
+    // It is believed where requests come from, and not who is calling.
+    let mut headers = parts(&[forwarded, ALICE, ("impersonate-user", "root")]).headers;
+    identification.of(peer("10.0.0.1")).cleanse(&mut headers, &User::default());
+    assert_eq!(headers.keys().map(http::HeaderName::as_str).collect::<Vec<_>>(), ["x-forwarded-for"]);
 }

@@ -44,7 +44,7 @@ async fn other_requests_are_not_sent_again() {
     ] {
         let upstream = fickle().await;
         let mut settings = config(&[upstream.address]);
-        settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
         let running = start(settings).await;
         assert_eq!(get(running.address, "/", "").await.text(), "first");
         let mut client = Client::connect(running.address).await;

@@ -60,7 +60,7 @@ impl RunningApi {
             key: data.key(),
             client_ca: Some(args.client_ca.clone().unwrap_or_else(|| data.authority())),
         };
-        let listen = ListenConfig { address: args.address(), tls: Some(tls) };
+        let listen = ListenConfig { address: args.address().into(), tls: Some(tls) };
         let host = Host::bind(&listen, identification, HostLimits::default()).await.map_err(explain)?;
         let address = host.address();
         let options = ApiServerOptions { status_controller: args.status_controller(), ..ApiServerOptions::default() };
@@ -175,5 +175,5 @@ fn identity(args: &ApiArgs, data: &DataDir) -> IdentityConfig {
     // Who can sign certificates with this authority is the administrator.
     let certificate = CertificateIdentity { system_names: SystemNames::Allow, ..CertificateIdentity::default() };
     sources.push(IdentitySource::ClientCertificate(certificate));
-    IdentityConfig { sources, anonymous: AnonymousRequests::Allow, tell_upstream: false }
+    IdentityConfig { sources, anonymous: AnonymousRequests::Allow, ..IdentityConfig::default() }
 }

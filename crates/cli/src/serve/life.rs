@@ -12,14 +12,15 @@ use evenkeel_gateway::{Config, Drained, Gateway, StartError, log};
 use tokio::runtime;
 
 use super::open_files;
+use super::reload::{self, Settings};
 use crate::api::{ApiArgs, ApiObjects, LateApi, RunningApi, is_without_store};
 use crate::exit::{Exit, WrongUsage};
 use crate::signals::{Signals, Wish};
 
-/// Runs a gateway, an API or both until they are told to stop. `settings` reads the settings again when somebody asks for it.
-pub(super) fn run(config: Config, api: &ApiArgs, settings: impl Fn() -> Result<Config, WrongUsage>) -> Result<Exit> {
+/// Runs a gateway, an API or both until they are told to stop.
+pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings) -> Result<Exit> {
     if !api.api_only {
-        right(&config.check())?;
+        right(&config.check(), settings.file())?;
     }
     open_files::raise_limit();
     // Requests to the gateway have threads of their own; these are for the API, the operators' listener and signals.
@@ -71,7 +72,10 @@ pub(crate) async fn start_with(config: Config, objects: Box<dyn ObjectSource>) -
 /// What was said wrongly is told apart from what the machine refuses.
 fn classify(error: StartError) -> anyhow::Error {
     match error {
-        StartError::Listen { .. } | StartError::ListenForOperators { .. } | StartError::Thread(_) => error.into(),
+        StartError::Listen { .. }
+        | StartError::Name { .. }
+        | StartError::ListenForOperators { .. }
+        | StartError::Thread(_) => error.into(),
         StartError::NoUpstream
         | StartError::Tls(_)
         | StartError::Identity(_)
@@ -80,17 +84,15 @@ fn classify(error: StartError) -> anyhow::Error {
     }
 }
 
-/// That there are no problems, or every one at once, a line each.
-pub(super) fn right(problems: &[Problem]) -> Result<(), WrongUsage> {
-    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+/// That there are no problems, or every one at once, a line each, with its place in the file of settings.
+pub(super) fn right(problems: &[Problem], file: Option<&Path>) -> Result<(), WrongUsage> {
+    let place = |problem: &Problem| file.and_then(|file| Config::place_of(file, &problem.field));
+    let line = |problem: &Problem| place(problem).map_or_else(|| problem.to_string(), |at| format!("{at}: {problem}"));
+    let problems: Vec<String> = problems.iter().map(line).collect();
     if problems.is_empty() { Ok(()) } else { Err(WrongUsage(problems.join("\n"))) }
 }
 
-async fn live(
-    config: Config,
-    api: Option<(ApiOfGateway, ApiObjects)>,
-    settings: impl Fn() -> Result<Config, WrongUsage>,
-) -> Result<Exit> {
+async fn live(config: Config, api: Option<(ApiOfGateway, ApiObjects)>, settings: &impl Settings) -> Result<Exit> {
     let mut signals = Signals::listen()?;
     if config.objects.is_none() && config.concurrency <= FEW_SEATS {
         tracing::warn!(
@@ -99,7 +101,7 @@ async fn live(
              with `--objects`, for example deploy/objects.yaml"
         );
     }
-    let (gateway, api) = match api {
+    let (mut gateway, api) = match api {
         None => (start(config.clone()).await?, None),
         Some((api, objects)) => (start_with(config.clone(), Box::new(objects)).await?, Some(api)),
     };
@@ -108,10 +110,9 @@ async fn live(
     if let Some(ApiOfGateway::Running(api)) = &api {
         announce_api(api)?;
     }
-    while signals.next().await == Wish::Reload {
-        compare(&config, settings());
-    }
-    tracing::info!("told to stop; finishing the requests that have begun, for at most {:?}", config.timeouts.drain);
+    reload::follow(&mut gateway, settings, &mut signals).await;
+    let drain = gateway.config().timeouts.drain;
+    tracing::info!("told to stop; finishing the requests that have begun, for at most {drain:?}");
     let stop = async {
         let drained = gateway.drain().await;
         if let Some(api) = api {
@@ -204,22 +205,6 @@ fn announce(gateway: &Gateway, config: &Config) {
         upstreams.join(", "),
         config.concurrency,
     );
-}
-
-/// What SIGHUP asks for: whether what is on the disk is right, and whether it is what runs.
-fn compare(running: &Config, on_disk: Result<Config, WrongUsage>) {
-    let checked = on_disk.and_then(|config| right(&config.check()).map(|()| config));
-    match checked {
-        Err(WrongUsage(problems)) => {
-            // All of them in one line of the log.
-            let problems = problems.replace('\n', "; ");
-            tracing::error!("the settings on the disk are wrong; those that run stay: {problems}");
-        }
-        Ok(config) if config == *running => tracing::info!(
-            "the settings have not changed; objects, keys and certificates are read again when their files change"
-        ),
-        Ok(_) => tracing::warn!("the settings on the disk have changed; restart to follow them"),
-    }
 }
 
 fn farewell(Drained { requests_cut }: Drained) -> Exit {

@@ -2,20 +2,21 @@
 
 mod life;
 mod open_files;
+mod reload;
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use evenkeel_gateway::Config;
-use evenkeel_gateway::config::{ListenConfig, LogFormat, UpstreamConfig};
+use evenkeel_gateway::config::{ListenAddress, ListenConfig, LogFormat, UpstreamConfig};
 
 use crate::api::ApiArgs;
 use crate::exit::{Exit, WrongUsage};
-use crate::usage::{address, number};
+use crate::usage::{listen_address, number};
 pub(crate) use life::start_with;
+use reload::Settings;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,7 +37,7 @@ Examples:
 Signals:
   SIGTERM, SIGINT  stop: readiness turns false, requests that have begun are finished;
                    another one, half a second later or more, ends at once
-  SIGHUP           read the settings again, and say whether they are right and need a restart";
+  SIGHUP           look at the file of settings now (it is watched anyway), and say what came of it";
 
 /// Stands in front of a service and keeps one noisy client from starving the others.
 ///
@@ -48,9 +49,9 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "URL", value_parser = UpstreamConfig::new)]
     upstream: Vec<UpstreamConfig>,
 
-    /// Where clients connect to [default: 127.0.0.1:8080]. May be given several times.
-    #[arg(long, value_name = "ADDR", value_parser = address)]
-    listen: Vec<SocketAddr>,
+    /// Where clients connect to [default: 127.0.0.1:8080]: an address or a name, and a port. May be given several times.
+    #[arg(long, value_name = "ADDR", value_parser = listen_address)]
+    listen: Vec<ListenAddress>,
 
     /// Where metrics, health checks and dumps are, or `none` [default: 127.0.0.1:9901].
     #[arg(long, value_name = "ADDR", value_parser = admin)]
@@ -100,40 +101,33 @@ enum Format {
 }
 
 /// The operators' listener, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Admin {
-    At(SocketAddr),
+    At(ListenAddress),
     None,
 }
 
 fn admin(text: &str) -> Result<Admin, String> {
-    if text == "none" { Ok(Admin::None) } else { address(text).map(Admin::At).map_err(|fault| fault + ", or `none`") }
+    if text == "none" {
+        return Ok(Admin::None);
+    }
+    listen_address(text).map(Admin::At).map_err(|fault| fault + ", or `none`")
 }
 
 // === impl Serve ===
 
 impl Serve {
     pub(crate) fn run(&self) -> Result<Exit> {
-        let config = self.settings()?;
+        let config = self.read()?;
         if self.print_config {
             let printed = io::stdout().write_all(config.to_yaml().as_bytes());
             printed.context("cannot write the settings to standard output")?;
             if !self.api.api_only {
-                life::right(&config.check_without_files())?;
+                life::right(&config.check_without_files(), self.config.as_deref())?;
             }
             return Ok(Exit::Success);
         }
-        life::run(config, &self.api, || self.settings())
-    }
-
-    /// What the file, the flags and the defaults make together.
-    fn settings(&self) -> Result<Config, WrongUsage> {
-        let mut config = match &self.config {
-            Some(path) => Config::read(path).map_err(|error| WrongUsage(error.to_string()))?,
-            None => Config::default(),
-        };
-        self.override_settings(&mut config);
-        Ok(config)
+        life::run(config, &self.api, self)
     }
 
     fn override_settings(&self, config: &mut Config) {
@@ -143,11 +137,11 @@ impl Serve {
         if !self.listen.is_empty() {
             // TLS is a setting of the file's; a flag that moves a listener does not take it off.
             let tls = config.listen.first().and_then(|listen| listen.tls.clone());
-            let at = |&address| ListenConfig { address, tls: tls.clone() };
+            let at = |address: &ListenAddress| ListenConfig { address: address.clone(), tls: tls.clone() };
             config.listen = self.listen.iter().map(at).collect();
         }
-        match self.admin_listen {
-            Some(Admin::At(address)) => config.admin.address = Some(address),
+        match &self.admin_listen {
+            Some(Admin::At(address)) => config.admin.address = Some(address.clone()),
             Some(Admin::None) => config.admin.address = None,
             None => {}
         }
@@ -168,6 +162,21 @@ impl Serve {
         if let Some(filter) = &self.log_filter {
             config.log.filter.clone_from(filter);
         }
+    }
+}
+
+impl Settings for Serve {
+    fn read(&self) -> Result<Config, WrongUsage> {
+        let mut config = match &self.config {
+            Some(path) => Config::read(path).map_err(|error| WrongUsage(error.to_string()))?,
+            None => Config::default(),
+        };
+        self.override_settings(&mut config);
+        Ok(config)
+    }
+
+    fn file(&self) -> Option<&Path> {
+        self.config.as_deref()
     }
 }
 

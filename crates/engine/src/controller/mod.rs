@@ -134,6 +134,12 @@ impl<D: DivideSeats> Controller<D> {
         self.reapply(levels, now)
     }
 
+    /// The server has so many seats in all from now on. They are divided among the levels at once.
+    pub fn set_server_limit(&mut self, server_limit: i64, levels: &mut impl Levels, now: Instant) -> Applied {
+        self.server_limit = server_limit.max(0);
+        self.reapply(levels, now)
+    }
+
     /// Digests the objects once more, which removes levels that are on their way out and idle (CC-15).
     pub fn reapply(&mut self, levels: &mut impl Levels, now: Instant) -> Applied {
         let unusable = self.adopt_levels();

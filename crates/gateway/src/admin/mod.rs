@@ -13,6 +13,7 @@ use std::sync::Arc;
 use axum::routing::get;
 use axum::{Router, middleware};
 use evenkeel::{FlowControl, debug};
+use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::metrics::GatewayMetrics;
@@ -30,7 +31,7 @@ pub struct Admin {
     /// Whether the gateway wants more requests.
     pub readiness: Readiness,
     /// The settings in effect. They name files with secrets, but hold none.
-    pub config: Arc<Config>,
+    pub config: watch::Receiver<Arc<Config>>,
 }
 
 // === impl Admin ===
@@ -39,7 +40,7 @@ impl Admin {
     /// All pages.
     pub fn router(self) -> Router {
         let flow = self.flow.clone();
-        let hosts = hosts::Hosts::new(&self.config.admin.hosts);
+        let hosts = hosts::Hosts::new(&self.config.borrow().admin.hosts);
         Router::new()
             .route("/", get(pages::index))
             .route("/metrics", get(pages::metrics))

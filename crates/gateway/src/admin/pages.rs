@@ -83,7 +83,8 @@ pub(super) async fn ready(Extract(state): Extract<State>, RawQuery(query): RawQu
 }
 
 pub(super) async fn config(Extract(state): Extract<State>) -> Response {
-    ([(CONTENT_TYPE, "application/yaml")], state.0.admin.config.to_yaml()).into_response()
+    let config = Arc::clone(&state.0.admin.config.borrow());
+    ([(CONTENT_TYPE, "application/yaml")], config.to_yaml()).into_response()
 }
 
 pub(super) async fn not_found() -> (StatusCode, &'static str) {

@@ -1,11 +1,11 @@
 //! Whether settings make sense together, and every problem if not.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 use std::{fmt, io};
 
-use super::{Config, HealthConfig, IdentitySource, Limits, Timeouts, UpstreamConfig, paths};
+use super::{Config, HealthConfig, IdentitySource, KeysFrom, Limits, ListenAddress, Timeouts, UpstreamConfig, paths};
+use crate::identity::OpenPaths;
 use crate::log;
 use crate::requests::Requests;
 
@@ -90,10 +90,10 @@ impl Problems {
         if config.listen.is_empty() {
             self.add("listen", "there is no address to listen on; name one, as `- address: 127.0.0.1:8080`");
         }
-        let mut taken: Vec<(String, SocketAddr)> = Vec::new();
+        let mut taken: Vec<(String, &ListenAddress)> = Vec::new();
         let listeners = config.listen.iter().enumerate();
-        let listeners = listeners.map(|(index, listen)| (format!("listen[{index}].address"), listen.address));
-        let admin = config.admin.address.map(|address| ("admin.address".to_owned(), address));
+        let listeners = listeners.map(|(index, listen)| (format!("listen[{index}].address"), &listen.address));
+        let admin = config.admin.address.as_ref().map(|address| ("admin.address".to_owned(), address));
         for (field, address) in listeners.chain(admin) {
             // The system chooses a port of its own for each of these.
             if address.port() == 0 {
@@ -163,6 +163,11 @@ impl Problems {
         let asks_for_certificates =
             config.listen.iter().filter_map(|listen| listen.tls.as_ref()).any(|tls| tls.client_ca.is_some());
         let no_certificates = "no listener asks for certificates; set `tls.clientCa` of one";
+        for (index, path) in config.identity.open_paths.iter().enumerate() {
+            if let Err(message) = OpenPaths::new(std::slice::from_ref(path)) {
+                self.add(format!("identity.openPaths[{index}]"), message);
+            }
+        }
         let sources = &config.identity.sources;
         for (index, source) in sources.iter().enumerate() {
             let field = |name: &str| format!("identity.sources[{index}].{name}");
@@ -196,8 +201,14 @@ impl Problems {
                         self.add(field("address"), message);
                     }
                 }
-                IdentitySource::Jwt(jwt) if jwt.user_claim.is_empty() => {
-                    self.add(field("jwt.userClaim"), "is empty; name the claim with the user's name, as `sub`");
+                IdentitySource::Jwt(jwt) => {
+                    if jwt.user_claim.is_empty() {
+                        self.add(field("jwt.userClaim"), "is empty; name the claim with the user's name, as `sub`");
+                    }
+                    let is_https = matches!(&jwt.keys, KeysFrom::Url(url) if url.scheme_str() == Some("https"));
+                    if jwt.keys_ca.is_some() && !is_https {
+                        self.add(field("jwt.keysCa"), "is for keys from an https URL only; leave it out");
+                    }
                 }
                 _ => {}
             }

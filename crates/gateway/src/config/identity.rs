@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use http::HeaderName;
 use serde::{Deserialize, Serialize};
 
-use super::{Cidr, header};
+use super::{Cidr, KeysFrom, header};
 
 /// How the gateway finds out who is calling: the first source that knows the client decides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,6 +18,9 @@ pub struct IdentityConfig {
     /// Tells the upstream who is calling, in `X-Remote-User` and `X-Remote-Group`. What clients send under these names
     /// is removed in any case.
     pub tell_upstream: bool,
+    /// Paths that need no credential, such as those of health checks: `/healthz`, or `/public/*` for everything below
+    /// `/public/`. A request there whose sender is not known, or whose credential is wrong, is one of `system:anonymous`.
+    pub open_paths: Vec<String>,
 }
 
 /// What happens to requests of which nobody knows who sent them.
@@ -59,7 +62,7 @@ pub enum IdentitySource {
     Tokens(TokenIdentity),
     /// A key in a header.
     ApiKey(ApiKeyIdentity),
-    /// The address that the connection comes from.
+    /// The client's address.
     Address(AddressIdentity),
 }
 
@@ -97,9 +100,12 @@ pub struct CertificateIdentity {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct JwtIdentity {
-    /// The keys: a file with a JSON Web Key Set, or with public keys in PEM. Read again when it changes. A key is for one
-    /// algorithm: RS256, PS256, ES256 or `EdDSA` and their longer variants, never one with a shared secret.
-    pub keys: PathBuf,
+    /// The keys: a JSON Web Key Set, or public keys in PEM, in a file or at a URL of the issuer. A file is read again when it
+    /// changes, a URL is fetched again from time to time. A key is for one algorithm: RS256, PS256, ES256 or `EdDSA` and their
+    /// longer variants, never one with a shared secret.
+    pub keys: KeysFrom,
+    /// The authorities that the server of the keys' URL is believed by, in PEM. The default are those of the machine.
+    pub keys_ca: Option<PathBuf>,
     /// The issuer that a token must name, if any.
     pub issuer: Option<String>,
     /// The audiences of which a token must name one, if there are any here.
@@ -137,7 +143,8 @@ pub struct ApiKeyIdentity {
     pub file: PathBuf,
 }
 
-/// The address that the connection comes from is the user.
+/// The client's address is the user: the one that the connection comes from, or behind trusted proxies the one that they
+/// name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct AddressIdentity {
@@ -149,6 +156,9 @@ pub struct AddressIdentity {
     pub ipv4_bits: u8,
     /// How many bits of an IPv6 address tell users apart.
     pub ipv6_bits: u8,
+    /// The proxies whose `X-Forwarded-For` is believed, as `10.0.0.0/8` or `10.1.2.3`. The client is the right-most address
+    /// there that is not one of these.
+    pub trusted_proxies: Vec<Cidr>,
 }
 
 fn api_key_header() -> HeaderName {
@@ -164,6 +174,7 @@ impl Default for IdentityConfig {
             sources: vec![IdentitySource::Address(AddressIdentity::default())],
             anonymous: AnonymousRequests::default(),
             tell_upstream: false,
+            open_paths: Vec::new(),
         }
     }
 }
@@ -187,7 +198,8 @@ impl Default for HeaderIdentity {
 impl Default for JwtIdentity {
     fn default() -> Self {
         Self {
-            keys: PathBuf::new(),
+            keys: KeysFrom::default(),
+            keys_ca: None,
             issuer: None,
             audiences: Vec::new(),
             user_claim: "sub".to_owned(),
@@ -204,6 +216,12 @@ impl Default for JwtIdentity {
 
 impl Default for AddressIdentity {
     fn default() -> Self {
-        Self { user_prefix: "address:".to_owned(), groups: Vec::new(), ipv4_bits: 32, ipv6_bits: 64 }
+        Self {
+            user_prefix: "address:".to_owned(),
+            groups: Vec::new(),
+            ipv4_bits: 32,
+            ipv6_bits: 64,
+            trusted_proxies: Vec::new(),
+        }
     }
 }

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::ListenAddress;
+
 /// An address that clients connect to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ListenConfig {
-    /// The address. The default is port 8080, for this machine only.
-    pub address: SocketAddr,
+    /// The address, or a name that has one. The default is port 8080, for this machine only.
+    pub address: ListenAddress,
     /// The certificate to show, if connections are encrypted.
     pub tls: Option<ServerTls>,
 }
@@ -34,7 +36,7 @@ pub struct ServerTls {
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct AdminConfig {
     /// The address, or none if there shall be no such listener. The default is port 9901, for this machine only.
-    pub address: Option<SocketAddr>,
+    pub address: Option<ListenAddress>,
     /// The names by which it is reached, beside its addresses and `localhost`. Requests for other names are refused, so
     /// that no web page can read it under a name of its own (DNS rebinding). `*` allows every name.
     pub hosts: Vec<String>,
@@ -49,7 +51,7 @@ pub(super) fn admin_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
 
 impl Default for ListenConfig {
     fn default() -> Self {
-        Self { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)), tls: None }
+        Self { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)).into(), tls: None }
     }
 }
 
@@ -57,6 +59,6 @@ impl Default for ListenConfig {
 
 impl Default for AdminConfig {
     fn default() -> Self {
-        Self { address: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 9901))), hosts: Vec::new() }
+        Self { address: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 9901)).into()), hosts: Vec::new() }
     }
 }

@@ -4,17 +4,22 @@
 
 mod check;
 mod cidr;
+mod difference;
 mod duration;
+mod file;
 mod header;
 mod identity;
+mod keys_from;
 mod limits;
 mod listen;
+mod listen_address;
 mod log;
 mod paths;
 mod read;
 mod requests;
 mod upstream;
 mod uri;
+mod wording;
 
 use std::path::PathBuf;
 
@@ -24,12 +29,15 @@ pub(crate) use cidr::masked;
 
 pub use check::Problem;
 pub use cidr::Cidr;
+pub use file::ConfigFile;
 pub use identity::{
     AddressIdentity, AnonymousRequests, ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentityConfig,
     IdentitySource, JwtIdentity, SystemNames, TokenIdentity,
 };
+pub use keys_from::KeysFrom;
 pub use limits::{Limits, Timeouts};
 pub use listen::{AdminConfig, ListenConfig, ServerTls};
+pub use listen_address::ListenAddress;
 pub use log::{LogConfig, LogFormat};
 pub use read::ConfigError;
 pub use requests::{Paths, RequestsConfig, RouteConfig, WhenClientLeaves};

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use evenkeel_api::decode::{Node, Position, Value, parse_yaml};
-use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, MessageFormatter, Options, UserMessageFormatter};
+use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, Options};
 
-use super::{Config, paths};
+use super::{Config, paths, wording};
 
 /// The settings could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -74,14 +74,21 @@ impl Config {
         }
         serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
             let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
-            let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
             let at = Position { line: position(line), column: position(column) };
-            let message = match field_at(text, at) {
-                Some(field) => format!("{field}: {message}"),
-                None => message,
-            };
-            fault(line, column, message)
+            let documents = parse_yaml(text.as_bytes()).unwrap_or_default();
+            let (field, found) = documents.first().map(|document| field_at(&document.root, at)).unzip();
+            let field = field.unwrap_or_default();
+            let message = wording::message(&error, &field, found.map(|node| &node.value));
+            fault(line, column, if field.is_empty() { message } else { format!("{field}: {message}") })
         })
+    }
+
+    /// Where a setting is in a file, as `evenkeel.yaml:3:1`, if it is there. `field` is a name as those of
+    /// [`Problem`](super::Problem)s are: `listen[0].address`.
+    pub fn place_of(path: &Path, field: &str) -> Option<String> {
+        let text = std::fs::read_to_string(path).ok().filter(|text| text.len() <= BYTES_MAX)?;
+        let Position { line, column } = place_in(&text, field)?;
+        Some(format!("{}:{line}:{column}", path.display()))
     }
 
     /// The settings as text that [`parse`](Self::parse) reads back: all of them, those not given included.
@@ -105,11 +112,9 @@ fn position(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// The setting at a place of the text, as `listen[0].address`.
-fn field_at(text: &str, at: Position) -> Option<String> {
-    let documents = parse_yaml(text.as_bytes()).ok()?;
-    let mut field = String::new();
-    let mut node = &documents.first()?.root;
+/// The setting at a place of the text, as `listen[0].address`, and its value.
+fn field_at(root: &Node, at: Position) -> (String, &Node) {
+    let (mut field, mut node) = (String::new(), root);
     while let Some((name, next)) = last_before(node, at) {
         if !field.is_empty() && !name.starts_with('[') {
             field.push('.');
@@ -117,7 +122,27 @@ fn field_at(text: &str, at: Position) -> Option<String> {
         field += &name;
         node = next;
     }
-    (!field.is_empty()).then_some(field)
+    (field, node)
+}
+
+/// The place of a setting, or of the part of it that there is: `concurrency`, `listen[0].address`.
+fn place_in(text: &str, field: &str) -> Option<Position> {
+    let documents = parse_yaml(text.as_bytes()).ok()?;
+    let (mut node, mut place) = (&documents.first()?.root, None);
+    for part in field.split(['.', '[']).map(|part| part.trim_end_matches(']')) {
+        let found = match &node.value {
+            Value::Map(members) => {
+                members.iter().find(|member| member.key == part).map(|member| (member.key_at, &member.value))
+            }
+            Value::List(items) => {
+                part.parse::<usize>().ok().and_then(|index| items.get(index)).map(|item| (item.at, item))
+            }
+            _ => None,
+        };
+        let Some((at, next)) = found else { break };
+        (place, node) = (Some(at), next);
+    }
+    place
 }
 
 /// The last part of a value that begins at this place or before it.

@@ -22,10 +22,13 @@ use crate::stall::Stall;
 use crate::ticks::Elapsed;
 use crate::upload::Upload;
 use crate::upstream::{Agreed, CallError, ConnectError, Consequence, Http1Call, Http2Stream, InFlight, Known, Picked};
+use crate::worker::Worker;
 
 /// A request on its way to an upstream.
 pub(super) struct Attempts {
     pub(super) connection: Rc<Connection>,
+    /// The worker under the settings that were in effect when the request got its seat.
+    pub(super) worker: Rc<Worker>,
     pub(super) exchange: Rc<Exchange>,
     pub(super) parts: Parts,
     /// What sorts of fields are in the head.
@@ -76,7 +79,7 @@ impl Attempts {
     /// room for all others would be moved about with every request.
     pub(super) async fn answer(mut self) -> Response<AnswerBody> {
         let body = std::mem::replace(&mut self.body, ClientBody::none());
-        let Some(picked) = self.connection.worker.upstreams.pick(&[]) else {
+        let Some(picked) = self.worker.upstreams.pick(&[]) else {
             return Failure::NoUpstream.answer(&self.parts.headers);
         };
         let outcome = match self.used(&picked) {
@@ -132,7 +135,7 @@ impl Attempts {
             match next {
                 Next::Other => {
                     tried.push(chosen.index());
-                    chosen = self.connection.worker.upstreams.pick(&tried).ok_or(failure)?;
+                    chosen = self.worker.upstreams.pick(&tried).ok_or(failure)?;
                 }
                 Next::Anew if anew < ANEW_MAX => anew += 1,
                 Next::Fresh if !is_fresh_wanted && is_idempotent(&self.parts.method) => is_fresh_wanted = true,

@@ -111,7 +111,9 @@ fn prepare(connection: &Rc<Connection>, request: Request<Inbound>) -> Result<Att
     }
     connection.identity.cleanse(&mut parts.headers, &user);
     body.start(|| TrailerGuard { identity: connection.identity.clone(), user });
-    Ok(Attempts { connection: Rc::clone(connection), exchange, parts, noted, id, is_upgrade, body })
+    // The request may have waited for long, and upstreams may be gone since.
+    let worker = connection.worker.latest();
+    Ok(Attempts { connection: Rc::clone(connection), worker, exchange, parts, noted, id, is_upgrade, body })
 }
 
 /// Who is calling. Requests that are not limited have not been identified yet, and are no exception.

@@ -92,9 +92,10 @@ impl Host {
         identification: Arc<Identification>,
         limits: HostLimits,
     ) -> Result<Self, StartError> {
-        let fault = |error| StartError::Listen { address: config.address, error };
+        let fault = |error| StartError::Listen { address: config.address.clone(), error };
         let tls = config.tls.as_ref().map(ListenerTls::open).transpose()?.map(Arc::new);
-        let listener = TcpListener::bind(config.address).await.map_err(fault)?;
+        let addresses = config.address.resolve().map_err(fault)?;
+        let listener = TcpListener::bind(&*addresses).await.map_err(fault)?;
         let address = listener.local_addr().map_err(fault)?;
         Ok(Self { listener, address, tls, identification, limits })
     }

@@ -19,6 +19,8 @@ pub(super) struct Cleansing {
 pub(super) enum Sender {
     /// A proxy whose headers are believed.
     TrustedProxy,
+    /// A proxy that is believed where requests come from, and nothing else.
+    Forwarder,
     /// Anybody else.
     Outsider,
 }
@@ -49,8 +51,8 @@ impl Cleansing {
     pub(super) fn apply(&self, headers: &mut HeaderMap, user: &User, sender: Sender) {
         match sender {
             Sender::Outsider => remove(headers, |name| self.is_about_identity(name) || is_about_origin(name)),
-            Sender::TrustedProxy if self.tells_upstream => remove(headers, |name| self.is_about_identity(name)),
-            Sender::TrustedProxy => {}
+            Sender::TrustedProxy if !self.tells_upstream => {}
+            Sender::TrustedProxy | Sender::Forwarder => remove(headers, |name| self.is_about_identity(name)),
         }
         if self.tells_upstream {
             tell(headers, user);

@@ -2,7 +2,8 @@
 //!
 //! A source that finds no credential of its kind leaves the question to the next one. A credential that is there and wrong
 //! ends the search with 401: whoever shows a forged or expired token must not pass for somebody else, be it for nobody.
-//! Only a source that looks at the same one may still know it, so that there can be two issuers of bearer tokens.
+//! Only a source that looks at the same one may still know it, so that there can be two issuers of bearer tokens. Requests
+//! to open paths need no credential, and a wrong one is ignored there.
 
 mod address;
 mod bearer;
@@ -12,9 +13,11 @@ mod cleanse;
 mod headers;
 mod jwt;
 mod naming;
+mod open_paths;
 mod secret;
 mod tokens;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -26,17 +29,21 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, StatusCode};
 
 use crate::config::{AnonymousRequests, IdentityConfig, IdentitySource};
+use crate::metrics::KeyFetches;
 use crate::peer::{ClientCertificate, Peer};
 use cleanse::{Cleansing, Sender};
 use headers::Headers;
 use jwt::Jwts;
 use tokens::Tokens;
 
+pub(crate) use open_paths::OpenPaths;
+
 /// All ways to find out who is calling, shared by all workers.
 #[derive(Debug)]
 pub struct Identification {
     sources: Vec<Source>,
     anonymous: AnonymousRequests,
+    open_paths: OpenPaths,
     cleansing: Cleansing,
 }
 
@@ -67,6 +74,8 @@ struct OfPeer {
 enum Step {
     /// The connection tells who it is.
     Known(Arc<User>),
+    /// The connection is a proxy's: this source of addresses looks at what it says of where the request comes from.
+    Forwarded(usize, IpAddr),
     /// The connection has shown something that is not to be believed.
     Wrong,
     /// This source has to look at the request.
@@ -80,7 +89,7 @@ enum Source {
     Jwt(Jwts),
     Tokens(Tokens),
     ApiKey(HeaderName, Tokens),
-    Address(address::Addresses),
+    Address(Box<address::Addresses>),
 }
 
 /// What a source says of a request.
@@ -92,15 +101,26 @@ enum Answer {
     Absent,
     /// There is one, and it is not to be believed.
     Wrong,
+    /// There is one, and nobody can tell yet: the keys of its issuer are being fetched.
+    Undecided,
 }
+
+const KEYS_AWAITED: &str = "the keys of the token's issuer are being fetched; try again";
 
 // === impl Identification ===
 
 impl Identification {
     /// Sets the sources up, and reads the files that they name. Every file is looked after by a thread of its own.
     pub fn open(config: &IdentityConfig) -> Result<Arc<Self>, IdentityError> {
-        let sources = config.sources.iter().map(Source::open).collect::<Result<_, _>>().map_err(IdentityError)?;
-        Ok(Arc::new(Self { sources, anonymous: config.anonymous, cleansing: Cleansing::new(config) }))
+        Self::open_counted(config, &KeyFetches::default())
+    }
+
+    /// The same, and counts how often keys are fetched.
+    pub fn open_counted(config: &IdentityConfig, fetches: &KeyFetches) -> Result<Arc<Self>, IdentityError> {
+        let sources = config.sources.iter().map(|source| Source::open(source, fetches));
+        let sources = sources.collect::<Result<_, _>>().map_err(IdentityError)?;
+        let open_paths = OpenPaths::new(&config.open_paths).map_err(IdentityError)?;
+        Ok(Arc::new(Self { sources, anonymous: config.anonymous, open_paths, cleansing: Cleansing::new(config) }))
     }
 
     /// For the requests of this connection.
@@ -108,7 +128,7 @@ impl Identification {
     pub fn of(self: &Arc<Self>, peer: Peer) -> PeerIdentity {
         let sources = self.sources.iter().enumerate();
         let steps = sources.filter_map(|(index, source)| self.step(source, index, &peer)).collect();
-        let sender = if self.is_trusted_proxy(&peer) { Sender::TrustedProxy } else { Sender::Outsider };
+        let sender = self.sender(&peer);
         let expires = peer.certificate.as_ref().and_then(|certificate| certificate.not_after);
         PeerIdentity(Arc::new(OfPeer { shared: Arc::clone(self), steps, sender, expires }))
     }
@@ -118,6 +138,7 @@ impl Identification {
         match source {
             Source::Headers(headers) => headers.trusts(peer).then_some(Step::Ask(index)),
             Source::Certificate(_) => Some(self.certificate_step(peer.certificate.as_deref()?)),
+            Source::Address(addresses) if addresses.trusts(peer) => Some(Step::Forwarded(index, peer.address.ip())),
             Source::Address(addresses) => Some(Step::Known(addresses.user(peer.address.ip()))),
             Source::Jwt(_) | Source::Tokens(_) | Source::ApiKey(..) => Some(Step::Ask(index)),
         }
@@ -132,9 +153,20 @@ impl Identification {
         known.map_or(Step::Wrong, Step::Known)
     }
 
-    /// Whether this is a proxy whose headers are believed, those about who is calling and those about where from.
+    /// Whether this is a proxy that speaks for other clients: what it says of where requests come from is believed.
     pub fn is_trusted_proxy(&self, peer: &Peer) -> bool {
-        self.sources.iter().any(|source| matches!(source, Source::Headers(headers) if headers.trusts(peer)))
+        self.sender(peer) != Sender::Outsider
+    }
+
+    fn sender(&self, peer: &Peer) -> Sender {
+        let any = |is: &dyn Fn(&Source) -> bool| self.sources.iter().any(is);
+        if any(&|source| matches!(source, Source::Headers(headers) if headers.trusts(peer))) {
+            Sender::TrustedProxy
+        } else if any(&|source| matches!(source, Source::Address(addresses) if addresses.trusts(peer))) {
+            Sender::Forwarder
+        } else {
+            Sender::Outsider
+        }
     }
 }
 
@@ -146,24 +178,29 @@ impl PeerIdentity {
         self.0.shared.cleansing.apply(headers, user, self.0.sender);
     }
 
-    /// Whether the other end is a proxy whose headers are believed.
+    /// Whether the other end is a proxy that speaks for other clients.
     pub fn is_trusted_proxy(&self) -> bool {
-        self.0.sender == Sender::TrustedProxy
+        self.0.sender != Sender::Outsider
     }
-}
 
-impl Identify for PeerIdentity {
-    fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
+    /// Whom the sources find.
+    fn find(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
         // TLS looks at it when a session begins, but connections last, and sessions are resumed.
         if self.0.expires.is_some_and(|expires| SystemTime::now() > expires) {
             return Err(Unidentified::new(StatusCode::UNAUTHORIZED, "the client certificate has expired"));
         }
         let shared = &self.0.shared;
         let mut wrong: Option<&HeaderName> = None;
+        let mut is_undecided = false;
         for step in &self.0.steps {
             match step {
-                Step::Known(user) if wrong.is_none() => return Ok(Arc::clone(user)),
-                Step::Known(_) => {}
+                Step::Known(_) | Step::Forwarded(..) if wrong.is_some() => {}
+                Step::Known(user) => return Ok(Arc::clone(user)),
+                Step::Forwarded(index, peer) => {
+                    if let Some(Source::Address(addresses)) = shared.sources.get(*index) {
+                        return Ok(addresses.forwarded_user(*peer, &parts.headers));
+                    }
+                }
                 Step::Wrong => return Err(Unidentified::unauthorized()),
                 Step::Ask(index) => {
                     let Some(source) = shared.sources.get(*index) else { continue };
@@ -174,13 +211,24 @@ impl Identify for PeerIdentity {
                         Answer::Known(user) => return Ok(user),
                         Answer::Absent => {}
                         Answer::Wrong => wrong = source.header(),
+                        Answer::Undecided => (wrong, is_undecided) = (source.header(), true),
                     }
                 }
             }
         }
         match shared.anonymous {
             AnonymousRequests::Allow if wrong.is_none() => Ok(anonymous()),
+            _ if is_undecided => Err(Unidentified::new(StatusCode::SERVICE_UNAVAILABLE, KEYS_AWAITED)),
             _ => Err(Unidentified::unauthorized()),
+        }
+    }
+}
+
+impl Identify for PeerIdentity {
+    fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
+        match self.find(parts) {
+            Err(_) if self.0.shared.open_paths.contain(parts.uri.path()) => Ok(anonymous()),
+            found => found,
         }
     }
 }
@@ -188,14 +236,14 @@ impl Identify for PeerIdentity {
 // === impl Source ===
 
 impl Source {
-    fn open(config: &IdentitySource) -> Result<Self, String> {
+    fn open(config: &IdentitySource, fetches: &KeyFetches) -> Result<Self, String> {
         Ok(match config {
             IdentitySource::TrustedHeaders(headers) => Self::Headers(Box::new(Headers::new(headers))),
             IdentitySource::ClientCertificate(certificate) => Self::Certificate(certificate::naming(certificate)),
-            IdentitySource::Jwt(jwt) => Self::Jwt(Jwts::open(jwt)?),
+            IdentitySource::Jwt(jwt) => Self::Jwt(Jwts::open(jwt, fetches)?),
             IdentitySource::Tokens(tokens) => Self::Tokens(Tokens::open(&tokens.file)?),
             IdentitySource::ApiKey(key) => Self::ApiKey(key.header.clone(), Tokens::open(&key.file)?),
-            IdentitySource::Address(address) => Self::Address(address::Addresses::new(address)),
+            IdentitySource::Address(address) => Self::Address(Box::new(address::Addresses::new(address))),
         })
     }
 

@@ -4,11 +4,13 @@ mod rejections;
 mod throttle;
 
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 
 use tracing::Subscriber;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::reload;
 
 use crate::config::{LogConfig, LogFormat};
 
@@ -31,9 +33,24 @@ pub enum LogError {
 /// terminal only.
 pub fn init(config: &LogConfig) -> Result<(), LogError> {
     let paint = if std::io::stderr().is_terminal() { Paint::Colours } else { Paint::Plain };
-    let subscriber = subscriber(config, paint, std::io::stderr)?;
-    tracing::subscriber::set_global_default(subscriber).map_err(|_| LogError::Taken)
+    let (subscriber, filter) = subscriber(config, paint, std::io::stderr)?;
+    tracing::subscriber::set_global_default(subscriber).map_err(|_| LogError::Taken)?;
+    // Nobody was first, since only one can have set the default.
+    let _ = FILTER.set(filter);
+    Ok(())
 }
+
+/// Writes what these settings ask for from now on, if [`init`] has set the log up. Only the filter changes.
+pub fn set_filter(config: &LogConfig) {
+    if let (Some(set), Ok(filter)) = (FILTER.get(), filter(config)) {
+        set(filter);
+    }
+}
+
+/// Exchanges the filter of the process.
+static FILTER: OnceLock<SetFilter> = OnceLock::new();
+
+type SetFilter = Box<dyn Fn(Targets) + Send + Sync>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Paint {
@@ -45,7 +62,7 @@ fn subscriber<W>(
     config: &LogConfig,
     paint: Paint,
     writer: W,
-) -> Result<impl Subscriber + Send + Sync + use<W>, LogError>
+) -> Result<(impl Subscriber + Send + Sync + use<W>, SetFilter), LogError>
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
@@ -55,7 +72,10 @@ where
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
     };
-    Ok(tracing_subscriber::registry().with(lines.with_filter(filter)))
+    let (filter, handle) = reload::Layer::new(filter);
+    // It fails when the subscriber is gone, and nothing is written any more.
+    let set = Box::new(move |filter| drop(handle.reload(filter)));
+    Ok((tracing_subscriber::registry().with(lines.with_filter(filter)), set))
 }
 
 /// Which lines are written, or why the filter makes no sense.
@@ -99,7 +119,7 @@ mod tests {
     fn written(config: &LogConfig, act: impl FnOnce()) -> String {
         let page = Page::default();
         let writer = page.clone();
-        let subscriber = subscriber(config, Paint::Plain, move || writer.clone()).unwrap();
+        let (subscriber, _) = subscriber(config, Paint::Plain, move || writer.clone()).unwrap();
         tracing::subscriber::with_default(subscriber, act);
         let bytes = page.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
@@ -146,6 +166,22 @@ mod tests {
                       reason=\"queue-full\" retry_after_s=2";
         assert!(lines[0].ends_with(&format!("a request is turned away {fields}")), "{text}");
         assert!(lines[1].ends_with("more requests were turned away than are written one by one requests=1"), "{text}");
+    }
+
+    #[test]
+    fn the_filter_can_change() {
+        let page = Page::default();
+        let writer = page.clone();
+        let (subscriber, set) = subscriber(&LogConfig::default(), Paint::Plain, move || writer.clone()).unwrap();
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::debug!("not asked for");
+            set(filter_of("debug").unwrap());
+            tracing::debug!("asked for");
+            set(filter_of("error").unwrap());
+            tracing::warn!("not asked for");
+        });
+        let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
+        assert!(text.ends_with(": asked for\n") && text.lines().count() == 1, "{text}");
     }
 
     #[test]

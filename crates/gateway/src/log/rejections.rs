@@ -1,6 +1,6 @@
 //! `RejectionLog`: a line for every rejected request, but not more than so many a second.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::config::LogConfig;
@@ -11,7 +11,7 @@ use crate::config::LogConfig;
 /// The workers share two counters and no lock. Beyond the limit a rejection costs a look at the clock and one addition.
 #[derive(Debug)]
 pub struct RejectionLog {
-    per_second: u32,
+    per_second: AtomicU32,
     start: Instant,
     /// The second that lines are counted in, in the upper half; how many it has had, in the lower half.
     written: AtomicU64,
@@ -52,11 +52,16 @@ impl RejectionLog {
     /// With the limit of the settings.
     pub fn new(config: &LogConfig) -> Self {
         Self {
-            per_second: config.rejections_per_second,
+            per_second: AtomicU32::new(config.rejections_per_second),
             start: Instant::now(),
             written: AtomicU64::new(0),
             untold: AtomicU64::new(0),
         }
+    }
+
+    /// With the limit of these settings from now on.
+    pub fn set_limit(&self, config: &LogConfig) {
+        self.per_second.store(config.rejections_per_second, Ordering::Relaxed);
     }
 
     /// A request was rejected. The request is only looked at if it gets a line.
@@ -84,12 +89,12 @@ impl RejectionLog {
     }
 
     fn turn(&self, second: u64) -> Turn {
-        let now = second << 32;
+        let (now, per_second) = (second << 32, self.per_second.load(Ordering::Relaxed));
         let is_new = |written: u64| written >> 32 < second;
         let before = self.written.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |written| {
             match (is_new(written), u32::try_from(written & u64::from(u32::MAX)).unwrap_or(u32::MAX)) {
-                (true, _) if self.per_second > 0 => Some(now + 1),
-                (false, count) if count < self.per_second => Some(written + 1),
+                (true, _) if per_second > 0 => Some(now + 1),
+                (false, count) if count < per_second => Some(written + 1),
                 _ => None,
             }
         });

@@ -52,7 +52,7 @@ impl Collector for GatewayCollector {
 }
 
 impl GatewayCollector {
-    fn counters(&self) -> [Family<'_>; 10] {
+    fn counters(&self) -> [Family<'_>; 12] {
         let metrics = &self.0;
         let requests = CLASSES.iter().enumerate();
         let requests = requests.map(|(class, name)| (*name, metrics.sum(|worker| &worker.requests[class])));
@@ -106,6 +106,21 @@ impl GatewayCollector {
                 "Changes of the objects, and what came of them",
                 "outcome",
                 vec![("applied", applied), ("refused", refused)],
+            ),
+            of(
+                "evenkeel_jwt_key_fetches",
+                "Fetches of the keys of signed tokens, and what came of them",
+                "outcome",
+                metrics.key_fetches().counts(),
+            ),
+            of(
+                "evenkeel_settings_changes",
+                "Changes of the settings while the gateway runs, and what came of them",
+                "outcome",
+                vec![
+                    ("applied", metrics.0.settings_applied.load(Ordering::Relaxed)),
+                    ("refused", metrics.0.settings_refused.load(Ordering::Relaxed)),
+                ],
             ),
         ]
     }

@@ -4,12 +4,15 @@
 //! for anybody. They are added up when somebody looks.
 
 mod collector;
+mod key_fetches;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use http::StatusCode;
 use prometheus_client::registry::Registry;
+
+pub use key_fetches::KeyFetches;
 
 /// All counters of a gateway. Clones share them.
 #[derive(Debug, Clone)]
@@ -46,6 +49,9 @@ struct Shared {
     objects_applied: AtomicU64,
     objects_refused: AtomicU64,
     objects_stale: AtomicBool,
+    settings_applied: AtomicU64,
+    settings_refused: AtomicU64,
+    key_fetches: KeyFetches,
 }
 
 /// Two cache lines, since processors fetch them in pairs.
@@ -80,6 +86,9 @@ impl GatewayMetrics {
             objects_applied: AtomicU64::new(0),
             objects_refused: AtomicU64::new(0),
             objects_stale: AtomicBool::new(false),
+            settings_applied: AtomicU64::new(0),
+            settings_refused: AtomicU64::new(0),
+            key_fetches: KeyFetches::default(),
         }))
     }
 
@@ -101,6 +110,21 @@ impl GatewayMetrics {
     /// Whether the objects that govern come from a copy.
     pub fn set_objects_stale(&self, is_stale: bool) {
         self.0.objects_stale.store(is_stale, Ordering::Relaxed);
+    }
+
+    /// How often keys of issuers were fetched.
+    pub fn key_fetches(&self) -> &KeyFetches {
+        &self.0.key_fetches
+    }
+
+    /// New settings are in effect.
+    pub fn settings_applied(&self) {
+        self.0.settings_applied.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Settings were changed and could not be used.
+    pub fn settings_refused(&self) {
+        self.0.settings_refused.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Shows all of them in a registry.

@@ -1,16 +1,13 @@
 //! `DirectorySource`: a manifest or a folder of manifests, watched for changes.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use evenkeel_api::decode::Entry;
 use evenkeel_engine::controller::Objects;
-use tokio::sync::watch;
-use tokio::time::{Instant, timeout, timeout_at};
 
 use super::manifests::Manifests;
 use super::{NextObjects, ObjectSource, ObjectsError};
-use crate::watch::{LOOK_AGAIN, Watch};
+use crate::watch::Changes;
 
 /// A manifest, or a folder of manifests, that is watched for changes.
 ///
@@ -33,21 +30,12 @@ use crate::watch::{LOOK_AGAIN, Watch};
 /// ```
 #[derive(Debug)]
 pub struct DirectorySource {
-    path: PathBuf,
-    watch: Watch,
-    changes: watch::Receiver<u64>,
-    /// The number of changes that have been looked at.
-    seen: u64,
+    changes: Changes,
     /// What was there at the last look.
     last: Option<Manifests>,
     /// What was told of it.
     told: Option<Result<Objects, ObjectsError>>,
 }
-
-/// What belongs together is written together: so long after the last change, it is looked at.
-const QUIET: Duration = Duration::from_millis(12);
-/// And so long after the first one, even if changes do not end.
-const HASTE: Duration = Duration::from_millis(40);
 
 // === impl DirectorySource ===
 
@@ -55,10 +43,7 @@ impl DirectorySource {
     /// Reads this file, or the files of this folder, and watches it. Has to be called, as `next`, inside of a tokio
     /// runtime with its timer on.
     pub fn new(path: impl AsRef<Path>) -> Self {
-        let (tell, changes) = watch::channel(0);
-        let tell = std::sync::Arc::new(tell);
-        let watch = Watch::new(move || tell.send_modify(|count| *count += 1));
-        Self { path: path.as_ref().to_owned(), watch, changes, seen: 0, last: None, told: None }
+        Self { changes: Changes::new(path.as_ref()), last: None, told: None }
     }
 
     /// The objects with what the files say of them: the first time at once, and then whenever a file has changed, even if
@@ -79,7 +64,7 @@ impl DirectorySource {
     async fn next_manifests(&mut self) -> Result<&Manifests, ObjectsError> {
         loop {
             if self.last.is_some() {
-                self.wait().await;
+                self.changes.wait().await;
             }
             let manifests = self.look().await?;
             if self.last.as_ref() != Some(&manifests) {
@@ -88,36 +73,19 @@ impl DirectorySource {
         }
     }
 
-    /// Waits until there may be something new.
-    async fn wait(&mut self) {
-        let seen = self.seen;
-        // Whether it is a change or the time that it takes to be sure of none, it is looked at.
-        let _ = timeout(LOOK_AGAIN, self.changes.wait_for(|count| *count != seen)).await;
-        let latest = Instant::now() + HASTE;
-        loop {
-            let count = *self.changes.borrow();
-            let until = latest.min(Instant::now() + QUIET);
-            if timeout_at(until, self.changes.wait_for(|now| *now != count)).await.is_err() {
-                return;
-            }
-        }
-    }
-
     /// Looks at the files.
     async fn look(&mut self) -> Result<Manifests, ObjectsError> {
-        let count = *self.changes.borrow();
-        // Watched before they are read: what changes after that is told.
-        self.watch.follow(&self.path);
-        let path = self.path.clone();
+        let look = self.changes.begin_look();
+        let path = self.changes.path().to_owned();
         let reading = tokio::task::spawn_blocking(move || Manifests::read(&path));
         match reading.await {
             Ok(manifests) => {
-                self.seen = count;
+                self.changes.end_look(look);
                 Ok(manifests)
             }
             // The runtime is ending, and there is nobody left to tell.
             Err(error) if error.is_cancelled() => std::future::pending().await,
-            Err(error) => Err(ObjectsError(format!("{}: {error}", self.path.display()))),
+            Err(error) => Err(ObjectsError(format!("{}: {error}", self.changes.path().display()))),
         }
     }
 }

@@ -165,6 +165,10 @@ impl Serving {
 
     /// Answers a request.
     async fn respond(&mut self, head: RequestHead) -> After {
+        if let Some(renewed) = self.connection.renewed() {
+            self.flow = None;
+            self.connection = renewed;
+        }
         let worker = Rc::clone(&self.connection.worker);
         let _running = worker.requests.begin();
         let mut asked = Asked { method: head.method.clone(), version: head.version, is_kept_alive: head.is_kept_alive };

@@ -37,12 +37,18 @@ use crate::worker::{OpenStream, RunningRequest, Worker};
 
 /// What answers the requests of one connection.
 struct Answers {
-    connection: Rc<Connection>,
-    flow: Rc<RefCell<Flow>>,
+    current: RefCell<Current>,
     /// How many requests are being answered, and how many there were.
     running: Rc<Cell<usize>>,
     begun: Rc<Cell<u64>>,
     next_stream: Rc<RefCell<Option<OfStream>>>,
+}
+
+/// What requests are passed on with, under the settings in effect.
+#[derive(Clone)]
+struct Current {
+    connection: Rc<Connection>,
+    flow: Rc<RefCell<Flow>>,
 }
 
 /// A request that is being answered: counted by its connection and by the gateway.
@@ -81,8 +87,8 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + A
     let limits = &worker.config.limits;
     let (running, begun, next_stream) = (Rc::default(), Rc::default(), Rc::default());
     let streams = Streams { worker: Rc::clone(&worker), next: Rc::clone(&next_stream) };
-    let flow = Rc::new(RefCell::new(Flow::new(&connection)));
-    let answers = Answers { connection, flow, running: Rc::clone(&running), begun: Rc::clone(&begun), next_stream };
+    let current = RefCell::new(Current::new(connection));
+    let answers = Answers { current, running: Rc::clone(&running), begun: Rc::clone(&begun), next_stream };
     let mut served = pin!(
         http2::Builder::new(streams)
             .timer(TokioTimer::new())
@@ -133,7 +139,26 @@ fn connection_window(streams: u32) -> u32 {
     streams.saturating_mul(STREAM_WINDOW).clamp(STREAM_WINDOW, WINDOW_MAX)
 }
 
+// === impl Current ===
+
+impl Current {
+    fn new(connection: Rc<Connection>) -> Self {
+        let flow = Rc::new(RefCell::new(Flow::new(&connection)));
+        Self { connection, flow }
+    }
+}
+
 // === impl Answers ===
+
+impl Answers {
+    fn current(&self) -> Current {
+        let mut current = self.current.borrow_mut();
+        if let Some(renewed) = current.connection.renewed() {
+            *current = Current::new(renewed);
+        }
+        current.clone()
+    }
+}
 
 impl hyper::service::Service<Request<Incoming>> for Answers {
     type Response = Response<Answered>;
@@ -141,7 +166,8 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let (connection, worker) = (Rc::clone(&self.connection), Rc::clone(&self.connection.worker));
+        let Current { connection, flow } = self.current();
+        let worker = Rc::clone(&connection.worker);
         self.begun.set(self.begun.get() + 1);
         let of_client = connection.client.open_stream();
         let has_room = of_client.is_some();
@@ -163,7 +189,7 @@ impl hyper::service::Service<Request<Incoming>> for Answers {
             total: total.clone(),
             body: Rc::clone(&body_of_stream),
         });
-        let (flow, of_connection) = (Rc::clone(&self.flow), Rc::clone(&self.running));
+        let of_connection = Rc::clone(&self.running);
         Box::pin(async move {
             let response = match websocket {
                 Err(failure) => {

@@ -57,6 +57,25 @@ impl Upstreams {
         Self { all, next: Cell::new(0) }
     }
 
+    /// Those that are there under new settings. An upstream for which nothing changes keeps its connections.
+    pub(crate) fn renewed(&self, known: &[Arc<Known>], config: &Arc<Config>, ticks: &Rc<Ticks>) -> Self {
+        let kept = |known: &Arc<Known>| {
+            self.all.iter().find(|upstream| Arc::ptr_eq(&upstream.known, known) && upstream.is_as_in(config))
+        };
+        let made = |known: &Arc<Known>| Rc::new(Upstream::new(Arc::clone(known), config, ticks));
+        let all = known.iter().map(|known| kept(known).cloned().unwrap_or_else(|| made(known))).collect();
+        Self { all, next: Cell::new(self.next.get()) }
+    }
+
+    /// Closes the idle connections to those that are not among these any more.
+    pub(crate) fn retire(&self, successors: &Self) {
+        for upstream in &self.all {
+            if !successors.all.iter().any(|other| Rc::ptr_eq(other, upstream)) {
+                upstream.pool.close();
+            }
+        }
+    }
+
     /// Closes connections that have been idle for too long.
     pub(crate) fn prune(&self) {
         self.all.iter().for_each(|upstream| upstream.pool.prune());

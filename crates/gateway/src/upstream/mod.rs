@@ -89,4 +89,13 @@ impl Upstream {
         let pool = Pool::new(config.limits.idle_upstream_connections, config.timeouts.idle, Rc::clone(ticks));
         Self { known, pool, ticks: Rc::clone(ticks), timeouts: Arc::clone(config) }
     }
+
+    /// Whether these settings are the same for its connections.
+    fn is_as_in(&self, config: &Config) -> bool {
+        let of = |config: &Config| {
+            let timeouts = &config.timeouts;
+            (timeouts.connect, timeouts.answer, timeouts.idle, config.limits.idle_upstream_connections)
+        };
+        of(config) == of(&self.timeouts)
+    }
 }

@@ -13,7 +13,7 @@ use crate::ticks::Ticks;
 #[derive(Debug)]
 pub(crate) struct Pool {
     idle: RefCell<VecDeque<Idle>>,
-    idle_max: usize,
+    idle_max: Cell<usize>,
     idle_for_max: Duration,
     ticks: Rc<Ticks>,
     /// Those of HTTP/2, each of which many requests share. The first that has room is taken, so that others grow old.
@@ -38,7 +38,7 @@ impl Pool {
     pub(super) fn new(idle_max: usize, idle_for_max: Duration, ticks: Rc<Ticks>) -> Self {
         Self {
             idle: RefCell::default(),
-            idle_max,
+            idle_max: Cell::new(idle_max),
             idle_for_max,
             ticks,
             shared: RefCell::default(),
@@ -61,9 +61,16 @@ impl Pool {
     /// Keeps a connection of HTTP/1.1 for the next request.
     pub(crate) fn put(&self, wire: Box<Wire>) {
         let mut idle = self.idle.borrow_mut();
-        if idle.len() < self.idle_max {
+        if idle.len() < self.idle_max.get() {
             idle.push_back(Idle { wire, until: self.ticks.now().saturating_add(Ticks::count(self.idle_for_max)) });
         }
+    }
+
+    /// Closes all that wait, and keeps none from now on. Requests that run on others are not disturbed.
+    pub(super) fn close(&self) {
+        self.idle_max.set(0);
+        self.idle.take();
+        self.shared.take();
     }
 
     /// Closes those that have waited for too long. The others give back what they do not need.

@@ -3,6 +3,7 @@
 //! Folders are watched, not files: an editor writes a new file and renames it, and a `ConfigMap` in a pod is a link to a
 //! folder that is exchanged as a whole. What a change was is not asked; whoever is told looks at the files again.
 
+mod changes;
 mod file;
 mod folders;
 
@@ -14,6 +15,7 @@ use notify::{Event, EventKind, PollWatcher, RecommendedWatcher, RecursiveMode, W
 
 use folders::folders_of;
 
+pub(crate) use changes::Changes;
 pub(crate) use file::WatchedFile;
 
 /// Tells of changes in some folders.

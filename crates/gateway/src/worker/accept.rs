@@ -32,7 +32,7 @@ const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncont
 
 /// Accepts connections until it is told to stop, and then those that wait already.
 pub(super) async fn accept_all(
-    worker: Rc<Worker>,
+    mut worker: Rc<Worker>,
     listener: TcpListener,
     tls: Option<Arc<ListenerTls>>,
     open_here: OpenHere,
@@ -46,6 +46,7 @@ pub(super) async fn accept_all(
             _ = stage.wait_for(|stage| *stage != Stage::Serving) => break,
             accepted = listener.accept() => accepted,
         };
+        worker = worker.latest();
         match accepted {
             Ok((stream, _)) if open_files.are_short_for_client(&stream) => {
                 if warnings.may_log() {

@@ -16,8 +16,8 @@ use crate::config::masked;
 /// What the clients of the gateway have, on all workers.
 #[derive(Debug)]
 pub(crate) struct Clients {
-    connections_max: usize,
-    streams_max: usize,
+    connections_max: AtomicUsize,
+    streams_max: AtomicUsize,
     counts: Mutex<HashMap<Key, Arc<Counts>>>,
 }
 
@@ -63,7 +63,17 @@ const IPV6_BITS: u8 = 64;
 
 impl Clients {
     pub(crate) fn new(connections_max: usize, streams_max: usize) -> Arc<Self> {
-        Arc::new(Self { connections_max, streams_max, counts: Mutex::default() })
+        Arc::new(Self {
+            connections_max: AtomicUsize::new(connections_max),
+            streams_max: AtomicUsize::new(streams_max),
+            counts: Mutex::default(),
+        })
+    }
+
+    /// Each client may have so many from now on. What is open stays.
+    pub(crate) fn set_limits(&self, connections_max: usize, streams_max: usize) {
+        self.connections_max.store(connections_max, Ordering::Relaxed);
+        self.streams_max.store(streams_max, Ordering::Relaxed);
     }
 
     /// A connection from this address. None if the client has too many.
@@ -85,7 +95,7 @@ impl Clients {
     fn add_connection(&self, key: Key) -> Option<(Key, Arc<Counts>)> {
         let mut all = self.counts();
         let counts = all.entry(key.clone()).or_default();
-        if counts.connections.load(Ordering::Relaxed) >= self.connections_max {
+        if counts.connections.load(Ordering::Relaxed) >= self.connections_max.load(Ordering::Relaxed) {
             return None;
         }
         counts.connections.fetch_add(1, Ordering::Relaxed);
@@ -136,7 +146,7 @@ impl Client {
     pub(crate) fn open_stream(&self) -> Option<OpenStream> {
         if let Some((_, counts)) = &*self.0.owner.borrow() {
             let before = counts.streams.fetch_add(1, Ordering::Relaxed);
-            if before >= self.0.clients.streams_max {
+            if before >= self.0.clients.streams_max.load(Ordering::Relaxed) {
                 counts.streams.fetch_sub(1, Ordering::Relaxed);
                 return None;
             }

@@ -6,8 +6,8 @@ mod counts;
 mod listener;
 mod thread;
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,12 +19,13 @@ use crate::buffers::{BufferedBytes, Buffers};
 use crate::config::Config;
 use crate::forward::RequestIds;
 use crate::identity::Identification;
+use crate::live::Live;
 use crate::log::RejectionLog;
 use crate::metrics::{GatewayMetrics, WorkerMetrics};
 use crate::requests::Requests as Routes;
 use crate::service_times::ServiceTimes;
 use crate::ticks::Ticks;
-use crate::upstream::{Known, Upstreams};
+use crate::upstream::Upstreams;
 
 pub(crate) use clients::{Client, Clients, OpenStream};
 pub(crate) use counts::{Connections, Requests, RunningRequest};
@@ -34,20 +35,17 @@ pub(crate) use thread::{Stage, WorkerThread};
 /// What all workers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) config: Arc<Config>,
     pub(crate) flow: FlowControl,
-    pub(crate) identification: Arc<Identification>,
-    pub(crate) routes: Routes,
     pub(crate) metrics: GatewayMetrics,
     pub(crate) rejections: Arc<RejectionLog>,
-    pub(crate) upstreams: Vec<Arc<Known>>,
     pub(crate) connections: Arc<Connections>,
     pub(crate) clients: Arc<Clients>,
     /// What the buffers of all workers have.
     pub(crate) buffered: BufferedBytes,
 }
 
-/// What a worker's connections and requests need of it.
+/// What a worker's connections and requests need of it, under the settings of one time. When the settings change, a
+/// successor takes over. Requests that have begun stay with the worker that they began with.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) config: Arc<Config>,
@@ -58,53 +56,116 @@ pub(crate) struct Worker {
     pub(crate) rejections: Arc<RejectionLog>,
     pub(crate) ticks: Rc<Ticks>,
     pub(crate) upstreams: Upstreams,
-    pub(crate) request_ids: RequestIds,
+    pub(crate) request_ids: Rc<RequestIds>,
     pub(crate) connections: Arc<Connections>,
     pub(crate) requests: Arc<Requests>,
     pub(crate) clients: Arc<Clients>,
     pub(crate) buffers: Rc<Buffers>,
-    pub(crate) abandoned: Abandoned,
+    pub(crate) abandoned: Rc<Abandoned>,
     pub(crate) service_times: Rc<ServiceTimes>,
-    is_draining: Cell<bool>,
+    is_draining: Rc<Cell<bool>>,
     /// When a worker that is in trouble may say so again.
-    quiet_until: Cell<u64>,
+    quiet_until: Rc<Cell<u64>>,
+    /// How often the settings had changed when it took over.
+    generation: u64,
+    succession: Rc<Succession>,
+}
+
+/// Who has taken over last. The worker's thread keeps it alive, so that nothing holds a line of predecessors.
+#[derive(Debug, Default)]
+struct Succession {
+    generation: Cell<u64>,
+    latest: RefCell<Weak<Worker>>,
 }
 
 /// So many requests whose clients have left are kept in any case. Beyond twice the number of seats, only requests that are
 /// exempt from limits can have been left behind.
 const ABANDONED_MIN: usize = 64;
 
+fn abandoned_max(config: &Config) -> usize {
+    ABANDONED_MIN.max(2 * config.concurrency as usize)
+}
+
 // === impl Worker ===
 
 impl Worker {
     /// A worker, and what clients will have left to it.
-    fn new(index: usize, shared: &Shared, requests: Arc<Requests>) -> (Rc<Self>, AbandonedWork) {
+    fn new(index: usize, shared: &Shared, live: &Live, requests: Arc<Requests>) -> (Rc<Self>, AbandonedWork) {
         let (ticks, service_times) = (Ticks::new(), Rc::<ServiceTimes>::default());
-        let (config, metrics) = (&shared.config, shared.metrics.worker(index));
-        let abandoned_max = ABANDONED_MIN.max(2 * config.concurrency as usize);
+        let (config, metrics) = (&live.config, shared.metrics.worker(index));
         let (abandoned, abandoned_work) =
-            Abandoned::new(abandoned_max, &service_times, &ticks, config.timeouts.answer, metrics.clone());
+            Abandoned::new(abandoned_max(config), &service_times, &ticks, config.timeouts.answer, metrics.clone());
         let bytes_max = config.limits.buffer_bytes;
         let worker = Rc::new(Self {
-            config: Arc::clone(&shared.config),
+            config: Arc::clone(config),
             flow: shared.flow.clone(),
-            identification: Arc::clone(&shared.identification),
-            routes: shared.routes.clone(),
+            identification: Arc::clone(&live.identification),
+            routes: live.routes.clone(),
             buffers: Buffers::new(&shared.buffered, bytes_max, bytes_max / 4, metrics.clone()),
-            abandoned,
+            abandoned: Rc::new(abandoned),
             service_times,
             clients: Arc::clone(&shared.clients),
             metrics,
             rejections: Arc::clone(&shared.rejections),
-            upstreams: Upstreams::new(&shared.upstreams, &shared.config, &ticks),
-            request_ids: RequestIds::new(),
+            upstreams: Upstreams::new(&live.upstreams, config, &ticks),
+            request_ids: Rc::new(RequestIds::new()),
             connections: Arc::clone(&shared.connections),
             requests,
-            is_draining: Cell::new(false),
-            quiet_until: Cell::new(0),
+            is_draining: Rc::default(),
+            quiet_until: Rc::default(),
+            generation: 0,
+            succession: Rc::default(),
             ticks,
         });
+        worker.succession.take_over(&worker);
         (worker, abandoned_work)
+    }
+
+    /// Lets a successor take over, under these settings. Connections find it when their next request arrives, as long as the
+    /// caller keeps it.
+    fn hand_over(&self, live: &Live) -> Rc<Self> {
+        let config = &live.config;
+        self.abandoned.set_limits(abandoned_max(config), config.timeouts.answer);
+        let bytes_max = config.limits.buffer_bytes;
+        self.buffers.set_limits(bytes_max, bytes_max / 4);
+        let upstreams = self.upstreams.renewed(&live.upstreams, config, &self.ticks);
+        self.upstreams.retire(&upstreams);
+        let successor = Rc::new(Self {
+            config: Arc::clone(config),
+            flow: self.flow.clone(),
+            identification: Arc::clone(&live.identification),
+            routes: live.routes.clone(),
+            metrics: self.metrics.clone(),
+            rejections: Arc::clone(&self.rejections),
+            ticks: Rc::clone(&self.ticks),
+            upstreams,
+            request_ids: Rc::clone(&self.request_ids),
+            connections: Arc::clone(&self.connections),
+            requests: Arc::clone(&self.requests),
+            clients: Arc::clone(&self.clients),
+            buffers: Rc::clone(&self.buffers),
+            abandoned: Rc::clone(&self.abandoned),
+            service_times: Rc::clone(&self.service_times),
+            is_draining: Rc::clone(&self.is_draining),
+            quiet_until: Rc::clone(&self.quiet_until),
+            generation: self.generation + 1,
+            succession: Rc::clone(&self.succession),
+        });
+        self.succession.take_over(&successor);
+        successor
+    }
+
+    /// Whether the settings have changed since.
+    #[inline]
+    pub(crate) fn is_succeeded(&self) -> bool {
+        self.generation != self.succession.generation.get()
+    }
+
+    /// The worker under the settings in effect.
+    #[inline]
+    pub(crate) fn latest(self: &Rc<Self>) -> Rc<Self> {
+        let latest = if self.is_succeeded() { self.succession.latest.borrow().upgrade() } else { None };
+        latest.unwrap_or_else(|| Rc::clone(self))
     }
 
     /// Whether connections are to be closed as soon as their requests have been answered.
@@ -150,5 +211,14 @@ impl Worker {
     fn start_draining(&self) {
         self.is_draining.set(true);
         self.ticks.wake_all();
+    }
+}
+
+// === impl Succession ===
+
+impl Succession {
+    fn take_over(&self, worker: &Rc<Worker>) {
+        self.generation.set(worker.generation);
+        *self.latest.borrow_mut() = Rc::downgrade(worker);
     }
 }

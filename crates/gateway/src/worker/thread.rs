@@ -13,6 +13,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use super::accept::accept_all;
 use super::listener::Listening;
 use super::{Requests, Shared, Worker};
+use crate::live::Live;
 
 /// How far the workers are told to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,7 @@ impl WorkerThread {
         index: usize,
         shared: Arc<Shared>,
         listening: Vec<Listening>,
+        live: watch::Receiver<Arc<Live>>,
         stage: watch::Receiver<Stage>,
     ) -> io::Result<Self> {
         let (ending, ended) = oneshot::channel();
@@ -60,7 +62,7 @@ impl WorkerThread {
         let counted = Arc::clone(&requests);
         let run = move || {
             match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
-                Ok(runtime) => runtime.block_on(run(index, &shared, counted, listening, stage)),
+                Ok(runtime) => runtime.block_on(run(index, &shared, counted, listening, live, stage)),
                 Err(error) => tracing::error!(%error, "a worker could not be started"),
             }
             // Everybody who waits for this has gone if it fails.
@@ -90,11 +92,15 @@ async fn run(
     shared: &Shared,
     requests: Arc<Requests>,
     listening: Vec<Listening>,
+    mut live: watch::Receiver<Arc<Live>>,
     mut stage: watch::Receiver<Stage>,
 ) {
-    let (worker, abandoned_work) = Worker::new(index, shared, requests);
+    let settings = Arc::clone(&live.borrow_and_update());
+    let (worker, abandoned_work) = Worker::new(index, shared, &settings, requests);
+    drop(settings);
     let finishing = tokio::task::spawn_local(abandoned_work.run());
     let ticking = tokio::task::spawn_local(Rc::clone(&worker.ticks).run());
+    let following = tokio::task::spawn_local(follow(Rc::clone(&worker), live));
     let pruning = tokio::task::spawn_local(prune(Rc::clone(&worker)));
     let last_gone = Rc::new(Notify::new());
     let open_here = OpenHere { _last: Rc::new(LastGone(Rc::clone(&last_gone))) };
@@ -126,14 +132,24 @@ async fn run(
         }
     }
     ticking.abort();
+    following.abort();
     pruning.abort();
     finishing.abort();
 }
 
-async fn prune(worker: Rc<Worker>) {
+/// Lets a successor take over whenever the settings change.
+async fn follow(mut worker: Rc<Worker>, mut live: watch::Receiver<Arc<Live>>) {
+    while live.changed().await.is_ok() {
+        let settings = Arc::clone(&live.borrow_and_update());
+        worker = worker.hand_over(&settings);
+    }
+}
+
+async fn prune(mut worker: Rc<Worker>) {
     let mut interval = tokio::time::interval(PRUNE_PERIOD);
     loop {
         interval.tick().await;
+        worker = worker.latest();
         worker.upstreams.prune();
     }
 }

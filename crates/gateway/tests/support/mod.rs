@@ -42,7 +42,7 @@ impl ObjectSource for Bootstrap {
 /// Settings for one worker on a port that the system chooses.
 pub fn config(upstreams: &[SocketAddr]) -> Config {
     Config {
-        listen: vec![ListenConfig { address: SocketAddr::from(([127, 0, 0, 1], 0)), tls: None }],
+        listen: vec![ListenConfig { address: SocketAddr::from(([127, 0, 0, 1], 0)).into(), tls: None }],
         admin: AdminConfig { address: None, hosts: vec!["shop.example".to_owned()] },
         upstreams: upstreams.iter().map(|address| UpstreamConfig::new(&format!("http://{address}")).unwrap()).collect(),
         workers: Some(1),

@@ -63,6 +63,11 @@ impl Keys {
         }
     }
 
+    /// Whether there is a key of this name, or one without a name that could be meant.
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.0.iter().any(|key| key.id.as_deref().is_none_or(|own| own == id))
+    }
+
     /// Whether one of the keys has signed this. A token that names its key means no other, except keys without a name.
     pub(super) fn verify(&self, algorithm: Algorithm, id: Option<&str>, signed: &str, signature: &[u8]) -> bool {
         let is_meant = |key: &&Key| match (id, &key.id) {

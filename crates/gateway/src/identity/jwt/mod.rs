@@ -6,6 +6,8 @@
 mod algorithm;
 mod claims;
 mod der;
+mod fetch;
+mod fetched;
 mod keys;
 
 use std::path::Path;
@@ -21,16 +23,23 @@ use super::Answer;
 use super::cache::Cache;
 use super::naming::Naming;
 use super::secret::{SecretHash, SecretHasher};
-use crate::config::JwtIdentity;
+use crate::config::{JwtIdentity, KeysFrom};
+use crate::metrics::KeyFetches;
 use crate::watch::WatchedFile;
 use algorithm::Algorithm;
 use claims::Rules;
+use fetch::KeySource;
+use fetched::{FetchedKeys, Rhythm};
 use keys::Keys;
 
-/// Believes tokens that are signed with one of the keys of a file.
+/// Believes tokens that are signed with one of the issuer's keys.
 #[derive(Debug)]
-pub(super) struct Jwts {
-    file: WatchedFile<Verifier>,
+pub(super) struct Jwts(IssuerKeys);
+
+#[derive(Debug)]
+enum IssuerKeys {
+    File(WatchedFile<Verifier>),
+    Url(FetchedKeys),
 }
 
 /// The keys as they are now, and whose tokens were found to be good with them. New keys start with nobody known.
@@ -66,19 +75,31 @@ const KNOWN_BYTES_MAX: usize = 4096;
 // === impl Jwts ===
 
 impl Jwts {
-    pub(super) fn open(config: &JwtIdentity) -> Result<Self, String> {
+    /// Keys from a file are read now. Keys from a URL are waited for a little, and fetched in the background after that.
+    pub(super) fn open(config: &JwtIdentity, fetches: &KeyFetches) -> Result<Self, String> {
         let rules = Rules::new(config);
-        let read = move |path: &Path, bytes: &[u8]| {
-            let keys = Keys::read(bytes).map_err(|fault| format!("{}: {fault}", path.display()))?;
-            Verifier::new(keys, rules.clone())
-        };
-        Ok(Self { file: WatchedFile::open(&config.keys, read)? })
+        let read = move |bytes: &[u8]| Verifier::new(Keys::read(bytes)?, rules.clone());
+        match &config.keys {
+            KeysFrom::File(path) => {
+                let named = |path: &Path, fault: String| format!("{}: {fault}", path.display());
+                let read = move |path: &Path, bytes: &[u8]| read(bytes).map_err(|fault| named(path, fault));
+                Ok(Self(IssuerKeys::File(WatchedFile::open(path, read)?)))
+            }
+            KeysFrom::Url(url) => {
+                let source = KeySource::new(url, config.keys_ca.as_deref())?;
+                let keys = FetchedKeys::start(source, read, Rhythm::default(), fetches.clone())?;
+                Ok(Self(IssuerKeys::Url(keys)))
+            }
+        }
     }
 
     /// Whose token this is.
     pub(super) fn ask(&self, token: &str) -> Answer {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        self.file.load().ask(token, now)
+        match &self.0 {
+            IssuerKeys::File(file) => file.load().ask(token, now),
+            IssuerKeys::Url(fetched) => fetched.ask(token, now),
+        }
     }
 }
 
@@ -108,6 +129,13 @@ impl Verifier {
             }
             None => Answer::Wrong,
         }
+    }
+
+    /// Whether the token names a key that is not there.
+    fn lacks_key_of(&self, token: &str) -> bool {
+        let head = token.split_once('.').and_then(|(head, _)| decoded(head));
+        let head = head.and_then(|head| serde_json::from_slice::<Head>(&head).ok());
+        head.and_then(|head| head.kid).is_some_and(|id| !self.keys.has(&id))
     }
 
     fn verify(&self, token: &str, now: u64) -> Option<GoodToken> {

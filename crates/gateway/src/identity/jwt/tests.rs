@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 use super::*;
 
-const NOW: u64 = 1_700_000_000;
+pub(super) const NOW: u64 = 1_700_000_000;
 
 /// An issuer with a key of each kind.
-struct Issuer {
+pub(super) struct Issuer {
     ed25519: Ed25519KeyPair,
     p256: EcdsaKeyPair,
 }
 
 impl Issuer {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let random = SystemRandom::new();
         let ed25519 = Ed25519KeyPair::generate_pkcs8(&random).unwrap();
         let p256 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
@@ -26,7 +26,7 @@ impl Issuer {
         }
     }
 
-    fn key_set(&self) -> Value {
+    pub(super) fn key_set(&self) -> Value {
         let point = &self.p256.public_key().as_ref()[1..];
         json!({"keys": [
             {"kty": "OKP", "crv": "Ed25519", "kid": "ed", "alg": "EdDSA", "use": "sig", "x": b64(self.ed25519.public_key().as_ref())},
@@ -36,7 +36,7 @@ impl Issuer {
         ]})
     }
 
-    fn ed(&self, head: &Value, claims: &Value) -> String {
+    pub(super) fn ed(&self, head: &Value, claims: &Value) -> String {
         signed(head, claims, |text| self.ed25519.sign(text).as_ref().to_vec())
     }
 
@@ -55,7 +55,7 @@ fn signed(head: &Value, claims: &Value, sign: impl Fn(&[u8]) -> Vec<u8>) -> Stri
     format!("{text}.{}", b64(&signature))
 }
 
-fn claims() -> Value {
+pub(super) fn claims() -> Value {
     json!({"sub": "alice", "groups": ["staff", "system:masters"], "iss": "https://issuer", "aud": ["shop", "bank"], "exp": NOW + 60})
 }
 
@@ -76,7 +76,7 @@ fn verifier(keys: &[u8]) -> Verifier {
     Verifier::new(Keys::read(keys).unwrap(), Rules::new(&config)).unwrap()
 }
 
-fn ed_head() -> Value {
+pub(super) fn ed_head() -> Value {
     json!({"alg": "EdDSA", "kid": "ed"})
 }
 

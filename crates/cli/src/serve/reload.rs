@@ -1,0 +1,85 @@
+//! Settings that change while the gateway runs: the file is watched, and SIGHUP asks for a look at it.
+
+use std::path::Path;
+
+use evenkeel_gateway::config::ConfigFile;
+use evenkeel_gateway::{Config, Gateway, Reconfigured};
+
+use super::life::right;
+use crate::exit::WrongUsage;
+use crate::signals::{Signals, Wish};
+
+/// Where settings come from.
+pub(super) trait Settings {
+    /// What the file, the flags and the defaults make together, now.
+    fn read(&self) -> Result<Config, WrongUsage>;
+
+    /// The file, if there is one.
+    fn file(&self) -> Option<&Path>;
+}
+
+/// Why the settings are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// The file has changed.
+    Change,
+    /// Somebody has sent SIGHUP, and wants to know what came of it.
+    Signal,
+}
+
+/// Follows the settings until somebody asks to stop.
+pub(super) async fn follow(gateway: &mut Gateway, settings: &impl Settings, signals: &mut Signals) {
+    let mut file = settings.file().map(ConfigFile::watch);
+    // What was told of settings that are different and need a restart: once is enough.
+    let mut told = Vec::new();
+    loop {
+        let reason = tokio::select! {
+            wish = signals.next() => match wish {
+                Wish::Stop => return,
+                Wish::Reload => Reason::Signal,
+            },
+            () = changed(&mut file) => Reason::Change,
+        };
+        let outcome = reload(gateway, settings).await;
+        tell(outcome, reason, &mut told);
+    }
+}
+
+async fn changed(file: &mut Option<ConfigFile>) {
+    match file {
+        Some(file) => file.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn reload(gateway: &mut Gateway, settings: &impl Settings) -> Result<Reconfigured, String> {
+    let read = settings.read().and_then(|config| right(&config.check(), settings.file()).map(|()| config));
+    match read {
+        Ok(config) => gateway.reconfigure(config).await.map_err(|error| error.to_string()),
+        Err(WrongUsage(problems)) => {
+            gateway.note_settings_refused();
+            Err(problems)
+        }
+    }
+}
+
+fn tell(outcome: Result<Reconfigured, String>, reason: Reason, told: &mut Vec<String>) {
+    let Reconfigured { changed, needs_restart, .. } = match outcome {
+        Ok(reconfigured) => reconfigured,
+        Err(problems) => {
+            // All of them in one line of the log.
+            let problems = problems.replace('\n', "; ");
+            tracing::error!("the settings on the disk are wrong; those that run stay: {problems}");
+            return;
+        }
+    };
+    if !changed.is_empty() {
+        tracing::info!("the settings have changed, and are in effect: {}", changed.join(", "));
+    }
+    if !needs_restart.is_empty() && (reason == Reason::Signal || needs_restart != *told) {
+        tracing::warn!("settings have changed that need a restart; until then they stay: {}", needs_restart.join(", "));
+    } else if changed.is_empty() && reason == Reason::Signal {
+        tracing::info!("the settings have not changed; objects, keys and certificates are followed by themselves");
+    }
+    *told = needs_restart;
+}

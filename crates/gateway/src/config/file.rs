@@ -1,0 +1,44 @@
+//! `ConfigFile`: a file of settings that is watched for changes.
+
+use std::path::Path;
+
+use crate::watch::Changes;
+
+/// A file of settings that is watched for changes.
+#[derive(Debug)]
+pub struct ConfigFile {
+    changes: Changes,
+    /// What was there at the last look.
+    last: Option<Result<Vec<u8>, String>>,
+}
+
+// === impl ConfigFile ===
+
+impl ConfigFile {
+    /// Watches this file. Has to be called, as `changed`, inside of a tokio runtime with its timer on.
+    pub fn watch(path: &Path) -> Self {
+        Self { changes: Changes::new(path), last: None }
+    }
+
+    /// Waits until the file says something else than at the last look. The first time it returns at once, so that no change
+    /// between reading the file and watching it is lost. Dropping the future loses nothing.
+    pub async fn changed(&mut self) {
+        loop {
+            if self.last.is_some() {
+                self.changes.wait().await;
+            }
+            let look = self.changes.begin_look();
+            let path = self.changes.path().to_owned();
+            let reading = tokio::task::spawn_blocking(move || std::fs::read(path).map_err(|error| error.to_string()));
+            let Ok(found) = reading.await else {
+                // The runtime is ending, and there is nobody left to tell.
+                std::future::pending().await
+            };
+            self.changes.end_look(look);
+            if self.last.as_ref() != Some(&found) {
+                self.last = Some(found);
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What is wrong with a value, in the words of settings instead of those of YAML.
+
+use evenkeel_api::decode::Value;
+use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
+
+/// What is wrong with what was found under this name, and what to do.
+pub(super) fn message(error: &Error, field: &str, found: Option<&Value>) -> String {
+    let error = error.without_snippet();
+    let own = match (error, found) {
+        (Error::InvalidScalar { ty, .. }, Some(found)) => number(ty, found),
+        (Error::InvalidBooleanStrict { .. }, Some(found)) => Some(format!("{}, but must be true or false", is(found))),
+        (Error::Unexpected { expected, .. }, Some(found)) => shape(expected, field, found),
+        _ => None,
+    };
+    own.unwrap_or_else(|| UserMessageFormatter.format_message(error).into_owned())
+}
+
+/// For a number that is none, or too large.
+fn number(kind: &str, found: &Value) -> Option<String> {
+    let most = match kind {
+        "u8" => u64::from(u8::MAX),
+        "u16" => u64::from(u16::MAX),
+        "u32" => u64::from(u32::MAX),
+        "u64" | "usize" => u64::MAX,
+        _ => return None,
+    };
+    Some(format!("{}, but must be a whole number from 0 to {most}, written in digits, as `40`", is(found)))
+}
+
+/// For a value in the place of a list, and so on.
+fn shape(expected: &str, field: &str, found: &Value) -> Option<String> {
+    let wanted = match expected {
+        "mapping start" => match (field, field.rsplit_once('.').map_or(field, |(_, last)| last)) {
+            ("", _) => "must be settings; write a line `name: value` for each, as `concurrency: 40`".to_owned(),
+            (_, last) if last.starts_with("upstreams[") => item("url", "http://127.0.0.1:9000"),
+            (_, last) if last.starts_with("listen[") => item("address", "127.0.0.1:8080"),
+            (_, last) if last.starts_with("routes[") => item("path", "/reports/{name...}"),
+            (_, last) if last.starts_with("sources[") => item("address", "{}"),
+            _ => "must be a group of settings; write them below it, each as `name: value`".to_owned(),
+        },
+        "sequence start" => "must be a list; begin each item with `- `, or write `[one, two]`".to_owned(),
+        "string scalar" => "must be a text".to_owned(),
+        _ => return None,
+    };
+    Some(format!("{}, but {wanted}", is(found)))
+}
+
+fn item(name: &str, value: &str) -> String {
+    format!("must be a group of settings; write it as `- {name}: {value}`")
+}
+
+/// What was found, in short.
+fn is(value: &Value) -> String {
+    const LENGTH_MAX: usize = 40;
+    match value {
+        Value::Null => "is empty".to_owned(),
+        Value::Bool(value) => format!("is {value}"),
+        Value::Number(text) if text.len() <= LENGTH_MAX => format!("is {text}"),
+        Value::String(text) if text.len() <= LENGTH_MAX => format!("is {text:?}"),
+        Value::Number(_) | Value::String(_) => "is a text".to_owned(),
+        Value::List(_) => "is a list".to_owned(),
+        Value::Map(_) => "is a group of settings".to_owned(),
+    }
+}
