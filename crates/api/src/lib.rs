@@ -12,7 +12,7 @@
 //! | write an object in another version | [`Object::in_version`] |
 //! | fill in defaults, convert, validate | [`Defaulted`], [`Wire`], [`validate`] |
 //! | make an object in Rust | [`v1::FlowSchema::builder`], [`v1::PriorityLevelConfiguration::builder`] |
-//! | have the objects that every server starts with | [`bootstrap`] |
+//! | have the objects that every server starts with | [`bootstrap`], [`Preset`] |
 //! | know what fields there are, or get OpenAPI and JSON Schema | [`schema`] |
 //!
 //! The crate does no I/O and knows no runtime. The feature `k8s-openapi` adds conversions to and from the types of the
@@ -47,6 +47,7 @@ mod defaulting;
 mod group;
 mod object;
 mod path;
+mod preset;
 
 pub mod bootstrap;
 pub mod build;
@@ -67,3 +68,4 @@ pub use defaulting::Defaulted;
 pub use group::{GROUP, Kind, UnknownKind, UnknownVersion, Version};
 pub use object::{InVersion, Object, Spec};
 pub use path::Path;
+pub use preset::{Preset, UnknownPreset};
