@@ -7,7 +7,7 @@ use evenkeel::{FlowControl, KubernetesWork};
 use evenkeel_api::decode::Entry;
 use evenkeel_api::v1::FlowSchemaSpec;
 use evenkeel_api::validate::ValidSpec;
-use evenkeel_api::{HubSpec, Kind};
+use evenkeel_api::{HubSpec, Kind, Preset};
 use evenkeel_engine::controller::Objects;
 use evenkeel_store::{Error, Store};
 use serde_json::Value;
@@ -31,6 +31,8 @@ use crate::verbs::{self, Write};
 /// How an API server is set up.
 #[derive(Debug, Clone)]
 pub struct ApiServerOptions {
+    /// Which objects there are at first, and by whose rules objects are checked. The API itself is that of Kubernetes.
+    pub preset: Preset,
     /// How many seats the API has for its own requests.
     pub server_concurrency: u32,
     /// How many watches there may be at a time.
@@ -65,7 +67,12 @@ const NEW_STORE_REVISION_MAX: u64 = 2;
 
 impl Default for ApiServerOptions {
     fn default() -> Self {
-        Self { server_concurrency: 600, watches_max: 10_000, status_controller: StatusController::default() }
+        Self {
+            preset: Preset::Kubernetes,
+            server_concurrency: 600,
+            watches_max: 10_000,
+            status_controller: StatusController::default(),
+        }
     }
 }
 
@@ -76,7 +83,7 @@ impl ApiServer {
     /// them from now on.
     pub async fn start(store: Arc<dyn Store>, options: &ApiServerOptions) -> Result<Self, Failure> {
         let (applied, watch_applied) = watch::channel(0);
-        let api = Api::new(&store, options.watches_max, watch_applied);
+        let api = Api::new(&store, options.preset, options.watches_max, watch_applied);
         let revision = store.revision().await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         bootstrap::tidy(api.levels()).await?;
         bootstrap::tidy(api.schemas()).await?;
@@ -85,7 +92,7 @@ impl ApiServer {
         }
         let mut objects = api.objects();
         let first = objects.next().await.ok_or_else(|| Failure::unavailable("the store is closed"))?;
-        let flow = FlowControl::builder().server_concurrency(options.server_concurrency).build();
+        let flow = FlowControl::builder().kubernetes().server_concurrency(options.server_concurrency).build();
         let work = KubernetesWork::default();
         work.set_consistent_cache(true);
         follow(&flow, &work, first.objects);
@@ -179,7 +186,7 @@ fn follow(flow: &FlowControl, work: &KubernetesWork, objects: Objects) {
         let key = format!("{}.{}", kind.resource(), evenkeel_api::GROUP);
         work.set_objects(&key, i64::try_from(count).unwrap_or(i64::MAX), OBJECT_BYTES);
     }
-    flow.apply(objects);
+    flow.apply_stored(objects);
 }
 
 /// About as large as an object is.

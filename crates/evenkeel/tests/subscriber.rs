@@ -80,7 +80,7 @@ fn course(flow: &FlowControl) {
 
 #[test]
 fn a_subscriber_may_look_at_the_flow_control() {
-    let flow = FlowControl::builder().server_concurrency(1).manual_clock(ManualClock::new()).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).manual_clock(ManualClock::new()).build();
     let told = Arc::default();
     let onlooker = Onlooker { flow: Some(flow.clone()), told: Arc::clone(&told) };
     let (done, is_done) = mpsc::channel();
@@ -114,8 +114,8 @@ fn who_builds_it_is_told_what_is_missing() {
         told
     };
     let is_in = |told: &[String], text: &str| told.iter().any(|one| one.contains(text));
-    let unkept = told(|| FlowControl::builder().build());
+    let unkept = told(|| FlowControl::builder().kubernetes().build());
     assert!(is_in(&unkept, "outside of a tokio runtime") && !is_in(&unkept, "no seats"), "{unkept:?}");
-    let by_hand = told(|| FlowControl::builder().server_concurrency(0).drive_by_hand().build());
+    let by_hand = told(|| FlowControl::builder().kubernetes().server_concurrency(0).drive_by_hand().build());
     assert!(!is_in(&by_hand, "outside of a tokio runtime") && is_in(&by_hand, "no seats"), "{by_hand:?}");
 }

@@ -8,6 +8,7 @@ mod request_body;
 
 use std::sync::Arc;
 
+use evenkeel_api::Preset;
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
 use evenkeel_engine::digest::Kubernetes;
 use evenkeel_store::Store;
@@ -47,11 +48,16 @@ struct Shared {
 
 impl Api {
     /// The API over that store, with so many watches at a time.
-    pub(crate) fn new(store: &Arc<dyn Store>, watches_max: usize, applied: watch::Receiver<u64>) -> Self {
+    pub(crate) fn new(
+        store: &Arc<dyn Store>,
+        preset: Preset,
+        watches_max: usize,
+        applied: watch::Receiver<u64>,
+    ) -> Self {
         Self {
             shared: Arc::new(Shared {
-                schemas: Arc::new(Registry::new(Arc::clone(store))),
-                levels: Arc::new(Registry::new(Arc::clone(store))),
+                schemas: Arc::new(Registry::new(Arc::clone(store), preset)),
+                levels: Arc::new(Registry::new(Arc::clone(store), preset)),
                 watches: WatchLimit::new(watches_max),
                 digest: Kubernetes::default(),
                 applied,

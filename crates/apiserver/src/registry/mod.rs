@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use evenkeel_api::v1::V1;
-use evenkeel_api::{HubSpec, Object};
+use evenkeel_api::{HubSpec, Object, Preset};
 use evenkeel_store::{At, Error, List, ListOptions, Store};
 
 use crate::failure::Failure;
@@ -24,6 +24,8 @@ pub(crate) use record::Record;
 #[derive(Debug)]
 pub(crate) struct Registry<S: HubSpec> {
     store: Arc<dyn Store>,
+    /// By whose rules objects are checked, and which of them there are at first.
+    preset: Preset,
     kept: Kept<S>,
     present: Present<S>,
 }
@@ -49,8 +51,12 @@ pub(crate) enum Unwritten {
 // === impl Registry ===
 
 impl<S: HubSpec> Registry<S> {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, kept: Kept::default(), present: Present::default() }
+    pub(crate) fn new(store: Arc<dyn Store>, preset: Preset) -> Self {
+        Self { store, preset, kept: Kept::default(), present: Present::default() }
+    }
+
+    pub(crate) fn preset(&self) -> Preset {
+        self.preset
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Store> {

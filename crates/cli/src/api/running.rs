@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
+use evenkeel_api::Preset;
 use evenkeel_apiserver::{ApiServer, ApiServerOptions, DataDir, DataDirError};
 use evenkeel_gateway::StartError;
 use evenkeel_gateway::config::{
@@ -25,6 +26,7 @@ use crate::exit::WrongUsage;
 #[derive(Debug)]
 pub(crate) struct RunningApi {
     server: Arc<ApiServer>,
+    preset: Preset,
     store: Arc<dyn Store>,
     address: SocketAddr,
     kubeconfig: PathBuf,
@@ -39,7 +41,7 @@ pub(crate) struct RunningApi {
 
 impl RunningApi {
     /// Starts the API with its folder, and returns when it answers.
-    pub(crate) async fn start(args: &ApiArgs, folder: &Path) -> Result<Self> {
+    pub(crate) async fn start(args: &ApiArgs, preset: Preset, folder: &Path) -> Result<Self> {
         let wrong = |error: DataDirError| WrongUsage(error.to_string());
         let data = DataDir::open(folder).map_err(wrong)?;
         let location = args.store.location(data.store())?;
@@ -58,7 +60,8 @@ impl RunningApi {
         let listen = ListenConfig { address: args.address(), tls: Some(tls) };
         let host = Host::bind(&listen, identification, HostLimits::default()).await.map_err(explain)?;
         let address = host.address();
-        let options = ApiServerOptions { status_controller: args.status_controller(), ..ApiServerOptions::default() };
+        let status_controller = args.status_controller();
+        let options = ApiServerOptions { preset, status_controller, ..ApiServerOptions::default() };
         let server = ApiServer::start(Arc::clone(&store), &options).await.context("the API cannot start")?;
         let server = Arc::new(server);
         let kubeconfig = data.write_kubeconfig(address)?;
@@ -70,12 +73,12 @@ impl RunningApi {
         let host = tokio::spawn(host.serve(service, stopped));
         let (ip, names) = (args.address().ip(), args.api_names.clone());
         let certificates = tokio::spawn(async move { data.keep_certificates(ip, &names).await });
-        Ok(Self { server, store, address, kubeconfig, stop, host, certificates, manifests: None })
+        Ok(Self { server, preset, store, address, kubeconfig, stop, host, certificates, manifests: None })
     }
 
     /// Applies the manifests at this path, now and whenever they change. Returns when they have been applied once.
     pub(crate) async fn apply_manifests(&mut self, path: &Path) {
-        let mut source = DirectorySource::new(path);
+        let mut source = DirectorySource::new(path).preset(self.preset);
         manifests::apply_next(&self.server, &mut source).await;
         self.manifests = Some(tokio::spawn(manifests::keep_applied(Arc::clone(&self.server), source)));
     }

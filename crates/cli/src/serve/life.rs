@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::num::NonZero;
 
 use anyhow::{Context, Result};
+use evenkeel_api::Preset;
 use evenkeel_gateway::config::Problem;
-use evenkeel_gateway::objects::{DirectorySource, Fixed, ObjectSource};
+use evenkeel_gateway::objects::{self, ObjectSource};
 use evenkeel_gateway::{Config, Drained, Gateway, StartError, log};
 use tokio::runtime;
 
@@ -29,8 +30,14 @@ pub(super) fn run(config: Config, api: &ApiArgs, settings: impl Fn() -> Result<C
     runtime.block_on(async {
         match &api.data_dir {
             None => live(config, None, settings).await,
-            Some(folder) if api.api_only => live_alone(&config, RunningApi::start(api, folder).await?).await,
-            Some(folder) => live(config, Some(RunningApi::start(api, folder).await?), settings).await,
+            Some(folder) => {
+                let running = RunningApi::start(api, config.preset(), folder).await?;
+                if api.api_only {
+                    live_alone(&config, running).await
+                } else {
+                    live(config, Some(running), settings).await
+                }
+            }
         }
     })
 }
@@ -45,10 +52,7 @@ fn cores() -> usize {
 
 /// Starts a gateway with the objects that its settings name.
 async fn start(config: Config) -> Result<Gateway> {
-    let objects: Box<dyn ObjectSource> = match &config.objects {
-        Some(path) => Box::new(DirectorySource::new(path)),
-        None => Box::new(Fixed::bootstrap()),
-    };
+    let objects = objects::source(&config);
     start_with(config, objects).await
 }
 
@@ -81,7 +85,7 @@ async fn live(
 ) -> Result<Exit> {
     let mut signals = Signals::listen()?;
     open_files::warn_if_too_few(&config);
-    if config.objects.is_none() && config.concurrency <= FEW_SEATS {
+    if config.preset() == Preset::Kubernetes && config.objects.is_none() && config.concurrency <= FEW_SEATS {
         tracing::warn!(
             concurrency = config.concurrency,
             "with so few seats and the suggested objects alone, requests may wait for ten seconds at first; name objects \

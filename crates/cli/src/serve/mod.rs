@@ -6,9 +6,11 @@ mod open_files;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use evenkeel_api::Preset;
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{ListenConfig, LogFormat, UpstreamConfig};
 
@@ -23,6 +25,8 @@ Examples:
     evenkeel serve --upstream http://127.0.0.1:9000 --concurrency 50
   For everybody, with objects of your own, which are followed when they change:
     evenkeel serve --upstream http://127.0.0.1:9000 --listen 0.0.0.0:8080 --objects ./objects
+  In front of a Kubernetes API server:
+    evenkeel serve --upstream https://127.0.0.1:6443 --preset kubernetes
   Two upstreams and all settings from a file:
     evenkeel serve --config evenkeel.yaml --upstream http://one:9000 --upstream http://two:9000
   With the API of the objects, so that kubectl can change them:
@@ -60,8 +64,13 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
+    /// What kind of service it is: `plain`, with paths and methods as they are and all seats in one level, or `kubernetes`,
+    /// with everything as in a kube-apiserver [default: plain; kubernetes with --api-only].
+    #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
+    preset: Option<Preset>,
+
     /// A manifest or a folder of manifests with flow schemas and priority levels, followed when they change.
-    /// Without one, those that a Kubernetes server starts with.
+    /// Without one, those of the preset.
     #[arg(long, value_name = "PATH")]
     objects: Option<PathBuf>,
 
@@ -151,6 +160,11 @@ impl Serve {
             Some(Admin::None) => config.admin.address = None,
             None => {}
         }
+        if self.preset.is_some() {
+            config.preset = self.preset;
+        }
+        let usual = if self.api.api_only { Preset::Kubernetes } else { Preset::default() };
+        config.preset.get_or_insert(usual);
         if let Some(objects) = &self.objects {
             config.objects = Some(objects.clone());
         }

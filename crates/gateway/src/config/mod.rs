@@ -18,6 +18,7 @@ mod uri;
 
 use std::path::PathBuf;
 
+use evenkeel_api::Preset;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use cidr::masked;
@@ -39,6 +40,9 @@ pub use upstream::{HealthConfig, Protocol, UpstreamConfig, UpstreamTls};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Config {
+    /// What kind of service is behind the gateway: an ordinary one (`plain`, the default) or a Kubernetes API.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<Preset>,
     /// Where clients connect to.
     pub listen: Vec<ListenConfig>,
     /// Where operators look: metrics, health checks, dumps.
@@ -50,8 +54,7 @@ pub struct Config {
     pub health: HealthConfig,
     /// How many seats the upstreams have together: how many ordinary requests they can work on at a time.
     pub concurrency: u32,
-    /// A manifest or a folder of manifests with the objects to follow. Without one, those that a Kubernetes server
-    /// starts with.
+    /// A manifest or a folder of manifests with the objects to follow. Without one, those of the preset.
     pub objects: Option<PathBuf>,
     /// Who is calling.
     pub identity: IdentityConfig,
@@ -69,9 +72,17 @@ pub struct Config {
 
 // === impl Config ===
 
+impl Config {
+    /// What kind of service is behind the gateway.
+    pub fn preset(&self) -> Preset {
+        self.preset.unwrap_or_default()
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
+            preset: None,
             listen: vec![ListenConfig::default()],
             admin: AdminConfig::default(),
             upstreams: Vec::new(),

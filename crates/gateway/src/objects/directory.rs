@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use evenkeel_api::Preset;
 use evenkeel_api::decode::Entry;
 use evenkeel_engine::controller::Objects;
 use tokio::sync::watch;
@@ -34,6 +35,7 @@ use crate::watch::{LOOK_AGAIN, Watch};
 #[derive(Debug)]
 pub struct DirectorySource {
     path: PathBuf,
+    preset: Preset,
     watch: Watch,
     changes: watch::Receiver<u64>,
     /// The number of changes that have been looked at.
@@ -58,18 +60,27 @@ impl DirectorySource {
         let (tell, changes) = watch::channel(0);
         let tell = std::sync::Arc::new(tell);
         let watch = Watch::new(move || tell.send_modify(|count| *count += 1));
-        Self { path: path.as_ref().to_owned(), watch, changes, seen: 0, last: None, told: None }
+        let preset = Preset::default();
+        Self { path: path.as_ref().to_owned(), preset, watch, changes, seen: 0, last: None, told: None }
+    }
+
+    /// Reads the files by the rules of this preset.
+    #[must_use]
+    pub fn preset(self, preset: Preset) -> Self {
+        Self { preset, ..self }
     }
 
     /// The objects with what the files say of them: the first time at once, and then whenever a file has changed, even if
     /// the objects are the same. Dropping the future loses nothing.
     pub async fn next_entries(&mut self) -> Result<Vec<Entry>, ObjectsError> {
-        self.next_manifests().await?.entries()
+        let preset = self.preset;
+        self.next_manifests().await?.entries(preset)
     }
 
     async fn next_objects(&mut self) -> Result<Objects, ObjectsError> {
+        let preset = self.preset;
         loop {
-            let outcome = self.next_manifests().await.and_then(Manifests::objects);
+            let outcome = self.next_manifests().await.and_then(|manifests| manifests.objects(preset));
             if self.told.as_ref().is_none_or(|told| !is_same(told, &outcome)) {
                 return self.told.insert(outcome).clone();
             }
