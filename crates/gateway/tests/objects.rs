@@ -95,7 +95,7 @@ async fn what_stays_the_same_is_not_told_and_a_dropped_future_loses_nothing() {
 
 #[tokio::test]
 async fn fixed_objects_are_told_once() {
-    let mut source = Fixed::bootstrap();
+    let mut source = Fixed::new(evenkeel_api::Preset::Kubernetes.into());
     assert_eq!(source.next().await.unwrap().priority_levels.len(), 8);
     assert!(tokio::time::timeout(Duration::from_millis(20), source.next()).await.is_err());
 }

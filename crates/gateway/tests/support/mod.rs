@@ -16,7 +16,7 @@ use evenkeel_gateway::{Drained, Gateway};
 /// How long anything may take that a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The objects that a Kubernetes server starts with, and nothing new ever.
+/// The objects that a gateway starts with, and nothing new ever.
 pub struct Bootstrap {
     is_told: bool,
 }
@@ -34,7 +34,7 @@ impl ObjectSource for Bootstrap {
             if was_told {
                 std::future::pending::<()>().await;
             }
-            Ok(Objects::bootstrap())
+            Ok(Objects::from(evenkeel_api::Preset::default()))
         })
     }
 }
