@@ -41,12 +41,15 @@ fn nominal(engine: &ExactEngine) -> Vec<(String, i64)> {
 
 #[test]
 fn the_plain_preset_has_all_seats_in_one_level() {
-    for seats in [1, 8, 100] {
+    for seats in [1, 8, 100, 600] {
         let mut engine = engine(seats, Preset::Plain.into());
         assert_eq!(
             nominal(&engine),
             [("catch-all".to_owned(), 0), ("everyone".to_owned(), seats), ("exempt".to_owned(), 0)]
         );
+        // Exempt requests, and time, take nothing from it.
+        started(&mut engine, "exempt");
+        engine.adjust(START + ADJUSTMENT_PERIOD, &mut |_: Ticket, (): &mut ()| {});
         assert_eq!(started(&mut engine, "everyone"), usize::try_from(seats).unwrap());
         assert_eq!(started(&mut engine, "catch-all"), 0);
     }
@@ -164,7 +167,7 @@ proptest! {
             prop_assert!(limits.nominal >= i64::from(is_due), "{limits:?}");
             prop_assert!(*shares > 0 && !is_unreachable || limits.nominal == 0, "{limits:?}");
             prop_assert!(limits.min >= limits.nominal.min(1) && limits.min <= limits.nominal, "{limits:?}");
-            prop_assert!(*shares > 0 || limits.max == 0, "{limits:?}");
+            prop_assert!(*shares > 0 && !is_unreachable || limits.max == 0, "{limits:?}");
         }
     }
 

@@ -103,13 +103,13 @@ impl Gateway {
             return Err(StartError::NoUpstream);
         }
         let config = Arc::new(config);
-        let routes = Requests::new(&config.requests, config.preset())?;
+        let routes = Requests::new(&config.requests, config.preset)?;
         let identification = Identification::open(&config.identity)?;
         let upstreams = config.upstreams.iter().map(|upstream| Known::new(upstream, &config).map(Arc::new));
         let upstreams = upstreams.collect::<Result<Vec<_>, TlsError>>()?;
         // Without objects at first: those that never govern leave nothing behind in the metrics.
         let flow = FlowControl::builder()
-            .preset(config.preset())
+            .preset(config.preset)
             .server_concurrency(config.concurrency)
             .wait_limit(config.timeouts.queue);
         let flow = flow.objects(Objects::default()).unwrap_or_else(|never| match never {}).build();

@@ -32,7 +32,7 @@ async fn what_is_long_by_nature_is_not_cut_when_others_are() {
     let mut settings = config(&[upstream.address]);
     settings.timeouts.total = Duration::from_millis(150);
     let requests = "requests: {routes: [{path: /events, longRunning: true}]}";
-    settings.preset = Some(Preset::Kubernetes);
+    settings.preset = Preset::Kubernetes;
     settings.requests = Config::parse("evenkeel.yaml", requests).unwrap().requests;
     let running = start(settings).await;
     let mut long = Vec::new();

@@ -48,7 +48,7 @@ const EXPENSIVE: [&str; 12] = [
 
 fn requests(text: &str) -> Requests {
     let config = Config::parse("evenkeel.yaml", text).unwrap();
-    Requests::new(&config.requests, config.preset()).unwrap()
+    Requests::new(&config.requests, config.preset).unwrap()
 }
 
 /// How many seats a request for this target takes and the path that schemas see, or why it is refused.

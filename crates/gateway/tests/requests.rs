@@ -12,7 +12,7 @@ use tower::{Layer, Service, ServiceExt};
 
 fn requests(text: &str) -> Requests {
     let config = Config::parse("evenkeel.yaml", text).unwrap();
-    Requests::new(&config.requests, config.preset()).unwrap()
+    Requests::new(&config.requests, config.preset).unwrap()
 }
 
 fn parts(method: &str, target: &str) -> Parts {

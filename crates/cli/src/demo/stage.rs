@@ -62,7 +62,7 @@ impl Stage {
         };
         evenkeel_gateway::log::init(&config.log)?;
         let mut api =
-            RunningApi::start(&ApiArgs::on(LOOPBACK_PORT), config.preset(), &folder.path().join("data")).await?;
+            RunningApi::start(&ApiArgs::on(LOOPBACK_PORT), config.preset, &folder.path().join("data")).await?;
         api.apply_manifests(&objects).await;
         let started = serve::start_with(config, Box::new(ApiObjects(api.server().objects()))).await;
         let gateway = match started {

@@ -31,7 +31,7 @@ pub(super) fn run(config: Config, api: &ApiArgs, settings: impl Fn() -> Result<C
         match &api.data_dir {
             None => live(config, None, settings).await,
             Some(folder) => {
-                let running = RunningApi::start(api, config.preset(), folder).await?;
+                let running = RunningApi::start(api, config.preset, folder).await?;
                 if api.api_only {
                     live_alone(&config, running).await
                 } else {
@@ -85,7 +85,7 @@ async fn live(
 ) -> Result<Exit> {
     let mut signals = Signals::listen()?;
     open_files::warn_if_too_few(&config);
-    if config.preset() == Preset::Kubernetes && config.objects.is_none() && config.concurrency <= FEW_SEATS {
+    if config.preset == Preset::Kubernetes && config.objects.is_none() && config.concurrency <= FEW_SEATS {
         tracing::warn!(
             concurrency = config.concurrency,
             "with so few seats and the suggested objects alone, requests may wait for ten seconds at first; name objects \

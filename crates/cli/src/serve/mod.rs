@@ -160,11 +160,12 @@ impl Serve {
             Some(Admin::None) => config.admin.address = None,
             None => {}
         }
-        if self.preset.is_some() {
-            config.preset = self.preset;
+        match self.preset {
+            Some(preset) => config.preset = preset,
+            // The settings in the file are the gateway's.
+            None if self.api.api_only => config.preset = Preset::Kubernetes,
+            None => {}
         }
-        let usual = if self.api.api_only { Preset::Kubernetes } else { Preset::default() };
-        config.preset.get_or_insert(usual);
         if let Some(objects) = &self.objects {
             config.objects = Some(objects.clone());
         }
@@ -222,6 +223,14 @@ mod tests {
                         upstreams: [{url: http://c:3}]}";
         assert_eq!(settings(flags, file), Config::parse("file", expected).unwrap());
         assert_eq!(settings("--admin-listen none", "").admin.address, None);
+    }
+
+    #[test]
+    fn the_api_alone_is_that_of_kubernetes_unless_a_flag_says_otherwise() {
+        assert_eq!(settings("", "").preset, Preset::Plain);
+        assert_eq!(settings("--preset kubernetes", "preset: plain").preset, Preset::Kubernetes);
+        assert_eq!(settings("--api-only --data-dir d", "preset: plain").preset, Preset::Kubernetes);
+        assert_eq!(settings("--api-only --data-dir d --preset plain", "").preset, Preset::Plain);
     }
 
     #[test]

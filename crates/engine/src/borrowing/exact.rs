@@ -2,7 +2,7 @@
 
 use evenkeel_api::Preset;
 
-use super::{AdjustedLevel, Adjustment, DivideSeats, FaithfulDivision, LevelDemand};
+use super::{AdjustedLevel, Adjustment, DemandStatistics, DivideSeats, FaithfulDivision, LevelDemand};
 use crate::limits::{LevelLimits, LevelShare, exact_limits, nominal_sum};
 use crate::seats;
 
@@ -16,6 +16,7 @@ use crate::seats;
 #[derive(Debug, Clone, Default)]
 pub struct ExactDivision {
     faithful: FaithfulDivision,
+    levels: Vec<LevelDemand>,
 }
 
 /// A way to divide seats that is chosen when the program runs.
@@ -31,7 +32,12 @@ pub enum SeatDivision {
 
 impl DivideSeats for ExactDivision {
     fn divide(&mut self, levels: &[LevelDemand], adjustment: &mut Adjustment) {
-        self.faithful.divide(levels, adjustment);
+        // What exempt requests use is not taken from the others: one health check would cost them a seat for ten seconds.
+        let unused = DemandStatistics::default();
+        self.levels.clear();
+        let without_use = |level: &LevelDemand| LevelDemand { statistics: unused, ..*level };
+        self.levels.extend(levels.iter().map(|level| if level.is_exempt { without_use(level) } else { *level }));
+        self.faithful.divide(&self.levels, adjustment);
         let total = nominal_sum(levels.iter().map(|level| &level.limits));
         let (exempt, mut limited): (Vec<_>, Vec<_>) =
             levels.iter().zip(&mut adjustment.levels).partition(|(level, _)| level.is_exempt);

@@ -24,13 +24,14 @@ use super::{LevelLimits, LevelShare, borrowing_limit_percent, is_exempt, lendabl
 pub fn exact_limits(levels: &[LevelShare<'_>], server_limit: i64) -> Vec<LevelLimits> {
     let server_limit = server_limit.max(0);
     let nominal = nominal_seats(levels, server_limit);
-    levels.iter().zip(nominal).map(|(level, nominal)| limits(level.spec, nominal, server_limit)).collect()
+    levels.iter().zip(nominal).map(|(level, nominal)| limits(level, nominal, server_limit)).collect()
 }
 
-fn limits(spec: &PriorityLevelConfigurationSpec, nominal: i64, server_limit: i64) -> LevelLimits {
+fn limits(level: &LevelShare<'_>, nominal: i64, server_limit: i64) -> LevelLimits {
+    let spec = level.spec;
     // A level that has lent all its seats could let nobody in until the next adjustment.
     let lendable = percent_of(nominal, lendable_percent(spec)).clamp(0, (nominal - 1).max(0));
-    let borrowing = if is_blocked(spec) {
+    let borrowing = if level.is_unreachable || is_blocked(spec) {
         0
     } else {
         borrowing_limit_percent(spec).map_or(server_limit, |percent| percent_of(nominal, percent).max(0))

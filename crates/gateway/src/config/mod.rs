@@ -41,8 +41,7 @@ pub use upstream::{HealthConfig, Protocol, UpstreamConfig, UpstreamTls};
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Config {
     /// What kind of service is behind the gateway: an ordinary one (`plain`, the default) or a Kubernetes API.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub preset: Option<Preset>,
+    pub preset: Preset,
     /// Where clients connect to.
     pub listen: Vec<ListenConfig>,
     /// Where operators look: metrics, health checks, dumps.
@@ -72,17 +71,10 @@ pub struct Config {
 
 // === impl Config ===
 
-impl Config {
-    /// What kind of service is behind the gateway.
-    pub fn preset(&self) -> Preset {
-        self.preset.unwrap_or_default()
-    }
-}
-
 impl Default for Config {
     fn default() -> Self {
         Self {
-            preset: None,
+            preset: Preset::default(),
             listen: vec![ListenConfig::default()],
             admin: AdminConfig::default(),
             upstreams: Vec::new(),

@@ -40,7 +40,7 @@ pub struct ObjectsError(
 /// The source that the settings name: manifests, or the objects of the preset.
 pub fn source(config: &Config) -> Box<dyn ObjectSource> {
     match &config.objects {
-        Some(path) => Box::new(DirectorySource::new(path).preset(config.preset())),
-        None => Box::new(Fixed::new(config.preset().into())),
+        Some(path) => Box::new(DirectorySource::new(path).preset(config.preset)),
+        None => Box::new(Fixed::new(config.preset.into())),
     }
 }
