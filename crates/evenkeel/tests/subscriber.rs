@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use evenkeel::debug::RequestColumns;
 use evenkeel::{FlowControl, ManualClock};
-use evenkeel_api::v1::PriorityLevelConfiguration;
+use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 use evenkeel_engine::WorkEstimate;
+use evenkeel_engine::controller::Objects;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -103,6 +104,26 @@ fn a_subscriber_may_look_at_the_flow_control() {
     }
     drop(told);
     assert_idle(&flow);
+}
+
+#[test]
+fn objects_that_are_of_no_use_are_told_once() {
+    let flow = FlowControl::builder().drive_by_hand().build();
+    let lost = |name: &str| {
+        let schema = FlowSchema::builder(name).priority_level("nowhere");
+        Arc::new(schema.rule(|r| r.user("*").everything()).build())
+    };
+    let warnings = |schemas: &[&str]| {
+        let told: Arc<Mutex<Vec<String>>> = Arc::default();
+        let objects = Objects { flow_schemas: schemas.iter().map(|name| lost(name)).collect(), ..Objects::default() };
+        tracing::subscriber::with_default(Onlooker { flow: None, told: Arc::clone(&told) }, || flow.apply(objects));
+        let told = told.lock().unwrap();
+        told.iter().filter(|one| one.contains("the flow schema is ignored")).count()
+    };
+    assert_eq!(warnings(&["one"]), 1);
+    assert_eq!(warnings(&["one", "two"]), 1, "only the new one");
+    assert_eq!(warnings(&["two"]), 0);
+    assert_eq!(warnings(&["one", "two"]), 1);
 }
 
 #[test]
