@@ -277,6 +277,7 @@ fn random_length() -> u64 {
 mod tests {
     use std::pin::pin;
 
+    use evenkeel_api::Preset;
     use evenkeel_api::v1::FlowSchemaSpec;
     use evenkeel_api::{Kind, Version};
     use evenkeel_store::{EmbeddedStore, HistoryLimits, Store};
