@@ -14,7 +14,7 @@
 //! | make an object in Rust | [`v1::FlowSchema::builder`], [`v1::PriorityLevelConfiguration::builder`] |
 //! | have a list of objects | [`List`], [`v1::FlowSchemaList`], [`v1::PriorityLevelConfigurationList`] |
 //! | write or read Kubernetes' protobuf | [`Object::to_protobuf`], [`decode::parse_protobuf`], [`protobuf`] |
-//! | have the objects that every server starts with | [`bootstrap`] |
+//! | have the objects that every server starts with | [`bootstrap`], [`Preset`] |
 //! | know what fields there are, or get OpenAPI and JSON Schema | [`schema`] |
 //!
 //! The crate does no I/O and knows no runtime. The feature `k8s-openapi` adds conversions to and from the types of the
@@ -50,6 +50,7 @@ mod group;
 mod list;
 mod object;
 mod path;
+mod preset;
 
 pub mod bootstrap;
 pub mod build;
@@ -72,3 +73,4 @@ pub use group::{GROUP, Kind, UnknownKind, UnknownVersion, Version};
 pub use list::List;
 pub use object::{InVersion, Object, Spec};
 pub use path::Path;
+pub use preset::{Preset, UnknownPreset};

@@ -2,6 +2,9 @@
 
 mod validated;
 
+use evenkeel_api::v1::FlowSchema;
+use evenkeel_api::validate::{self, Context};
+use evenkeel_api::{Preset, Version};
 use serde_json::{Value, json};
 use validated::{LABEL, problems_of, schema_with};
 
@@ -146,4 +149,42 @@ fn api_45_urls_are_paths_and_wildcards_are_suffixes() {
             .collect();
         assert_eq!(problems_of_non_resource_rule("nonResourceURLs", json!(["/fine", url])), expected, "{url}");
     }
+}
+
+#[test]
+fn the_objects_of_a_preset_are_valid_under_it() {
+    for preset in Preset::ALL {
+        let context = Context { version: Version::V1, preset };
+        let objects = preset.objects();
+        for level in &objects.priority_levels {
+            assert_eq!(validate::create(level, context), Ok(()), "{}", level.name());
+        }
+        for schema in &objects.flow_schemas {
+            assert_eq!(validate::create(schema, context), Ok(()), "{}", schema.name());
+        }
+    }
+}
+
+#[test]
+fn verbs_of_paths_are_methods_in_the_plain_preset() {
+    let errors = |verb: &str, preset| {
+        let schema = FlowSchema::builder("some").priority_level("some");
+        let schema = schema.rule(|r| r.user("*").non_resource_urls(["/a"]).verbs([verb])).build();
+        validate::create(&schema, Context { version: Version::V1, preset }).err().map(|errors| errors.to_string())
+    };
+    for method in ["*", "get", "head", "post", "put", "patch", "delete", "options", "connect", "trace"] {
+        assert_eq!(errors(method, Preset::Plain), None, "{method}");
+    }
+    let supported = r#""connect", "delete", "get", "head", "options", "patch", "post", "put", "trace""#;
+    for verb in ["list", "POST", "proxy", ""] {
+        let error = format!(
+            "spec.rules[0].nonResourceRules[0].verbs: Unsupported value: [{verb:?}]: supported values: {supported}"
+        );
+        assert_eq!(errors(verb, Preset::Plain), Some(error), "{verb}");
+    }
+    assert!(errors("post", Preset::Kubernetes).is_some() && errors("list", Preset::Kubernetes).is_none());
+    // Verbs of resources are what they are in Kubernetes.
+    let schema = FlowSchema::builder("some").priority_level("some");
+    let schema = schema.rule(|r| r.user("*").resources(["a"]).verbs(["post"])).build();
+    assert!(validate::create(&schema, Context { version: Version::V1, preset: Preset::Plain }).is_err());
 }

@@ -7,7 +7,7 @@ use evenkeel::{FlowControl, KubernetesWork};
 use evenkeel_api::decode::Entry;
 use evenkeel_api::v1::FlowSchemaSpec;
 use evenkeel_api::validate::ValidSpec;
-use evenkeel_api::{HubSpec, Kind};
+use evenkeel_api::{HubSpec, Kind, Preset};
 use evenkeel_engine::controller::Objects;
 use evenkeel_store::{Error, Store};
 use serde_json::Value;
@@ -32,6 +32,8 @@ use crate::verbs::{self, Write};
 /// How an API server is set up.
 #[derive(Debug, Clone)]
 pub struct ApiServerOptions {
+    /// Which objects there are at first, and by whose rules objects are checked. The API itself is that of Kubernetes.
+    pub preset: Preset,
     /// How many seats the API has for its own requests.
     pub server_concurrency: u32,
     /// How many watches there may be at a time.
@@ -71,6 +73,7 @@ const NEW_STORE_REVISION_MAX: u64 = 2;
 impl Default for ApiServerOptions {
     fn default() -> Self {
         Self {
+            preset: Preset::Kubernetes,
             server_concurrency: 600,
             watches_max: 10_000,
             response_bytes_max: 128 * 1024 * 1024,
@@ -88,8 +91,8 @@ impl ApiServer {
     pub async fn start(store: Arc<dyn Store>, options: &ApiServerOptions) -> Result<Self, Failure> {
         let (applied, watch_applied) = watch::channel(0);
         let in_flight = InFlight::new(options.response_bytes_max, options.response_bytes_per_connection_max);
-        let flow = FlowControl::builder().server_concurrency(options.server_concurrency).build();
-        let api = Api::new(&store, options.watches_max, in_flight, watch_applied, flow.clone());
+        let flow = FlowControl::builder().kubernetes().server_concurrency(options.server_concurrency).build();
+        let api = Api::new(&store, options.preset, options.watches_max, in_flight, watch_applied, flow.clone());
         let revision = store.revision().await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         bootstrap::tidy(api.levels()).await?;
         bootstrap::tidy(api.schemas()).await?;
@@ -193,7 +196,7 @@ fn follow(flow: &FlowControl, work: &KubernetesWork, objects: Objects) {
         let key = format!("{}.{}", kind.resource(), evenkeel_api::GROUP);
         work.set_objects(&key, i64::try_from(count).unwrap_or(i64::MAX), OBJECT_BYTES);
     }
-    flow.apply(objects);
+    flow.apply_stored(objects);
 }
 
 /// About as large as an object is.

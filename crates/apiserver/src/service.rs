@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use evenkeel::identify::Unidentified;
-use evenkeel::{FlowBody, FlowControl, FlowService, Identify, KubernetesWork, RejectionForm};
+use evenkeel::{FlowBody, FlowControl, FlowService, Identify, KubernetesWork, PresetDigest, RejectionForm};
 use evenkeel_engine::User;
-use evenkeel_engine::digest::Kubernetes;
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body::Body;
@@ -30,7 +29,7 @@ pub struct ApiService<I> {
     api: Api,
     identity: Arc<I>,
     in_flight: ConnectionInFlight,
-    limited: FlowService<Unlimited, KnownUser, Kubernetes, KubernetesWork>,
+    limited: FlowService<Unlimited, KnownUser, PresetDigest, KubernetesWork>,
 }
 
 /// The API for those who have a seat.

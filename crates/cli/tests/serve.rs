@@ -6,7 +6,7 @@ mod child;
 mod peer;
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
@@ -32,7 +32,7 @@ spec:
     nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
 ";
 
-/// Lets one request at a time through: it has no seats and can borrow none, but there is always room for one request.
+/// Under `kubernetes` it lets one request at a time through: it has no seats and can borrow none, but there is always room for one request.
 const CLOSED: &str = "\
 apiVersion: flowcontrol.apiserver.k8s.io/v1
 kind: PriorityLevelConfiguration
@@ -120,7 +120,8 @@ fn an_edit_of_the_objects_governs_and_a_mistake_changes_nothing() {
     let upstream = Upstream::start();
     let objects = TempDir::new().unwrap();
     write(&objects, "everybody.yaml", OPEN);
-    let Served { mut gateway, address, admin } = serve(&upstream, &["--objects", path(objects.path())]);
+    let Served { mut gateway, address, admin } =
+        serve(&upstream, &["--preset", "kubernetes", "--objects", path(objects.path())]);
     assert_eq!(get(address, "/").0, 200);
 
     write(&objects, "everybody.yaml", CLOSED);
@@ -144,13 +145,41 @@ fn an_edit_of_the_objects_governs_and_a_mistake_changes_nothing() {
 }
 
 #[test]
+fn under_plain_a_level_without_seats_lets_nobody_in() {
+    let upstream = Upstream::start();
+    let objects = TempDir::new().unwrap();
+    write(&objects, "everybody.yaml", &CLOSED.replace("verbs: ['*']", "verbs: [post]"));
+    let served = serve(&upstream, &["--objects", path(objects.path())]);
+    assert_eq!(get(served.address, "/").0, 200);
+    let post = || {
+        let mut stream = TcpStream::connect(served.address).unwrap();
+        stream.write_all(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    for _ in 0..3 {
+        let answer = post();
+        assert!(answer.starts_with("HTTP/1.1 429 "), "{answer}");
+    }
+}
+
+#[test]
 fn too_few_seats_for_the_suggested_objects_are_told() {
-    for more in [&["--concurrency", "12"][..], &["--concurrency", "13"]] {
+    for more in [
+        &["--concurrency", "12", "--preset", "kubernetes"][..],
+        &["--concurrency", "13", "--preset", "kubernetes"],
+        &["--concurrency", "12"],
+    ] {
         let arguments =
             ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--upstream", "http://127.0.0.1:1"];
         let mut gateway = Running::start(&[&arguments, more].concat());
         gateway.line_with("ready: ");
-        assert_eq!(gateway.said().iter().any(|line| line.contains("--objects")), more[1] == "12", "{more:?}");
+        assert_eq!(
+            gateway.said().iter().any(|line| line.contains("--objects")),
+            more[1..] == ["12", "--preset", "kubernetes"],
+            "{more:?}"
+        );
         gateway.signal("TERM");
         assert!(gateway.end().0.success());
     }

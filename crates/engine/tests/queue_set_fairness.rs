@@ -5,10 +5,11 @@
 mod closed_loop;
 
 use closed_loop::{Client, ClosedLoop, Served};
-use evenkeel_engine::WorkEstimate;
+use evenkeel_api::bootstrap;
 use evenkeel_engine::deal::Dealer;
 use evenkeel_engine::queue_set::{Mode, QueueSetConfig};
 use evenkeel_engine::time::{MILLISECOND, SECOND};
+use evenkeel_engine::{WorkEstimate, flow_hash};
 
 const SEEDS: [u64; 5] = [3, 0x9e37_79b9, 42_424_243, 0xdead_beef_0bad, 77_777_777_777];
 const HORIZON: i64 = 20 * SECOND;
@@ -30,6 +31,56 @@ fn flows(count: usize, hand_size: i64, seed: u64) -> Vec<u64> {
         })
         .take(count)
         .collect()
+}
+
+/// How long a quiet user waits on average, in milliseconds: one connection, beside noisy users with 100 connections each, on
+/// a server of ten seats whose requests take 40 to 60 ms. Also how many requests of noisy users are rejected, per mille.
+///
+/// Users are told apart by their hashes alone, so that the quiet one may meet a noisy one in a queue. The average is over
+/// many quiet users.
+#[expect(clippy::cast_precision_loss, reason = "figures to be seen")]
+fn wait_of_the_quiet(queuing: (i64, i64, i64), noisy: u64) -> (f64, f64) {
+    let (queues, hand_size, length_limit) = queuing;
+    let mode = Mode::queue(queues, hand_size, length_limit).expect("sizes that can be dealt");
+    let config = QueueSetConfig { mode, concurrency_limit: 10 };
+    let client = |name: String, threads| Client {
+        hash: flow_hash("everyone", &name),
+        threads,
+        calls: usize::MAX,
+        exec: 40 * MILLISECOND..60 * MILLISECOND,
+        think: 20 * MILLISECOND..30 * MILLISECOND,
+        works: vec![WorkEstimate::ONE_SEAT],
+    };
+    let (mut wait, mut started, mut rejected, mut sent) = (0, 0, 0, 0);
+    for quiet in 0..20_u64 {
+        let mut clients = vec![client(format!("quiet-{quiet}"), 1)];
+        clients.extend((0..noisy).map(|noisy| client(format!("noisy-{noisy}"), 100)));
+        let report = ClosedLoop::new(config, clients, 3 * SECOND, quiet + 1).run(SECOND);
+        wait += report.clients[0].wait_nanos;
+        started += report.clients[0].started;
+        rejected += report.clients[1..].iter().map(|served| served.rejected).sum::<usize>();
+        sent += report.clients[1..].iter().map(|served| served.rejected + served.started).sum::<usize>();
+    }
+    (wait as f64 / started as f64 / MILLISECOND as f64, rejected as f64 * 1000.0 / sent as f64)
+}
+
+/// The figures of decision 22.
+#[test]
+#[expect(clippy::print_stdout, reason = "the figures are to be seen")]
+fn a_quiet_user_of_the_plain_preset_waits_less_than_with_larger_hands() {
+    let level = &bootstrap::plain().priority_levels[0].spec;
+    let queuing = level.limited.as_ref().and_then(|limited| limited.limit_response.queuing.as_ref()).expect("queues");
+    let sizes = [queuing.queues, queuing.hand_size, queuing.queue_length_limit].map(i64::from);
+    let plain: (i64, i64, i64) = sizes.into();
+    for noisy in [1, 4, 10] {
+        let waits = [plain, (1024, 2, 200), (128, 6, 50)].map(|queuing| {
+            let (wait, rejected) = wait_of_the_quiet(queuing, noisy);
+            println!("{noisy} noisy, {queuing:?}: the quiet user waits {wait:.1} ms, {rejected:.0} \u{2030} rejected");
+            wait
+        });
+        assert!(waits[0] < waits[1], "{noisy} noisy: {waits:?}");
+        assert!(2.0 * waits[0] < waits[2], "{noisy} noisy: {waits:?}");
+    }
 }
 
 fn run(hand_size: i64, seats: i64, clients: Vec<Client>, seed: u64) -> Vec<Served> {

@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let flow = FlowControl::builder().server_concurrency(4).objects(OBJECTS)?.build();
     // A real service has somebody in front of it who sets this header, and removes it from what clients send.
     let identify = TrustedHeaders::new(HeaderName::from_static("x-tenant"), HeaderName::from_static("x-plan"));
-    let app = Router::new().route("/report", get(report)).layer(flow.layer(identify).plain_paths());
+    let app = Router::new().route("/report", get(report)).layer(flow.layer(identify));
 
     let listener = match tokio::net::TcpListener::bind("127.0.0.1:8080").await {
         Ok(listener) => listener,

@@ -55,7 +55,7 @@ spec:
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let flow = FlowControl::builder().server_concurrency(1).objects(OBJECTS)?.build();
     let address: SocketAddr = "127.0.0.1:50051".parse()?;
-    let server = Server::builder().layer(flow.layer(Anonymous).plain_paths()).add_service(Greeter).serve(address);
+    let server = Server::builder().layer(flow.layer(Anonymous)).add_service(Greeter).serve(address);
     tokio::spawn(server);
 
     let channel = Endpoint::from_static("http://127.0.0.1:50051").connect_lazy();

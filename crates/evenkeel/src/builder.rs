@@ -5,24 +5,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use evenkeel_api::AnyObject;
+use evenkeel_api::bootstrap::EXEMPT;
+use evenkeel_api::build::RuleBuilder;
 use evenkeel_api::decode::{Manifest, Problems, Strictness};
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
+use evenkeel_api::{AnyObject, Preset};
 use evenkeel_engine::controller::Objects;
 
 use crate::clock::{Clock, ManualClock};
 use crate::flow_control::{FlowControl, Report, Shared};
 use crate::trace;
 
-/// Sets up a [`FlowControl`]. With nothing said, it follows the bootstrap objects, which are made for a Kubernetes server:
-/// see [`objects`](Self::objects).
+/// Sets up a [`FlowControl`]. With nothing said, it is for an ordinary HTTP service: one level has all seats, users take
+/// turns, and paths and methods are what they are. [`kubernetes`](Self::kubernetes) makes it one for a Kubernetes API.
 #[derive(Debug, Clone)]
 #[must_use = "call `build` at the end"]
 pub struct Builder {
+    preset: Preset,
     server_concurrency: u32,
     wait_limit: Duration,
     clock: Option<ManualClock>,
     objects: Option<Objects>,
+    exempt_paths: Vec<String>,
     has_keeper: bool,
 }
 
@@ -34,8 +38,8 @@ pub trait IntoObjects {
     /// What is wrong with them, if anything can be.
     type Error;
 
-    /// The objects.
-    fn into_objects(self) -> Result<Objects, Self::Error>;
+    /// The objects. Manifests are read by the rules of the preset.
+    fn into_objects(self, preset: Preset) -> Result<Objects, Self::Error>;
 }
 
 /// The seats of a server that does not say how many it has (CL-1).
@@ -48,6 +52,35 @@ const PAUSE_AFTER_PANIC: Duration = Duration::from_millis(10);
 // === impl Builder ===
 
 impl Builder {
+    /// For a Kubernetes API: the objects that a kube-apiserver starts with, its URLs, its rules for long-running requests and
+    /// for dividing seats, and users and groups whose names begin with `system:`.
+    ///
+    /// Say it first: manifests are read by the rules of the preset.
+    pub fn kubernetes(self) -> Self {
+        self.preset(Preset::Kubernetes)
+    }
+
+    /// What kind of service it is for, where that is a setting. Say it first.
+    pub fn preset(mut self, preset: Preset) -> Self {
+        self.preset = preset;
+        self
+    }
+
+    /// Lets everybody ask for these paths with `GET` and `HEAD` at any time, past all limits: health checks. `/health/*` is
+    /// every path below `/health`.
+    ///
+    /// It adds a flow schema `exempt-paths` to the objects, also to those that [`FlowControl::apply`] is given later.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    ///
+    /// let flow = FlowControl::builder().exempt_paths(["/healthz", "/readyz"]).drive_by_hand().build();
+    /// ```
+    pub fn exempt_paths(mut self, paths: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.exempt_paths.extend(paths.into_iter().map(Into::into));
+        self
+    }
+
     /// How many seats the service has: how many ordinary requests it can work on at a time. The default is 600.
     ///
     /// It should be one at least: a kube-apiserver does not start with none (CL-1). With none, queues let nobody through, a
@@ -64,12 +97,12 @@ impl Builder {
         self
     }
 
-    /// The objects to follow instead of the bootstrap objects: the text of a manifest, or objects in Rust. The mandatory
+    /// The objects to follow instead of those of the preset: the text of a manifest, or objects in Rust. The mandatory
     /// objects are always there. Called again, it adds to those given before.
     ///
-    /// With the bootstrap objects, all clients of a plain service are in the level `global-default`, which has 20 of 245
-    /// shares: 49 of 600 seats, or 9 of 100. It borrows what other levels lend, but only every ten seconds (CL-25). A
-    /// service that is no Kubernetes is better off with objects of its own.
+    /// In rules for paths, verbs are methods in lower case (`get`, `post`); under [`kubernetes`](Self::kubernetes) they are the
+    /// verbs of Kubernetes. The level `catch-all` has seats of its own unless another flow schema matches every request: one
+    /// with the user `*`, and with rules for all resources and all paths.
     ///
     /// ```
     /// use evenkeel::FlowControl;
@@ -82,7 +115,7 @@ impl Builder {
     /// # Ok::<(), std::convert::Infallible>(())
     /// ```
     pub fn objects<O: IntoObjects>(mut self, objects: O) -> Result<Self, O::Error> {
-        let more = objects.into_objects()?;
+        let more = objects.into_objects(self.preset)?;
         let all = self.objects.get_or_insert_default();
         all.priority_levels.extend(more.priority_levels);
         all.flow_schemas.extend(more.flow_schemas);
@@ -133,8 +166,10 @@ impl Builder {
         if self.server_concurrency == 0 {
             trace::no_seats();
         }
-        let objects = self.objects.unwrap_or_else(Objects::bootstrap);
-        let (flow, report) = FlowControl::new(self.server_concurrency.into(), self.wait_limit, clock, objects);
+        let objects = self.objects.unwrap_or_else(|| self.preset.into());
+        let exempt = exempt_schema(&self.exempt_paths);
+        let seats = self.server_concurrency.into();
+        let (flow, report) = FlowControl::new(self.preset, seats, self.wait_limit, clock, exempt, objects);
         if self.has_keeper {
             match tokio::runtime::Handle::try_current() {
                 Ok(runtime) => drop(runtime.spawn(keep(Arc::downgrade(flow.shared())))),
@@ -148,13 +183,22 @@ impl Builder {
 impl Default for Builder {
     fn default() -> Self {
         Self {
+            preset: Preset::default(),
             server_concurrency: SERVER_CONCURRENCY_DEFAULT,
             wait_limit: WAIT_LIMIT_DEFAULT,
             clock: None,
             objects: None,
+            exempt_paths: Vec::new(),
             has_keeper: true,
         }
     }
+}
+
+/// The schema that lets everybody ask for these paths.
+fn exempt_schema(paths: &[String]) -> Option<Arc<FlowSchema>> {
+    let schema = FlowSchema::builder("exempt-paths").priority_level(EXEMPT).matching_precedence(2);
+    let rule = |r: RuleBuilder<_, _>| r.user("*").non_resource_urls(paths).verbs(["get", "head"]);
+    (!paths.is_empty()).then(|| Arc::new(schema.rule(rule).build()))
 }
 
 /// Does what is due, until nobody uses the flow control any more.
@@ -175,32 +219,32 @@ impl IntoObjects for &str {
     type Error = Problems;
 
     /// The text of a manifest, which is read strictly.
-    fn into_objects(self) -> Result<Objects, Problems> {
-        let manifest = Manifest::read("manifest", self.as_bytes(), Strictness::Strict)?;
-        manifest.into_objects().map_err(|never| match never {})
+    fn into_objects(self, preset: Preset) -> Result<Objects, Problems> {
+        let manifest = Manifest::read_for(preset, "manifest", self.as_bytes(), Strictness::Strict)?;
+        manifest.into_objects(preset).map_err(|never| match never {})
     }
 }
 
 impl IntoObjects for &String {
     type Error = Problems;
 
-    fn into_objects(self) -> Result<Objects, Problems> {
-        self.as_str().into_objects()
+    fn into_objects(self, preset: Preset) -> Result<Objects, Problems> {
+        self.as_str().into_objects(preset)
     }
 }
 
 impl IntoObjects for String {
     type Error = Problems;
 
-    fn into_objects(self) -> Result<Objects, Problems> {
-        self.as_str().into_objects()
+    fn into_objects(self, preset: Preset) -> Result<Objects, Problems> {
+        self.as_str().into_objects(preset)
     }
 }
 
 impl IntoObjects for Manifest {
     type Error = Infallible;
 
-    fn into_objects(self) -> Result<Objects, Infallible> {
+    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
         Ok(self.entries.into_iter().map(|entry| entry.object).collect())
     }
 }
@@ -208,7 +252,7 @@ impl IntoObjects for Manifest {
 impl IntoObjects for Objects {
     type Error = Infallible;
 
-    fn into_objects(self) -> Result<Objects, Infallible> {
+    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
         Ok(self)
     }
 }
@@ -216,23 +260,23 @@ impl IntoObjects for Objects {
 impl IntoObjects for FlowSchema {
     type Error = Infallible;
 
-    fn into_objects(self) -> Result<Objects, Infallible> {
-        [self].into_objects()
+    fn into_objects(self, preset: Preset) -> Result<Objects, Infallible> {
+        [self].into_objects(preset)
     }
 }
 
 impl IntoObjects for PriorityLevelConfiguration {
     type Error = Infallible;
 
-    fn into_objects(self) -> Result<Objects, Infallible> {
-        [self].into_objects()
+    fn into_objects(self, preset: Preset) -> Result<Objects, Infallible> {
+        [self].into_objects(preset)
     }
 }
 
 impl<T: Into<AnyObject>> IntoObjects for Vec<T> {
     type Error = Infallible;
 
-    fn into_objects(self) -> Result<Objects, Infallible> {
+    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
         Ok(self.into_iter().map(Into::into).collect())
     }
 }
@@ -240,7 +284,7 @@ impl<T: Into<AnyObject>> IntoObjects for Vec<T> {
 impl<T: Into<AnyObject>, const N: usize> IntoObjects for [T; N] {
     type Error = Infallible;
 
-    fn into_objects(self) -> Result<Objects, Infallible> {
+    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
         Ok(self.into_iter().map(Into::into).collect())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use evenkeel_api::Preset;
 use evenkeel_engine::RequestInfo;
 use evenkeel_engine::digest::routes::RouteTable;
 use evenkeel_engine::digest::{DigestError, Kubernetes, PlainPaths, Query};
@@ -35,6 +36,15 @@ pub trait Digest {
     fn timeout(&self, _parts: &Parts) -> Option<Duration> {
         None
     }
+}
+
+/// What a request asks for, as the preset of the flow control has it. It is what layers use unless they are told otherwise.
+#[derive(Debug, Clone)]
+pub enum PresetDigest {
+    /// The method and the path, and nothing else.
+    Plain(PlainPaths),
+    /// What a kube-apiserver understands.
+    Kubernetes(Kubernetes),
 }
 
 /// The path and the query of a request, as they were sent.
@@ -72,11 +82,40 @@ impl Digest for PlainPaths {
     }
 }
 
+impl Digest for PresetDigest {
+    #[inline]
+    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
+        match self {
+            Self::Plain(plain) => Digest::digest(plain, parts),
+            Self::Kubernetes(kubernetes) => Digest::digest(kubernetes, parts),
+        }
+    }
+
+    #[inline]
+    fn timeout(&self, parts: &Parts) -> Option<Duration> {
+        match self {
+            Self::Plain(plain) => plain.timeout(parts),
+            Self::Kubernetes(kubernetes) => kubernetes.timeout(parts),
+        }
+    }
+}
+
 impl<F> Digest for F
 where
     F: for<'a> Fn(&'a Parts) -> Result<RequestInfo<'a>, DigestError>,
 {
     fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
         self(parts)
+    }
+}
+
+// === impl PresetDigest ===
+
+impl From<Preset> for PresetDigest {
+    fn from(preset: Preset) -> Self {
+        match preset {
+            Preset::Plain => Self::Plain(PlainPaths),
+            Preset::Kubernetes => Self::Kubernetes(Kubernetes::default()),
+        }
     }
 }

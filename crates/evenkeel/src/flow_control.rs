@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use evenkeel_api::Preset;
+use evenkeel_api::v1::FlowSchema;
 use evenkeel_engine::Attributes;
+use evenkeel_engine::borrowing::SeatDivision;
 use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Applied, Controller, Dangling, Objects, Unusable};
 use evenkeel_engine::queue_set::Arrival;
 use evenkeel_engine::time::Instant;
@@ -42,7 +45,7 @@ use crate::upkeep::Upkeep;
 /// let request = RequestInfo { verb: "get".into(), path: "/orders".into(), ..RequestInfo::default() };
 ///
 /// let permit = flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT).await.unwrap();
-/// assert_eq!(permit.priority_level(), "global-default");
+/// assert_eq!(permit.priority_level(), "everyone");
 /// drop(permit); // The request has ended, and its seat is free again.
 /// # }
 /// ```
@@ -60,14 +63,22 @@ pub(crate) struct Shared {
     pub(crate) digests: Digests,
     upkeep: Arc<Upkeep>,
     wait_limit_ns: AtomicU64,
+    pub(crate) preset: Preset,
+    /// Part of every set of objects.
+    exempt_paths: Option<Arc<FlowSchema>>,
 }
 
 /// The control plane.
 #[derive(Debug)]
 struct Control {
-    controller: Controller,
+    controller: SeatController,
     adjusted_at: Instant,
+    /// What came of the objects that were given last, so that the same warnings are not given again.
+    report: Report,
 }
+
+/// A controller that divides seats as the preset says.
+pub(crate) type SeatController = Controller<SeatDivision>;
 
 /// What came of a set of objects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -92,33 +103,50 @@ impl FlowControl {
         Builder::default()
     }
 
-    pub(crate) fn new(server_concurrency: i64, wait_limit: Duration, clock: Clock, objects: Objects) -> (Self, Report) {
+    pub(crate) fn new(
+        preset: Preset,
+        server_concurrency: i64,
+        wait_limit: Duration,
+        clock: Clock,
+        exempt_paths: Option<Arc<FlowSchema>>,
+        objects: Objects,
+    ) -> (Self, Report) {
         let now = clock.now();
         let upkeep = Arc::new(Upkeep::new(clock));
         let mut changes = LevelChanges::default();
-        let (controller, applied) = Controller::new(server_concurrency, &mut changes, now);
+        let (controller, applied) = Controller::with_division(preset.into(), server_concurrency, &mut changes, now);
         let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep);
         let flow = Self {
             shared: Arc::new(Shared {
                 snapshot: ArcSwap::from_pointee(snapshot),
-                control: Mutex::new(Control { controller, adjusted_at: now }),
+                control: Mutex::new(Control { controller, adjusted_at: now, report: Report::default() }),
                 known_levels: KnownLevels::default(),
                 digests: Digests::default(),
                 upkeep,
                 wait_limit_ns: AtomicU64::new(whole_ns(wait_limit)),
+                preset,
+                exempt_paths,
             }),
         };
         let report = flow.apply(objects);
         (flow, report)
     }
 
+    /// What kind of service it is for.
+    pub fn preset(&self) -> Preset {
+        self.shared.preset
+    }
+
     /// Follows these objects from now on. Requests that run go on, and requests that wait keep their places.
+    ///
+    /// The mandatory levels `exempt` and `catch-all` are always among the objects. A flow schema without a level and a level
+    /// that cannot be used are ignored, with a warning.
     ///
     /// ```
     /// use evenkeel::{FlowControl, IntoObjects};
     ///
     /// fn reload(flow: &FlowControl, manifest: &str) -> Result<(), evenkeel::api::decode::Problems> {
-    ///     let report = flow.apply(manifest.into_objects()?);
+    ///     let report = flow.apply(manifest.into_objects(flow.preset())?);
     ///     for schema in report.dangling.iter().filter(|schema| schema.is_dangling) {
     ///         eprintln!("flow schema {}: there is no priority level {}", schema.schema, schema.level);
     ///     }
@@ -126,6 +154,20 @@ impl FlowControl {
     /// }
     /// ```
     pub fn apply(&self, objects: Objects) -> Report {
+        self.follow(objects.with_mandatory_levels())
+    }
+
+    /// The same for objects that a store holds. For a [Kubernetes API](Preset::Kubernetes), a mandatory object that is not
+    /// among them has been deleted, and flow schemas that lead there are without a level, as in a kube-apiserver (CC-9).
+    pub fn apply_stored(&self, objects: Objects) -> Report {
+        match self.shared.preset {
+            Preset::Plain => self.apply(objects),
+            Preset::Kubernetes => self.follow(objects),
+        }
+    }
+
+    fn follow(&self, mut objects: Objects) -> Report {
+        objects.flow_schemas.extend(self.shared.exempt_paths.clone());
         self.shared.change(|controller, changes, now| Some(controller.apply(objects, changes, now))).unwrap_or_default()
     }
 
@@ -277,6 +319,17 @@ impl FlowControl {
     }
 }
 
+// === impl Report ===
+
+impl Report {
+    /// What is wrong now and was not before.
+    fn news_since(&self, before: &Self) -> Self {
+        let dangling = self.dangling.iter().filter(|found| found.is_dangling && !before.dangling.contains(found));
+        let unusable = self.unusable.iter().filter(|found| !before.unusable.contains(found));
+        Self { dangling: dangling.cloned().collect(), unusable: unusable.cloned().collect() }
+    }
+}
+
 // === impl Shared ===
 
 impl Drop for Shared {
@@ -297,7 +350,7 @@ impl Shared {
     /// Lets the controller change the levels, and puts a new snapshot in place if there is a new configuration.
     fn change(
         &self,
-        change: impl FnOnce(&mut Controller, &mut LevelChanges, Instant) -> Option<Applied>,
+        change: impl FnOnce(&mut SeatController, &mut LevelChanges, Instant) -> Option<Applied>,
     ) -> Option<Report> {
         let mut control = self.control();
         let now = self.upkeep.clock.now();
@@ -307,6 +360,7 @@ impl Shared {
         self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
         let division = trace::Division::of(&control.controller);
         let mut is_to_go = false;
+        let mut news = Report::default();
         let report = applied.map(|Applied { configuration, dangling, unusable }| {
             for (_, level) in control.controller.levels() {
                 if let Some(found) = changes.table.get(level.id()) {
@@ -316,7 +370,10 @@ impl Shared {
                 }
             }
             self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep)));
-            Report { dangling, unusable }
+            let report = Report { dangling, unusable };
+            let before = std::mem::replace(&mut control.report, report.clone());
+            news = report.news_since(&before);
+            report
         });
         // Whoever is told something from here on may look at the flow control.
         drop(control);
@@ -325,9 +382,8 @@ impl Shared {
         }
         changes.wakers.wake();
         division.tell();
-        if let Some(report) = &report {
-            trace::unusable(&report.unusable);
-        }
+        trace::dangling(&news.dangling);
+        trace::unusable(&news.unusable);
         report
     }
 

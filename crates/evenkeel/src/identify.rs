@@ -2,6 +2,7 @@
 
 mod extension;
 mod headers;
+mod system_names;
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -12,6 +13,7 @@ use http::request::Parts;
 
 pub use extension::{FromExtension, ToUser};
 pub use headers::TrustedHeaders;
+pub(crate) use system_names::without_system_names;
 
 /// Says who is calling. Any closure from the head of a request to a user does, and so does one that may fail.
 ///

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenkeel_engine::controller::Controller;
 use evenkeel_engine::limits::ratio_denominator;
 use evenkeel_engine::queue_set::Mode;
 use evenkeel_engine::time::Instant;
 
+use crate::flow_control::SeatController;
 use crate::level::Level;
 use crate::metrics::{ControlGauges, LevelSample, ServerSample};
 use crate::snapshot::LevelTable;
@@ -23,7 +23,7 @@ pub(crate) struct KnownLevels(Mutex<BTreeMap<Arc<str>, Arc<Level>>>);
 impl KnownLevels {
     /// Takes over what the controller has done. A level that comes back goes on with the numbers that it had (OB-7),
     /// and with what it told the clients that it turned away (HF-13).
-    pub(crate) fn update(&self, controller: &Controller, table: &LevelTable, now: Instant, upkeep: &Upkeep) {
+    pub(crate) fn update(&self, controller: &SeatController, table: &LevelTable, now: Instant, upkeep: &Upkeep) {
         let mut known = self.lock();
         let mut waiting_max = 0_i64;
         for (name, controlled) in controller.levels() {

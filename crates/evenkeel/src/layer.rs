@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel_engine::digest::{DigestError, Kubernetes, PlainPaths};
+use evenkeel_api::Preset;
+use evenkeel_engine::digest::{DigestError, PlainPaths};
 use evenkeel_engine::{RequestInfo, WorkEstimate};
 use http::request::Parts;
 use tower_layer::Layer;
 
-use crate::digest::Digest;
+use crate::digest::{Digest, PresetDigest};
 use crate::digests::{DigestId, SharedDigest};
 use crate::flow_control::FlowControl;
 use crate::identify::Identify;
@@ -20,29 +21,29 @@ use crate::work::HttpWork;
 
 /// Puts a [`FlowControl`] around a service. Made by [`FlowControl::layer`].
 ///
-/// With nothing said but who is calling, paths are understood as those of the Kubernetes API and all others as what they
-/// are, every request is one seat, and long-running requests are those of Kubernetes.
+/// With nothing said but who is calling, a request is its method and its path, and takes one seat to its end. A user whose
+/// name begins with `system:` is answered with 401, and groups with such names are left out, since the mandatory objects
+/// let some of them past all limits.
+///
+/// If the flow control is [for a Kubernetes API](crate::Builder::kubernetes), requests, long-running ones and names are what
+/// they are there.
 ///
 /// The answer to a request that is turned away has the [`Rejected`](crate::Rejected) among its extensions, so that a layer
 /// further out can tell it from an answer of the service.
-///
-/// A service that is no Kubernetes should say what its paths mean, with [`plain_paths`](Self::plain_paths) or with a
-/// [table of routes](Self::digest): otherwise a client can make a request look like a watch, whose seats are given back
-/// early, or like one that is not limited at all.
 ///
 /// ```
 /// use std::time::Duration;
 /// use evenkeel::FlowControl;
 /// use evenkeel::engine::WorkEstimate;
 /// use evenkeel::engine::digest::routes::{Route, RouteTable};
-/// use evenkeel::identify::TrustedHeaders;
+/// use evenkeel::identify::Anonymous;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
 /// let routes = RouteTable::new([Route::new("/shops/{namespace}/{resource}")]).unwrap();
 /// let layer = FlowControl::builder()
 ///     .build()
-///     .layer(TrustedHeaders::default())
+///     .layer(Anonymous)
 ///     .digest(routes)
 ///     .work(WorkEstimate::seats(2))
 ///     .deadline(|_| Some(Duration::from_secs(8)));
@@ -50,7 +51,7 @@ use crate::work::HttpWork;
 /// ```
 #[derive(Debug)]
 #[must_use = "a layer does nothing until a service is put into it"]
-pub struct FlowLayer<I, D = Kubernetes, W = WorkEstimate> {
+pub struct FlowLayer<I, D = PresetDigest, W = WorkEstimate> {
     rules: Rules<I, D, W>,
 }
 
@@ -58,24 +59,21 @@ pub struct FlowLayer<I, D = Kubernetes, W = WorkEstimate> {
 
 impl FlowControl {
     /// A layer for `tower` services that lets requests in as this flow control decides. The argument says who is
-    /// calling. Unless the service is a Kubernetes API, say next what its paths mean, as with
-    /// [`plain_paths`](FlowLayer::plain_paths).
+    /// calling.
     ///
     /// ```
     /// use axum::{Router, routing::get};
     /// use evenkeel::FlowControl;
-    /// use evenkeel::identify::TrustedHeaders;
+    /// use evenkeel::identify::Anonymous;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {
     /// let flow = FlowControl::builder().server_concurrency(600).build();
-    /// let app: Router = Router::new()
-    ///     .route("/orders", get(async || "none"))
-    ///     .layer(flow.layer(TrustedHeaders::default()).plain_paths());
+    /// let app: Router = Router::new().route("/orders", get(async || "none")).layer(flow.layer(Anonymous));
     /// # }
     /// ```
     pub fn layer<I: Identify>(&self, identify: I) -> FlowLayer<I> {
-        let (digest, digest_id) = remembered(self, Kubernetes::default());
+        let (digest, digest_id) = remembered(self, PresetDigest::from(self.preset()));
         FlowLayer {
             rules: Rules {
                 flow: self.clone(),
@@ -87,6 +85,7 @@ impl FlowControl {
                 deadline: None,
                 rejection_form: RejectionForm::default(),
                 shares_permits: false,
+                allows_system_names: self.preset() == Preset::Kubernetes,
             },
         }
     }
@@ -104,8 +103,8 @@ fn remembered<D: Digest + Send + Sync + 'static>(flow: &FlowControl, digest: D) 
 
 impl<I, D, W> FlowLayer<I, D, W> {
     /// Takes every request for what its method and its path say, and none for one of Kubernetes: `/api/v1/orders` is a
-    /// path as any other, and no path, query or method gives seats back early or goes past the limits. This is what a
-    /// service wants that is no Kubernetes and has no [table of routes](Self::digest).
+    /// path as any other, and no path, query or method gives seats back early or goes past the limits. This is the default,
+    /// unless the flow control is [for a Kubernetes API](crate::Builder::kubernetes).
     ///
     /// Every request keeps its seats to its end then; [`long_running`](Self::long_running) says otherwise.
     ///
@@ -126,12 +125,22 @@ impl<I, D, W> FlowLayer<I, D, W> {
 
     /// What is asked: the Kubernetes API with other prefixes, or a table of routes.
     ///
-    /// Which requests run for long is decided by the verb that the digest finds, unless
-    /// [`long_running`](Self::long_running) says otherwise. Where no route fits, the verb is the method in lower case: a
-    /// client that sends `PROXY` is not limited there, as in Kubernetes, unless `long_running` says otherwise.
+    /// If the flow control is [for a Kubernetes API](crate::Builder::kubernetes), the verb that the digest finds decides which
+    /// requests run for long, unless [`long_running`](Self::long_running) says otherwise. Where no route fits, the verb is
+    /// the method in lower case: a client that sends `PROXY` is not limited then, as in Kubernetes.
     pub fn digest<E: Digest + Send + Sync + 'static>(self, digest: E) -> FlowLayer<I, E, W> {
         let (digest, digest_id) = remembered(&self.rules.flow, digest);
-        let Rules { flow, identify, work, occupancy, deadline, rejection_form, shares_permits, .. } = self.rules;
+        let Rules {
+            flow,
+            identify,
+            work,
+            occupancy,
+            deadline,
+            rejection_form,
+            shares_permits,
+            allows_system_names,
+            ..
+        } = self.rules;
         FlowLayer {
             rules: Rules {
                 flow,
@@ -143,6 +152,7 @@ impl<I, D, W> FlowLayer<I, D, W> {
                 deadline,
                 rejection_form,
                 shares_permits,
+                allows_system_names,
             },
         }
     }
@@ -185,12 +195,22 @@ impl<I, D, W> FlowLayer<I, D, W> {
     ///     "/reports" => WorkEstimate::seats(5),
     ///     _ => WorkEstimate::ONE_SEAT,
     /// };
-    /// let layer = FlowControl::builder().build().layer(Anonymous).plain_paths().work(work);
+    /// let layer = FlowControl::builder().build().layer(Anonymous).work(work);
     /// # }
     /// ```
     pub fn work<V: HttpWork>(self, work: V) -> FlowLayer<I, D, V> {
-        let Rules { flow, identify, digest, digest_id, occupancy, deadline, rejection_form, shares_permits, .. } =
-            self.rules;
+        let Rules {
+            flow,
+            identify,
+            digest,
+            digest_id,
+            occupancy,
+            deadline,
+            rejection_form,
+            shares_permits,
+            allows_system_names,
+            ..
+        } = self.rules;
         let work = Arc::new(work);
         FlowLayer {
             rules: Rules {
@@ -203,12 +223,13 @@ impl<I, D, W> FlowLayer<I, D, W> {
                 deadline,
                 rejection_form,
                 shares_permits,
+                allows_system_names,
             },
         }
     }
 
-    /// Which requests run for long, and for how long they take their seats. The default is
-    /// [`Occupancy::kubernetes`].
+    /// Which requests run for long, and for how long they take their seats. By default all take them to their ends, or what
+    /// [`Occupancy::kubernetes`] says if the flow control is [for a Kubernetes API](crate::Builder::kubernetes).
     ///
     /// Whoever can choose what this looks at can go past the limits: look at what the service alone decides.
     ///
@@ -247,6 +268,15 @@ impl<I, D, W> FlowLayer<I, D, W> {
         self
     }
 
+    /// Lets users and groups have names that begin with `system:`, as they may for a
+    /// [Kubernetes API](crate::Builder::kubernetes). The group `system:masters` is not limited.
+    ///
+    /// Say it only if whoever says who is calling gives such names to nobody who just asks for one.
+    pub fn allow_system_names(mut self) -> Self {
+        self.rules.allows_system_names = true;
+        self
+    }
+
     /// Gives every handler a share of its request's permit: a [`SharedPermit`](crate::SharedPermit) among the extensions of
     /// the request.
     ///
@@ -273,7 +303,7 @@ impl<I, D, W> FlowLayer<I, D, W> {
     /// # async fn main() {
     /// let flow = FlowControl::builder().build();
     /// let app: Router =
-    ///     Router::new().route("/resize", post(resize)).layer(flow.layer(Anonymous).plain_paths().share_permits());
+    ///     Router::new().route("/resize", post(resize)).layer(flow.layer(Anonymous).share_permits());
     /// # }
     /// ```
     pub fn share_permits(mut self) -> Self {

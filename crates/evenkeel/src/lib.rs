@@ -39,7 +39,7 @@ pub use admit::Admit;
 pub use body::FlowBody;
 pub use builder::{Builder, IntoObjects};
 pub use clock::ManualClock;
-pub use digest::Digest;
+pub use digest::{Digest, PresetDigest};
 pub use flow_control::{FlowControl, Report};
 pub use future::FlowFuture;
 pub use identify::Identify;
@@ -54,6 +54,7 @@ pub use status::LevelStatus;
 pub use work::{HttpWork, KubernetesWork, Watch};
 
 pub use evenkeel_api as api;
+pub use evenkeel_api::Preset;
 pub use evenkeel_engine as engine;
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use evenkeel_api::Preset;
 use evenkeel_engine::{Attributes, LevelInfo, RequestInfo};
 use http::Response;
 use http::request::Parts;
@@ -14,7 +15,7 @@ use crate::deadline;
 use crate::digest::{Digest, query};
 use crate::digests::DigestId;
 use crate::flow_control::FlowControl;
-use crate::identify::Identify;
+use crate::identify::{Identify, without_system_names};
 use crate::occupancy::Occupancy;
 use crate::request::{Head, Incoming, Patience};
 use crate::response::{self, RejectionForm};
@@ -28,13 +29,15 @@ pub(crate) struct Rules<I, D, W> {
     pub(crate) work: Arc<W>,
     /// By which dumps find the digest.
     pub(crate) digest_id: DigestId,
-    /// `None` for what holds in Kubernetes.
+    /// `None` for what the preset says.
     pub(crate) occupancy: Option<Arc<OccupancyOf>>,
     /// `None` for what requests say themselves.
     pub(crate) deadline: Option<Arc<DeadlineOf>>,
     pub(crate) rejection_form: RejectionForm,
     /// Whether the service gets a share of the permit.
     pub(crate) shares_permits: bool,
+    /// Whether names may begin with `system:`.
+    pub(crate) allows_system_names: bool,
 }
 
 pub(crate) type OccupancyOf = dyn Fn(&Parts, &RequestInfo<'_>) -> Occupancy + Send + Sync;
@@ -62,12 +65,16 @@ impl<I: Identify, D: Digest, W: HttpWork> Rules<I, D, W> {
         };
         let occupancy = match &self.occupancy {
             Some(occupancy) => occupancy(parts, request),
-            None => Occupancy::kubernetes(request),
+            None => match self.flow.preset() {
+                Preset::Plain => Occupancy::ToTheEnd,
+                Preset::Kubernetes => Occupancy::kubernetes(request),
+            },
         };
         if occupancy == Occupancy::None {
             return Verdict::Unlimited;
         }
-        let user = match self.identify.identify(parts) {
+        let identified = self.identify.identify(parts);
+        let user = match if self.allows_system_names { identified } else { identified.and_then(without_system_names) } {
             Ok(user) => user,
             Err(error) => return Verdict::Refused(Box::new(response::unidentified(&error, &parts.headers))),
         };
@@ -116,6 +123,7 @@ impl<I, D, W> Clone for Rules<I, D, W> {
             deadline: self.deadline.clone(),
             rejection_form: self.rejection_form,
             shares_permits: self.shares_permits,
+            allows_system_names: self.allows_system_names,
         }
     }
 }

@@ -5,13 +5,12 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use evenkeel_engine::WorkEstimate;
-use evenkeel_engine::digest::Kubernetes;
 use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
 use crate::body::{FlowBody, Held};
-use crate::digest::Digest;
+use crate::digest::{Digest, PresetDigest};
 use crate::future::{Call, FlowFuture};
 use crate::identify::Identify;
 use crate::occupancy::Occupancy;
@@ -26,7 +25,7 @@ use crate::work::HttpWork;
 /// that wait keep nothing of it. If it is ready at once, it gets the request at once, and otherwise when the future is
 /// polled.
 #[derive(Debug)]
-pub struct FlowService<S, I, D = Kubernetes, W = WorkEstimate> {
+pub struct FlowService<S, I, D = PresetDigest, W = WorkEstimate> {
     inner: S,
     rules: Arc<Rules<I, D, W>>,
 }

@@ -14,7 +14,7 @@ use crate::level::Level;
 /// let (user, request) = (User::default(), RequestInfo::default());
 /// let admit = flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT);
 /// let busy: Vec<_> = flow.status().into_iter().filter(|level| !level.is_idle()).collect();
-/// assert_eq!((busy[0].name.as_str(), busy[0].seats_in_use), ("catch-all", 1));
+/// assert_eq!((busy[0].name.as_str(), busy[0].seats_in_use), ("everyone", 1));
 /// drop(admit);
 /// assert!(flow.status().iter().all(|level| level.is_idle()));
 /// ```

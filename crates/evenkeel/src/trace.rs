@@ -11,9 +11,11 @@ use std::time::Duration;
 
 #[cfg(feature = "tracing")]
 use evenkeel_engine::controller::ControlledLevel;
-use evenkeel_engine::controller::{Controller, Unusable};
+use evenkeel_engine::controller::{Dangling, Unusable};
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::{Schema, WorkEstimate};
+
+use crate::flow_control::SeatController;
 
 /// How the seats were divided, to be told when no lock is held any more: a subscriber may look at the flow control.
 #[derive(Debug)]
@@ -92,6 +94,20 @@ pub(crate) fn turned_away(schema: &Schema, reason: Rejection) {
     let _ = (schema, reason);
 }
 
+/// Flow schemas were given whose levels do not exist.
+pub(crate) fn dangling(schemas: &[Dangling]) {
+    for Dangling { schema, level, .. } in schemas {
+        #[cfg(feature = "tracing")]
+        tracing::warn!(
+            flow_schema = %schema,
+            priority_level = %level,
+            "the flow schema is ignored: its priority level does not exist or cannot be used"
+        );
+        #[cfg(not(feature = "tracing"))]
+        let _ = (schema, level);
+    }
+}
+
 /// Levels were given that cannot be used.
 pub(crate) fn unusable(levels: &[(String, Unusable)]) {
     for (name, reason) in levels {
@@ -123,7 +139,7 @@ pub(crate) fn unkept() {
 
 impl Division {
     /// What the controller has divided.
-    pub(crate) fn of(controller: &Controller) -> Self {
+    pub(crate) fn of(controller: &SeatController) -> Self {
         #[cfg(feature = "tracing")]
         return Self {
             fair_fraction: controller.fair_fraction(),

@@ -46,7 +46,7 @@ fn admit(flow: &FlowControl, user: &evenkeel_engine::User) {
 
 #[test]
 fn an_uncontended_request_allocates_nothing() {
-    let flow = FlowControl::builder().drive_by_hand().build();
+    let flow = FlowControl::builder().kubernetes().drive_by_hand().build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     let user = user("a", "tenants");
     admit(&flow, &user);

@@ -86,7 +86,7 @@ async fn storm(flow: FlowControl, task: u64) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_thousand_requests_are_given_up_anywhere() {
-    let flow = FlowControl::builder().server_concurrency(4).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(4).build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     let tasks: Vec<_> = (0..TASKS).map(|task| tokio::spawn(storm(flow.clone(), task))).collect();
     for task in tasks {

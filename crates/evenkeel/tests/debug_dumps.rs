@@ -54,7 +54,7 @@ exempt,            0,            false,  false,       0,               1,       
 #[test]
 fn ob_13_one_moment_is_written_in_one_way() {
     // The clock of the machine: a request that is started at once arrives and starts at the same moment.
-    let flow = FlowControl::builder().drive_by_hand().build();
+    let flow = FlowControl::builder().kubernetes().drive_by_hand().build();
     let user = User::new("alice", ["system:authenticated"]);
     let request = RequestInfo { verb: "get".into(), path: "/orders".into(), ..RequestInfo::default() };
     let admit = || flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT);

@@ -8,7 +8,7 @@ use http::{Request, StatusCode};
 use tower_service::Service;
 
 async fn answer(target: &str, method: &str) -> (StatusCode, String, String) {
-    let flow = FlowControl::builder().server_concurrency(100).drive_by_hand().build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(100).drive_by_hand().build();
     let mut app = axum::Router::new().merge(debug::router(flow));
     let request = Request::builder().method(method).uri(target).body(Body::empty()).unwrap();
     let response = app.as_service().call(request).await.unwrap();

@@ -12,7 +12,7 @@ use service::{assert_idle, attributes, objects, user};
 
 /// How many requests each tenant gets through in ten seconds, when it has that many under way all the time.
 async fn admitted(clients: [usize; 2]) -> [u32; 2] {
-    let flow = FlowControl::builder().server_concurrency(4).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(4).build();
     let queue = |q: evenkeel_api::build::QueueBuilder| q.queues(64).hand_size(4).queue_length_limit(1_000);
     let level = PriorityLevelConfiguration::builder("tenants").limited(|l| l.shares(10_000).queue(queue)).build();
     flow.apply(objects([level]));

@@ -80,6 +80,7 @@ const ORDERS: usize = 400;
 fn one_seat() -> (FlowControl, ManualClock) {
     let clock = ManualClock::new();
     let nothing = FlowControl::builder()
+        .kubernetes()
         .objects(evenkeel_engine::controller::Objects::default())
         .unwrap_or_else(|never| match never {});
     let flow = nothing.server_concurrency(1).manual_clock(clock.clone()).build();

@@ -37,7 +37,7 @@ async fn take_seats(flow: &FlowControl, name: &str) -> Vec<Permit> {
 
 #[tokio::test(start_paused = true)]
 async fn cl_11_new_objects_do_not_put_off_the_adjustment() {
-    let flow = FlowControl::builder().server_concurrency(100).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(100).build();
     let levels = || objects([lender("idle", 50), rejecting("busy", 45)]);
     for _ in 0..5 {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -57,7 +57,7 @@ async fn cl_11_new_objects_do_not_put_off_the_adjustment() {
 
 #[tokio::test(start_paused = true)]
 async fn cl_11_not_before_ten_seconds_have_passed() {
-    let flow = FlowControl::builder().server_concurrency(100).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(100).build();
     flow.apply(objects([lender("idle", 50), rejecting("busy", 45)]));
     let before = limit(&flow, "busy");
     let permits = take_seats(&flow, "busy").await;
@@ -74,7 +74,7 @@ async fn cl_11_not_before_ten_seconds_have_passed() {
 async fn cl_25_what_a_plain_service_has_without_objects_of_its_own() {
     // The page of the crate and the builder tell these numbers.
     for (seats, first, borrowed) in [(600, 56, 363), (100, 9, 63), (10, 0, 9)] {
-        let flow = FlowControl::builder().server_concurrency(seats).build();
+        let flow = FlowControl::builder().kubernetes().server_concurrency(seats).build();
         assert_eq!(limit(&flow, "global-default"), first);
         let user = user("a", "system:authenticated");
         let requests: Vec<_> = (0..4 * seats).map(|_| flow.admit(attributes(&user), WorkEstimate::ONE_SEAT)).collect();
@@ -89,7 +89,7 @@ async fn cl_25_what_a_plain_service_has_without_objects_of_its_own() {
 async fn it_ends_with_the_flow_control() {
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let before = tasks();
-    let flow = FlowControl::builder().build();
+    let flow = FlowControl::builder().kubernetes().build();
     assert_eq!(tasks(), before + 1);
     let other = flow.clone();
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -104,7 +104,7 @@ async fn it_ends_with_the_flow_control() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_outlive_the_flow_control() {
-    let flow = FlowControl::builder().server_concurrency(1).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
     flow.apply(objects([service::queuing("tenants", 10_000)]));
     let user = user("a", "tenants");
     let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
@@ -122,7 +122,7 @@ async fn requests_outlive_the_flow_control() {
 async fn nothing_lingers_when_the_flow_control_is_gone() {
     let lingers = WorkEstimate { initial_seats: 1, final_seats: 1, additional_latency: 3_600 * SECOND };
     for goes_first in [true, false] {
-        let flow = FlowControl::builder().server_concurrency(1).build();
+        let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
         flow.apply(objects([service::queuing("tenants", 10_000)]));
         let user = user("a", "tenants");
         let permit = flow.admit(attributes(&user), lingers).await.expect("a permit");
@@ -149,7 +149,7 @@ impl Wake for Panics {
 #[tokio::test(start_paused = true)]
 async fn it_goes_on_after_a_waker_has_panicked() {
     let lingers = WorkEstimate { initial_seats: 1, final_seats: 1, additional_latency: SECOND };
-    let flow = FlowControl::builder().server_concurrency(1).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
     flow.apply(objects([service::queuing("tenants", 10_000)]));
     let user = user("a", "tenants");
     let mut waits = Box::pin(flow.admit(attributes(&user), lingers));

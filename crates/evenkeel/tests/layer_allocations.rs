@@ -51,7 +51,8 @@ where
 #[tokio::test]
 async fn an_uncontended_request_allocates_nothing_in_the_layer() {
     let mut bare = service_fn(answer);
-    let mut limited = FlowControl::builder().build().layer(TrustedHeaders::default()).layer(service_fn(answer));
+    let mut limited =
+        FlowControl::builder().kubernetes().build().layer(TrustedHeaders::default()).layer(service_fn(answer));
     // The first one makes what is kept: the user, and room in the level.
     for _ in 0..100 {
         cost(&mut limited, request());

@@ -35,7 +35,7 @@ async fn hf_15_answers_carry_the_identities() {
 
 #[tokio::test(start_paused = true)]
 async fn hf_15_built_in_objects_have_empty_identities() {
-    let layer = evenkeel::FlowControl::builder().build().layer(Anonymous);
+    let layer = evenkeel::FlowControl::builder().kubernetes().build().layer(Anonymous);
     let response = ask(&layer, &Mock::empty(), get("/orders"));
     assert_eq!(headers(&response), [format!("{FLOW_SCHEMA}: "), format!("{PRIORITY_LEVEL}: ")]);
 }

@@ -20,7 +20,7 @@ fn seats_in_use(flow: &FlowControl) -> i64 {
 
 #[tokio::test(start_paused = true)]
 async fn the_keeper_frees_the_seats_when_the_time_has_come() {
-    let flow = FlowControl::builder().server_concurrency(2).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(2).build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     let user = user("a", "tenants");
     drop(flow.admit(attributes(&user), LINGERS).await.expect("a permit"));
@@ -36,7 +36,7 @@ async fn the_keeper_frees_the_seats_when_the_time_has_come() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_lingers_for_less_is_released_first() {
-    let flow = FlowControl::builder().server_concurrency(4).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(4).build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     let user = user("a", "tenants");
     let short = WorkEstimate { additional_latency: SECOND, ..LINGERS };
@@ -53,7 +53,7 @@ async fn a_request_that_lingers_for_less_is_released_first() {
 #[test]
 fn by_hand_the_seats_are_free_after_the_tick() {
     let clock = ManualClock::new();
-    let flow = FlowControl::builder().server_concurrency(2).manual_clock(clock.clone()).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(2).manual_clock(clock.clone()).build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let user = user("a", "tenants");
@@ -70,7 +70,7 @@ fn by_hand_the_seats_are_free_after_the_tick() {
 #[test]
 fn a_level_goes_while_a_request_lingers_in_it() {
     let clock = ManualClock::new();
-    let flow = FlowControl::builder().server_concurrency(2).manual_clock(clock.clone()).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(2).manual_clock(clock.clone()).build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     drop(runtime.block_on(flow.admit(attributes(&user("a", "tenants")), LINGERS)).expect("a permit"));

@@ -62,7 +62,7 @@ fn a_scrape_that_waits_for_its_reader_holds_no_lock() {
 #[test]
 fn metrics_end_with_the_flow_control() {
     let mut registry = Registry::default();
-    evenkeel::FlowControl::builder().drive_by_hand().build().register_metrics(&mut registry);
+    evenkeel::FlowControl::builder().kubernetes().drive_by_hand().build().register_metrics(&mut registry);
     let mut page = String::new();
     text::encode(&mut page, &registry).unwrap();
     assert_eq!(page, "# EOF\n");

@@ -10,7 +10,7 @@ use evenkeel_engine::WorkEstimate;
 use service::{assert_idle, attributes, objects, queuing, totals, user};
 
 fn one_seat() -> FlowControl {
-    let flow = FlowControl::builder().server_concurrency(1).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     flow
 }

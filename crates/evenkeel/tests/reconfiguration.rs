@@ -51,7 +51,7 @@ async fn requests(flow: FlowControl, client: usize, stop: Arc<AtomicBool>) -> u6
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn levels_come_and_go_under_load() {
-    let flow = FlowControl::builder().server_concurrency(20).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(20).build();
     let stop = Arc::new(AtomicBool::new(false));
     let clients = (0..2_000).map(|client| tokio::spawn(requests(flow.clone(), client, Arc::clone(&stop))));
     let clients: Vec<_> = clients.collect();
@@ -75,7 +75,7 @@ async fn levels_come_and_go_under_load() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_of_a_removed_level_end_in_it_and_the_keeper_removes_it() {
-    let flow = FlowControl::builder().server_concurrency(1).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
     flow.apply(objects([queuing("blue", 10_000)]));
     let user = user("a", "blue");
     let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
@@ -100,7 +100,7 @@ async fn requests_of_a_removed_level_end_in_it_and_the_keeper_removes_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_level_that_comes_back_keeps_its_requests() {
-    let flow = FlowControl::builder().server_concurrency(1).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
     flow.apply(objects([queuing("blue", 10_000)]));
     let user = user("a", "blue");
     let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
@@ -121,7 +121,7 @@ async fn a_level_that_comes_back_keeps_its_requests() {
 #[tokio::test(start_paused = true)]
 async fn hf_13_a_level_that_comes_back_remembers_whom_it_turned_away() {
     let clock = ManualClock::new();
-    let flow = FlowControl::builder().server_concurrency(1).manual_clock(clock.clone()).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).manual_clock(clock.clone()).build();
     flow.apply(objects([rejecting("blue", 10_000)]));
     let user = user("a", "blue");
     let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
@@ -150,7 +150,7 @@ async fn hf_13_a_level_that_comes_back_remembers_whom_it_turned_away() {
 
 #[tokio::test(start_paused = true)]
 async fn more_seats_start_who_waits() {
-    let flow = FlowControl::builder().server_concurrency(4).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(4).build();
     flow.apply(objects([queuing("blue", 5), queuing("green", 500_000)]));
     let user = user("a", "blue");
     let admit = || tokio::spawn(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));

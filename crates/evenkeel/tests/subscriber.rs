@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use evenkeel::debug::RequestColumns;
 use evenkeel::{FlowControl, ManualClock};
-use evenkeel_api::v1::PriorityLevelConfiguration;
+use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 use evenkeel_engine::WorkEstimate;
+use evenkeel_engine::controller::Objects;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -80,7 +81,7 @@ fn course(flow: &FlowControl) {
 
 #[test]
 fn a_subscriber_may_look_at_the_flow_control() {
-    let flow = FlowControl::builder().server_concurrency(1).manual_clock(ManualClock::new()).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).manual_clock(ManualClock::new()).build();
     let told = Arc::default();
     let onlooker = Onlooker { flow: Some(flow.clone()), told: Arc::clone(&told) };
     let (done, is_done) = mpsc::channel();
@@ -106,6 +107,26 @@ fn a_subscriber_may_look_at_the_flow_control() {
 }
 
 #[test]
+fn objects_that_are_of_no_use_are_told_once() {
+    let flow = FlowControl::builder().drive_by_hand().build();
+    let lost = |name: &str| {
+        let schema = FlowSchema::builder(name).priority_level("nowhere");
+        Arc::new(schema.rule(|r| r.user("*").everything()).build())
+    };
+    let warnings = |schemas: &[&str]| {
+        let told: Arc<Mutex<Vec<String>>> = Arc::default();
+        let objects = Objects { flow_schemas: schemas.iter().map(|name| lost(name)).collect(), ..Objects::default() };
+        tracing::subscriber::with_default(Onlooker { flow: None, told: Arc::clone(&told) }, || flow.apply(objects));
+        let told = told.lock().unwrap();
+        told.iter().filter(|one| one.contains("the flow schema is ignored")).count()
+    };
+    assert_eq!(warnings(&["one"]), 1);
+    assert_eq!(warnings(&["one", "two"]), 1, "only the new one");
+    assert_eq!(warnings(&["two"]), 0);
+    assert_eq!(warnings(&["one", "two"]), 1);
+}
+
+#[test]
 fn who_builds_it_is_told_what_is_missing() {
     let told = |build: fn() -> FlowControl| {
         let told = Arc::default();
@@ -114,8 +135,8 @@ fn who_builds_it_is_told_what_is_missing() {
         told
     };
     let is_in = |told: &[String], text: &str| told.iter().any(|one| one.contains(text));
-    let unkept = told(|| FlowControl::builder().build());
+    let unkept = told(|| FlowControl::builder().kubernetes().build());
     assert!(is_in(&unkept, "outside of a tokio runtime") && !is_in(&unkept, "no seats"), "{unkept:?}");
-    let by_hand = told(|| FlowControl::builder().server_concurrency(0).drive_by_hand().build());
+    let by_hand = told(|| FlowControl::builder().kubernetes().server_concurrency(0).drive_by_hand().build());
     assert!(!is_in(&by_hand, "outside of a tokio runtime") && is_in(&by_hand, "no seats"), "{by_hand:?}");
 }

@@ -28,7 +28,7 @@ impl Wake for Woken {
 }
 
 fn one_seat(level: evenkeel_api::v1::PriorityLevelConfiguration) -> FlowControl {
-    let flow = FlowControl::builder().server_concurrency(1).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
     flow.apply(objects([level]));
     flow
 }
@@ -60,7 +60,7 @@ async fn a_request_waits_as_long_as_it_may() {
 #[test]
 fn by_hand_a_tick_turns_away_who_has_waited_too_long() {
     let clock = ManualClock::new();
-    let flow = FlowControl::builder().server_concurrency(1).manual_clock(clock.clone()).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).manual_clock(clock.clone()).build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
@@ -82,7 +82,7 @@ fn by_hand_a_tick_turns_away_who_has_waited_too_long() {
 
 #[test]
 fn without_a_runtime_a_tick_wakes_those_who_wait() {
-    let flow = FlowControl::builder().server_concurrency(1).drive_by_hand().build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).drive_by_hand().build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     let user = user("a", "tenants");
     let admit = || Box::pin(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
@@ -101,7 +101,8 @@ fn without_a_runtime_a_tick_wakes_those_who_wait() {
 
 #[test]
 fn without_a_runtime_the_wait_limit_holds() {
-    let flow = FlowControl::builder().server_concurrency(1).wait_limit(Duration::ZERO).drive_by_hand().build();
+    let flow =
+        FlowControl::builder().kubernetes().server_concurrency(1).wait_limit(Duration::ZERO).drive_by_hand().build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     let user = user("a", "tenants");
     let admit = || Box::pin(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
@@ -137,7 +138,7 @@ async fn a_full_queue_and_a_level_without_queues_turn_away_at_once() {
 #[test]
 fn the_time_to_come_back_is_that_of_the_engine() {
     let clock = ManualClock::new();
-    let flow = FlowControl::builder().server_concurrency(1).manual_clock(clock.clone()).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).manual_clock(clock.clone()).build();
     flow.apply(objects([rejecting("tenants", 10_000)]));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let user = user("a", "tenants");
@@ -161,7 +162,7 @@ fn the_time_to_come_back_is_that_of_the_engine() {
 #[test]
 fn hf_12_a_client_that_hangs_up_counts_as_one_that_was_turned_away() {
     let clock = ManualClock::new();
-    let flow = FlowControl::builder().server_concurrency(1).manual_clock(clock.clone()).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).manual_clock(clock.clone()).build();
     flow.apply(objects([queuing_up_to("tenants", 10_000, 50)]));
     let user = user("a", "tenants");
     let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
@@ -225,7 +226,7 @@ async fn time_outs_race_with_starts_in_paused_time() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn time_outs_race_with_starts_in_real_time() {
-    let flow = FlowControl::builder().server_concurrency(2).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(2).build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     for _ in 0..5 {
         race(flow.clone(), 500, |n| Duration::from_micros(u64::from(n % 5) * 500)).await;

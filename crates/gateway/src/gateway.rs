@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel::FlowControl;
-use evenkeel_engine::controller::{Dangling, Objects};
+use evenkeel_engine::controller::Objects;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -118,7 +118,10 @@ impl Gateway {
         let live = Arc::new(Live::open(config, None, metrics.key_fetches()).await?);
         let config = Arc::clone(&live.config);
         // Without objects at first: those that never govern leave nothing behind in the metrics.
-        let flow = FlowControl::builder().server_concurrency(config.concurrency).wait_limit(config.timeouts.queue);
+        let flow = FlowControl::builder()
+            .preset(config.preset)
+            .server_concurrency(config.concurrency)
+            .wait_limit(config.timeouts.queue);
         let flow = flow.objects(Objects::default()).unwrap_or_else(|never| match never {}).build();
         let readiness = Readiness::default();
         govern(&flow, &metrics, objects.next().await?);
@@ -306,16 +309,10 @@ fn note_stale(readiness: &Readiness, metrics: &GatewayMetrics, stale: Option<Str
     readiness.set_objects_stale(stale);
 }
 
-/// Lets these objects govern, and tells which of them are of no use.
+/// Lets these objects govern. The flow control warns of those that are of no use.
 fn govern(flow: &FlowControl, metrics: &GatewayMetrics, objects: Objects) {
-    let report = flow.apply(objects);
+    flow.apply_stored(objects);
     metrics.objects_applied();
-    for Dangling { schema, level, .. } in report.dangling.iter().filter(|dangling| dangling.is_dangling) {
-        tracing::warn!(schema, level, "the flow schema's priority level does not exist; it is not followed");
-    }
-    for (level, problem) in &report.unusable {
-        tracing::warn!(level, ?problem, "the priority level cannot be used");
-    }
 }
 
 async fn flush_rejections(rejections: Arc<RejectionLog>) {

@@ -26,7 +26,7 @@
 //!     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello").await
 //! });
 //!
-//! // A gateway in front of it, on a port that the system chooses, with the objects that a Kubernetes server starts with.
+//! // A gateway in front of it, on a port that the system chooses: all requests share all seats.
 //! let config = Config {
 //!     listen: vec![ListenConfig { address: "127.0.0.1:0".parse()?, tls: None }],
 //!     admin: AdminConfig { address: None, ..AdminConfig::default() },

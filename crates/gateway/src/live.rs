@@ -29,9 +29,11 @@ impl Live {
         if config.upstreams.is_empty() {
             return Err(StartError::NoUpstream);
         }
-        let routes = match before.filter(|before| before.config.requests == config.requests) {
+        let is_same =
+            |before: &&Self| before.config.requests == config.requests && before.config.preset == config.preset;
+        let routes = match before.filter(is_same) {
             Some(before) => before.routes.clone(),
-            None => Requests::new(&config.requests)?,
+            None => Requests::new(&config.requests, config.preset)?,
         };
         let known = config.upstreams.iter().map(|upstream| {
             let kept = before.filter(|before| before.config.health == config.health).and_then(|before| {

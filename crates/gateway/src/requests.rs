@@ -4,7 +4,7 @@ mod paths;
 
 use std::borrow::Cow;
 
-use evenkeel::{Digest, HttpWork, KubernetesWork, Occupancy, Watch};
+use evenkeel::{Digest, HttpWork, KubernetesWork, Occupancy, Preset, Watch};
 use evenkeel_engine::digest::routes::{Attribute, Route, RouteTable};
 use evenkeel_engine::digest::{DigestError, Kubernetes, Query};
 use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
@@ -53,8 +53,8 @@ pub struct RequestsError(
 // === impl Requests ===
 
 impl Requests {
-    /// Compiles the routes.
-    pub fn new(config: &RequestsConfig) -> Result<Self, RequestsError> {
+    /// Compiles the routes. The preset says what becomes of requests that no route fits.
+    pub fn new(config: &RequestsConfig, preset: Preset) -> Result<Self, RequestsError> {
         let mut faults: Vec<String> = config.routes.iter().flat_map(faults).collect();
         // All routes in one table, to see whether two of them are for the same requests.
         if let Err(errors) = RouteTable::new(config.routes.iter().map(meaning)) {
@@ -67,7 +67,7 @@ impl Requests {
             Ok(numbers) if faults.is_empty() => Ok(Self {
                 numbers,
                 rules: config.routes.iter().enumerate().map(|(number, route)| Rule::new(number, route)).collect(),
-                kubernetes: config.kubernetes.then(|| (Kubernetes::default(), KubernetesWork::default())),
+                kubernetes: (preset == Preset::Kubernetes).then(|| (Kubernetes::default(), KubernetesWork::default())),
                 when_client_leaves: config.when_client_leaves,
                 has_routes_about_leaving: config.routes.iter().any(|route| route.when_client_leaves.is_some()),
                 paths: config.paths,

@@ -349,7 +349,7 @@ async fn many_downloads_of_one_client_do_not_push_each_other_out() {
     })
     .await;
     let mut settings = config(&[upstream.address]);
-    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
     // A quarter of it has room for one or two responses that are read ahead.
     settings.limits.buffer_bytes = 8 << 20;
     let running = start(settings).await;
@@ -377,7 +377,7 @@ async fn many_downloads_of_one_client_do_not_push_each_other_out() {
 async fn a_body_that_is_too_slow_before_it_has_a_seat_is_counted() {
     let upstream = Upstream::answering(|_| ok("served")).await;
     let mut settings = config(&[upstream.address]);
-    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
     settings.timeouts.stall = Duration::from_millis(150);
     let running = start(settings).await;
     let mut client = Client::connect(running.address).await;

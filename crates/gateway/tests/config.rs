@@ -210,7 +210,7 @@ fn mistakes_are_told_with_their_place_and_setting() {
         ),
         ("identity: {sources: [{password: {}}]}", "evenkeel.yaml:1:23: identity.sources[0]"),
         ("log: {format: xml}", "evenkeel.yaml:1:15: log.format: unknown variant `xml`"),
-        ("requests: {kubernetes: yes}", "evenkeel.yaml:1:24: requests.kubernetes: "),
+        ("preset: Plain", "evenkeel.yaml:1:9: preset: "),
         ("a: [", "evenkeel.yaml:"),
     ] {
         let found = error(text);

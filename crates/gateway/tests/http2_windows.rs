@@ -114,6 +114,8 @@ async fn uploads_that_wait_hold_up_nothing_urgent_on_the_same_connection() {
     .await;
     let mut settings = config(&[upstream.address]);
     settings.concurrency = 1;
+    // Its objects exempt health checks.
+    settings.preset = evenkeel_api::Preset::Kubernetes;
     let running = start(settings).await;
     let mut client = Frames::connect(running.address).await;
     let (of_stream, mut of_connection) = windows(&mut client).await;

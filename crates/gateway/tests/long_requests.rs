@@ -7,6 +7,7 @@ mod support;
 
 use std::time::Duration;
 
+use evenkeel_api::Preset;
 use evenkeel_gateway::Config;
 use frames::{Frames, Outcome};
 use support::client::Client;
@@ -30,7 +31,8 @@ async fn what_is_long_by_nature_is_not_cut_when_others_are() {
     .await;
     let mut settings = config(&[upstream.address]);
     settings.timeouts.total = Duration::from_millis(150);
-    let requests = "requests: {kubernetes: true, routes: [{path: /events, longRunning: true}]}";
+    let requests = "requests: {routes: [{path: /events, longRunning: true}]}";
+    settings.preset = Preset::Kubernetes;
     settings.requests = Config::parse("evenkeel.yaml", requests).unwrap().requests;
     let running = start(settings).await;
     let mut long = Vec::new();

@@ -8,6 +8,7 @@ use std::convert::Infallible;
 
 use bytes::Bytes;
 use evenkeel::{Digest, FlowControl};
+use evenkeel_api::Preset;
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{Paths, RouteConfig, UpstreamConfig};
 use evenkeel_gateway::requests::Requests;
@@ -46,7 +47,8 @@ const EXPENSIVE: [&str; 12] = [
 ];
 
 fn requests(text: &str) -> Requests {
-    Requests::new(&Config::parse("evenkeel.yaml", text).unwrap().requests).unwrap()
+    let config = Config::parse("evenkeel.yaml", text).unwrap();
+    Requests::new(&config.requests, config.preset).unwrap()
 }
 
 /// How many seats a request for this target takes and the path that schemas see, or why it is refused.
@@ -112,7 +114,7 @@ fn dots_that_only_some_services_see_are_refused() {
 
 #[test]
 fn with_kubernetes_paths_are_normalised_before_they_are_understood() {
-    let requests = requests("requests: {kubernetes: true}");
+    let requests = requests("preset: kubernetes");
     for target in ["/api/v1/pods", "/healthz/../api/v1/pods", "//api/v1//pods", "/api%2Fv1/%70ods"] {
         let (parts, ()) = http::Request::get(target).body(()).unwrap().into_parts();
         let request = requests.digest(&parts).unwrap();
@@ -215,7 +217,7 @@ fn passed_on_as_it_is_a_path_costs_what_either_spelling_costs() {
     settings.paths = Paths::AsIs;
     let below = RouteConfig { path: "/a/{*}".to_owned(), seats: 9, ..settings.routes[0].clone() };
     settings.routes.push(below);
-    let requests = Requests::new(&settings).unwrap();
+    let requests = Requests::new(&settings, Preset::Plain).unwrap();
     for (target, seats) in [
         ("//expensive", 7),
         ("/%65xpensive", 7),

@@ -11,7 +11,8 @@ use http::request::Parts;
 use tower::{Layer, Service, ServiceExt};
 
 fn requests(text: &str) -> Requests {
-    Requests::new(&Config::parse("evenkeel.yaml", text).unwrap().requests).unwrap()
+    let config = Config::parse("evenkeel.yaml", text).unwrap();
+    Requests::new(&config.requests, config.preset).unwrap()
 }
 
 fn parts(method: &str, target: &str) -> Parts {
@@ -54,7 +55,7 @@ fn without_settings_everything_is_a_path_and_nothing_is_a_watch() {
 
 #[test]
 fn kubernetes_is_understood_when_that_is_asked_for() {
-    let requests = requests("requests: {kubernetes: true}");
+    let requests = requests("preset: kubernetes");
     let (info, occupancy) = digested(&requests, "GET", "/api/v1/pods?watch=true");
     assert_eq!((&*info.verb, &*info.resource, occupancy), ("watch", "pods", Occupancy::ToTheHeaders));
     assert_eq!(digested(&requests, "POST", "/api/v1/namespaces/a/pods/b/exec").1, Occupancy::None);
@@ -62,8 +63,8 @@ fn kubernetes_is_understood_when_that_is_asked_for() {
 }
 
 const ROUTES: &str = "
+preset: kubernetes
 requests:
-  kubernetes: true
   routes:
   - path: /v2/{namespace}/{resource}/{name}
   - path: /v2/{namespace}/reports/{name...}

@@ -605,7 +605,7 @@ async fn an_upstream_that_closes_because_a_client_has_left_has_not_failed() {
     let mut settings = settings(one.address);
     settings.upstreams.extend(config(&[other.address]).upstreams);
     settings.health.failures = 1;
-    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
     let running = start(settings).await;
     for _ in 0..4 {
         let client = asking(running.address).await;

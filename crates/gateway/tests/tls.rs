@@ -179,7 +179,9 @@ async fn what_is_wrong_with_a_file_is_said() {
     let upstream = Upstream::echo().await;
     authority.sign("server", "shop.example");
     std::fs::write(authority.path("server.key"), "nothing").unwrap();
-    let result = evenkeel_gateway::Gateway::start(settings(&authority, &upstream), support::objects()).await;
+    let settings = settings(&authority, &upstream);
+    let objects = evenkeel_gateway::objects::source(&settings);
+    let result = evenkeel_gateway::Gateway::start(settings, objects).await;
     let Err(StartError::Tls(error)) = result else { panic!("it has started") };
     assert!(error.to_string().ends_with("server.key: there is no private key in PEM in this file"), "{error}");
 }

@@ -13,6 +13,7 @@
 //! ```
 
 mod mandatory;
+mod plain;
 mod suggested;
 
 use std::sync::LazyLock;
@@ -43,6 +44,9 @@ static MANDATORY: LazyLock<Objects> = LazyLock::new(|| {
 static SUGGESTED: LazyLock<Objects> = LazyLock::new(|| {
     Objects { priority_levels: suggested::priority_levels(), flow_schemas: suggested::flow_schemas() }.marked()
 });
+static PLAIN: LazyLock<Objects> = LazyLock::new(|| {
+    Objects { priority_levels: plain::priority_levels(), flow_schemas: plain::flow_schemas() }.marked()
+});
 static ALL: LazyLock<Objects> = LazyLock::new(|| Objects {
     priority_levels: [&*MANDATORY, &*SUGGESTED].into_iter().flat_map(|group| group.priority_levels.clone()).collect(),
     flow_schemas: [&*MANDATORY, &*SUGGESTED].into_iter().flat_map(|group| group.flow_schemas.clone()).collect(),
@@ -51,6 +55,12 @@ static ALL: LazyLock<Objects> = LazyLock::new(|| Objects {
 /// The objects that always exist, with a specification that nobody can change.
 pub fn mandatory() -> &'static Objects {
     &MANDATORY
+}
+
+/// The objects that take the place of the suggested ones where the service is no Kubernetes API: see
+/// [`Preset::Plain`](crate::Preset::Plain).
+pub fn plain() -> &'static Objects {
+    &PLAIN
 }
 
 /// The objects that exist until an operator decides otherwise.

@@ -12,8 +12,8 @@ use super::problem::{Problem, Problems};
 use super::{Document, Node, Position, Unknown, Value, parse_json, parse_yaml};
 use crate::path::Path;
 use crate::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec, Status, V1};
-use crate::validate::{self, ValidSpec};
-use crate::{AnyObject, GROUP, HubSpec, Kind, Object, Version};
+use crate::validate::{self, Context, ValidSpec};
+use crate::{AnyObject, GROUP, HubSpec, Kind, Object, Preset, Version};
 
 /// The objects of a file, decoded, with their defaults, valid, and in the hub version.
 ///
@@ -75,6 +75,7 @@ pub enum Strictness {
 const PROBLEMS_MAX: usize = 1000;
 
 struct Reader<'a> {
+    preset: Preset,
     file: &'a str,
     entries: Vec<Entry>,
     dropped: Vec<Problem>,
@@ -92,8 +93,15 @@ enum Content {
 
 impl Manifest {
     /// Reads a file. `file` is what problems call it.
+    ///
+    /// The objects are checked by the rules of Kubernetes: see [`read_for`](Self::read_for).
     pub fn read(file: &str, text: &[u8], strictness: Strictness) -> Result<Self, Problems> {
-        let mut reader = Reader { file, entries: Vec::new(), dropped: Vec::new(), problems: Vec::new() };
+        Self::read_for(Preset::Kubernetes, file, text, strictness)
+    }
+
+    /// The same by the rules of that preset.
+    pub fn read_for(preset: Preset, file: &str, text: &[u8], strictness: Strictness) -> Result<Self, Problems> {
+        let mut reader = Reader { preset, file, entries: Vec::new(), dropped: Vec::new(), problems: Vec::new() };
         match documents(text) {
             Ok(documents) => documents.iter().for_each(|document| reader.document(document)),
             Err(error) => reader.problems.push(Problem::new(file, error.at, error.message)),
@@ -183,7 +191,7 @@ impl Reader<'_> {
                 self.dropped.extend(unknown_fields(&unknown));
                 // As on creation, what a file says of the status is not taken over (API-54).
                 object.status = Status::default();
-                if let Err(errors) = validate::create(&object, version) {
+                if let Err(errors) = validate::create(&object, Context { version, preset: self.preset }) {
                     let found = errors.iter().take(PROBLEMS_MAX).map(|error| {
                         let at = node.position_of(error.field());
                         match path {

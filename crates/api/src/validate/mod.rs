@@ -18,6 +18,7 @@
 //! );
 //! ```
 
+mod context;
 mod error;
 mod flow_schema;
 mod internal;
@@ -30,32 +31,37 @@ mod rules;
 mod status;
 mod value;
 
+pub use context::Context;
 pub use error::{FieldError, FieldErrors, Reason};
 pub use names::{label_value, qualified_name};
 pub use rules::ValidSpec;
 pub use value::Value;
 
 use crate::v1::V1;
-use crate::{List, Object, Path, Version};
+use crate::{List, Object, Path};
 
-/// Checks an object that is to be created by a request of `version`.
+/// Checks an object that is to be created by a request of that version.
 ///
 /// What the server sets on creation (API-54) has been set, and the name has been made up if it had to be (API-55).
-pub fn create<S: ValidSpec>(object: &Object<V1, S>, version: Version) -> Result<(), FieldErrors> {
-    let mut errors = Vec::new();
-    metadata::check::<S>(&object.metadata, version, &mut errors);
-    check_content(object, version, &mut errors);
+pub fn create<S: ValidSpec>(object: &Object<V1, S>, context: impl Into<Context>) -> Result<(), FieldErrors> {
+    let (context, mut errors) = (context.into(), Vec::new());
+    metadata::check::<S>(&object.metadata, context.version, &mut errors);
+    check_content(object, context, &mut errors);
     FieldErrors::none_in(errors)
 }
 
-/// Checks the object `new` that is to take the place of `old` by a request of `version`.
+/// Checks the object `new` that is to take the place of `old` by a request of that version.
 ///
 /// What an update may not touch (API-56) has been taken from `old`.
-pub fn update<S: ValidSpec>(new: &Object<V1, S>, old: &Object<V1, S>, version: Version) -> Result<(), FieldErrors> {
-    let mut errors = Vec::new();
-    metadata::check::<S>(&new.metadata, version, &mut errors);
+pub fn update<S: ValidSpec>(
+    new: &Object<V1, S>,
+    old: &Object<V1, S>,
+    context: impl Into<Context>,
+) -> Result<(), FieldErrors> {
+    let (context, mut errors) = (context.into(), Vec::new());
+    metadata::check::<S>(&new.metadata, context.version, &mut errors);
     metadata::check_changes(&new.metadata, &old.metadata, &mut errors);
-    check_content(new, version, &mut errors);
+    check_content(new, context, &mut errors);
     FieldErrors::none_in(errors)
 }
 
@@ -67,7 +73,7 @@ pub fn update<S: ValidSpec>(new: &Object<V1, S>, old: &Object<V1, S>, version: V
 pub fn status_update<S: ValidSpec>(
     new: &Object<V1, S>,
     old: &Object<V1, S>,
-    _version: Version,
+    _context: impl Into<Context>,
 ) -> Result<(), FieldErrors> {
     let mut errors = Vec::new();
     metadata::check_changes(&new.metadata, &old.metadata, &mut errors);
@@ -87,11 +93,11 @@ pub fn status_update<S: ValidSpec>(
 /// let errors = validate::list(&list, Version::V1).unwrap_err();
 /// assert_eq!(errors.to_string(), "items[1].spec.matchingPrecedence: Invalid value: -1: must be a positive value");
 /// ```
-pub fn list<S: ValidSpec>(list: &List<V1, S>, version: Version) -> Result<(), FieldErrors> {
-    let path = Path::new("items");
+pub fn list<S: ValidSpec>(list: &List<V1, S>, context: impl Into<Context>) -> Result<(), FieldErrors> {
+    let (path, context) = (Path::new("items"), context.into());
     let mut errors = Vec::new();
     for (index, item) in list.items.iter().enumerate() {
-        if let Err(found) = create(item, version) {
+        if let Err(found) = create(item, context) {
             errors.extend(found.into_iter().map(|error| error.below(&path.index(index))));
         }
     }
@@ -99,9 +105,9 @@ pub fn list<S: ValidSpec>(list: &List<V1, S>, version: Version) -> Result<(), Fi
 }
 
 /// Checks specification and status, in the order of API-29.
-fn check_content<S: ValidSpec>(object: &Object<V1, S>, version: Version, errors: &mut Vec<FieldError>) {
+fn check_content<S: ValidSpec>(object: &Object<V1, S>, context: Context, errors: &mut Vec<FieldError>) {
     let path = Path::new("spec");
-    object.spec.check(object.name(), version, &path, errors);
+    object.spec.check(object.name(), context, &path, errors);
     mandatory::check(object.name(), &object.spec, &path, errors);
     status::check(&object.status, errors);
     object.spec.check_union(&path, errors);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::rules::{Mandatory, Rules};
-use super::{FieldError, Path, Value, queuing};
+use super::{Context, FieldError, Path, Value, queuing};
 use crate::Version;
 use crate::bootstrap::{self, EXEMPT};
 use crate::v1::{
@@ -13,12 +13,12 @@ use crate::v1::{
 use crate::v1beta3::PRESERVE_ZERO_ANNOTATION;
 
 impl Rules for PriorityLevelConfigurationSpec {
-    fn check(&self, name: &str, version: Version, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    fn check(&self, name: &str, context: Context, path: &Path<'_>, errors: &mut Vec<FieldError>) {
         check_enablement(&self.enablement, name, &path.child("type"), errors);
         // A member that the type does not ask for is none to look into: that it is there is the problem.
         match (&self.enablement, &self.limited, &self.exempt) {
             (PriorityLevelEnablement::Limited, Some(limited), _) => {
-                check_limited(limited, version, &path.child("limited"), errors);
+                check_limited(limited, context.version, &path.child("limited"), errors);
             }
             (PriorityLevelEnablement::Exempt, _, Some(exempt)) => {
                 check_exempt(exempt, &path.child("exempt"), errors);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FieldError, Path};
+use super::{Context, FieldError, Path};
 use crate::{Spec, Version};
 
 /// A specification, of either kind, that can be validated.
@@ -15,7 +15,7 @@ impl<S: Rules> ValidSpec for S {}
 /// The rules of one kind.
 pub trait Rules: Spec {
     /// Checks the specification of the object of that name (API-37 to API-49).
-    fn check(&self, name: &str, version: Version, path: &Path<'_>, errors: &mut Vec<FieldError>);
+    fn check(&self, name: &str, context: Context, path: &Path<'_>, errors: &mut Vec<FieldError>);
 
     /// The fixed value of the specification, if an object of that name is mandatory (API-52).
     fn mandatory(&self, name: &str) -> Option<Mandatory<Self>>;

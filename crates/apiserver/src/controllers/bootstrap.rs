@@ -6,7 +6,7 @@ use std::time::Duration;
 use evenkeel_api::bootstrap::{self, AUTO_UPDATE_ANNOTATION, EXEMPT};
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec, V1};
 use evenkeel_api::validate::ValidSpec;
-use evenkeel_api::{HubSpec, Object, Version};
+use evenkeel_api::{HubSpec, Object, Preset, Version};
 use http::StatusCode;
 
 use crate::body::Sent;
@@ -27,7 +27,7 @@ pub(crate) const PERIOD: Duration = Duration::from_secs(60);
 /// What a kind has of bootstrap objects, and what an operator may choose in a mandatory one.
 pub(crate) trait Bootstrap: HubSpec + ValidSpec {
     fn mandatory() -> &'static [Object<V1, Self>];
-    fn suggested() -> &'static [Object<V1, Self>];
+    fn suggested(preset: Preset) -> &'static [Object<V1, Self>];
 
     /// What the fixed specification is where an operator has chosen what may be chosen.
     fn fixed(name: &str, fixed: &Self, current: &Self) -> Self;
@@ -38,8 +38,8 @@ impl Bootstrap for FlowSchemaSpec {
         &bootstrap::mandatory().flow_schemas
     }
 
-    fn suggested() -> &'static [Object<V1, Self>] {
-        &bootstrap::suggested().flow_schemas
+    fn suggested(preset: Preset) -> &'static [Object<V1, Self>] {
+        &preset.suggested().flow_schemas
     }
 
     fn fixed(_name: &str, fixed: &Self, _current: &Self) -> Self {
@@ -52,8 +52,8 @@ impl Bootstrap for PriorityLevelConfigurationSpec {
         &bootstrap::mandatory().priority_levels
     }
 
-    fn suggested() -> &'static [Object<V1, Self>] {
-        &bootstrap::suggested().priority_levels
+    fn suggested(preset: Preset) -> &'static [Object<V1, Self>] {
+        &preset.suggested().priority_levels
     }
 
     fn fixed(name: &str, fixed: &Self, current: &Self) -> Self {
@@ -78,13 +78,14 @@ pub(crate) async fn tidy<S: Bootstrap>(registry: &Registry<S>) -> Result<(), Fai
             Some(current) => keep_mandatory(registry, current, object).await,
         });
     }
-    for object in S::suggested() {
+    let suggested = S::suggested(registry.preset());
+    for object in suggested {
         note(match find(object.name()) {
             None => create(registry, object).await,
             Some(current) => keep_suggested(registry, current, object).await,
         });
     }
-    let known: BTreeSet<&str> = <S as Bootstrap>::mandatory().iter().chain(S::suggested()).map(Object::name).collect();
+    let known: BTreeSet<&str> = <S as Bootstrap>::mandatory().iter().chain(suggested).map(Object::name).collect();
     for object in present.iter().filter(|object| !known.contains(object.name())) {
         if auto_update(object) == Some(true) {
             note(remove(registry, object).await);

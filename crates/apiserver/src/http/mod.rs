@@ -10,6 +10,7 @@ mod request_body;
 use std::sync::Arc;
 
 use evenkeel::FlowControl;
+use evenkeel_api::Preset;
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
 use evenkeel_engine::digest::Kubernetes;
 use evenkeel_store::Store;
@@ -55,6 +56,7 @@ impl Api {
     /// The API over that store, with so many watches at a time and so much in flight.
     pub(crate) fn new(
         store: &Arc<dyn Store>,
+        preset: Preset,
         watches_max: usize,
         in_flight: InFlight,
         applied: watch::Receiver<u64>,
@@ -62,8 +64,8 @@ impl Api {
     ) -> Self {
         Self {
             shared: Arc::new(Shared {
-                schemas: Arc::new(Registry::new(Arc::clone(store))),
-                levels: Arc::new(Registry::new(Arc::clone(store))),
+                schemas: Arc::new(Registry::new(Arc::clone(store), preset)),
+                levels: Arc::new(Registry::new(Arc::clone(store), preset)),
                 watches: WatchLimit::new(watches_max),
                 in_flight,
                 digest: Kubernetes::default(),

@@ -11,7 +11,7 @@ mod wait;
 use std::sync::Arc;
 
 use evenkeel_api::v1::V1;
-use evenkeel_api::{HubSpec, Object};
+use evenkeel_api::{HubSpec, Object, Preset};
 use evenkeel_store::{At, Error, List, ListOptions, Store};
 
 use crate::failure::Failure;
@@ -33,6 +33,8 @@ pub(crate) use turns::Turn;
 #[derive(Debug)]
 pub(crate) struct Registry<S: HubSpec> {
     store: Arc<dyn Store>,
+    /// By whose rules objects are checked, and which of them there are at first.
+    preset: Preset,
     kept: Kept<S>,
     present: Present<S>,
     encodings: Encodings<S>,
@@ -60,14 +62,19 @@ pub(crate) enum Unwritten {
 // === impl Registry ===
 
 impl<S: HubSpec> Registry<S> {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, preset: Preset) -> Self {
         Self {
             store,
+            preset,
             kept: Kept::default(),
             present: Present::default(),
             encodings: Encodings::default(),
             turns: Arc::default(),
         }
+    }
+
+    pub(crate) fn preset(&self) -> Preset {
+        self.preset
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Store> {

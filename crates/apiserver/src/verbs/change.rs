@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use evenkeel_api::v1::V1;
-use evenkeel_api::validate::{self, ValidSpec};
-use evenkeel_api::{HubSpec, Kind, Object};
+use evenkeel_api::validate::{self, Context, ValidSpec};
+use evenkeel_api::{HubSpec, Kind, Object, Preset};
 
 use super::attempts::Attempts;
 use super::{Write, prepare};
@@ -72,7 +72,7 @@ pub(super) async fn attempt<S: HubSpec + ValidSpec>(
         let candidate = change(&old)?;
         check_version(&candidate.object, &old, S::KIND)?;
         let managers = candidate.ownership.managers();
-        let mut new = prepared(candidate, &old.object, write)?;
+        let mut new = prepared(candidate, &old.object, write, registry.preset())?;
         Ok(managed_fields::settle(&old.object, &mut new).then_some((new, managers)))
     });
     match changed.map_err(Unwritten::Failed)? {
@@ -99,6 +99,7 @@ fn prepared<S: HubSpec + ValidSpec>(
     candidate: Candidate<S>,
     old: &Object<V1, S>,
     write: &Write<'_>,
+    preset: Preset,
 ) -> Result<Object<V1, S>, Failure> {
     let Candidate { object: mut new, ownership } = candidate;
     match write.endpoint {
@@ -109,9 +110,10 @@ fn prepared<S: HubSpec + ValidSpec>(
         managed_fields::updated(old, &mut new, sent, write.writer(), write.now);
     }
     new.metadata.resource_version.clone_from(&old.metadata.resource_version);
+    let context = Context { version: write.version, preset };
     let checked = match write.endpoint {
-        Endpoint::Object => validate::update(&new, old, write.version),
-        Endpoint::Status => validate::status_update(&new, old, write.version),
+        Endpoint::Object => validate::update(&new, old, context),
+        Endpoint::Status => validate::status_update(&new, old, context),
     };
     checked.map_err(|errors| Failure::invalid(S::KIND, new.name(), &errors))?;
     Ok(new)

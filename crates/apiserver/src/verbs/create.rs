@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evenkeel_api::v1::V1;
-use evenkeel_api::validate::{self, ValidSpec};
+use evenkeel_api::validate::{self, Context, ValidSpec};
 use evenkeel_api::{HubSpec, Object};
 use http::StatusCode;
 
@@ -34,7 +34,8 @@ pub(super) async fn store<S: HubSpec + ValidSpec>(
     write: &Write<'_>,
     managers: Managers,
 ) -> Result<Arc<Record<S>>, Failure> {
-    validate::create(&object, write.version).map_err(|errors| Failure::invalid(S::KIND, object.name(), &errors))?;
+    let context = Context { version: write.version, preset: registry.preset() };
+    validate::create(&object, context).map_err(|errors| Failure::invalid(S::KIND, object.name(), &errors))?;
     if !object.metadata.resource_version.is_empty() {
         return Err(Failure::plain("resourceVersion should not be set on objects to be created"));
     }

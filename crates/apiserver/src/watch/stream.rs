@@ -283,6 +283,7 @@ fn random_length() -> u64 {
 mod tests {
     use std::pin::pin;
 
+    use evenkeel_api::Preset;
     use evenkeel_api::v1::FlowSchemaSpec;
     use evenkeel_api::{Kind, Version};
     use evenkeel_store::{EmbeddedStore, HistoryLimits, Store};
@@ -317,7 +318,7 @@ mod tests {
     async fn api_166_a_watch_ends_in_time_though_changes_are_waiting() {
         let store = store();
         let start = store.revision().await.unwrap();
-        let registry = Arc::new(Registry::new(store));
+        let registry = Arc::new(Registry::new(store, Preset::Kubernetes));
         bootstrap::tidy(&registry).await.unwrap();
         tokio::time::pause();
         let mut stream = stream(registry, options(start, 1));
@@ -335,7 +336,7 @@ mod tests {
         let other = store.create(kind, "b", "garbage".into()).await.unwrap();
         store.delete(kind, "b", other.revision).await.unwrap();
         store.update(kind, "a", bad.revision, good.into()).await.unwrap();
-        let mut stream = stream(Arc::new(Registry::new(store)), options(other.revision, 60));
+        let mut stream = stream(Arc::new(Registry::new(store, Preset::Kubernetes)), options(other.revision, 60));
         let line: Value = serde_json::from_slice(&stream.next().await.unwrap()).unwrap();
         assert_eq!((&line["type"], &line["object"]["metadata"]["name"]), (&"ADDED".into(), &"good".into()));
     }
@@ -366,7 +367,7 @@ mod tests {
             let start = store.revision().await.unwrap();
             tokio::time::pause();
             let options = WatchOptions { wants_bookmarks: true, ..options(start, 4) };
-            let stream = stream(Arc::new(Registry::new(Arc::clone(&store))), options);
+            let stream = stream(Arc::new(Registry::new(Arc::clone(&store), Preset::Kubernetes)), options);
             Self { store, stream, started_at: Instant::now() }
         }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Error, Result};
+use evenkeel_api::Preset;
 use evenkeel_apiserver::{DataDir, ObjectStream, ObjectsCopy};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -40,6 +41,7 @@ impl LateApi {
     /// hands its objects out, and calls `announce`.
     pub(super) fn start(
         args: ApiArgs,
+        preset: Preset,
         folder: PathBuf,
         mut reason: String,
         manifests: Option<PathBuf>,
@@ -49,7 +51,7 @@ impl LateApi {
         let starting = tokio::spawn(async move {
             let mut api = loop {
                 sleep(RETRY).await;
-                match RunningApi::start(&args, &folder).await {
+                match RunningApi::start(&args, preset, &folder).await {
                     Ok(api) => break api,
                     Err(error) => {
                         let error = format!("{error:#}");

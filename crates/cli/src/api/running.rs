@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Error, Result, anyhow};
+use evenkeel_api::Preset;
 use evenkeel_apiserver::{ApiServer, ApiServerOptions, DataDir, DataDirError, Failure};
 use evenkeel_gateway::StartError;
 use evenkeel_gateway::config::{
@@ -25,6 +26,7 @@ use crate::exit::WrongUsage;
 #[derive(Debug)]
 pub(crate) struct RunningApi {
     server: Arc<ApiServer>,
+    preset: Preset,
     store: Arc<dyn Store>,
     address: SocketAddr,
     kubeconfig: PathBuf,
@@ -45,7 +47,7 @@ struct DiskRefuses(String);
 
 impl RunningApi {
     /// Starts the API with its folder, and returns when it answers.
-    pub(crate) async fn start(args: &ApiArgs, folder: &Path) -> Result<Self> {
+    pub(crate) async fn start(args: &ApiArgs, preset: Preset, folder: &Path) -> Result<Self> {
         let data = DataDir::open(folder).map_err(|error| wrong(&error))?;
         let location = args.store.location(data.store())?;
         let place = place(&location);
@@ -63,7 +65,8 @@ impl RunningApi {
         let listen = ListenConfig { address: args.address().into(), tls: Some(tls) };
         let host = Host::bind(&listen, identification, HostLimits::default()).await.map_err(explain)?;
         let address = host.address();
-        let options = ApiServerOptions { status_controller: args.status_controller(), ..ApiServerOptions::default() };
+        let status_controller = args.status_controller();
+        let options = ApiServerOptions { preset, status_controller, ..ApiServerOptions::default() };
         let server = ApiServer::start(Arc::clone(&store), &options).await.context("the API cannot start")?;
         let server = Arc::new(server);
         let kubeconfig = data.write_kubeconfig(address).map_err(|error| {
@@ -78,12 +81,12 @@ impl RunningApi {
         let (ip, names, kept) = (args.address().ip(), args.api_names.clone(), data.clone());
         let certificates = tokio::spawn(async move { kept.keep_certificates(ip, &names).await });
         let copies = (!args.api_only).then(|| tokio::spawn(copies::keep(data, server.objects())));
-        Ok(Self { server, store, address, kubeconfig, stop, host, certificates, manifests: None, copies })
+        Ok(Self { server, preset, store, address, kubeconfig, stop, host, certificates, manifests: None, copies })
     }
 
     /// Applies the manifests at this path, now and whenever they change. Returns when they have been applied once.
     pub(crate) async fn apply_manifests(&mut self, path: &Path) {
-        let mut source = DirectorySource::new(path);
+        let mut source = DirectorySource::new(path).preset(self.preset);
         manifests::apply_next(&self.server, &mut source).await;
         self.manifests = Some(tokio::spawn(manifests::keep_applied(Arc::clone(&self.server), source)));
     }

@@ -1,9 +1,10 @@
 //! The objects of the API as what governs the gateway's traffic.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Error, Result};
 use evenkeel_apiserver::{ObjectStream, ObjectsCopy};
+use evenkeel_gateway::Config;
 use evenkeel_gateway::objects::{NextObjects, ObjectSource, ObjectsError};
 use tokio::sync::oneshot;
 
@@ -36,7 +37,7 @@ impl ApiObjects {
     pub(crate) fn without_store(
         args: &ApiArgs,
         folder: &Path,
-        manifests: Option<PathBuf>,
+        config: &Config,
         reason: Error,
         announce: impl FnOnce(&RunningApi) + Send + 'static,
     ) -> Result<(Self, LateApi)> {
@@ -46,7 +47,8 @@ impl ApiObjects {
             format!("the copy of revision {}, written at {}, because {why}", copy.state.revision, copy.copied_at);
         tracing::warn!("the gateway starts with {stale}; the store is tried again and again");
         let (sender, api) = oneshot::channel();
-        let late = LateApi::start(args.clone(), folder.to_owned(), why, manifests, sender, announce);
+        let (folder, manifests) = (folder.to_owned(), config.objects.clone());
+        let late = LateApi::start(args.clone(), config.preset, folder, why, manifests, sender, announce);
         Ok((Self(Origin::Copy { copy: Some(copy), stale, api }), late))
     }
 }

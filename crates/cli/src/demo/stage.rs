@@ -65,7 +65,8 @@ impl Stage {
             ..Config::default()
         };
         evenkeel_gateway::log::init(&config.log)?;
-        let mut api = RunningApi::start(&ApiArgs::on(LOOPBACK_PORT), &folder.path().join("data")).await?;
+        let mut api =
+            RunningApi::start(&ApiArgs::on(LOOPBACK_PORT), config.preset, &folder.path().join("data")).await?;
         api.apply_manifests(&objects).await;
         let started = serve::start_with(config, Box::new(ApiObjects::of(&api))).await;
         let gateway = match started {

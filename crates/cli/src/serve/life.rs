@@ -6,8 +6,9 @@ use std::num::NonZero;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use evenkeel_api::Preset;
 use evenkeel_gateway::config::Problem;
-use evenkeel_gateway::objects::{DirectorySource, Fixed, ObjectSource};
+use evenkeel_gateway::objects::{self, ObjectSource};
 use evenkeel_gateway::{Config, Drained, Gateway, StartError, log};
 use tokio::runtime;
 
@@ -31,7 +32,9 @@ pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings) -> Re
     runtime.block_on(async {
         match &api.data_dir {
             None => live(config, None, settings).await,
-            Some(folder) if api.api_only => live_alone(&config, RunningApi::start(api, folder).await?).await,
+            Some(folder) if api.api_only => {
+                live_alone(&config, RunningApi::start(api, config.preset, folder).await?).await
+            }
             Some(folder) => {
                 let api = ApiOfGateway::start(api, folder, &config).await?;
                 live(config, Some(api), settings).await
@@ -58,10 +61,7 @@ fn cores() -> usize {
 
 /// Starts a gateway with the objects that its settings name.
 async fn start(config: Config) -> Result<Gateway> {
-    let objects: Box<dyn ObjectSource> = match &config.objects {
-        Some(path) => Box::new(DirectorySource::new(path)),
-        None => Box::new(Fixed::bootstrap()),
-    };
+    let objects = objects::source(&config);
     start_with(config, objects).await
 }
 
@@ -94,7 +94,7 @@ pub(super) fn right(problems: &[Problem], file: Option<&Path>) -> Result<(), Wro
 
 async fn live(config: Config, api: Option<(ApiOfGateway, ApiObjects)>, settings: &impl Settings) -> Result<Exit> {
     let mut signals = Signals::listen()?;
-    if config.objects.is_none() && config.concurrency <= FEW_SEATS {
+    if config.preset == Preset::Kubernetes && config.objects.is_none() && config.concurrency <= FEW_SEATS {
         tracing::warn!(
             concurrency = config.concurrency,
             "with so few seats and the suggested objects alone, requests may wait for ten seconds at first; name objects \
@@ -128,10 +128,9 @@ async fn live(config: Config, api: Option<(ApiOfGateway, ApiObjects)>, settings:
 impl ApiOfGateway {
     /// Starts the API, and says where the gateway's objects come from: if the store cannot be opened, from the last copy.
     async fn start(args: &ApiArgs, folder: &Path, config: &Config) -> Result<(Self, ApiObjects)> {
-        let manifests = config.objects.clone();
-        match RunningApi::start(args, folder).await {
+        match RunningApi::start(args, config.preset, folder).await {
             Ok(mut api) => {
-                if let Some(path) = &manifests {
+                if let Some(path) = &config.objects {
                     api.apply_manifests(path).await;
                 }
                 let objects = ApiObjects::of(&api);
@@ -143,7 +142,7 @@ impl ApiOfGateway {
                         tracing::warn!("{error:#}");
                     }
                 };
-                let (objects, late) = ApiObjects::without_store(args, folder, manifests, error, announce)?;
+                let (objects, late) = ApiObjects::without_store(args, folder, config, error, announce)?;
                 Ok((Self::Late(late), objects))
             }
             Err(error) => Err(error),

@@ -6,9 +6,11 @@ mod reload;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use evenkeel_api::Preset;
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{ListenAddress, ListenConfig, LogFormat, UpstreamConfig};
 
@@ -24,6 +26,8 @@ Examples:
     evenkeel serve --upstream http://127.0.0.1:9000 --concurrency 50
   For everybody, with objects of your own, which are followed when they change:
     evenkeel serve --upstream http://127.0.0.1:9000 --listen 0.0.0.0:8080 --objects ./objects
+  In front of a Kubernetes API server:
+    evenkeel serve --upstream https://127.0.0.1:6443 --preset kubernetes
   Two upstreams and all settings from a file:
     evenkeel serve --config evenkeel.yaml --upstream http://one:9000 --upstream http://two:9000
   With the API of the objects, so that kubectl can change them:
@@ -61,8 +65,13 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
+    /// What kind of service it is: `plain`, with paths and methods as they are and all seats in one level, or `kubernetes`,
+    /// with everything as in a kube-apiserver [default: plain; kubernetes with --api-only].
+    #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
+    preset: Option<Preset>,
+
     /// A manifest or a folder of manifests with flow schemas and priority levels, followed when they change.
-    /// Without one, those that a Kubernetes server starts with.
+    /// Without one, those of the preset.
     #[arg(long, value_name = "PATH")]
     objects: Option<PathBuf>,
 
@@ -145,6 +154,12 @@ impl Serve {
             Some(Admin::None) => config.admin.address = None,
             None => {}
         }
+        match self.preset {
+            Some(preset) => config.preset = preset,
+            // The settings in the file are the gateway's.
+            None if self.api.api_only => config.preset = Preset::Kubernetes,
+            None => {}
+        }
         if let Some(objects) = &self.objects {
             config.objects = Some(objects.clone());
         }
@@ -217,6 +232,14 @@ mod tests {
                         upstreams: [{url: http://c:3}]}";
         assert_eq!(settings(flags, file), Config::parse("file", expected).unwrap());
         assert_eq!(settings("--admin-listen none", "").admin.address, None);
+    }
+
+    #[test]
+    fn the_api_alone_is_that_of_kubernetes_unless_a_flag_says_otherwise() {
+        assert_eq!(settings("", "").preset, Preset::Plain);
+        assert_eq!(settings("--preset kubernetes", "preset: plain").preset, Preset::Kubernetes);
+        assert_eq!(settings("--api-only --data-dir d", "preset: plain").preset, Preset::Kubernetes);
+        assert_eq!(settings("--api-only --data-dir d --preset plain", "").preset, Preset::Plain);
     }
 
     #[test]

@@ -23,7 +23,8 @@ const AT_ONCE: Duration = Duration::from_millis(100);
 /// A gateway with its API, and where the gateway listens.
 pub(super) fn serve(upstream: &Upstream, data: &Path, more: &[&str]) -> (Served, SocketAddr) {
     let (url, data_dir) = (upstream.url(), data.to_str().unwrap());
-    let gateway = ["serve", "--upstream", &url, "--listen", "127.0.0.1:0", "--admin-listen", "none"];
+    let gateway =
+        ["serve", "--preset", "kubernetes", "--upstream", &url, "--listen", "127.0.0.1:0", "--admin-listen", "none"];
     let api = ["--data-dir", data_dir, "--api-listen", "127.0.0.1:0"];
     let mut served = Served::start(data, &[&gateway[..], &api, more].concat());
     let line = served.process.line_with("ready: ");

@@ -1,7 +1,7 @@
 //! Dividing seats among levels: the question, the answer, and the trait of those who decide.
 
 use super::DemandStatistics;
-use crate::limits::LevelLimits;
+use crate::limits::{LevelLimits, LevelShare, faithful_limits};
 
 /// Divides the server's seats among the levels, given what they have asked for.
 ///
@@ -12,6 +12,16 @@ pub trait DivideSeats {
     ///
     /// What `adjustment` held before is replaced, in the memory that it already has.
     fn divide(&mut self, levels: &[LevelDemand], adjustment: &mut Adjustment);
+
+    /// The limits of levels on a server with that many seats, in the same order. The default is what Kubernetes does.
+    fn limits(&self, levels: &[LevelShare<'_>], server_limit: i64) -> Vec<LevelLimits> {
+        faithful_limits(levels, server_limit)
+    }
+
+    /// Whether a level that rejects and has no seats rejects every request. In Kubernetes one runs at a time (FQ-21).
+    fn closes_empty_levels(&self) -> bool {
+        false
+    }
 }
 
 /// A level when limits are adjusted.

@@ -7,6 +7,7 @@
 //! 3. `division`: whoever implements [`DivideSeats`] divides the seats among the levels. This decision can be exchanged
 //!    without touching the other steps.
 //! 4. `adjust`: [`FaithfulDivision`] divides them as Kubernetes does. It is the default.
+//!    `exact`: [`ExactDivision`] never divides more seats than there are; it is what ordinary services use.
 //! 5. `allocate`: the [`Allocator`] finds the proportion at which the levels' wishes add up to the seats there are.
 //!
 //! ```
@@ -33,10 +34,12 @@ mod adjust;
 mod allocate;
 mod demand;
 mod division;
+mod exact;
 mod statistics;
 
 pub use adjust::{FaithfulDivision, adjust};
 pub use allocate::{Allocation, Allocator, Class, Infeasible};
 pub use demand::{DemandIntegrator, DemandPeriod};
 pub use division::{AdjustedLevel, Adjustment, DivideSeats, LevelDemand};
+pub use exact::{ExactDivision, SeatDivision};
 pub use statistics::DemandStatistics;

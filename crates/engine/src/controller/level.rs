@@ -111,8 +111,10 @@ impl ControlledLevel {
         }
     }
 
-    pub(super) fn queue_set_config(&self) -> QueueSetConfig {
-        QueueSetConfig { mode: self.mode, concurrency_limit: self.adjusted.current }
+    pub(super) fn queue_set_config(&self, closes_if_empty: bool) -> QueueSetConfig {
+        let is_closed = closes_if_empty && self.mode == Mode::Reject && self.adjusted.current <= 0;
+        let mode = if is_closed { Mode::Closed } else { self.mode };
+        QueueSetConfig { mode, concurrency_limit: self.adjusted.current }
     }
 
     pub(super) fn info(&self) -> LevelInfo {

@@ -11,24 +11,26 @@
 mod dangling;
 mod level;
 mod levels;
+mod objects;
+mod reach;
 mod usable;
 
 pub use dangling::{DANGLING, Dangling};
 pub use level::ControlledLevel;
 pub use levels::Levels;
+pub use objects::Objects;
 pub use usable::Unusable;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenkeel_api::AnyObject;
 use evenkeel_api::bootstrap::{self, CATCH_ALL, EXEMPT};
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 
 use crate::borrowing::{Adjustment, DivideSeats, FaithfulDivision};
 use crate::classify::match_order;
 use crate::configuration::{Configuration, LevelId, LevelInfo};
-use crate::limits::{LevelLimits, ShareSum, nominal_sum};
+use crate::limits::{LevelShare, nominal_sum};
 use crate::queue_set::Mode;
 use crate::time::{Instant, Nanos, SECOND};
 
@@ -37,15 +39,6 @@ pub const ADJUSTMENT_PERIOD: Nanos = 10 * SECOND;
 
 /// The names of the objects that there always are.
 const MANDATORY: [&str; 2] = [EXEMPT, CATCH_ALL];
-
-/// The objects that a controller is to follow.
-#[derive(Debug, Clone, Default)]
-pub struct Objects {
-    /// All priority levels.
-    pub priority_levels: Vec<Arc<PriorityLevelConfiguration>>,
-    /// All flow schemas.
-    pub flow_schemas: Vec<Arc<FlowSchema>>,
-}
 
 /// Turns objects into levels and configurations.
 #[derive(Debug)]
@@ -72,32 +65,6 @@ pub struct Applied {
     pub dangling: Vec<Dangling>,
     /// The levels that were given and could not be used, by name.
     pub unusable: Vec<(String, Unusable)>,
-}
-
-// === impl Objects ===
-
-impl Objects {
-    /// The objects that every server starts with.
-    pub fn bootstrap() -> Self {
-        let objects = bootstrap::all();
-        Self {
-            priority_levels: objects.priority_levels.iter().cloned().map(Arc::new).collect(),
-            flow_schemas: objects.flow_schemas.iter().cloned().map(Arc::new).collect(),
-        }
-    }
-}
-
-impl FromIterator<AnyObject> for Objects {
-    fn from_iter<I: IntoIterator<Item = AnyObject>>(objects: I) -> Self {
-        let mut all = Self::default();
-        for object in objects {
-            match object {
-                AnyObject::FlowSchema(schema) => all.flow_schemas.push(Arc::new(schema)),
-                AnyObject::PriorityLevelConfiguration(level) => all.priority_levels.push(Arc::new(level)),
-            }
-        }
-        all
-    }
 }
 
 // === impl Controller ===
@@ -149,7 +116,7 @@ impl<D: DivideSeats> Controller<D> {
         self.retire_levels(levels);
         self.add_mandatory_levels();
         self.list_quiescing();
-        self.set_limits();
+        self.set_limits(&usable);
         self.adjust(levels, now);
         Applied { configuration: self.compile(&usable), dangling, unusable }
     }
@@ -161,12 +128,14 @@ impl<D: DivideSeats> Controller<D> {
         }
         let demands: Vec<_> = self.levels.values().map(ControlledLevel::demand).collect();
         self.division.divide(&demands, &mut self.adjustment);
+        let closes_empty_levels = self.division.closes_empty_levels();
         for (level, adjusted) in self.levels.values_mut().zip(&self.adjustment.levels) {
             level.adjusted = *adjusted;
+            let config = level.queue_set_config(closes_empty_levels);
             if level.is_running {
-                levels.configure(level.id, level.queue_set_config(), now);
+                levels.configure(level.id, config, now);
             } else {
-                levels.create(level.id, level.queue_set_config(), now);
+                levels.create(level.id, config, now);
                 level.is_running = true;
             }
         }
@@ -275,10 +244,16 @@ impl<D: DivideSeats> Controller<D> {
     }
 
     /// Each level gets its share of the server's seats (CC-16).
-    fn set_limits(&mut self) {
-        let shares = ShareSum::of(self.levels.values().map(|level| &level.object.spec));
-        for level in self.levels.values_mut() {
-            level.set_limits(LevelLimits::new(&level.object.spec, self.server_limit, shares));
+    fn set_limits(&mut self, usable: &[Arc<FlowSchema>]) {
+        let unreachable = reach::is_catch_all_unreachable(usable).then_some(CATCH_ALL);
+        let share = |(name, level): (&String, _)| LevelShare {
+            spec: &ControlledLevel::object(level).spec,
+            is_unreachable: unreachable == Some(name.as_str()),
+        };
+        let shares: Vec<_> = self.levels.iter().map(share).collect();
+        let limits = self.division.limits(&shares, self.server_limit);
+        for (level, limits) in self.levels.values_mut().zip(limits) {
+            level.set_limits(limits);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::dispatch::narrow;
 use super::requests::{NO_QUEUE, Request, Stage};
-use super::{Arrival, Effects, QueueSet, Rejection, RequestId, SERVICE_TIME_GUESS};
+use super::{Arrival, Effects, Mode, QueueSet, Rejection, RequestId, SERVICE_TIME_GUESS};
 use crate::time::Instant;
 use crate::{SeatSeconds, WorkEstimate};
 
@@ -31,7 +31,7 @@ impl<T> QueueSet<T> {
         payload: T,
         effects: &mut impl Effects<T>,
     ) -> Arrival<T> {
-        if !self.accommodates(work.max_seats()) {
+        if self.mode == Mode::Closed || !self.accommodates(work.max_seats()) {
             self.counters.rejected += 1;
             return Arrival::Rejected { reason: Rejection::ConcurrencyLimit, queue: None, payload };
         }

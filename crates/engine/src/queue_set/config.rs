@@ -16,8 +16,11 @@ pub struct QueueSetConfig {
 pub enum Mode {
     /// They run all the same.
     Exempt,
-    /// They are turned away.
+    /// They are rejected. One that needs more seats than there are runs while no other does (FQ-21), so that even without
+    /// seats one runs at a time.
     Reject,
+    /// Every request that arrives is rejected, whatever the seats.
+    Closed,
     /// They wait in a queue.
     Queue(Queuing),
 }
@@ -44,7 +47,7 @@ impl Mode {
     /// How many queues are wanted.
     pub fn queues(self) -> usize {
         match self {
-            Self::Exempt | Self::Reject => 0,
+            Self::Exempt | Self::Reject | Self::Closed => 0,
             Self::Queue(queuing) => queuing.deal.deck(),
         }
     }

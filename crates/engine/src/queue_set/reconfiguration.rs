@@ -17,7 +17,7 @@ impl<T> QueueSet<T> {
     pub(super) fn install(&mut self, config: QueueSetConfig) {
         let queuing = match config.mode {
             Mode::Queue(queuing) => Some(queuing),
-            Mode::Exempt | Mode::Reject => None,
+            Mode::Exempt | Mode::Reject | Mode::Closed => None,
         };
         if let Some(queuing) = queuing {
             self.queue_length_limit = queuing.queue_length_limit;

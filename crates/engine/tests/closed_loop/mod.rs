@@ -28,6 +28,9 @@ pub(crate) struct Served {
     /// Initial seats times the time that they were held by executing requests.
     pub(crate) seat_nanos: i128,
     pub(crate) rejected: usize,
+    /// How many requests have started until the horizon, and how long they had waited together.
+    pub(crate) started: usize,
+    pub(crate) wait_nanos: i128,
 }
 
 /// What came of a run.
@@ -55,6 +58,7 @@ struct Call {
     client: usize,
     calls_left: usize,
     initial_seats: u32,
+    arrived: Nanos,
     started: Nanos,
 }
 
@@ -134,7 +138,7 @@ impl ClosedLoop {
     fn call(&mut self, now: Nanos, client: usize, calls_left: usize) {
         let pick = usize::try_from(self.random_below(self.clients[client].works.len() as u64)).expect("a small number");
         let work = self.clients[client].works[pick];
-        let call = Call { client, calls_left, initial_seats: work.initial_seats, started: 0 };
+        let call = Call { client, calls_left, initial_seats: work.initial_seats, arrived: now, started: 0 };
         let hash = self.clients[client].hash;
         let arrival = self.set.arrive(Instant::from_nanos(now), hash, work, call, &mut self.told);
         if matches!(arrival, Arrival::Rejected { .. }) {
@@ -146,6 +150,11 @@ impl ClosedLoop {
     fn start(&mut self, now: Nanos, id: RequestId) {
         let call = self.set.payload_mut(id).expect("a request that has just started");
         call.started = now;
+        if now <= self.horizon {
+            let served = &mut self.report.clients[call.client];
+            served.started += 1;
+            served.wait_nanos += i128::from(now - call.arrived);
+        }
         let exec = self.clients[call.client].exec.clone();
         if self.told.names.len() <= id.slot() {
             self.told.names.resize(id.slot() + 1, None);

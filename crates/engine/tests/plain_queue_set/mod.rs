@@ -25,6 +25,7 @@ const HIGH_R: u64 = R_DECREMENT + R_DECREMENT / 2;
 /// FQ-7. Requests go by the order in which they arrived, those that were turned away included.
 pub(crate) struct PlainQueueSet {
     desired_queues: i64,
+    is_closed: bool,
     queue_length_limit: i64,
     cl: i64,
     dealer: Option<Dealer>,
@@ -71,6 +72,7 @@ impl PlainQueueSet {
     pub(crate) fn new(config: QueueSetConfig, now: Instant) -> Self {
         let mut set = Self {
             desired_queues: 0,
+            is_closed: false,
             queue_length_limit: 0,
             cl: 0,
             dealer: None,
@@ -179,9 +181,10 @@ impl PlainQueueSet {
 
     fn install(&mut self, config: QueueSetConfig) {
         self.cl = config.concurrency_limit.max(0);
+        self.is_closed = config.mode == Mode::Closed;
         (self.desired_queues, self.dealer) = match config.mode {
             Mode::Exempt => (-1, None),
-            Mode::Reject => (0, None),
+            Mode::Reject | Mode::Closed => (0, None),
             Mode::Queue(queuing) => {
                 self.queue_length_limit = queuing.queue_length_limit;
                 (i64::try_from(queuing.deal.deck()).expect("a small number"), Some(Dealer::from(queuing.deal)))
@@ -231,7 +234,7 @@ impl PlainQueueSet {
     /// FQ-14
     fn start_without_queue(&mut self, now: Instant, number: usize) -> Outcome {
         let seats = self.requests[number].work.max_seats();
-        if !self.accommodates(seats) {
+        if self.is_closed || !self.accommodates(seats) {
             self.counters.rejected += 1;
             return Outcome::Rejected { reason: Rejection::ConcurrencyLimit, queue: None };
         }

@@ -110,5 +110,5 @@ fn modes(queues: i64) -> impl Strategy<Value = Mode> {
     let queues = (1..queues, 1..5_i64, lengths).prop_map(|(queues, hand, length)| {
         Mode::queue(queues, hand.min(queues), length).expect("a small hand from a small deck")
     });
-    prop_oneof![16 => queues, 1 => Just(Mode::Reject), 1 => Just(Mode::Exempt)]
+    prop_oneof![16 => queues, 1 => Just(Mode::Reject), 1 => Just(Mode::Exempt), 1 => Just(Mode::Closed)]
 }

@@ -42,7 +42,7 @@ fn main() {
 
 /// A service with more seats than anybody asks for.
 pub(crate) fn roomy() -> FlowControl {
-    let flow = FlowControl::builder().server_concurrency(600).drive_by_hand().build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(600).drive_by_hand().build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     flow
 }

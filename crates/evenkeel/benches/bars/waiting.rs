@@ -43,7 +43,7 @@ struct Crowd {
 
 impl Crowd {
     fn new(users: u32) -> Self {
-        let flow = FlowControl::builder().server_concurrency(1).drive_by_hand().build();
+        let flow = FlowControl::builder().kubernetes().server_concurrency(1).drive_by_hand().build();
         flow.apply(objects([queuing_up_to("tenants", 10_000, 200_000)]));
         let users = (0..users).map(|n| user(&format!("user-{n}"), "tenants")).collect();
         let mut crowd =

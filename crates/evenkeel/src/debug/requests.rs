@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use evenkeel_api::v1::FlowDistinguisherMethod;
 use evenkeel_engine::classify::distinguisher;
-use evenkeel_engine::digest::Kubernetes;
 use evenkeel_engine::queue_set::{Phase, RequestView};
 use evenkeel_engine::time::{Instant, Nanos};
 use evenkeel_engine::{Attributes, RequestInfo, WorkEstimate};
 
 use super::table::Table;
 use super::{RequestColumns, duration, timestamp};
+use crate::digest::PresetDigest;
 use crate::digests::{self, DigestId};
 use crate::flow_control::Shared;
 use crate::level::{Level, LevelState, Waiter};
@@ -100,7 +100,7 @@ impl Row {
 
     fn cells(&self, level: &str, shared: &Shared, clock_start: Nanos, columns: RequestColumns) -> Vec<String> {
         let time = |at: Instant| timestamp::text(clock_start.saturating_add(at.as_nanos()));
-        let digest = shared.digests.get(self.digest).unwrap_or_else(|| Arc::new(Kubernetes::default()));
+        let digest = shared.digests.get(self.digest).unwrap_or_else(|| Arc::new(PresetDigest::from(shared.preset)));
         let head = self.details.as_ref().map(|details| digests::head(details.method.clone(), details.uri.clone()));
         let info = head.as_ref().and_then(|head| digest.digest(head).ok()).unwrap_or_default();
         let index = |index: Option<usize>| index.map_or_else(|| "-1".to_owned(), |index| index.to_string());

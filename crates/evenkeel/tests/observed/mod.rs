@@ -37,6 +37,7 @@ impl Observed {
     pub(crate) fn new(server_concurrency: u32, objects: Vec<AnyObject>) -> Self {
         let clock = ManualClock::new();
         let flow = FlowControl::builder()
+            .kubernetes()
             .server_concurrency(server_concurrency)
             .manual_clock(clock.clone())
             .objects(objects)

@@ -216,7 +216,7 @@ impl Problems {
     }
 
     fn requests(&mut self, config: &Config) {
-        if let Err(faults) = Requests::new(&config.requests) {
+        if let Err(faults) = Requests::new(&config.requests, config.preset) {
             for message in faults.0 {
                 self.add("requests.routes", message);
             }

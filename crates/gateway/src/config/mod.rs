@@ -23,6 +23,7 @@ mod wording;
 
 use std::path::PathBuf;
 
+use evenkeel_api::Preset;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use cidr::masked;
@@ -47,6 +48,8 @@ pub use upstream::{HealthConfig, Protocol, UpstreamConfig, UpstreamTls};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Config {
+    /// What kind of service is behind the gateway: an ordinary one (`plain`, the default) or a Kubernetes API.
+    pub preset: Preset,
     /// Where clients connect to.
     pub listen: Vec<ListenConfig>,
     /// Where operators look: metrics, health checks, dumps.
@@ -58,8 +61,7 @@ pub struct Config {
     pub health: HealthConfig,
     /// How many seats the upstreams have together: how many ordinary requests they can work on at a time.
     pub concurrency: u32,
-    /// A manifest or a folder of manifests with the objects to follow. Without one, those that a Kubernetes server
-    /// starts with.
+    /// A manifest or a folder of manifests with the objects to follow. Without one, those of the preset.
     pub objects: Option<PathBuf>,
     /// Who is calling.
     pub identity: IdentityConfig,
@@ -80,6 +82,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            preset: Preset::default(),
             listen: vec![ListenConfig::default()],
             admin: AdminConfig::default(),
             upstreams: Vec::new(),

@@ -2,16 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How paths are understood. Without routes, and without `kubernetes`, a request is known by its method and its path: it is
-/// what Kubernetes calls a non-resource request.
+/// How paths are understood. Where no route fits, a request is known by its method and its path: it is what Kubernetes calls
+/// a non-resource request. Under the preset `kubernetes`, it is what a kube-apiserver takes it for.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct RequestsConfig {
     /// Templates of paths; the most specific one that fits a request says what it asks for and what it costs.
     pub routes: Vec<RouteConfig>,
-    /// Whether paths below `/api` and `/apis` are those of Kubernetes, where no route fits. Switched on, a client can ask
-    /// for a watch, and estimates follow Kubernetes'.
-    pub kubernetes: bool,
     /// What becomes of a request at the upstream when its client leaves, where the request's route does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when_client_leaves: Option<WhenClientLeaves>,

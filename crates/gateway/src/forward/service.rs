@@ -52,6 +52,8 @@ impl Flow {
             .worker
             .flow
             .layer(remember)
+            // Each source of identities says whether it may give such names.
+            .allow_system_names()
             .digest(routes.clone())
             .work(routes.clone())
             .long_running(move |parts, request| occupancy.occupancy(parts, request));

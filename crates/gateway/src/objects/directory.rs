@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use evenkeel_api::Preset;
 use evenkeel_api::decode::Entry;
 use evenkeel_engine::controller::Objects;
 
@@ -31,6 +32,7 @@ use crate::watch::Changes;
 #[derive(Debug)]
 pub struct DirectorySource {
     changes: Changes,
+    preset: Preset,
     /// What was there at the last look.
     last: Option<Manifests>,
     /// What was told of it.
@@ -43,18 +45,26 @@ impl DirectorySource {
     /// Reads this file, or the files of this folder, and watches it. Has to be called, as `next`, inside of a tokio
     /// runtime with its timer on.
     pub fn new(path: impl AsRef<Path>) -> Self {
-        Self { changes: Changes::new(path.as_ref()), last: None, told: None }
+        Self { changes: Changes::new(path.as_ref()), preset: Preset::default(), last: None, told: None }
+    }
+
+    /// Reads the files by the rules of this preset.
+    #[must_use]
+    pub fn preset(self, preset: Preset) -> Self {
+        Self { preset, ..self }
     }
 
     /// The objects with what the files say of them: the first time at once, and then whenever a file has changed, even if
     /// the objects are the same. Dropping the future loses nothing.
     pub async fn next_entries(&mut self) -> Result<Vec<Entry>, ObjectsError> {
-        self.next_manifests().await?.entries()
+        let preset = self.preset;
+        self.next_manifests().await?.entries(preset)
     }
 
     async fn next_objects(&mut self) -> Result<Objects, ObjectsError> {
+        let preset = self.preset;
         loop {
-            let outcome = self.next_manifests().await.and_then(Manifests::objects);
+            let outcome = self.next_manifests().await.and_then(|manifests| manifests.objects(preset));
             if self.told.as_ref().is_none_or(|told| !is_same(told, &outcome)) {
                 return self.told.insert(outcome).clone();
             }

@@ -13,14 +13,9 @@ pub struct Fixed {
 // === impl Fixed ===
 
 impl Fixed {
-    /// These.
+    /// These, and the mandatory levels.
     pub fn new(objects: Objects) -> Self {
-        Self { given: Some(objects) }
-    }
-
-    /// Those that a Kubernetes server starts with: the mandatory and the suggested ones.
-    pub fn bootstrap() -> Self {
-        Self::new(Objects::bootstrap())
+        Self { given: Some(objects.with_mandatory_levels()) }
     }
 }
 

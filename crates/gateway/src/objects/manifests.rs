@@ -7,8 +7,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use evenkeel_api::AnyObject;
 use evenkeel_api::decode::{Entry, Manifest, Problem, Problems, Strictness};
+use evenkeel_api::{AnyObject, Preset};
 use evenkeel_engine::controller::Objects;
 
 use super::ObjectsError;
@@ -63,26 +63,26 @@ impl Manifests {
         }
     }
 
-    /// The objects, or everything that is wrong with all of the files.
-    pub(super) fn objects(&self) -> Result<Objects, ObjectsError> {
+    /// The objects and the mandatory levels, or everything that is wrong with all of the files.
+    pub(super) fn objects(&self, preset: Preset) -> Result<Objects, ObjectsError> {
         let mut objects = Objects::default();
-        for entry in self.entries()? {
+        for entry in self.entries(preset)? {
             match entry.object {
                 AnyObject::FlowSchema(schema) => objects.flow_schemas.push(Arc::new(schema)),
                 AnyObject::PriorityLevelConfiguration(level) => objects.priority_levels.push(Arc::new(level)),
             }
         }
-        Ok(objects)
+        Ok(objects.with_mandatory_levels())
     }
 
     /// The objects with what the files say of them, or everything that is wrong with all of the files.
-    pub(super) fn entries(&self) -> Result<Vec<Entry>, ObjectsError> {
+    pub(super) fn entries(&self, preset: Preset) -> Result<Vec<Entry>, ObjectsError> {
         let mut lines = self.faults.clone();
         let mut problems = Vec::new();
         let mut places = HashMap::new();
         let mut entries = Vec::new();
         for file in &self.files {
-            let manifest = match Manifest::read(&file.name, &file.text, Strictness::Strict) {
+            let manifest = match Manifest::read_for(preset, &file.name, &file.text, Strictness::Strict) {
                 Ok(manifest) => manifest,
                 Err(found) => {
                     problems.extend(found);

@@ -1,7 +1,7 @@
 //! Where the objects come from that govern the traffic.
 //!
-//! Where objects are given, the suggested ones of Kubernetes are not added to them; the mandatory ones always are, by the
-//! flow control itself. Whoever wants some of the suggested objects puts them into a manifest.
+//! Where objects are given, those that the preset suggests are not added to them; the mandatory ones always are. Whoever wants
+//! some of the suggested objects puts them into a manifest.
 
 mod directory;
 mod fixed;
@@ -42,10 +42,10 @@ pub struct ObjectsError(
     pub String,
 );
 
-/// The source that the settings name: manifests, or the objects that a Kubernetes server starts with.
+/// The source that the settings name: manifests, or the objects of the preset.
 pub fn source(config: &Config) -> Box<dyn ObjectSource> {
     match &config.objects {
-        Some(path) => Box::new(DirectorySource::new(path)),
-        None => Box::new(Fixed::bootstrap()),
+        Some(path) => Box::new(DirectorySource::new(path).preset(config.preset)),
+        None => Box::new(Fixed::new(config.preset.into())),
     }
 }

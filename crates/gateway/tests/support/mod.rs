@@ -8,35 +8,16 @@ pub mod upstream;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use evenkeel_engine::controller::Objects;
 use evenkeel_gateway::config::{AdminConfig, Config, ListenConfig, UpstreamConfig};
-use evenkeel_gateway::objects::{NextObjects, ObjectSource};
-use evenkeel_gateway::{Drained, Gateway};
+use evenkeel_gateway::{Drained, Gateway, objects};
 
 /// How long anything may take that a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The objects that a Kubernetes server starts with, and nothing new ever.
-pub struct Bootstrap {
-    is_told: bool,
-}
 
 /// A gateway under test.
 pub struct Running {
     pub gateway: Gateway,
     pub address: SocketAddr,
-}
-
-impl ObjectSource for Bootstrap {
-    fn next(&mut self) -> NextObjects<'_> {
-        let was_told = std::mem::replace(&mut self.is_told, true);
-        Box::pin(async move {
-            if was_told {
-                std::future::pending::<()>().await;
-            }
-            Ok(Objects::bootstrap())
-        })
-    }
 }
 
 /// Settings for one worker on a port that the system chooses.
@@ -64,12 +45,9 @@ pub async fn gateway(upstream: SocketAddr) -> Running {
     start(config(&[upstream])).await
 }
 
-pub fn objects() -> Box<dyn ObjectSource> {
-    Box::new(Bootstrap { is_told: false })
-}
-
 pub async fn start(config: Config) -> Running {
-    let gateway = Gateway::start(config, objects()).await.unwrap();
+    let objects = objects::source(&config);
+    let gateway = Gateway::start(config, objects).await.unwrap();
     let address = gateway.addresses()[0];
     Running { gateway, address }
 }

@@ -4,8 +4,8 @@ mod policy_rule;
 mod subject;
 
 use super::rules::{Mandatory, Rules};
-use super::{FieldError, Path, Value, names};
-use crate::Version;
+use super::{Context, FieldError, Path, Value, names};
+use crate::Preset;
 use crate::bootstrap::{self, EXEMPT};
 use crate::v1::{
     FlowDistinguisherMethod, FlowDistinguisherMethodType, FlowSchemaSpec, MATCHING_PRECEDENCE_MAX,
@@ -16,7 +16,7 @@ use crate::v1::{
 const MATCHING_PRECEDENCE_EXEMPT: i32 = 1;
 
 impl Rules for FlowSchemaSpec {
-    fn check(&self, name: &str, _version: Version, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    fn check(&self, name: &str, context: Context, path: &Path<'_>, errors: &mut Vec<FieldError>) {
         check_precedence(self.matching_precedence, name, &path.child("matchingPrecedence"), errors);
         if let Some(method) = &self.distinguisher_method {
             check_method(method, &path.child("distinguisherMethod"), errors);
@@ -24,7 +24,7 @@ impl Rules for FlowSchemaSpec {
         check_level(&self.priority_level_configuration.name, &path.child("priorityLevelConfiguration"), errors);
         let rules = path.child("rules");
         for (index, rule) in self.rules.iter().enumerate() {
-            check_rule(rule, &rules.index(index), errors);
+            check_rule(rule, context.preset, &rules.index(index), errors);
         }
     }
 
@@ -62,7 +62,7 @@ fn check_level(name: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn check_rule(rule: &PolicyRulesWithSubjects, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn check_rule(rule: &PolicyRulesWithSubjects, preset: Preset, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let subjects = path.child("subjects");
     if rule.subjects.is_empty() {
         errors.push(FieldError::required(subjects, "subjects must contain at least one value"));
@@ -80,6 +80,6 @@ fn check_rule(rule: &PolicyRulesWithSubjects, path: &Path<'_>, errors: &mut Vec<
     }
     let non_resource_rules = path.child("nonResourceRules");
     for (index, rule) in rule.non_resource_rules.iter().enumerate() {
-        policy_rule::check_non_resource(rule, &non_resource_rules.index(index), errors);
+        policy_rule::check_non_resource(rule, preset, &non_resource_rules.index(index), errors);
     }
 }

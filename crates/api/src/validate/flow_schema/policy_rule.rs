@@ -1,5 +1,6 @@
 //! Resource rules and non-resource rules: lists of what is matched (API-42 to API-45).
 
+use crate::Preset;
 use crate::v1::{NonResourcePolicyRule, ResourcePolicyRule};
 use crate::validate::{FieldError, Path, Value, names};
 
@@ -7,6 +8,9 @@ use crate::validate::{FieldError, Path, Value, names};
 const ALL: &str = "*";
 
 const VERBS: [&str; 9] = ["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
+
+/// The verb of a request for a path is its method in lower case, so that these are all that can match.
+const METHODS: [&str; 9] = ["connect", "delete", "get", "head", "options", "patch", "post", "put", "trace"];
 
 /// A list of a rule, and what to say of it.
 struct Matched<'a> {
@@ -19,7 +23,7 @@ struct Matched<'a> {
 }
 
 pub(super) fn check_resource(rule: &ResourcePolicyRule, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    check_verbs(&rule.verbs, path, errors);
+    check_verbs(&rule.verbs, &VERBS, path, errors);
     let groups = Matched {
         list: &rule.api_groups,
         path: path.child("apiGroups"),
@@ -52,8 +56,17 @@ pub(super) fn check_resource(rule: &ResourcePolicyRule, path: &Path<'_>, errors:
     }
 }
 
-pub(super) fn check_non_resource(rule: &NonResourcePolicyRule, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    check_verbs(&rule.verbs, path, errors);
+pub(super) fn check_non_resource(
+    rule: &NonResourcePolicyRule,
+    preset: Preset,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    let verbs = match preset {
+        Preset::Plain => &METHODS,
+        Preset::Kubernetes => &VERBS,
+    };
+    check_verbs(&rule.verbs, verbs, path, errors);
     let urls = Matched {
         list: &rule.non_resource_urls,
         path: path.child("nonResourceURLs"),
@@ -67,11 +80,11 @@ pub(super) fn check_non_resource(rule: &NonResourcePolicyRule, path: &Path<'_>, 
     }
 }
 
-fn check_verbs(verbs: &[String], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn check_verbs(verbs: &[String], known: &[&str], path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let path = path.child("verbs");
     let matched = Matched { list: verbs, path, missing: "verbs must contain at least one value", what: "verbs" };
-    if matched.elements(errors).iter().any(|verb| !VERBS.contains(&verb.as_str())) {
-        errors.push(FieldError::not_supported(path, &Value::json(verbs), &VERBS));
+    if matched.elements(errors).iter().any(|verb| !known.contains(&verb.as_str())) {
+        errors.push(FieldError::not_supported(path, &Value::json(verbs), known));
     }
 }
 

@@ -1,0 +1,21 @@
+//! The suggested objects of an ordinary HTTP service: everyone shares all seats, and users take turns.
+
+use crate::v1::{FlowSchema, PriorityLevelConfiguration};
+
+/// The name of the level and of the flow schema.
+const EVERYONE: &str = "everyone";
+
+/// It lends what it does not use, so that it does not stand in the way of levels that are added later.
+///
+/// Queuing is explained in decision 22: a hand of 1 keeps a busy user in one queue, so that it gets one turn in a round.
+pub(super) fn priority_levels() -> Vec<PriorityLevelConfiguration> {
+    let queuing = |l: crate::build::LimitedBuilder<_>| {
+        l.shares(100).lendable_percent(100).queue(|q| q.queues(1024).hand_size(1).queue_length_limit(200))
+    };
+    vec![PriorityLevelConfiguration::builder(EVERYONE).limited(queuing).build()]
+}
+
+pub(super) fn flow_schemas() -> Vec<FlowSchema> {
+    let schema = FlowSchema::builder(EVERYONE).priority_level(EVERYONE).matching_precedence(9900).by_user();
+    vec![schema.rule(|r| r.user("*").everything()).build()]
+}
