@@ -71,7 +71,7 @@ fn the_objects_of_the_sidecar_decode_strictly() {
     assert_eq!(files.len(), 1);
     let text = files[0].value.as_str().unwrap();
     let manifest = Manifest::read(&files[0].key, text.as_bytes(), Strictness::Strict);
-    assert_eq!(manifest.unwrap_or_else(|problems| panic!("{problems}")).entries.len(), 2);
+    assert_eq!(manifest.unwrap_or_else(|problems| panic!("{problems}")).entries.len(), 3);
     assert_eq!(text, read("objects.yaml"), "the sidecar's objects are those of deploy/objects.yaml");
 }
 

@@ -7,7 +7,7 @@ use evenkeel_api::Preset;
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 use evenkeel_engine::borrowing::{Adjustment, DemandStatistics, DivideSeats, ExactDivision, LevelDemand, SeatDivision};
 use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Objects};
-use evenkeel_engine::limits::{LevelShare, exact_limits};
+use evenkeel_engine::limits::{LevelLimits, LevelShare, exact_limits};
 use evenkeel_engine::queue_set::Arrival;
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Attributes, Engine, RequestInfo, Ticket, User, WorkEstimate};
@@ -188,7 +188,7 @@ proptest! {
             LevelDemand { is_exempt: false, limits: *limits, statistics, current: *current }
         }).collect();
         let statistics = DemandStatistics { high_watermark: exempt, ..DemandStatistics::default() };
-        let limits = Default::default();
+        let limits = LevelLimits::default();
         demands.push(LevelDemand { is_exempt: true, limits, statistics, current: 0 });
         let mut adjustment = Adjustment::default();
         ExactDivision::default().divide(&demands, &mut adjustment);
