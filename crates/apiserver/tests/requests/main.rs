@@ -1,6 +1,5 @@
 //! Requests to the API inside of the process: what they ask for, and what comes back.
 
-#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "../../../store/tests/store/etcd_server.rs"]
