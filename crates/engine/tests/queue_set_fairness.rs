@@ -66,7 +66,6 @@ fn wait_of_the_quiet(queuing: (i64, i64, i64), noisy: u64) -> (f64, f64) {
 
 /// The figures of decision 22.
 #[test]
-#[expect(clippy::print_stdout, reason = "the figures are to be seen")]
 fn a_quiet_user_of_the_plain_preset_waits_less_than_with_larger_hands() {
     let level = &bootstrap::plain().priority_levels[0].spec;
     let queuing = level.limited.as_ref().and_then(|limited| limited.limit_response.queuing.as_ref()).expect("queues");

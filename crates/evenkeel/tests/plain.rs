@@ -35,7 +35,7 @@ fn all_seats_are_in_one_level_and_no_more_requests_run() {
     let layer = flow.layer(Anonymous);
     let mock = Mock::stuck();
     let mut answers: Vec<_> = (0..20).map(|_| send(&layer, &mock, get("/orders"))).collect();
-    answers.iter_mut().for_each(|answer| assert!(answer.poll().is_none()));
+    assert!(answers.iter_mut().all(|answer| answer.poll().is_none()));
     assert_eq!(mock.calls(), 8);
     assert_eq!(flow.preset(), Preset::Plain);
 }
@@ -60,7 +60,7 @@ fn a_flow_control_for_kubernetes_reads_them() {
     let mock = Mock::stuck();
     let layer = flow.layer(Anonymous);
     let mut answers: Vec<_> = (0..3).map(|_| send(&layer, &mock, get("/debug/pprof/heap"))).collect();
-    answers.iter_mut().for_each(|answer| assert!(answer.poll().is_none()));
+    assert!(answers.iter_mut().all(|answer| answer.poll().is_none()));
     assert_eq!(mock.calls(), 3, "they are not limited");
 }
 

@@ -63,10 +63,10 @@ fn nominal_seats(levels: &[LevelShare<'_>], server_limit: i64) -> Vec<i64> {
     }
     for index in 0..levels.len() {
         if seats[index] == 0 && shares(&levels[index]) > 0 && !is_exempt(levels[index].spec) {
-            let Some(richest) = (0..seats.len()).max_by_key(|&other| seats[other]).filter(|&other| seats[other] > 1)
-            else {
-                break;
-            };
+            // Whoever has most beyond its exact part gives, so that larger shares do not end with fewer seats.
+            let beyond =
+                |&other: &usize| i128::from(seats[other]) * all - i128::from(server_limit) * shares(&levels[other]);
+            let Some(richest) = (0..seats.len()).filter(|&other| seats[other] > 1).max_by_key(beyond) else { break };
             seats[richest] -= 1;
             seats[index] += 1;
         }
