@@ -167,7 +167,7 @@ async fn more_seats_start_who_waits() {
 
 #[tokio::test(start_paused = true)]
 async fn seats_come_and_go_while_requests_run_and_wait() {
-    let flow = FlowControl::builder().server_concurrency(1).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
     flow.apply(objects([queuing("blue", 10_000)]));
     let user = user("a", "blue");
     let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
@@ -188,7 +188,7 @@ async fn seats_come_and_go_while_requests_run_and_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn a_new_wait_limit_is_for_requests_that_arrive() {
-    let flow = FlowControl::builder().server_concurrency(1).wait_limit(Duration::from_secs(20)).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).wait_limit(Duration::from_secs(20)).build();
     flow.apply(objects([queuing("blue", 10_000)]));
     let user = user("a", "blue");
     let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
