@@ -432,7 +432,8 @@ fn without_its_store_the_gateway_starts_with_the_last_copy_and_follows_the_store
         serve(&upstream, &["--api-listen", "127.0.0.1:0", "--data-dir", path(&data)]);
     let said = gateway.said().join("\n");
     assert!(said.contains("the gateway starts with the copy of revision") && said.contains("is damaged"), "{said}");
-    assert_eq!(get(address, "/").0, 200);
+    // The level of the copy lets nobody in.
+    assert_eq!(get(address, "/").0, 429);
     assert_eq!(get(admin, "/readyz"), (200, "ok".to_owned()));
     let ready = get(admin, "/readyz?verbose").1;
     assert!(ready.contains("[+]objects ok, but they may be out of date: the copy of revision"), "{ready}");

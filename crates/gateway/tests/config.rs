@@ -194,7 +194,7 @@ fn mistakes_are_told_with_their_place_and_setting() {
         ),
         ("log: {filter: [info]}", "evenkeel.yaml:1:15: log.filter: is a list, but must be a text"),
         ("hello", "evenkeel.yaml:1:1: is \"hello\", but must be settings; write a line `name: value` for each"),
-        ("requests: {kubernetes: 1}", "evenkeel.yaml:1:24: requests.kubernetes: is 1, but must be true or false"),
+        ("identity: {tellUpstream: 1}", "evenkeel.yaml:1:26: identity.tellUpstream: is 1, but must be true or false"),
         (
             "identity: {sources: [{jwt: {keys: 'http://issuer.example/keys'}}]}",
             "evenkeel.yaml:1:35: identity.sources[0].jwt.keys: \"http://issuer.example/keys\" is not the address of keys: without TLS",
