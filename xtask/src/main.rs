@@ -1,4 +1,4 @@
-//! The developer's commands, run by `cargo xtask <command>`: set-up, test, bench, attack, record.
+//! The developer's commands, run by `cargo xtask <command>`: set-up, test, soak, bench, attack, record.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks to its user on the terminal")]
 
@@ -8,6 +8,7 @@ mod comparisons;
 mod record;
 mod run;
 mod setup;
+mod soak;
 mod test;
 
 use std::process::ExitCode;
@@ -20,6 +21,7 @@ Usage: cargo xtask <command>
 Commands:
   setup            install what the tests need and this machine lacks
   test [FILTER]    set-up, format, clippy, all tests, documentation tests, documentation
+  soak [RUNS]      run all of `test` RUNS times (10) beside two busy loops; stops at the first failure
   bench [FILTER]   run the benchmarks
   attack [NAME]    run clients that mean harm against the binary, on loopback, and print what bars hold
   record FOLDER    copy recordings of a real Kubernetes into tests/recorded, packed
@@ -42,6 +44,7 @@ Examples:
 enum Command {
     Setup,
     Test { filter: Option<String> },
+    Soak { runs: u32 },
     Bench { filter: Option<String> },
     Attack { name: Option<String> },
     Record { folder: String },
@@ -78,10 +81,10 @@ impl Command {
             return Ok(Self::Help);
         }
         let arguments_max = match name.as_str() {
-            "test" | "bench" | "attack" | "record" => 1,
+            "test" | "soak" | "bench" | "attack" | "record" => 1,
             "setup" | "help" => 0,
             _ => {
-                let commands = "setup, test, bench, attack, record and help";
+                let commands = "setup, test, soak, bench, attack, record and help";
                 return Err(format!("xtask has no command `{name}`; it has {commands}."));
             }
         };
@@ -95,6 +98,11 @@ impl Command {
         match (name.as_str(), argument) {
             ("setup", _) => Ok(Self::Setup),
             ("test", filter) => Ok(Self::Test { filter }),
+            ("soak", None) => Ok(Self::Soak { runs: soak::RUNS }),
+            ("soak", Some(runs)) => match runs.parse() {
+                Ok(runs @ 1..) => Ok(Self::Soak { runs }),
+                _ => Err(format!("`xtask soak` needs a number of runs of at least 1, not `{runs}`.")),
+            },
             ("bench", filter) => Ok(Self::Bench { filter }),
             ("attack", name) => Ok(Self::Attack { name }),
             ("record", Some(folder)) => Ok(Self::Record { folder }),
@@ -109,6 +117,7 @@ impl Command {
         match self {
             Self::Setup => setup::setup(),
             Self::Test { filter } => test::test(filter.as_deref()),
+            Self::Soak { runs } => soak::soak(*runs),
             Self::Bench { filter } => bench::bench(filter.as_deref()),
             Self::Attack { name } => attack::attack(name.as_deref()),
             Self::Record { folder } => record::record(folder),
@@ -135,6 +144,8 @@ mod tests {
         assert_eq!(parse("setup"), Ok(Command::Setup));
         assert_eq!(parse("test"), Ok(Command::Test { filter: None }));
         assert_eq!(parse("test tidy"), Ok(Command::Test { filter: filter.clone() }));
+        assert_eq!(parse("soak"), Ok(Command::Soak { runs: 10 }));
+        assert_eq!(parse("soak 3"), Ok(Command::Soak { runs: 3 }));
         assert_eq!(parse("bench tidy"), Ok(Command::Bench { filter }));
         assert_eq!(parse("attack"), Ok(Command::Attack { name: None }));
         assert_eq!(parse("attack drains"), Ok(Command::Attack { name: Some("drains".to_owned()) }));
@@ -152,12 +163,16 @@ mod tests {
     fn faults_are_one_sentence() {
         assert_eq!(
             parse("tidy"),
-            Err("xtask has no command `tidy`; it has setup, test, bench, attack, record and help.".to_owned())
+            Err("xtask has no command `tidy`; it has setup, test, soak, bench, attack, record and help.".to_owned())
         );
         assert_eq!(
             parse("test --nocapture"),
             Err("`xtask test` has no option `--nocapture`; see `cargo xtask help`.".to_owned())
         );
+        for runs in ["0", "x"] {
+            let sentence = format!("`xtask soak` needs a number of runs of at least 1, not `{runs}`.");
+            assert_eq!(parse(&format!("soak {runs}")), Err(sentence));
+        }
         assert_eq!(
             parse("record"),
             Err("`xtask record` needs a folder with recordings; see `cargo xtask help`.".to_owned())
