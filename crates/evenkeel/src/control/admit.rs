@@ -1,0 +1,96 @@
+//! `Admit`: the future of a request that has arrived.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::time::Instant;
+use tokio::time::Sleep;
+
+use crate::control::admission::Admission;
+use crate::control::permit::Permit;
+use crate::control::rejected::Rejected;
+
+/// Waits until a request may run. Made by [`FlowControl::admit`](crate::FlowControl::admit).
+///
+/// The request has already arrived; dropping this future gives it up.
+#[must_use = "the request is given up when this future is dropped"]
+#[derive(Debug)]
+pub struct Admit {
+    state: State,
+    /// Made only when there is something to wait for, and apart: a request that need not wait does not carry it about.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+/// Where the request is.
+#[derive(Debug)]
+enum State {
+    Started(Permit),
+    Waiting(Admission, Instant),
+    Rejected(Box<Rejected>),
+    Done,
+}
+
+// === impl Admit ===
+
+impl Admit {
+    pub(crate) fn started(permit: Permit) -> Self {
+        Self { state: State::Started(permit), timer: None }
+    }
+
+    pub(crate) fn waiting(admission: Admission, until: Instant) -> Self {
+        Self { state: State::Waiting(admission, until), timer: None }
+    }
+
+    pub(crate) fn rejected(rejected: Rejected) -> Self {
+        Self { state: State::Rejected(Box::new(rejected)), timer: None }
+    }
+}
+
+impl Admit {
+    /// The permit of a request that has been started at once, and otherwise what waits for it.
+    #[inline]
+    pub(crate) fn into_permit(self) -> Result<Permit, Self> {
+        match self.state {
+            State::Started(permit) => Ok(permit),
+            state => Err(Self { state, timer: self.timer }),
+        }
+    }
+}
+
+impl Future for Admit {
+    type Output = Result<Permit, Rejected>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        match std::mem::replace(&mut this.state, State::Done) {
+            State::Started(permit) => Poll::Ready(Ok(permit)),
+            State::Rejected(rejected) => Poll::Ready(Err(*rejected)),
+            State::Done => Poll::Pending,
+            State::Waiting(admission, until) => {
+                if admission.is_started_or_wake(context.waker()) {
+                    return Poll::Ready(Ok(Permit::new(admission)));
+                }
+                let clock = &admission.destination.upkeep.clock;
+                if this.timer.is_none() {
+                    this.timer = clock.timer(until).map(|at| Box::pin(tokio::time::sleep_until(at)));
+                    if this.timer.is_none() {
+                        admission.destination.upkeep.note_wait_without_timer();
+                    }
+                }
+                let is_over = match &mut this.timer {
+                    Some(timer) => timer.as_mut().poll(context).is_ready(),
+                    None => clock.now() >= until,
+                };
+                if is_over {
+                    // It may have been started between the look above and now: then it runs.
+                    let rejected = admission.turn_away(Rejection::TimeOut);
+                    return Poll::Ready(rejected.map_or_else(|| Ok(Permit::new(admission)), Err));
+                }
+                this.state = State::Waiting(admission, until);
+                Poll::Pending
+            }
+        }
+    }
+}
