@@ -1,10 +1,10 @@
 //! A reverse proxy that stands in front of any HTTP service and keeps it upright: every request is let through, kept
-//! waiting or turned away by the flow control of `evenkeel`, so that one noisy client cannot starve the others.
+//! waiting or rejected by the flow control of `evenkeel`, so that one noisy client cannot starve the others.
 //!
 //! [`Gateway::start`] takes a [`Config`] and a source of [objects], and returns when connections are accepted.
 //! Requests are served by threads of the gateway's own, one for each core. They speak HTTP/1.1, HTTP/2, gRPC and `WebSocket`,
 //! with TLS or without; who is calling is found out by the sources of [`identity`]. [`Gateway::drain`] ends it without losing
-//! a request. What operators see is in [`admin`], [`metrics`] and [`log`]; [`host`] puts a service of our own behind the same
+//! a request. What operators see is in [`observe`]; [`host`] puts a service of our own behind the same
 //! TLS and the same identities.
 //!
 //! `evenkeel serve` is this, with a command line. In a program of one's own:
@@ -47,47 +47,23 @@
 //! # }
 //! ```
 
-mod abandoned;
-mod answer_body;
-mod answers;
-mod buffers;
-mod client_body;
-mod connection;
-mod exchange;
-mod forward;
+mod file_watch;
 mod gateway;
-mod h1;
-mod live;
-mod open_files;
-mod pace;
-mod peer;
-mod readiness;
-mod reconfigure;
-mod serve;
-mod service_times;
-mod spelling;
-mod stall;
-mod stream;
-mod stream_watch;
-mod ticks;
+mod http1;
+mod net;
+mod proxy;
+mod timeouts;
 mod tls;
-mod upload;
-mod upstream;
-mod watch;
-mod worker;
 
-pub mod admin;
 pub mod config;
 pub mod host;
 pub mod identity;
-pub mod log;
-pub mod metrics;
 pub mod objects;
-pub mod requests;
+pub mod observe;
 
 pub use config::Config;
-pub use gateway::{Drained, Gateway, StartError};
-pub use peer::{ClientCertificate, Peer, Transport};
-pub use readiness::{Phase, Readiness};
-pub use reconfigure::Reconfigured;
+pub use gateway::{Drained, Gateway, Reconfigured, StartError};
+pub use identity::{ClientCertificate, Peer, Transport};
+pub use observe::{Phase, Readiness};
+pub use proxy::{RequestRules, RequestRulesError};
 pub use tls::TlsError;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use evenkeel::FlowControl;
-use evenkeel_gateway::admin::{self, Admin};
 use evenkeel_gateway::config::{AdminConfig, UpstreamConfig};
-use evenkeel_gateway::metrics::GatewayMetrics;
+use evenkeel_gateway::observe::admin::{self, Admin};
+use evenkeel_gateway::observe::metrics::GatewayMetrics;
 use evenkeel_gateway::{Config, Phase, Readiness};
 use http::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -95,7 +95,7 @@ fn headers_are_believed_from_those_who_are_trusted_and_from_nobody_else() {
         assert_eq!(name(identity.identify(&parts(&[ALICE]))), expected);
         assert_eq!(identity.is_trusted_proxy(), is_trusted);
         let mut headers = parts(&[ALICE, ("X-Remote-Group", "system:masters"), ("accept", "*/*")]).headers;
-        identity.cleanse(&mut headers, &User::default());
+        identity.sanitize_headers(&mut headers, &User::default());
         assert_eq!(headers.len(), if is_trusted { 3 } else { 1 });
     }
 }
@@ -346,6 +346,6 @@ fn behind_trusted_proxies_clients_are_told_apart_by_what_those_say() {
     }
     // It is believed where requests come from, and not who is calling.
     let mut headers = parts(&[forwarded, ALICE, ("impersonate-user", "root")]).headers;
-    identification.of(peer("10.0.0.1")).cleanse(&mut headers, &User::default());
+    identification.of(peer("10.0.0.1")).sanitize_headers(&mut headers, &User::default());
     assert_eq!(headers.keys().map(http::HeaderName::as_str).collect::<Vec<_>>(), ["x-forwarded-for"]);
 }

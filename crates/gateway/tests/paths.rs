@@ -10,8 +10,8 @@ use bytes::Bytes;
 use evenkeel::{Digest, FlowControl};
 use evenkeel_api::Preset;
 use evenkeel_gateway::Config;
+use evenkeel_gateway::RequestRules;
 use evenkeel_gateway::config::{Paths, RouteConfig, UpstreamConfig};
-use evenkeel_gateway::requests::Requests;
 use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use proptest::prelude::*;
@@ -46,13 +46,13 @@ const EXPENSIVE: [&str; 12] = [
     "/x/y/..//%2e%2E/expensive?a=/../b",
 ];
 
-fn requests(text: &str) -> Requests {
+fn requests(text: &str) -> RequestRules {
     let config = Config::parse("evenkeel.yaml", text).unwrap();
-    Requests::new(&config.requests, config.preset).unwrap()
+    RequestRules::new(&config.requests, config.preset).unwrap()
 }
 
 /// How many seats a request for this target takes and the path that schemas see, or why it is refused.
-fn decided(requests: &Requests, target: &str) -> Result<(u32, String), String> {
+fn decided(requests: &RequestRules, target: &str) -> Result<(u32, String), String> {
     let request = http::Request::get(target).body(()).unwrap();
     let (parts, ()) = request.clone().into_parts();
     let path = requests.digest(&parts).map_err(|error| error.to_string())?.path.into_owned();
@@ -217,7 +217,7 @@ fn passed_on_as_it_is_a_path_costs_what_either_spelling_costs() {
     settings.paths = Paths::AsIs;
     let below = RouteConfig { path: "/a/{*}".to_owned(), seats: 9, ..settings.routes[0].clone() };
     settings.routes.push(below);
-    let requests = Requests::new(&settings, Preset::Plain).unwrap();
+    let requests = RequestRules::new(&settings, Preset::Plain).unwrap();
     for (target, seats) in [
         ("//expensive", 7),
         ("/%65xpensive", 7),

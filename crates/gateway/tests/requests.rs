@@ -6,20 +6,20 @@ use std::sync::{Arc, Mutex};
 use evenkeel::{Digest, FlowControl, Occupancy};
 use evenkeel_engine::RequestInfo;
 use evenkeel_gateway::Config;
-use evenkeel_gateway::requests::Requests;
+use evenkeel_gateway::RequestRules;
 use http::request::Parts;
 use tower::{Layer, Service, ServiceExt};
 
-fn requests(text: &str) -> Requests {
+fn requests(text: &str) -> RequestRules {
     let config = Config::parse("evenkeel.yaml", text).unwrap();
-    Requests::new(&config.requests, config.preset).unwrap()
+    RequestRules::new(&config.requests, config.preset).unwrap()
 }
 
 fn parts(method: &str, target: &str) -> Parts {
     http::Request::builder().method(method).uri(target).body(()).unwrap().into_parts().0
 }
 
-fn digested(requests: &Requests, method: &str, target: &str) -> (RequestInfo<'static>, Occupancy) {
+fn digested(requests: &RequestRules, method: &str, target: &str) -> (RequestInfo<'static>, Occupancy) {
     let parts = parts(method, target);
     let info = requests.digest(&parts).unwrap();
     let occupancy = requests.occupancy(&parts, &info);
@@ -27,7 +27,7 @@ fn digested(requests: &Requests, method: &str, target: &str) -> (RequestInfo<'st
 }
 
 /// How many seats a request takes in a flow control that follows these rules.
-async fn seats(requests: &Requests, method: &str, target: &str) -> usize {
+async fn seats(requests: &RequestRules, method: &str, target: &str) -> usize {
     let flow = FlowControl::builder().server_concurrency(600).build();
     let (rules, counted, seen) = (requests.clone(), flow.clone(), Arc::new(Mutex::new(0)));
     let note = Arc::clone(&seen);

@@ -25,7 +25,7 @@ const LOOPBACK_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST
 
 /// Rejecting the greedy tenant is what the demo is about. The table counts those requests, and lines of the log would run
 /// through it.
-const LOG_FILTER: &str = "warn,evenkeel_gateway::log::rejections=off";
+const LOG_FILTER: &str = "warn,evenkeel_gateway::observe::log::rejections=off";
 
 const OBJECTS: &str = include_str!("tenants.yaml");
 
@@ -64,7 +64,7 @@ impl Stage {
             log: LogConfig { filter: LOG_FILTER.to_owned(), ..LogConfig::default() },
             ..Config::default()
         };
-        evenkeel_gateway::log::init(&config.log)?;
+        evenkeel_gateway::observe::log::init(&config.log)?;
         let mut api =
             RunningApi::start(&ApiArgs::on(LOOPBACK_PORT), config.preset, &folder.path().join("data")).await?;
         api.apply_manifests(&objects).await;

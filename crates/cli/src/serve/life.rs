@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use evenkeel_api::Preset;
 use evenkeel_gateway::config::Problem;
 use evenkeel_gateway::objects::{self, ObjectSource};
-use evenkeel_gateway::{Config, Drained, Gateway, StartError, log};
+use evenkeel_gateway::{Config, Drained, Gateway, StartError, observe::log};
 use tokio::runtime;
 
 use super::open_files;
@@ -74,7 +74,7 @@ fn classify(error: StartError) -> anyhow::Error {
     match error {
         StartError::Listen { .. }
         | StartError::Name { .. }
-        | StartError::ListenForOperators { .. }
+        | StartError::ListenAdmin { .. }
         | StartError::Thread(_) => error.into(),
         StartError::NoUpstream
         | StartError::Tls(_)

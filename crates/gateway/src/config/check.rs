@@ -6,8 +6,8 @@ use std::{fmt, io};
 
 use super::{Config, HealthConfig, IdentitySource, KeysFrom, Limits, ListenAddress, Timeouts, UpstreamConfig, paths};
 use crate::identity::OpenPaths;
-use crate::log;
-use crate::requests::Requests;
+use crate::observe::log;
+use crate::proxy::RequestRules;
 
 /// Something that is wrong with the settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -216,7 +216,7 @@ impl Problems {
     }
 
     fn requests(&mut self, config: &Config) {
-        if let Err(faults) = Requests::new(&config.requests, config.preset) {
+        if let Err(faults) = RequestRules::new(&config.requests, config.preset) {
             for message in faults.0 {
                 self.add("requests.routes", message);
             }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use crate::watch::Changes;
+use crate::file_watch::FileChanges;
 
 /// A file of settings that is watched for changes.
 #[derive(Debug)]
 pub struct ConfigFile {
-    changes: Changes,
+    changes: FileChanges,
     /// What was there at the last look.
     last: Option<Result<Vec<u8>, String>>,
 }
@@ -17,7 +17,7 @@ pub struct ConfigFile {
 impl ConfigFile {
     /// Watches this file. Has to be called, as `changed`, inside of a tokio runtime with its timer on.
     pub fn watch(path: &Path) -> Self {
-        Self { changes: Changes::new(path), last: None }
+        Self { changes: FileChanges::new(path), last: None }
     }
 
     /// Waits until the file says something else than at the last look. The first time it returns at once, so that no change

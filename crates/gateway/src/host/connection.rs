@@ -21,11 +21,11 @@ use tokio::time::timeout;
 use tower_service::Service;
 
 use super::HostLimits;
-use super::stall::Stalling;
-use super::streams::Streams;
+use super::stream_executor::StreamExecutor;
 use super::upgraded::upgradable;
 use crate::identity::{Identification, PeerIdentity};
-use crate::peer::{Peer, Transport};
+use crate::identity::{Peer, Transport};
+use crate::timeouts::WriteTimeout;
 use crate::tls::ListenerTls;
 
 /// What is known of a connection before anything is read from it.
@@ -79,7 +79,7 @@ impl Connection {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let stream = TokioIo::new(Stalling::new(stream, self.limits.stall));
+        let stream = TokioIo::new(WriteTimeout::new(stream, self.limits.stall));
         let (service, unused) = upgradable(service);
         {
             let connection = http1::Builder::new()
@@ -101,8 +101,8 @@ impl Connection {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let stream = TokioIo::new(Stalling::new(stream, self.limits.stall));
-        let streams = Streams::new(self.limits.stall);
+        let stream = TokioIo::new(WriteTimeout::new(stream, self.limits.stall));
+        let streams = StreamExecutor::new(self.limits.stall);
         let head_bytes = u32::try_from(self.limits.head_bytes).unwrap_or(u32::MAX);
         let connection = http2::Builder::new(streams.clone())
             .timer(TokioTimer::new())

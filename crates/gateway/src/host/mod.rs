@@ -4,8 +4,7 @@
 //! the caller's runtime.
 
 mod connection;
-mod stall;
-mod streams;
+mod stream_executor;
 mod upgraded;
 
 use std::convert::Infallible;
@@ -30,8 +29,8 @@ use connection::Connection;
 use crate::config::ListenConfig;
 use crate::gateway::StartError;
 use crate::identity::{Identification, PeerIdentity};
-use crate::log::Throttle;
-use crate::open_files::{OpenFiles, SHORTAGE};
+use crate::net::open_files::{OpenFiles, SHORTAGE};
+use crate::observe::log::Throttle;
 use crate::tls::{ListenerTls, keep_fresh};
 
 /// How much a hosted service puts up with.
@@ -43,7 +42,7 @@ pub struct HostLimits {
     pub head_bytes: usize,
     /// The header fields of a request.
     pub headers: usize,
-    /// Streams at a time on one HTTP/2 connection.
+    /// StreamExecutor at a time on one HTTP/2 connection.
     pub streams: u32,
     /// From the connection, TLS included, or the end of a request, to the end of the next request's head.
     pub head_time: Duration,

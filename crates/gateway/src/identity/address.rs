@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName};
 
 use super::cache::Cache;
 use crate::config::{AddressIdentity, masked};
-use crate::peer::Peer;
+use crate::identity::Peer;
 
 /// Makes users of addresses.
 #[derive(Debug)]

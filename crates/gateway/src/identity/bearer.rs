@@ -3,26 +3,26 @@
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
-use super::Answer;
+use super::Verdict;
 
 /// What `ask` says of the token, if there is one.
-pub(super) fn ask(headers: &HeaderMap, ask: impl FnOnce(&str) -> Answer) -> Answer {
+pub(super) fn ask(headers: &HeaderMap, ask: impl FnOnce(&str) -> Verdict) -> Verdict {
     let mut values = headers.get_all(AUTHORIZATION).iter();
-    let Some(value) = values.next() else { return Answer::Absent };
+    let Some(value) = values.next() else { return Verdict::Absent };
     // Two of them: the upstream may take the other one for the one that counts.
     if values.next().is_some() {
-        return Answer::Wrong;
+        return Verdict::Wrong;
     }
-    let Ok(value) = value.to_str() else { return Answer::Wrong };
+    let Ok(value) = value.to_str() else { return Verdict::Wrong };
     let value = value.trim();
     let (scheme, token) = value.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((value, ""));
     if !scheme.eq_ignore_ascii_case("bearer") {
-        return Answer::Absent;
+        return Verdict::Absent;
     }
     match token.trim() {
-        "" => Answer::Absent,
+        "" => Verdict::Absent,
         // A single space separates the two (RFC 6750). What else an upstream might take for it, we do not.
-        _ if value.as_bytes().get(scheme.len()) != Some(&b' ') => Answer::Wrong,
+        _ if value.as_bytes().get(scheme.len()) != Some(&b' ') => Verdict::Wrong,
         token => ask(token),
     }
 }
@@ -41,18 +41,18 @@ mod tests {
             let mut found = None;
             let answer = ask(&headers, |token| {
                 found = Some(token.to_owned());
-                Answer::Absent
+                Verdict::Absent
             });
             (answer, found)
         };
         for value in ["Bearer abc", "bearer  abc ", "BEARER abc"] {
-            assert_eq!(of(&[value.as_bytes()]), (Answer::Absent, Some("abc".to_owned())), "{value}");
+            assert_eq!(of(&[value.as_bytes()]), (Verdict::Absent, Some("abc".to_owned())), "{value}");
         }
         for absent in [&[] as &[&[u8]], &[b"Basic YTpi"], &[b"Bearerabc"], &[b"Bearer"], &[b"Bearer "]] {
-            assert_eq!(of(absent), (Answer::Absent, None));
+            assert_eq!(of(absent), (Verdict::Absent, None));
         }
         for wrong in [&[b"Bearer a" as &[u8], b"Bearer a"] as &[&[u8]], &[b"Bearer \xff"], &[b"Bearer\tabc"]] {
-            assert_eq!(of(wrong), (Answer::Wrong, None));
+            assert_eq!(of(wrong), (Verdict::Wrong, None));
         }
     }
 }

@@ -6,7 +6,7 @@ use evenkeel_engine::User;
 
 use super::naming::Naming;
 use crate::config::CertificateIdentity;
-use crate::peer::ClientCertificate;
+use crate::identity::ClientCertificate;
 
 pub(super) fn naming(config: &CertificateIdentity) -> Naming {
     Naming {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use evenkeel_engine::User;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::Answer;
+use super::Verdict;
 use super::cache::Cache;
 use super::naming::Naming;
 use crate::config::{Cidr, HeaderIdentity};
-use crate::peer::Peer;
+use crate::identity::Peer;
 
 /// Headers that name users, and who may set them.
 #[derive(Debug)]
@@ -61,26 +61,26 @@ impl Headers {
     }
 
     /// Whom the headers name. Only to be asked for peers that are trusted.
-    pub(super) fn ask(&self, headers: &HeaderMap) -> Answer {
+    pub(super) fn ask(&self, headers: &HeaderMap) -> Verdict {
         let mut names = headers.get_all(&self.user).iter();
-        let Some(name) = names.next().filter(|name| !name.is_empty()) else { return Answer::Absent };
+        let Some(name) = names.next().filter(|name| !name.is_empty()) else { return Verdict::Absent };
         // A proxy that adds its header to the client's instead of replacing it would let clients choose.
         if names.next().is_some() {
-            return Answer::Wrong;
+            return Verdict::Wrong;
         }
-        let Ok(name) = std::str::from_utf8(name.as_bytes()) else { return Answer::Wrong };
+        let Ok(name) = std::str::from_utf8(name.as_bytes()) else { return Verdict::Wrong };
         let groups = headers.get_all(&self.group);
         if let Some(known) = self.known.get(name).filter(|known| known.groups.iter().eq(groups.iter())) {
-            return Answer::Known(known.user);
+            return Verdict::Known(known.user);
         }
         let texts: Result<Vec<_>, _> = groups.iter().map(|group| std::str::from_utf8(group.as_bytes())).collect();
-        let Some(user) = texts.ok().and_then(|groups| self.naming.user(name, groups)) else { return Answer::Wrong };
+        let Some(user) = texts.ok().and_then(|groups| self.naming.user(name, groups)) else { return Verdict::Wrong };
         if name.len() + groups.iter().map(HeaderValue::len).sum::<usize>() <= KNOWN_BYTES_MAX {
             // Copies: a value of a header keeps all of the head alive that it is a part of.
             let groups = groups.iter().filter_map(|group| HeaderValue::from_bytes(group.as_bytes()).ok()).collect();
             self.known.keep(name.into(), KnownUser { user: Arc::clone(&user), groups });
         }
-        Answer::Known(user)
+        Verdict::Known(user)
     }
 }
 
@@ -99,8 +99,8 @@ mod tests {
         headers
     }
 
-    fn known(answer: Answer) -> Arc<User> {
-        let Answer::Known(user) = answer else { panic!("{answer:?}") };
+    fn known(answer: Verdict) -> Arc<User> {
+        let Verdict::Known(user) = answer else { panic!("{answer:?}") };
         user
     }
 
@@ -118,9 +118,9 @@ mod tests {
     #[test]
     fn no_name_is_nobody_and_two_names_are_wrong() {
         let source = Headers::new(&HeaderIdentity::default());
-        assert_eq!(source.ask(&headers(&[], &["staff"])), Answer::Absent);
-        assert_eq!(source.ask(&headers(&[""], &[])), Answer::Absent);
-        assert_eq!(source.ask(&headers(&["alice", "bob"], &[])), Answer::Wrong);
-        assert_eq!(source.ask(&headers(&["system:admin"], &[])), Answer::Wrong);
+        assert_eq!(source.ask(&headers(&[], &["staff"])), Verdict::Absent);
+        assert_eq!(source.ask(&headers(&[""], &[])), Verdict::Absent);
+        assert_eq!(source.ask(&headers(&["alice", "bob"], &[])), Verdict::Wrong);
+        assert_eq!(source.ask(&headers(&["system:admin"], &[])), Verdict::Wrong);
     }
 }

@@ -9,11 +9,12 @@ mod address;
 mod bearer;
 mod cache;
 mod certificate;
-mod cleanse;
 mod headers;
 mod jwt;
 mod naming;
 mod open_paths;
+mod peer;
+mod sanitize_headers;
 mod secret;
 mod tokens;
 
@@ -29,14 +30,14 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, StatusCode};
 
 use crate::config::{AnonymousRequests, IdentityConfig, IdentitySource};
-use crate::metrics::KeyFetches;
-use crate::peer::{ClientCertificate, Peer};
-use cleanse::{Cleansing, Sender};
+use crate::observe::metrics::KeyFetches;
 use headers::Headers;
 use jwt::Jwts;
+use sanitize_headers::{HeaderSanitizer, Sender};
 use tokens::Tokens;
 
 pub(crate) use open_paths::OpenPaths;
+pub use peer::{ClientCertificate, Peer, Transport};
 
 /// All ways to find out who is calling, shared by all workers.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ pub struct Identification {
     sources: Vec<Source>,
     anonymous: AnonymousRequests,
     open_paths: OpenPaths,
-    cleansing: Cleansing,
+    sanitizer: HeaderSanitizer,
 }
 
 /// Finds out who sends the requests of one connection. Clones are cheap.
@@ -94,7 +95,7 @@ enum Source {
 
 /// What a source says of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Answer {
+enum Verdict {
     /// It is this one.
     Known(Arc<User>),
     /// There is no credential that this source could look at.
@@ -120,7 +121,7 @@ impl Identification {
         let sources = config.sources.iter().map(|source| Source::open(source, fetches));
         let sources = sources.collect::<Result<_, _>>().map_err(IdentityError)?;
         let open_paths = OpenPaths::new(&config.open_paths).map_err(IdentityError)?;
-        Ok(Arc::new(Self { sources, anonymous: config.anonymous, open_paths, cleansing: Cleansing::new(config) }))
+        Ok(Arc::new(Self { sources, anonymous: config.anonymous, open_paths, sanitizer: HeaderSanitizer::new(config) }))
     }
 
     /// For the requests of this connection.
@@ -174,8 +175,8 @@ impl Identification {
 
 impl PeerIdentity {
     /// Takes out of a request what the upstream must not believe, and tells it who is calling if it shall know.
-    pub fn cleanse(&self, headers: &mut HeaderMap, user: &User) {
-        self.0.shared.cleansing.apply(headers, user, self.0.sender);
+    pub fn sanitize_headers(&self, headers: &mut HeaderMap, user: &User) {
+        self.0.shared.sanitizer.apply(headers, user, self.0.sender);
     }
 
     /// Whether the other end is a proxy that speaks for other clients.
@@ -208,10 +209,10 @@ impl PeerIdentity {
                         continue;
                     }
                     match source.ask(&parts.headers) {
-                        Answer::Known(user) => return Ok(user),
-                        Answer::Absent => {}
-                        Answer::Wrong => wrong = source.header(),
-                        Answer::Undecided => (wrong, is_undecided) = (source.header(), true),
+                        Verdict::Known(user) => return Ok(user),
+                        Verdict::Absent => {}
+                        Verdict::Wrong => wrong = source.header(),
+                        Verdict::Undecided => (wrong, is_undecided) = (source.header(), true),
                     }
                 }
             }
@@ -247,13 +248,13 @@ impl Source {
         })
     }
 
-    fn ask(&self, headers: &HeaderMap) -> Answer {
+    fn ask(&self, headers: &HeaderMap) -> Verdict {
         match self {
             Self::Headers(source) => source.ask(headers),
             Self::Jwt(jwts) => bearer::ask(headers, |token| jwts.ask(token)),
             Self::Tokens(tokens) => bearer::ask(headers, |token| tokens.ask(token)),
             Self::ApiKey(header, tokens) => tokens.ask_header(headers, header),
-            Self::Certificate(_) | Self::Address(_) => Answer::Absent,
+            Self::Certificate(_) | Self::Address(_) => Verdict::Absent,
         }
     }
 

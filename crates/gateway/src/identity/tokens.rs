@@ -9,11 +9,11 @@ use std::sync::Arc;
 use evenkeel_engine::User;
 use http::{HeaderMap, HeaderName};
 
-use super::Answer;
+use super::Verdict;
 use super::naming::Naming;
 use super::secret::{SecretHash, SecretHasher};
-use crate::spelling;
-use crate::watch::WatchedFile;
+use crate::file_watch::WatchedFile;
+use crate::http1::header_names;
 
 /// The tokens of a file, each with its user.
 #[derive(Debug)]
@@ -38,24 +38,24 @@ impl Tokens {
     }
 
     /// Whose token this is.
-    pub(super) fn ask(&self, token: &str) -> Answer {
+    pub(super) fn ask(&self, token: &str) -> Verdict {
         match self.file.load().get(&self.hasher.hash(token)) {
-            Some(user) => Answer::Known(Arc::clone(user)),
-            None => Answer::Wrong,
+            Some(user) => Verdict::Known(Arc::clone(user)),
+            None => Verdict::Wrong,
         }
     }
 
     /// Whose key is in this header.
-    pub(super) fn ask_header(&self, headers: &HeaderMap, name: &HeaderName) -> Answer {
+    pub(super) fn ask_header(&self, headers: &HeaderMap, name: &HeaderName) -> Verdict {
         // Many services take `X_Api_Key` for the same header, so a key there must not go unnoticed.
-        if headers.keys().any(|other| other != name && spelling::is_same(other.as_str(), name.as_str())) {
-            return Answer::Wrong;
+        if headers.keys().any(|other| other != name && header_names::same(other.as_str(), name.as_str())) {
+            return Verdict::Wrong;
         }
         let mut values = headers.get_all(name).iter();
-        let Some(value) = values.next() else { return Answer::Absent };
+        let Some(value) = values.next() else { return Verdict::Absent };
         match std::str::from_utf8(value.as_bytes()) {
             Ok(key) if values.next().is_none() => self.ask(key.trim()),
-            _ => Answer::Wrong,
+            _ => Verdict::Wrong,
         }
     }
 }

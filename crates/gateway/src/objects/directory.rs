@@ -8,7 +8,7 @@ use evenkeel_engine::controller::Objects;
 
 use super::manifests::Manifests;
 use super::{NextObjects, ObjectSource, ObjectsError};
-use crate::watch::Changes;
+use crate::file_watch::FileChanges;
 
 /// A manifest, or a folder of manifests, that is watched for changes.
 ///
@@ -31,7 +31,7 @@ use crate::watch::Changes;
 /// ```
 #[derive(Debug)]
 pub struct DirectorySource {
-    changes: Changes,
+    changes: FileChanges,
     preset: Preset,
     /// What was there at the last look.
     last: Option<Manifests>,
@@ -45,7 +45,7 @@ impl DirectorySource {
     /// Reads this file, or the files of this folder, and watches it. Has to be called, as `next`, inside of a tokio
     /// runtime with its timer on.
     pub fn new(path: impl AsRef<Path>) -> Self {
-        Self { changes: Changes::new(path.as_ref()), preset: Preset::default(), last: None, told: None }
+        Self { changes: FileChanges::new(path.as_ref()), preset: Preset::default(), last: None, told: None }
     }
 
     /// Reads the files by the rules of this preset.

@@ -13,8 +13,8 @@ use tokio_rustls::server::TlsStream;
 use super::files::{Fresh, Refresh, TlsError, authorities, certificates, key};
 use super::subject;
 use crate::config::ServerTls;
-use crate::log::Throttle;
-use crate::peer::ClientCertificate;
+use crate::identity::ClientCertificate;
+use crate::observe::log::Throttle;
 
 /// TLS of one listener, shared by all workers.
 #[derive(Debug)]

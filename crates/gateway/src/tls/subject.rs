@@ -4,7 +4,7 @@
 //! certificates large.
 
 use super::der::{Element, OBJECT_IDENTIFIER, SEQUENCE, SET};
-use crate::peer::ClientCertificate;
+use crate::identity::ClientCertificate;
 
 const VERSION: u8 = 0xa0;
 /// 2.5.4.3 and 2.5.4.10.

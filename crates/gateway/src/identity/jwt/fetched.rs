@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
 use super::fetch::{Fetched, KeySource};
-use super::{Answer, Verifier};
-use crate::metrics::KeyFetches;
+use super::{Verdict, Verifier};
+use crate::observe::metrics::KeyFetches;
 
 /// Keys from a URL. The last good ones stay when the issuer cannot be reached.
 #[derive(Debug)]
@@ -115,15 +115,15 @@ impl FetchedKeys {
     }
 
     /// Whose token this is.
-    pub(super) fn ask(&self, token: &str, now: u64) -> Answer {
-        let Some(verifier) = &*self.current.verifier.load() else { return Answer::Undecided };
+    pub(super) fn ask(&self, token: &str, now: u64) -> Verdict {
+        let Some(verifier) = &*self.current.verifier.load() else { return Verdict::Undecided };
         let answer = verifier.ask(token, now);
-        if answer == Answer::Wrong && verifier.lacks_key_of(token) {
+        if answer == Verdict::Wrong && verifier.lacks_key_of(token) {
             // If it is full, somebody else has asked.
             let _ = self.wanted.try_send(());
             // The issuer may have a new key. Where it was asked just now, it has not.
             if self.current.age() >= self.rhythm.gap {
-                return Answer::Undecided;
+                return Verdict::Undecided;
             }
         }
         answer

@@ -19,13 +19,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use evenkeel_engine::User;
 use serde::Deserialize;
 
-use super::Answer;
+use super::Verdict;
 use super::cache::Cache;
 use super::naming::Naming;
 use super::secret::{SecretHash, SecretHasher};
 use crate::config::{JwtIdentity, KeysFrom};
-use crate::metrics::KeyFetches;
-use crate::watch::WatchedFile;
+use crate::file_watch::WatchedFile;
+use crate::observe::metrics::KeyFetches;
 use algorithm::Algorithm;
 use claims::Rules;
 use fetch::KeySource;
@@ -94,7 +94,7 @@ impl Jwts {
     }
 
     /// Whose token this is.
-    pub(super) fn ask(&self, token: &str) -> Answer {
+    pub(super) fn ask(&self, token: &str) -> Verdict {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         match &self.0 {
             IssuerKeys::File(file) => file.load().ask(token, now),
@@ -110,13 +110,13 @@ impl Verifier {
         Ok(Self { keys, rules, hasher: SecretHasher::new()?, known: Cache::default() })
     }
 
-    fn ask(&self, token: &str, now: u64) -> Answer {
+    fn ask(&self, token: &str, now: u64) -> Verdict {
         if token.len() > TOKEN_BYTES_MAX {
-            return Answer::Wrong;
+            return Verdict::Wrong;
         }
         let hash = self.hasher.hash(token);
         if let Some(good) = self.known.get(&hash) {
-            return if now < good.until { Answer::Known(good.user) } else { Answer::Wrong };
+            return if now < good.until { Verdict::Known(good.user) } else { Verdict::Wrong };
         }
         match self.verify(token, now) {
             Some(good) => {
@@ -125,9 +125,9 @@ impl Verifier {
                 if bytes <= KNOWN_BYTES_MAX {
                     self.known.keep(hash, good.clone());
                 }
-                Answer::Known(good.user)
+                Verdict::Known(good.user)
             }
-            None => Answer::Wrong,
+            None => Verdict::Wrong,
         }
     }
 

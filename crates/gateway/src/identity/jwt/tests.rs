@@ -85,12 +85,12 @@ fn a_good_token_names_its_user_and_is_known_until_it_expires() {
     let issuer = Issuer::new();
     let verifier = verifier(issuer.key_set().to_string().as_bytes());
     for token in [issuer.ed(&ed_head(), &claims()), issuer.ec(&json!({"alg": "ES256"}), &claims())] {
-        let Answer::Known(first) = verifier.ask(&token, NOW) else { panic!("{token}") };
+        let Verdict::Known(first) = verifier.ask(&token, NOW) else { panic!("{token}") };
         assert_eq!(*first, User::new("alice", ["staff", "system:authenticated"]));
-        let Answer::Known(again) = verifier.ask(&token, NOW + 69) else { panic!("{token}") };
+        let Verdict::Known(again) = verifier.ask(&token, NOW + 69) else { panic!("{token}") };
         assert!(Arc::ptr_eq(&first, &again), "it is not verified twice");
-        assert_eq!(verifier.ask(&token, NOW + 70), Answer::Wrong, "the leeway is over");
-        assert_eq!(verifier.ask(&token.replace('.', ".x"), NOW), Answer::Wrong);
+        assert_eq!(verifier.ask(&token, NOW + 70), Verdict::Wrong, "the leeway is over");
+        assert_eq!(verifier.ask(&token.replace('.', ".x"), NOW), Verdict::Wrong);
     }
 }
 
@@ -109,14 +109,14 @@ fn what_a_token_says_of_its_algorithm_is_not_believed() {
         json!({"alg": "EdDSA", "crit": ["b64"]}),
         json!({"kid": "ed"}),
     ] {
-        assert_eq!(verifier.ask(&issuer.ed(&head, &claims()), NOW), Answer::Wrong, "{head}");
+        assert_eq!(verifier.ask(&issuer.ed(&head, &claims()), NOW), Verdict::Wrong, "{head}");
     }
     // The public key, which everybody knows, used as a shared secret.
     let secret = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, issuer.ed25519.public_key().as_ref());
     let forged = signed(&json!({"alg": "HS256"}), &claims(), |text| ring::hmac::sign(&secret, text).as_ref().to_vec());
-    assert_eq!(verifier.ask(&forged, NOW), Answer::Wrong);
+    assert_eq!(verifier.ask(&forged, NOW), Verdict::Wrong);
     let unsigned = signed(&json!({"alg": "none"}), &claims(), |_| Vec::new());
-    assert_eq!(verifier.ask(&unsigned, NOW), Answer::Wrong);
+    assert_eq!(verifier.ask(&unsigned, NOW), Verdict::Wrong);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_token_is_wrong_if_any_claim_is() {
         json!([claims()]),
         json!("claims"),
     ] {
-        assert_eq!(verifier.ask(&issuer.ed(&ed_head(), &wrong), NOW), Answer::Wrong, "{wrong}");
+        assert_eq!(verifier.ask(&issuer.ed(&ed_head(), &wrong), NOW), Verdict::Wrong, "{wrong}");
     }
     for good in [
         with("exp", NOW - 9),
@@ -152,7 +152,7 @@ fn a_token_is_wrong_if_any_claim_is() {
         with("groups", "staff"),
         with("groups", Value::Null),
     ] {
-        assert!(matches!(verifier.ask(&issuer.ed(&ed_head(), &good), NOW), Answer::Known(_)), "{good}");
+        assert!(matches!(verifier.ask(&issuer.ed(&ed_head(), &good), NOW), Verdict::Known(_)), "{good}");
     }
 }
 
@@ -174,7 +174,7 @@ fn what_is_no_token_is_wrong() {
         &format!("{good}="),
         &long,
     ] {
-        assert_eq!(verifier.ask(token, NOW), Answer::Wrong, "{token}");
+        assert_eq!(verifier.ask(token, NOW), Verdict::Wrong, "{token}");
     }
 }
 
@@ -191,10 +191,10 @@ fn keys_are_read_from_pem_too() {
     let ec = spki(ec_prefix, issuer.p256.public_key().as_ref());
     let verifier = verifier(format!("{ed}{ec}").as_bytes());
     for token in [issuer.ed(&ed_head(), &claims()), issuer.ec(&json!({"alg": "ES256"}), &claims())] {
-        assert!(matches!(verifier.ask(&token, NOW), Answer::Known(_)));
+        assert!(matches!(verifier.ask(&token, NOW), Verdict::Known(_)));
     }
     let other = Issuer::new();
-    assert_eq!(verifier.ask(&other.ed(&ed_head(), &claims()), NOW), Answer::Wrong);
+    assert_eq!(verifier.ask(&other.ed(&ed_head(), &claims()), NOW), Verdict::Wrong);
 }
 
 #[test]
@@ -214,8 +214,8 @@ fn rsa_keys_are_read_from_pem_and_from_a_set() {
         (jwk("PS256"), ps256, rs256),
     ] {
         let verifier = verifier(keys.as_bytes());
-        assert!(matches!(verifier.ask(good, NOW), Answer::Known(_)), "{keys}");
-        assert_eq!(verifier.ask(wrong, NOW), Answer::Wrong, "{keys}");
+        assert!(matches!(verifier.ask(good, NOW), Verdict::Known(_)), "{keys}");
+        assert_eq!(verifier.ask(wrong, NOW), Verdict::Wrong, "{keys}");
     }
 }
 
@@ -250,6 +250,6 @@ proptest::proptest! {
     #[test]
     fn any_text_is_no_token(token in "[A-Za-z0-9_.-]{0,200}") {
         let verifier = verifier(Issuer::new().key_set().to_string().as_bytes());
-        proptest::prop_assert_eq!(verifier.ask(&token, NOW), Answer::Wrong);
+        proptest::prop_assert_eq!(verifier.ask(&token, NOW), Verdict::Wrong);
     }
 }

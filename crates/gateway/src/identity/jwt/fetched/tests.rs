@@ -96,7 +96,7 @@ async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 fn is_known(keys: &FetchedKeys, token: &str) -> bool {
-    matches!(keys.ask(token, NOW), Answer::Known(_))
+    matches!(keys.ask(token, NOW), Verdict::Known(_))
 }
 
 #[tokio::test]
@@ -141,11 +141,11 @@ async fn without_a_server_tokens_are_undecided_until_there_is_one() {
     let keys = open(&format!("http://{address}/keys").parse().unwrap(), rhythm()).await;
     let issuer = Issuer::new();
     let token = issuer.ed(&ed_head(), &claims());
-    assert_eq!(keys.ask(&token, NOW), Answer::Undecided);
-    assert_eq!(keys.ask("no token", NOW), Answer::Undecided);
+    assert_eq!(keys.ask(&token, NOW), Verdict::Undecided);
+    assert_eq!(keys.ask("no token", NOW), Verdict::Undecided);
     let _server = Server::on(TcpListener::bind(address).await.unwrap(), &ok(&issuer.key_set(), ""));
     eventually("the keys arrive", || is_known(&keys, &token)).await;
-    assert_eq!(keys.ask("no token", NOW), Answer::Wrong);
+    assert_eq!(keys.ask("no token", NOW), Verdict::Wrong);
 }
 
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn an_unknown_key_leads_to_a_fetch_but_not_to_many() {
     renamed["keys"][0]["kid"] = "new".into();
     let token = second.ed(&json!({"alg": "EdDSA", "kid": "new"}), &claims());
     // A token that names a key that is there, and is wrong, leads to nothing.
-    assert_eq!(keys.ask(&second.ed(&ed_head(), &claims()), NOW), Answer::Wrong);
+    assert_eq!(keys.ask(&second.ed(&ed_head(), &claims()), NOW), Verdict::Wrong);
     server.say(&ok(&renamed, ""));
     let begun = Instant::now();
     eventually("the new key is known", || is_known(&keys, &token)).await;
@@ -178,7 +178,7 @@ async fn a_token_of_an_unknown_key_is_undecided_while_that_key_is_looked_for() {
     let server = Server::start(&ok(&issuer.key_set(), "")).await;
     let keys = open(&server.url, Rhythm { gap: Duration::ZERO, ..rhythm() }).await;
     let stranger = issuer.ed(&json!({"alg": "EdDSA", "kid": "new"}), &claims());
-    assert_eq!(keys.ask(&stranger, NOW), Answer::Undecided);
+    assert_eq!(keys.ask(&stranger, NOW), Verdict::Undecided);
     let keys = open(&server.url, Rhythm { gap: STILL, ..rhythm() }).await;
-    assert_eq!(keys.ask(&stranger, NOW), Answer::Wrong);
+    assert_eq!(keys.ask(&stranger, NOW), Verdict::Wrong);
 }

@@ -1,0 +1,66 @@
+//! `Live`: what follows from the settings, and is exchanged as a whole when they change.
+
+use std::sync::Arc;
+
+use crate::config::Config;
+use crate::gateway::StartError;
+use crate::identity::Identification;
+use crate::observe::metrics::KeyFetches;
+use crate::proxy::RequestRules;
+use crate::proxy::upstream::UpstreamTarget;
+use crate::tls::{ClientTls, Refresh, TlsError};
+
+/// What follows from the settings. Requests keep the one that they began with.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) config: Arc<Config>,
+    pub(crate) identification: Arc<Identification>,
+    pub(crate) routes: RequestRules,
+    /// In the order of the settings.
+    pub(crate) upstreams: Vec<Arc<UpstreamTarget>>,
+}
+
+// === impl Live ===
+
+impl Live {
+    /// Sets everything up. What is the same as before is taken over: identities with their caches, and upstreams with their
+    /// connections and their health.
+    pub(crate) async fn open(config: Config, before: Option<&Self>, fetches: &KeyFetches) -> Result<Self, StartError> {
+        if config.upstreams.is_empty() {
+            return Err(StartError::NoUpstream);
+        }
+        let is_same =
+            |before: &&Self| before.config.requests == config.requests && before.config.preset == config.preset;
+        let routes = match before.filter(is_same) {
+            Some(before) => before.routes.clone(),
+            None => RequestRules::new(&config.requests, config.preset)?,
+        };
+        let known = config.upstreams.iter().map(|upstream| {
+            let kept = before.filter(|before| before.config.health == config.health).and_then(|before| {
+                let index = before.config.upstreams.iter().position(|other| other == upstream)?;
+                before.upstreams.get(index).cloned()
+            });
+            kept.map_or_else(|| UpstreamTarget::new(upstream, &config).map(Arc::new), Ok)
+        });
+        let upstreams = known.collect::<Result<_, TlsError>>()?;
+        let identification = match before.filter(|before| before.config.identity == config.identity) {
+            Some(before) => Arc::clone(&before.identification),
+            None => Self::identification(&config, fetches).await?,
+        };
+        Ok(Self { config: Arc::new(config), identification, routes, upstreams })
+    }
+
+    /// Opens the sources on a thread that may block: they read files, and wait for keys.
+    async fn identification(config: &Config, fetches: &KeyFetches) -> Result<Arc<Identification>, StartError> {
+        let (identity, fetches) = (config.identity.clone(), fetches.clone());
+        match tokio::task::spawn_blocking(move || Identification::open_counted(&identity, &fetches)).await {
+            Ok(opened) => Ok(opened?),
+            Err(error) => Err(StartError::Thread(std::io::Error::other(error))),
+        }
+    }
+
+    /// The certificates that are shown to upstreams, and those that upstreams are believed by.
+    pub(crate) fn files(&self) -> impl Iterator<Item = Arc<dyn Refresh>> {
+        self.upstreams.iter().filter_map(|known| known.tls.as_ref().map(ClientTls::files))
+    }
+}

@@ -1,0 +1,342 @@
+//! Puts the parts together: listeners, workers, flow control, objects, and the operators' listener.
+
+pub(crate) mod live;
+mod reconfigure;
+
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZero;
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenkeel::FlowControl;
+use evenkeel_engine::controller::Objects;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::config::{Config, ListenAddress};
+use crate::identity::IdentityError;
+use crate::observe::admin::{self, Admin};
+use crate::proxy::buffers::BufferedBytes;
+use live::Live;
+
+pub use reconfigure::Reconfigured;
+
+use crate::objects::{ObjectSource, ObjectsError};
+use crate::observe::log::RejectionLog;
+use crate::observe::metrics::GatewayMetrics;
+use crate::observe::{Phase, Readiness};
+use crate::proxy::RequestRulesError;
+use crate::proxy::worker::{Clients, Listening, Shared, Stage, WorkerThread, bind};
+use crate::timeouts::Elapsed;
+use crate::tls::{ListenerTls, TlsError, keep_fresh};
+
+/// A gateway that runs, until it is drained or dropped.
+#[derive(Debug)]
+pub struct Gateway {
+    flow: FlowControl,
+    readiness: Readiness,
+    addresses: Vec<SocketAddr>,
+    admin_address: Option<SocketAddr>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) live: watch::Sender<Arc<Live>>,
+    /// The settings, as the admin endpoint shows them.
+    pub(crate) in_effect: watch::Sender<Arc<Config>>,
+    /// Looks after the certificates of the upstreams that there are.
+    pub(crate) upstream_files: Control,
+    stage: watch::Sender<Stage>,
+    workers: Vec<WorkerThread>,
+    /// What runs on the caller's runtime.
+    _control: Vec<Control>,
+}
+
+/// Something that runs beside the requests, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Control(pub(crate) JoinHandle<()>);
+
+/// Why a gateway could not start: in one sentence what is wrong, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// No upstream was named.
+    #[error("there is no upstream to pass requests on to; name one with `--upstream http://127.0.0.1:9000`")]
+    NoUpstream,
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}: {error}; is another program using it? choose another with `--listen`")]
+    Listen {
+        /// The address.
+        address: ListenAddress,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A name to listen on has no address.
+    #[error(
+        "cannot listen on {address}: the name has no address: {error}; write an IP address of this machine instead"
+    )]
+    Name {
+        /// The name and the port.
+        address: ListenAddress,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The operators' address cannot be listened on.
+    #[error("cannot listen on {address}: {error}; is another program using it? choose another with `--admin-listen`")]
+    ListenAdmin {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A thread could not be started.
+    #[error("cannot start a thread to serve requests: {0}")]
+    Thread(io::Error),
+    /// A certificate or key is not usable.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// A source of identities is not usable.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The routes make no sense.
+    #[error(transparent)]
+    Requests(#[from] RequestRulesError),
+    /// The objects to follow could not be read.
+    #[error(transparent)]
+    Objects(#[from] ObjectsError),
+}
+
+/// How a drain ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Drained {
+    /// How many requests were still running when the time was over, and were cut off.
+    pub requests_cut: usize,
+}
+
+// === impl Gateway ===
+
+impl Gateway {
+    /// Starts a gateway, and returns when it accepts connections.
+    ///
+    /// Call it inside of a tokio runtime, which drives the flow control, the objects and the operators' listener;
+    /// requests have threads of their own.
+    pub async fn start(config: Config, mut objects: Box<dyn ObjectSource>) -> Result<Self, StartError> {
+        let workers = config.workers.unwrap_or_else(cores).max(1);
+        let metrics = GatewayMetrics::new(workers);
+        let live = Arc::new(Live::open(config, None, metrics.key_fetches()).await?);
+        let config = Arc::clone(&live.config);
+        // Without objects at first: those that never govern leave nothing behind in the metrics.
+        let flow = FlowControl::builder()
+            .preset(config.preset)
+            .server_concurrency(config.concurrency)
+            .wait_limit(config.timeouts.queue);
+        let flow = flow.objects(Objects::default()).unwrap_or_else(|never| match never {}).build();
+        let readiness = Readiness::default();
+        govern(&flow, &metrics, objects.next().await?);
+        note_stale(&readiness, &metrics, objects.stale());
+        let (addresses, listening, listener_files) = listen(&config, workers)?;
+        let rejections = Arc::new(RejectionLog::new(&config.log));
+        let shared = Arc::new(Shared {
+            flow: flow.clone(),
+            metrics: metrics.clone(),
+            rejections: Arc::clone(&rejections),
+            connections: Arc::default(),
+            clients: Clients::new(config.limits.connections_per_client(), config.limits.streams_per_client()),
+            buffered: BufferedBytes::default(),
+        });
+        let (stage, told) = watch::channel(Stage::Serving);
+        let upstream_files = Control(tokio::spawn(keep_fresh(live.files().collect())));
+        let (live, followed) = watch::channel(live);
+        let workers = (listening.into_iter().enumerate())
+            .map(|(index, listening)| {
+                WorkerThread::start(index, Arc::clone(&shared), listening, followed.clone(), told.clone())
+            })
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(StartError::Thread)?;
+        let mut control = vec![
+            Control(tokio::spawn(follow(objects, flow.clone(), metrics.clone(), readiness.clone()))),
+            Control(tokio::spawn(keep_fresh(listener_files))),
+            Control(tokio::spawn(flush_rejections(rejections))),
+        ];
+        let (in_effect, shown) = watch::channel(Arc::clone(&config));
+        let admin_address = match &config.admin.address {
+            Some(address) => {
+                let admin = Admin { flow: flow.clone(), metrics, readiness: readiness.clone(), config: shown };
+                let (address, pages) = operate(address, admin)?;
+                control.extend(pages);
+                address
+            }
+            None => None,
+        };
+        readiness.enter(Phase::Ready);
+        Ok(Self {
+            flow,
+            readiness,
+            addresses,
+            admin_address,
+            shared,
+            live,
+            in_effect,
+            upstream_files,
+            stage,
+            workers,
+            _control: control,
+        })
+    }
+
+    /// The flow control that all requests go through.
+    pub fn flow(&self) -> &FlowControl {
+        &self.flow
+    }
+
+    /// The settings in effect.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.live.borrow().config)
+    }
+
+    /// Whether it wants more requests.
+    pub fn readiness(&self) -> &Readiness {
+        &self.readiness
+    }
+
+    /// Where it listens, in the order of the configuration, with the ports that the system has chosen.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Where operators look; the first address if there are several.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin_address
+    }
+
+    /// How many clients are connected.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.count()
+    }
+
+    /// Stops: readiness turns false, then no connection is accepted any more, then it ends when the last request has, or
+    /// when the time for it is over.
+    pub async fn drain(mut self) -> Drained {
+        self.readiness.enter(Phase::Draining);
+        let timeouts = self.config().timeouts.clone();
+        tokio::time::sleep(timeouts.drain_notice).await;
+        self.stage.send_replace(Stage::Draining);
+        let all_ended = async {
+            for worker in &mut self.workers {
+                worker.ended().await;
+            }
+        };
+        let result = tokio::time::timeout(timeouts.drain, all_ended).await.map_err(|_| Elapsed);
+        let requests_cut = if result.is_ok() { 0 } else { self.workers.iter().map(WorkerThread::requests).sum() };
+        self.stage.send_replace(Stage::Stopped);
+        for worker in &mut self.workers {
+            if result.is_err() {
+                worker.ended().await;
+            }
+        }
+        self.shared.rejections.flush();
+        Drained { requests_cut }
+    }
+}
+
+/// The sockets of every worker, and the addresses that they are on.
+type Sockets = (Vec<SocketAddr>, Vec<Vec<Listening>>, Vec<Arc<dyn crate::tls::Refresh>>);
+
+fn listen(config: &Config, workers: usize) -> Result<Sockets, StartError> {
+    let (mut addresses, mut files) = (Vec::new(), Vec::new());
+    let mut listening: Vec<Vec<Listening>> = (0..workers).map(|_| Vec::new()).collect();
+    for listen in &config.listen {
+        let tls = listen.tls.as_ref().map(ListenerTls::open).transpose()?.map(Arc::new);
+        files.extend(tls.as_ref().map(|tls| tls.files()));
+        let fault = |address: SocketAddr, error| StartError::Listen { address: address.into(), error };
+        for (address, sockets) in each_of(&listen.address, |address| bind(address, workers), fault)? {
+            addresses.push(address);
+            for (of_worker, socket) in listening.iter_mut().zip(sockets) {
+                of_worker.push(Listening { socket, tls: tls.clone() });
+            }
+        }
+    }
+    Ok((addresses, listening, files))
+}
+
+/// Binds all addresses of a name. Of several, those may fail that this machine does not have, such as `::1` without IPv6.
+fn each_of<T>(
+    listen: &ListenAddress,
+    bind: impl Fn(SocketAddr) -> io::Result<T>,
+    fault: impl Fn(SocketAddr, io::Error) -> StartError,
+) -> Result<Vec<T>, StartError> {
+    let addresses = listen.resolve().map_err(|error| StartError::Name { address: listen.clone(), error })?;
+    let (mut bound, mut absent) = (Vec::new(), None);
+    for address in addresses {
+        match bind(address) {
+            Ok(socket) => bound.push(socket),
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => absent = Some(fault(address, error)),
+            Err(error) => return Err(fault(address, error)),
+        }
+    }
+    match absent {
+        Some(fault) if bound.is_empty() => Err(fault),
+        _ => Ok(bound),
+    }
+}
+
+/// Serves the pages of the operators on all addresses of a name, and says where.
+fn operate(listen: &ListenAddress, admin: Admin) -> Result<(Option<SocketAddr>, Vec<Control>), StartError> {
+    let bind = |address| {
+        let socket = std::net::TcpListener::bind(address)?;
+        socket.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(socket)?;
+        Ok((listener.local_addr()?, listener))
+    };
+    let bound = each_of(listen, bind, |address, error| StartError::ListenAdmin { address, error })?;
+    let (router, first) = (admin.router(), bound.first().map(|(address, _)| *address));
+    let serve = |listener| Control(tokio::spawn(admin::serve(listener, router.clone())));
+    Ok((first, bound.into_iter().map(|(_, listener)| serve(listener)).collect()))
+}
+
+/// Follows what the source says, for as long as there is something to say.
+async fn follow(mut objects: Box<dyn ObjectSource>, flow: FlowControl, metrics: GatewayMetrics, readiness: Readiness) {
+    loop {
+        match objects.next().await {
+            Ok(new) => {
+                govern(&flow, &metrics, new);
+                note_stale(&readiness, &metrics, objects.stale());
+                tracing::info!("the objects have changed, and govern from now on");
+            }
+            Err(error) => {
+                metrics.objects_refused();
+                tracing::error!(%error, "the objects cannot be used; those before stay");
+            }
+        }
+    }
+}
+
+/// Shows operators whether the objects come from a copy.
+fn note_stale(readiness: &Readiness, metrics: &GatewayMetrics, stale: Option<String>) {
+    metrics.set_objects_stale(stale.is_some());
+    readiness.set_objects_stale(stale);
+}
+
+/// Lets these objects govern. The flow control warns of those that are of no use.
+fn govern(flow: &FlowControl, metrics: &GatewayMetrics, objects: Objects) {
+    flow.apply_stored(objects);
+    metrics.objects_applied();
+}
+
+async fn flush_rejections(rejections: Arc<RejectionLog>) {
+    let mut seconds = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        seconds.tick().await;
+        rejections.flush();
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+// === impl Control ===
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,99 @@
+//! Settings that change while the gateway runs.
+
+use std::sync::Arc;
+
+use crate::config::Config;
+use crate::gateway::live::Live;
+use crate::gateway::{Control, Gateway, StartError};
+use crate::observe::log;
+use crate::tls::keep_fresh;
+
+/// What came of new settings.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Reconfigured {
+    /// The settings that have changed and are in effect, as `timeouts.idle`.
+    pub changed: Vec<String>,
+    /// The settings that are different and need a restart.
+    pub needs_restart: Vec<String>,
+}
+
+/// What cannot change without a restart: sockets, threads, where objects come from, and how a line of the log looks.
+const NEEDS_RESTART: [&str; 5] = ["listen", "admin", "workers", "objects", "log.format"];
+
+// === impl Gateway ===
+
+impl Gateway {
+    /// Follows these settings from now on, as far as that is possible without a restart. New requests and connections are
+    /// served under them; requests that run keep those that they began with. If anything is wrong with them, nothing changes.
+    pub async fn reconfigure(&mut self, mut config: Config) -> Result<Reconfigured, StartError> {
+        let before = Arc::clone(&self.live.borrow());
+        let (needs_restart, changed): (Vec<_>, Vec<_>) =
+            before.config.differences(&config).into_iter().partition(|name| needs_restart(name));
+        keep_fixed(&before.config, &mut config);
+        if changed.is_empty() {
+            return Ok(Reconfigured { changed, needs_restart });
+        }
+        let live = match Live::open(config, Some(&before), self.shared.metrics.key_fetches()).await {
+            Ok(live) => Arc::new(live),
+            Err(error) => {
+                self.shared.metrics.settings_refused();
+                return Err(error);
+            }
+        };
+        let config = &live.config;
+        if config.concurrency != before.config.concurrency {
+            self.flow().set_server_concurrency(config.concurrency);
+        }
+        self.flow().set_wait_limit(config.timeouts.queue);
+        self.shared.clients.set_limits(config.limits.connections_per_client(), config.limits.streams_per_client());
+        self.shared.rejections.set_limit(&config.log);
+        log::set_filter(&config.log);
+        self.upstream_files = Control(tokio::spawn(keep_fresh(live.files().collect())));
+        self.in_effect.send_replace(Arc::clone(config));
+        self.live.send_replace(live);
+        self.shared.metrics.settings_applied();
+        Ok(Reconfigured { changed, needs_restart })
+    }
+
+    /// Notes that settings were offered that cannot be used, for the metrics.
+    pub fn note_settings_refused(&self) {
+        self.shared.metrics.settings_refused();
+    }
+}
+
+/// Whether a setting is one of those, or a part of one.
+fn needs_restart(name: &str) -> bool {
+    let is = |fixed: &str| name.strip_prefix(fixed).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    NEEDS_RESTART.into_iter().any(is)
+}
+
+/// What needs a restart stays as it is.
+fn keep_fixed(before: &Config, config: &mut Config) {
+    config.listen.clone_from(&before.listen);
+    config.admin.clone_from(&before.admin);
+    config.workers = before.workers;
+    config.objects.clone_from(&before.objects);
+    config.log.format = before.log.format;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_what_needs_a_restart() {
+        let text = "{listen: [{address: 127.0.0.1:1}], admin: {address: null, hosts: [a]}, workers: 7, objects: there, \
+                    log: {format: json}}";
+        let before = Config::default();
+        let mut config = Config::parse("new", text).unwrap();
+        let differences = before.differences(&config);
+        assert_eq!(differences, ["admin.address", "admin.hosts", "listen", "log.format", "objects", "workers"]);
+        assert!(differences.iter().all(|name| needs_restart(name)));
+        keep_fixed(&before, &mut config);
+        assert_eq!(config, before);
+        for free in ["concurrency", "upstreams", "log.filter", "timeouts.idle", "listeners", "identity.openPaths"] {
+            assert!(!needs_restart(free), "{free}");
+        }
+    }
+}

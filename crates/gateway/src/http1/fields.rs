@@ -1,0 +1,79 @@
+//! Fields of a head: from the bytes of a message to a `HeaderMap` that shares them.
+
+use bytes::Bytes;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+
+use super::head_flags::HeadFlags;
+use super::head_memory::HeadMemory;
+
+/// Copies the bytes of a head once, and cuts everything that it consists of out of the copy.
+pub(super) struct Cutter<'a> {
+    original: &'a [u8],
+    copy: Bytes,
+}
+
+/// Whether a list of tokens names this one, in whatever case.
+pub(crate) fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
+    headers.get_all(name).iter().any(|value| tokens(value).any(|found| found.eq_ignore_ascii_case(token.as_bytes())))
+}
+
+/// The tokens of a list.
+pub(crate) fn tokens(value: &HeaderValue) -> impl Iterator<Item = &[u8]> {
+    value.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
+}
+
+/// A length, written in digits and nothing else.
+pub(crate) fn content_length(value: &HeaderValue) -> Option<u64> {
+    let digits = value.as_bytes();
+    if digits.is_empty() || digits.len() > 19 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Whether every line of a head ends with both characters. The parser takes a line feed for an end too, and the reader
+/// before us may not have.
+pub(super) fn has_whole_line_ends(head: &[u8], fields: &[httparse::Header<'_>]) -> bool {
+    let ends_before = |field: &httparse::Header<'_>| {
+        let start = (field.name.as_ptr() as usize).saturating_sub(head.as_ptr() as usize);
+        start == 0 || head[..start.min(head.len())].ends_with(b"\r\n")
+    };
+    fields.iter().all(ends_before) && (head.ends_with(b"\r\n\r\n") || fields.is_empty() && head == b"\r\n")
+}
+
+// === impl Cutter ===
+
+impl<'a> Cutter<'a> {
+    pub(super) fn new(original: &'a [u8], memory: &mut HeadMemory) -> Self {
+        Self { original, copy: memory.copy(original) }
+    }
+
+    /// The same bytes, of the copy.
+    pub(super) fn cut(&self, part: &[u8]) -> Bytes {
+        let start = (part.as_ptr() as usize).saturating_sub(self.original.as_ptr() as usize);
+        let end = (start + part.len()).min(self.copy.len());
+        self.copy.slice(start.min(end)..end)
+    }
+
+    /// The fields, and what sorts of them there are; or none if one has a name or a value that cannot be.
+    pub(super) fn headers(
+        &self,
+        fields: &[httparse::Header<'_>],
+        memory: &mut HeadMemory,
+    ) -> Option<(HeaderMap, HeadFlags)> {
+        let (mut headers, mut flags) = (memory.map(fields.len()), HeadFlags::NONE);
+        for field in fields {
+            let name = HeaderName::from_bytes(field.name.as_bytes()).ok()?;
+            let sort = HeadFlags::of(&name);
+            if sort == HeadFlags::CONNECTION && field.value.eq_ignore_ascii_case(b"keep-alive") {
+                // Many say so, and nobody has to take it out again.
+                flags |= HeadFlags::KEEP_ALIVE;
+                continue;
+            }
+            flags |= sort;
+            let value = HeaderValue::from_maybe_shared(self.cut(field.value)).ok()?;
+            headers.try_append(name, value).ok()?;
+        }
+        Some((headers, flags))
+    }
+}

@@ -1,0 +1,22 @@
+//! HTTP/1.1 on both sides: heads, bodies, and how they lie on the wire.
+//!
+//! Why this is here and not that of hyper: see `docs/decisions/0020-our-own-http1.md`.
+
+mod chunks;
+mod decoder;
+mod encoder;
+mod fields;
+mod head_flags;
+mod head_memory;
+pub(crate) mod header_names;
+mod request_head;
+mod response_head;
+mod wire;
+
+pub(crate) use decoder::{Decoded, Decoder};
+pub(crate) use encoder::{Encoder, Overrun};
+pub(crate) use fields::{content_length, has_token};
+pub(crate) use head_flags::HeadFlags;
+pub(crate) use request_head::{HeadFault, HeadLimits, RequestHead, is_sound_host};
+pub(crate) use response_head::ResponseHead;
+pub(crate) use wire::Wire;

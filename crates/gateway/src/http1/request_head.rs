@@ -1,0 +1,305 @@
+//! `RequestHead`: the head of a request, read strictly.
+//!
+//! What two readers could understand differently is refused, since the next reader is the upstream: two lengths, a length
+//! and chunks, two hosts, lines that are folded.
+
+use std::mem::MaybeUninit;
+
+use bytes::{Buf, BytesMut};
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING};
+use http::uri::Authority;
+use http::{HeaderMap, Method, StatusCode, Uri, Version};
+
+use super::decoder::Decoder;
+use super::fields::{Cutter, content_length, has_token, has_whole_line_ends};
+use super::head_flags::HeadFlags;
+use super::head_memory::HeadMemory;
+
+/// The head of a request that has been read.
+#[derive(Debug)]
+pub(crate) struct RequestHead {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) version: Version,
+    pub(crate) headers: HeaderMap,
+    /// What sorts of fields are among them.
+    pub(crate) flags: HeadFlags,
+    /// How the body ends.
+    pub(crate) body: Decoder,
+    /// Whether the client wants to go on with this connection afterwards.
+    pub(crate) is_kept_alive: bool,
+    /// Whether the client waits for permission to send the body.
+    pub(crate) expects_continue: bool,
+    /// Whether the client wants to speak something else on this connection.
+    pub(crate) is_upgrade: bool,
+}
+
+/// How large a head may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HeadLimits {
+    pub(crate) bytes: usize,
+    pub(crate) fields: usize,
+}
+
+/// A head that is refused. The connection cannot be used any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeadFault {
+    pub(crate) status: StatusCode,
+    pub(crate) reason: &'static str,
+}
+
+/// With up to so many fields, nothing is allocated to read them.
+const FIELDS_ON_STACK: usize = 128;
+
+// === impl RequestHead ===
+
+impl RequestHead {
+    /// Takes a head out of what has been read, or none if there is more to come. It is kept in the memory given.
+    pub(crate) fn take(
+        input: &mut BytesMut,
+        memory: &mut HeadMemory,
+        limits: HeadLimits,
+    ) -> Result<Option<Self>, HeadFault> {
+        let parsed = if limits.fields <= FIELDS_ON_STACK {
+            let mut fields = [const { MaybeUninit::uninit() }; FIELDS_ON_STACK];
+            parse(input, memory, &mut fields[..limits.fields])
+        } else {
+            parse(input, memory, &mut vec![MaybeUninit::uninit(); limits.fields])
+        };
+        match parsed? {
+            Some((length, _)) if length > limits.bytes => Err(TOO_LARGE),
+            None if input.len() >= limits.bytes => Err(TOO_LARGE),
+            None => Ok(None),
+            Some((length, head)) => {
+                input.advance(length);
+                Ok(Some(head))
+            }
+        }
+    }
+
+    fn new(
+        method: Method,
+        uri: Uri,
+        version: Version,
+        headers: HeaderMap,
+        flags: HeadFlags,
+    ) -> Result<Self, HeadFault> {
+        let has_body = flags.has(HeadFlags::LENGTH) || flags.has(HeadFlags::CODING);
+        let body = if has_body { body(&headers, version)? } else { Decoder::EMPTY };
+        check_target(&method, &uri, &headers, version)?;
+        let is_11 = version == Version::HTTP_11;
+        let wants = |token| has_token(&headers, &CONNECTION, token);
+        let has_connection = flags.has(HeadFlags::CONNECTION);
+        let is_kept_alive = if is_11 {
+            !(has_connection && wants("close"))
+        } else {
+            flags.has(HeadFlags::KEEP_ALIVE) || (has_connection && wants("keep-alive"))
+        };
+        let is_upgrade = has_connection && is_11 && flags.has(HeadFlags::UPGRADE) && wants("upgrade");
+        let expects_continue = is_11
+            && !body.is_done()
+            && flags.has(HeadFlags::EXPECT)
+            && headers.get(EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+        Ok(Self { method, uri, version, headers, flags, body, is_kept_alive, expects_continue, is_upgrade })
+    }
+}
+
+const TOO_LARGE: HeadFault =
+    HeadFault { status: StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, reason: "the head of the request is too large" };
+
+const fn fault(reason: &'static str) -> HeadFault {
+    HeadFault { status: StatusCode::BAD_REQUEST, reason }
+}
+
+fn parse<'a>(
+    input: &'a [u8],
+    memory: &mut HeadMemory,
+    fields: &mut [MaybeUninit<httparse::Header<'a>>],
+) -> Result<Option<(usize, RequestHead)>, HeadFault> {
+    let mut request = httparse::Request::new(&mut []);
+    let length = match request.parse_with_uninit_headers(input, fields) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => {
+            return Err(HeadFault { reason: "the request has too many header fields", ..TOO_LARGE });
+        }
+        Err(httparse::Error::Version) => {
+            let status = StatusCode::HTTP_VERSION_NOT_SUPPORTED;
+            return Err(HeadFault { status, reason: "the request is not one of HTTP/1.1 or HTTP/2" });
+        }
+        Err(httparse::Error::HeaderName) => return Err(fault("a header field has a name that cannot be")),
+        Err(httparse::Error::HeaderValue) => return Err(fault("a header field has a value that cannot be")),
+        Err(_) => return Err(fault("the request cannot be understood")),
+    };
+    if !has_whole_line_ends(&input[..length], request.headers) {
+        return Err(fault("a line of the head ends with a line feed only"));
+    }
+    let cutter = Cutter::new(&input[..length], memory);
+    let method = Method::from_bytes(request.method.unwrap_or_default().as_bytes())
+        .map_err(|_| fault("the request has no method"))?;
+    let target = request.path.unwrap_or_default();
+    let uri = Uri::from_maybe_shared(cutter.cut(target.as_bytes()))
+        .map_err(|_| fault("the target of the request cannot be understood"))?;
+    let version = if request.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
+    let (headers, flags) =
+        cutter.headers(request.headers, memory).ok_or(fault("a header field cannot be understood"))?;
+    Ok(Some((length, RequestHead::new(method, uri, version, headers, flags)?)))
+}
+
+/// How the body of a request ends (RFC 9112, 6.3). More than one answer to that is no answer.
+fn body(headers: &HeaderMap, version: Version) -> Result<Decoder, HeadFault> {
+    let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    match (lengths.next(), codings.next()) {
+        (None, None) => Ok(Decoder::EMPTY),
+        (Some(_), Some(_)) => Err(fault("the request has both Content-Length and Transfer-Encoding")),
+        (Some(length), None) => {
+            if lengths.next().is_some() {
+                return Err(fault("the request has more than one Content-Length"));
+            }
+            content_length(length).map(Decoder::length).ok_or(fault("the Content-Length is not a number"))
+        }
+        (None, Some(coding)) => {
+            if version != Version::HTTP_11 {
+                return Err(fault("Transfer-Encoding is not known to HTTP/1.0"));
+            }
+            if codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
+                return Err(fault("the only Transfer-Encoding of a request is chunked"));
+            }
+            Ok(Decoder::CHUNKED)
+        }
+    }
+}
+
+/// Whether everybody will agree on what the request asks for, and of whom.
+fn check_target(method: &Method, uri: &Uri, headers: &HeaderMap, version: Version) -> Result<(), HeadFault> {
+    let mut hosts = headers.get_all(HOST).iter();
+    let host = hosts.next();
+    if hosts.next().is_some() {
+        return Err(fault("the request has more than one Host"));
+    }
+    if host.is_none() && version == Version::HTTP_11 {
+        return Err(fault("the request has no Host"));
+    }
+    if host.is_some_and(|host| !is_sound_host(host.as_bytes())) {
+        return Err(fault("the Host cannot be understood"));
+    }
+    if *method == Method::CONNECT {
+        // It is answered, and its target is not looked at.
+        return Ok(());
+    }
+    match (uri.scheme_str(), uri.authority()) {
+        (None, None) if uri.path().starts_with('/') => Ok(()),
+        (None, None) if uri.path() == "*" && *method == Method::OPTIONS => Ok(()),
+        (Some("http" | "https"), Some(authority)) => match host {
+            Some(host) if host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()) => Ok(()),
+            None if !authority.as_str().contains('@') => Ok(()),
+            _ => Err(fault("the Host is not that of the request's target")),
+        },
+        _ => Err(fault("the target of the request cannot be understood")),
+    }
+}
+
+/// Whether this can be a host with or without a port.
+pub(crate) fn is_sound_host(host: &[u8]) -> bool {
+    // Most are a plain name and a number.
+    let (name, port) = host.split_at(host.iter().position(|byte| *byte == b':').unwrap_or(host.len()));
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    let is_number = port.len() <= 6 && port.iter().skip(1).all(u8::is_ascii_digit) && port.len() != 1;
+    if !name.is_empty() && name.iter().all(is_plain) && is_number {
+        return true;
+    }
+    Authority::try_from(host).is_ok_and(|host| !host.as_str().contains('@'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: HeadLimits = HeadLimits { bytes: 1024, fields: 8 };
+
+    fn take(text: &str) -> Result<Option<RequestHead>, HeadFault> {
+        RequestHead::take(&mut BytesMut::from(text), &mut HeadMemory::default(), LIMITS)
+    }
+
+    #[test]
+    fn a_head_is_read() {
+        let head = take("POST /a?b HTTP/1.1\r\nHost: x:1\r\nContent-Length: 5\r\nExpect: 100-Continue\r\n\r\nhello")
+            .unwrap()
+            .unwrap();
+        assert_eq!((head.method.as_str(), head.uri.path(), head.uri.query()), ("POST", "/a", Some("b")));
+        assert_eq!((head.body, head.is_kept_alive, head.expects_continue), (Decoder::length(5), true, true));
+        let head = take("GET / HTTP/1.0\r\n\r\n").unwrap().unwrap();
+        assert!(!head.is_kept_alive && head.body.is_done());
+        let head = take("GET / HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n")
+            .unwrap()
+            .unwrap();
+        assert!(head.is_upgrade && head.is_kept_alive);
+        assert!(take("GET http://x/ HTTP/1.1\r\nHost: X\r\n\r\n").unwrap().is_some());
+        assert!(take("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n").unwrap().is_some());
+        assert!(take("GET / HTTP/1.1\r\nHost: x\r\n").unwrap().is_none());
+    }
+
+    #[test]
+    fn what_could_be_read_in_two_ways_is_refused() {
+        for (head, reason) in [
+            ("Content-Length: 3\r\nTransfer-Encoding: chunked", "both Content-Length and Transfer-Encoding"),
+            ("Transfer-Encoding: chunked\r\nContent-Length: 3", "both Content-Length and Transfer-Encoding"),
+            ("Content-Length: 3\r\nContent-Length: 4", "more than one Content-Length"),
+            ("Content-Length: 3, 3", "not a number"),
+            ("Content-Length: +3", "not a number"),
+            ("Content-Length: 0x3", "not a number"),
+            ("Content-Length:", "not a number"),
+            ("Content-Length: 99999999999999999999", "not a number"),
+            ("Transfer-Encoding: gzip, chunked", "only Transfer-Encoding"),
+            ("Transfer-Encoding: xchunked", "only Transfer-Encoding"),
+            ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "only Transfer-Encoding"),
+            ("Transfer-Encoding : chunked", "name that cannot be"),
+            ("A: b\r\n folded", "name that cannot be"),
+            ("A: b\0c", "value that cannot be"),
+            ("A: b\rc", "value that cannot be"),
+            ("A\0: b", "name that cannot be"),
+            ("Host: y", "more than one Host"),
+        ] {
+            let fault = take(&format!("POST / HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n")).unwrap_err();
+            assert!(fault.status == StatusCode::BAD_REQUEST && fault.reason.contains(reason), "{head:?}: {fault:?}");
+        }
+        for (text, reason) in [
+            ("GET / HTTP/1.1\r\n\r\n", "no Host"),
+            ("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "Host cannot"),
+            ("GET / HTTP/1.1\r\nHost: a@b\r\n\r\n", "Host cannot"),
+            ("GET / HTTP/1.1\r\nHost:\r\n\r\n", "Host cannot"),
+            ("GET http://y/ HTTP/1.1\r\nHost: x\r\n\r\n", "not that of"),
+            ("GET http://u@x/ HTTP/1.1\r\nHost: x\r\n\r\n", "not that of"),
+            ("GET ftp://x/ HTTP/1.1\r\nHost: x\r\n\r\n", "target"),
+            ("GET x:80 HTTP/1.1\r\nHost: x\r\n\r\n", "target"),
+            ("GET * HTTP/1.1\r\nHost: x\r\n\r\n", "target"),
+            ("GET  / HTTP/1.1\r\nHost: x\r\n\r\n", "understood"),
+            ("GET / HTTP/1.1\nHost: x\r\n\r\n", "line feed"),
+            ("GET / HTTP/1.1\r\nHost: x\nA: b\r\n\r\n", "line feed"),
+            ("GET / HTTP/1.1\r\nHost: x\r\nA: b\n\r\n", "line feed"),
+            ("GET / HTTP/1.1\r\nHost: x\r\n\n", "line feed"),
+            ("GET / HTTP/1.0\n\r\n", "line feed"),
+            ("G\x01T / HTTP/1.1\r\nHost: x\r\n\r\n", "understood"),
+            ("POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", "not known to HTTP/1.0"),
+        ] {
+            let fault = take(text).unwrap_err();
+            assert!(fault.status == StatusCode::BAD_REQUEST && fault.reason.contains(reason), "{text:?}: {fault:?}");
+        }
+        assert_eq!(
+            take("GET / HTTP/3.0\r\nHost: x\r\n\r\n").unwrap_err().status,
+            StatusCode::HTTP_VERSION_NOT_SUPPORTED
+        );
+    }
+
+    #[test]
+    fn a_head_has_limits() {
+        let many = "a: b\r\n".repeat(9);
+        let long = "b".repeat(1024);
+        for text in
+            [format!("GET / HTTP/1.1\r\n{many}\r\n"), format!("GET / HTTP/1.1\r\na: {long}"), format!("GET /{long}")]
+        {
+            assert_eq!(take(&text).unwrap_err().status, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+        }
+    }
+}

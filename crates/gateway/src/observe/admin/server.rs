@@ -1,0 +1,81 @@
+//! Serves the pages of the admin endpoint, with limits. Health checks are served whatever other clients do: nobody can
+//! hold a connection that a newer one needs, and some file descriptors are kept for them ([`open_files`]).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+
+use super::slots::{Slot, Slots};
+use crate::net::open_files;
+use crate::observe::log::Throttle;
+
+/// Connections at a time. One more closes another one.
+const CONNECTIONS_MAX: usize = 64;
+/// From the connection, or the end of a request, to the end of the next request's head.
+const HEAD_TIME: Duration = Duration::from_secs(3);
+/// No connection lives longer, however slowly it reads.
+const CONNECTION_TIME: Duration = Duration::from_secs(300);
+/// A request has no business being longer.
+const HEAD_BYTES: usize = 16 * 1024;
+/// When there are no files left to open, trying again at once would help nobody.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often it looks for connections while it cannot be woken by them, for the lack of descriptors. An evicted
+/// connection has been closed by then.
+const SHORTAGE_PAUSE: Duration = Duration::from_millis(5);
+
+/// Answers on this listener for as long as the future lives. It is HTTP/1.1 without TLS.
+pub async fn serve(listener: TcpListener, pages: Router) {
+    let slots = Arc::<Slots>::default();
+    let mut warnings = Throttle::default();
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => begin(&slots, stream, pages.clone()),
+            Err(error) if open_files::is_shortage(&error) && !open_files::has_waiting_connection(&listener) => {
+                sleep(SHORTAGE_PAUSE).await;
+            }
+            Err(error) if open_files::is_shortage(&error) && slots.evict() => sleep(SHORTAGE_PAUSE).await,
+            Err(error) => {
+                if warnings.may_log() {
+                    tracing::warn!(%error, "the admin endpoint cannot accept a connection");
+                }
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+fn begin(slots: &Arc<Slots>, stream: TcpStream, pages: Router) {
+    let slot = slots.take(CONNECTIONS_MAX);
+    let number = slot.number();
+    let task = tokio::spawn(async move {
+        let _ = timeout(CONNECTION_TIME, connection(stream, pages, &slot)).await;
+    });
+    Slot::set_task(slots, number, task.abort_handle());
+}
+
+async fn connection(stream: TcpStream, pages: Router, slot: &Slot) {
+    let pages = TowerToHyperService::new(pages);
+    let flags = service_fn(|request: Request<Incoming>| {
+        slot.note_request();
+        pages.call(request)
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_buf_size(HEAD_BYTES)
+        .max_headers(64)
+        .serve_connection(TokioIo::new(stream), flags)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "a connection to the admin endpoint has ended early");
+    }
+}

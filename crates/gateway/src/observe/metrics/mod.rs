@@ -1,0 +1,302 @@
+//! What the gateway counts besides what the flow control does.
+//!
+//! Every worker has counters of its own, on cache lines of their own, and adds to them without a lock and without waiting
+//! for anybody. They are added up when somebody looks.
+
+mod collector;
+mod key_fetches;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use http::StatusCode;
+use prometheus_client::registry::Registry;
+
+pub use key_fetches::KeyFetches;
+
+/// All counters of a gateway. Clones share them.
+#[derive(Debug, Clone)]
+pub struct GatewayMetrics(Arc<Shared>);
+
+/// The counters of one worker. Clones share them.
+#[derive(Debug, Clone)]
+pub struct WorkerMetrics {
+    shared: Arc<Shared>,
+    index: usize,
+}
+
+/// What went wrong with an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum UpstreamFailure {
+    /// Its name has no address.
+    Resolve,
+    /// It could not be connected to.
+    Connect,
+    /// It took too long.
+    TimeOut,
+    /// It ended the connection before or in the middle of its answer.
+    Cut,
+    /// Its answer was no HTTP.
+    Malformed,
+    /// All upstreams are out of the rotation.
+    NoneLeft,
+}
+
+#[derive(Debug)]
+struct Shared {
+    workers: Box<[Counters]>,
+    objects_applied: AtomicU64,
+    objects_refused: AtomicU64,
+    objects_stale: AtomicBool,
+    settings_applied: AtomicU64,
+    settings_refused: AtomicU64,
+    key_fetches: KeyFetches,
+}
+
+/// Two cache lines, since processors fetch them in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Counters {
+    requests: [AtomicU64; CLASSES.len()],
+    opened: AtomicU64,
+    closed: AtomicU64,
+    refused: AtomicU64,
+    failures: [AtomicU64; UpstreamFailure::ALL.len()],
+    ejections: AtomicU64,
+    retries: AtomicU64,
+    abandoned: AtomicU64,
+    abandoned_ended: AtomicU64,
+    buffered_bytes: AtomicU64,
+    slow_clients: AtomicU64,
+    clients_refused: AtomicU64,
+}
+
+/// The classes of status codes; the last is for what is in none of them.
+const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"];
+
+// === impl GatewayMetrics ===
+
+impl GatewayMetrics {
+    /// Counters for so many workers.
+    pub fn new(workers: usize) -> Self {
+        let workers = std::iter::repeat_with(Counters::default).take(workers.max(1)).collect();
+        Self(Arc::new(Shared {
+            workers,
+            objects_applied: AtomicU64::new(0),
+            objects_refused: AtomicU64::new(0),
+            objects_stale: AtomicBool::new(false),
+            settings_applied: AtomicU64::new(0),
+            settings_refused: AtomicU64::new(0),
+            key_fetches: KeyFetches::default(),
+        }))
+    }
+
+    /// The counters of a worker. More workers than were said share them.
+    pub fn worker(&self, index: usize) -> WorkerMetrics {
+        WorkerMetrics { shared: Arc::clone(&self.0), index: index % self.0.workers.len() }
+    }
+
+    /// New objects govern.
+    pub fn objects_applied(&self) {
+        self.0.objects_applied.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Objects were changed and could not be used.
+    pub fn objects_refused(&self) {
+        self.0.objects_refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether the objects that govern come from a copy.
+    pub fn set_objects_stale(&self, is_stale: bool) {
+        self.0.objects_stale.store(is_stale, Ordering::Relaxed);
+    }
+
+    /// How often keys of issuers were fetched.
+    pub fn key_fetches(&self) -> &KeyFetches {
+        &self.0.key_fetches
+    }
+
+    /// New settings are in effect.
+    pub fn settings_applied(&self) {
+        self.0.settings_applied.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Settings were changed and could not be used.
+    pub fn settings_refused(&self) {
+        self.0.settings_refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Shows all of them in a registry.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register_collector(Box::new(collector::GatewayCollector(self.clone())));
+    }
+
+    /// How many connections of clients there are.
+    pub fn connections(&self) -> u64 {
+        // Closed first: one that is opened and closed in between must not count as closed only.
+        let closed = self.sum(|worker| &worker.closed);
+        self.sum(|worker| &worker.opened).saturating_sub(closed)
+    }
+
+    /// How many requests without a client upstreams work on.
+    pub fn abandoned_requests(&self) -> u64 {
+        let ended = self.sum(|worker| &worker.abandoned_ended);
+        self.sum(|worker| &worker.abandoned).saturating_sub(ended)
+    }
+
+    /// How many bytes are buffered of messages that arrive or leave slowly.
+    pub fn buffered_bytes(&self) -> u64 {
+        self.sum(|worker| &worker.buffered_bytes)
+    }
+
+    fn sum(&self, counter: impl Fn(&Counters) -> &AtomicU64) -> u64 {
+        self.0.workers.iter().map(|worker| counter(worker).load(Ordering::Relaxed)).sum()
+    }
+}
+
+// === impl WorkerMetrics ===
+
+impl WorkerMetrics {
+    /// A client has connected.
+    pub fn connection_opened(&self) {
+        self.add(|worker| &worker.opened);
+    }
+
+    /// A connection of a client has ended.
+    pub fn connection_closed(&self) {
+        self.add(|worker| &worker.closed);
+    }
+
+    /// A client was sent away because there are too many connections.
+    pub fn connection_refused(&self) {
+        self.add(|worker| &worker.refused);
+    }
+
+    /// A request was answered with this status, by whomever.
+    pub fn request_ended(&self, status: StatusCode) {
+        let class = usize::from(status.as_u16() / 100).wrapping_sub(1).min(CLASSES.len() - 1);
+        self.add(|worker| &worker.requests[class]);
+    }
+
+    /// Something went wrong with an upstream.
+    pub fn upstream_failed(&self, failure: UpstreamFailure) {
+        self.add(|worker| &worker.failures[failure as usize]);
+    }
+
+    /// An upstream was taken out of the rotation.
+    pub fn upstream_ejected(&self) {
+        self.add(|worker| &worker.ejections);
+    }
+
+    /// A request is sent once more, to another upstream or on another connection.
+    pub fn request_retried(&self) {
+        self.add(|worker| &worker.retries);
+    }
+
+    /// A client has left while an upstream worked on its request.
+    pub fn request_abandoned(&self) {
+        self.add(|worker| &worker.abandoned);
+    }
+
+    /// The upstream is done with such a request, or it has been given up.
+    pub fn abandoned_request_ended(&self) {
+        self.add(|worker| &worker.abandoned_ended);
+    }
+
+    /// A request was ended because its client sends or reads too slowly.
+    pub fn client_too_slow(&self) {
+        self.add(|worker| &worker.slow_clients);
+    }
+
+    /// A connection or a stream was refused because its client has too many.
+    pub fn client_refused(&self) {
+        self.add(|worker| &worker.clients_refused);
+    }
+
+    /// So many bytes are in the buffers of this worker.
+    pub fn set_buffered(&self, bytes: usize) {
+        if let Some(worker) = self.shared.workers.get(self.index) {
+            worker.buffered_bytes.store(bytes as u64, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn add(&self, counter: impl Fn(&Counters) -> &AtomicU64) {
+        if let Some(worker) = self.shared.workers.get(self.index) {
+            counter(worker).fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+// === impl UpstreamFailure ===
+
+impl UpstreamFailure {
+    /// All kinds.
+    pub const ALL: [Self; 6] =
+        [Self::Resolve, Self::Connect, Self::TimeOut, Self::Cut, Self::Malformed, Self::NoneLeft];
+
+    /// The value of the label `kind`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Resolve => "resolve",
+            Self::Connect => "connect",
+            Self::TimeOut => "timeout",
+            Self::Cut => "cut",
+            Self::Malformed => "malformed",
+            Self::NoneLeft => "none-left",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text;
+
+    use super::*;
+
+    fn page(metrics: &GatewayMetrics) -> String {
+        let (mut registry, mut page) = (Registry::default(), String::new());
+        metrics.register(&mut registry);
+        text::encode(&mut page, &registry).unwrap();
+        page
+    }
+
+    #[test]
+    fn what_all_workers_count_is_added_up() {
+        let metrics = GatewayMetrics::new(2);
+        for index in 0..3 {
+            let worker = metrics.worker(index);
+            worker.connection_opened();
+            worker.request_ended(StatusCode::OK);
+            worker.request_ended(StatusCode::TOO_MANY_REQUESTS);
+            worker.upstream_failed(UpstreamFailure::Cut);
+        }
+        metrics.worker(1).connection_closed();
+        metrics.worker(0).request_ended(StatusCode::from_u16(999).unwrap());
+        metrics.objects_refused();
+        assert_eq!(metrics.connections(), 2);
+        let page = page(&metrics);
+        for line in [
+            "evenkeel_connections 2",
+            "evenkeel_connections_opened_total 3",
+            "evenkeel_requests_total{code=\"2xx\"} 3",
+            "evenkeel_requests_total{code=\"4xx\"} 3",
+            "evenkeel_requests_total{code=\"5xx\"} 0",
+            "evenkeel_requests_total{code=\"other\"} 1",
+            "evenkeel_upstream_failures_total{kind=\"cut\"} 3",
+            "evenkeel_upstream_ejections_total 0",
+            "evenkeel_objects_stale 0",
+            "evenkeel_objects_changes_total{outcome=\"refused\"} 1",
+            concat!("evenkeel_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+        }
+    }
+
+    #[test]
+    fn workers_do_not_share_cache_lines() {
+        assert_eq!(align_of::<Counters>(), 128);
+        assert_eq!(size_of::<Counters>() % 128, 0);
+    }
+}

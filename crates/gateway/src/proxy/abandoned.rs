@@ -1,0 +1,220 @@
+//! Requests whose clients have left while an upstream works on them.
+//!
+//! A seat stands for the upstream's work, so it stays taken until the upstream is done, whatever the client does. Whoever
+//! drops a request that an upstream works on leaves it to the worker, which waits for the upstream and discards its
+//! response; or cancels the request and keeps the seat for as long as the request was expected to run.
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+use evenkeel::{FlowBody, FlowFuture, SharedPermit};
+use http_body::Body;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::observe::metrics::WorkerMetrics;
+use crate::proxy::exchange::{Exchange, Inbound, OnLeave};
+use crate::proxy::forward::Service;
+use crate::proxy::response_body::ResponseBody;
+use crate::proxy::service_times::{ServiceTimes, Started};
+use crate::timeouts::CoarseTimer;
+
+/// A request on its way through the flow control and to an upstream.
+pub(crate) type RequestFuture = Pin<Box<FlowFuture<Service, Inbound, ResponseBody>>>;
+
+/// Where requests are left whose clients have gone.
+#[derive(Debug)]
+pub(crate) struct Abandoned {
+    work: UnboundedSender<Work>,
+    /// How many there are. Seats bound that, except for requests that are exempt.
+    count: Rc<Cell<usize>>,
+    count_max: Cell<usize>,
+    response_after: Rc<Cell<Duration>>,
+    metrics: WorkerMetrics,
+}
+
+/// What is left for the worker to do.
+pub(crate) struct AbandonedWork {
+    work: UnboundedReceiver<Work>,
+    patience: Patience,
+}
+
+/// How long what is left of a request is waited for.
+#[derive(Debug, Clone)]
+struct Patience {
+    timer: Rc<CoarseTimer>,
+    times: Rc<ServiceTimes>,
+    /// How long an upstream has to respond to a request. Zero means no limit.
+    response_after: Rc<Cell<Duration>>,
+}
+
+/// What is left of one request.
+enum Work {
+    /// The upstream has not responded.
+    Request(RequestFuture, Rc<Exchange>, Counted),
+    /// The upstream has responded, and the body has not ended.
+    Response(FlowBody<ResponseBody>, Rc<Exchange>, Counted),
+    /// The request was cancelled, and its seats stay taken for as long as it would have run.
+    Seats(SharedPermit, Started, Counted),
+}
+
+/// An abandoned request, as long as it is kept.
+struct Counted(Rc<Cell<usize>>, WorkerMetrics);
+
+// === impl Abandoned ===
+
+impl Abandoned {
+    pub(crate) fn new(
+        count_max: usize,
+        times: &Rc<ServiceTimes>,
+        timer: &Rc<CoarseTimer>,
+        response_after: Duration,
+        metrics: WorkerMetrics,
+    ) -> (Self, AbandonedWork) {
+        let (sender, work) = unbounded_channel();
+        let (count_max, response_after) = (Cell::new(count_max), Rc::new(Cell::new(response_after)));
+        let abandoned =
+            Self { work: sender, count: Rc::default(), count_max, response_after: Rc::clone(&response_after), metrics };
+        let patience = Patience { timer: Rc::clone(timer), times: Rc::clone(times), response_after };
+        (abandoned, AbandonedWork { work, patience })
+    }
+
+    /// So many are kept from now on, and each for so long.
+    pub(crate) fn set_limits(&self, count_max: usize, response_after: Duration) {
+        self.count_max.set(count_max);
+        self.response_after.set(response_after);
+    }
+
+    /// Nobody waits for this request any more. If no upstream works on it, or it takes no seats, it is dropped: it leaves its
+    /// queue, and its upstream's connection is closed.
+    pub(crate) fn request(&self, mut future: RequestFuture, exchange: &Rc<Exchange>) {
+        if !future.has_permit() {
+            return;
+        }
+        let Some(counted) = self.count_if_at_upstream(exchange) else { return };
+        match exchange.on_leave() {
+            OnLeave::Wait => {
+                exchange.note_client_left();
+                self.send(Work::Request(future, Rc::clone(exchange), counted));
+            }
+            OnLeave::Cancel(started) => {
+                if let Some(permit) = future.as_mut().take_permit() {
+                    self.send(Work::Seats(permit, started, counted));
+                }
+            }
+        }
+    }
+
+    /// Nobody wants the rest of this response any more. If it has no seats, it is dropped, which ends it.
+    pub(crate) fn response(&self, mut body: FlowBody<ResponseBody>, exchange: &Rc<Exchange>) {
+        if !body.has_permit() {
+            return;
+        }
+        let Some(counted) = self.count_if_at_upstream(exchange) else { return };
+        match exchange.on_leave() {
+            OnLeave::Wait => {
+                exchange.note_client_left();
+                self.send(Work::Response(body, Rc::clone(exchange), counted));
+            }
+            OnLeave::Cancel(started) => {
+                if let Some(permit) = Pin::new(&mut body).take_permit() {
+                    self.send(Work::Seats(permit, started, counted));
+                }
+            }
+        }
+    }
+
+    fn count_if_at_upstream(&self, exchange: &Exchange) -> Option<Counted> {
+        if !exchange.is_at_upstream() || self.count.get() >= self.count_max.get() {
+            return None;
+        }
+        self.count.set(self.count.get() + 1);
+        self.metrics.request_abandoned();
+        Some(Counted(Rc::clone(&self.count), self.metrics.clone()))
+    }
+
+    fn send(&self, work: Work) {
+        // It fails when the worker has ended. Then everything ends.
+        let _ = self.work.send(work);
+    }
+}
+
+// === impl AbandonedWork ===
+
+impl AbandonedWork {
+    /// Does what is left of requests, for as long as the worker runs.
+    pub(crate) async fn run(mut self) {
+        while let Some(work) = self.work.recv().await {
+            let patience = self.patience.clone();
+            tokio::task::spawn_local(async move { work.finish(&patience).await });
+        }
+    }
+}
+
+// === impl Patience ===
+
+impl Patience {
+    /// Waits for the end of what an upstream does for a request. If the request is cancelled meanwhile, because its body came
+    /// to no end, what is left of it is kept for as long as the request was expected to run.
+    async fn wait(&self, work: impl Future<Output = ()>, exchange: &Exchange) {
+        let mut work = pin!(work);
+        let to_the_end = async {
+            let cancelled = poll_fn(|context| match (work.as_mut().poll(context), exchange.on_leave()) {
+                (Poll::Ready(()), _) => Poll::Ready(None),
+                (Poll::Pending, OnLeave::Cancel(started)) => Poll::Ready(Some(started)),
+                (Poll::Pending, OnLeave::Wait) => Poll::Pending,
+            });
+            if let Some(started) = cancelled.await {
+                tokio::time::sleep(self.times.remaining(started)).await;
+            }
+        };
+        let _ = self.timer.limit(self.response_after.get(), to_the_end).await;
+    }
+}
+
+// === impl Work ===
+
+impl Work {
+    async fn finish(self, patience: &Patience) {
+        // Dropping what is left after that time closes the upstream's connection.
+        match self {
+            Self::Request(future, exchange, _counted) => {
+                let work = async {
+                    let Ok(response) = future.await;
+                    discard(response.into_body()).await;
+                };
+                patience.wait(work, &exchange).await;
+            }
+            Self::Response(body, exchange, _counted) => patience.wait(discard(body), &exchange).await,
+            Self::Seats(permit, started, _counted) => {
+                let remaining = tokio::time::sleep(patience.times.remaining(started));
+                let _ = patience.timer.limit(patience.response_after.get(), remaining).await;
+                drop(permit);
+            }
+        }
+    }
+}
+
+/// Reads a response to its end, or until it gives its seats back.
+async fn discard(mut body: FlowBody<ResponseBody>) {
+    while body.has_permit() {
+        match poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+            Some(Ok(_)) => {}
+            Some(Err(_)) | None => return,
+        }
+        // A fast upstream does not keep others waiting.
+        tokio::task::yield_now().await;
+    }
+}
+
+// === impl Counted ===
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.set(self.0.get().saturating_sub(1));
+        self.1.abandoned_request_ended();
+    }
+}

@@ -1,0 +1,49 @@
+//! `Connection`: what is known of a client's connection from its beginning.
+
+use std::rc::Rc;
+
+use crate::identity::Peer;
+use crate::identity::PeerIdentity;
+use crate::proxy::forward::Provenance;
+use crate::proxy::worker::{Client, Worker};
+
+/// What is known of a client's connection, for all requests on it.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) worker: Rc<Worker>,
+    pub(crate) identity: PeerIdentity,
+    pub(crate) provenance: Provenance,
+    /// Whom it is counted for.
+    pub(crate) client: Client,
+    peer: Peer,
+}
+
+// === impl Connection ===
+
+impl Connection {
+    /// None if the client has too many.
+    pub(crate) fn new(worker: &Rc<Worker>, peer: Peer) -> Option<Rc<Self>> {
+        let is_trusted_proxy = worker.identification.is_trusted_proxy(&peer);
+        let Some(client) = worker.clients.open(peer.address.ip(), is_trusted_proxy) else {
+            worker.metrics.client_refused();
+            if worker.may_warn() {
+                tracing::warn!(client = %peer.address.ip(), "the client has too many connections; another is refused");
+            }
+            return None;
+        };
+        let provenance = Provenance::new(&peer, is_trusted_proxy);
+        let identity = worker.identification.of(peer.clone());
+        Some(Rc::new(Self { worker: Rc::clone(worker), identity, provenance, client, peer }))
+    }
+
+    /// The same connection under the settings in effect, if those have changed.
+    pub(crate) fn renewed(&self) -> Option<Rc<Self>> {
+        if !self.worker.is_succeeded() {
+            return None;
+        }
+        let worker = self.worker.latest();
+        let identity = worker.identification.of(self.peer.clone());
+        let provenance = Provenance::new(&self.peer, identity.is_trusted_proxy());
+        Some(Rc::new(Self { worker, identity, provenance, client: self.client.clone(), peer: self.peer.clone() }))
+    }
+}

@@ -1,0 +1,201 @@
+//! The gateway's own answers: which step failed, in the form that the client understands.
+//!
+//! They name no address and no other inner matter; those are in the log.
+
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::{HeaderMap, Response, StatusCode};
+
+use crate::observe::metrics::UpstreamFailure;
+use crate::proxy::response_body::ResponseBody;
+
+/// Why a request was not answered by an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("the name of the upstream has no address")]
+    Resolve,
+    #[error("connecting to the upstream failed")]
+    Connect,
+    #[error("connecting to the upstream took too long")]
+    ConnectTimeout,
+    #[error("there is no upstream that could be asked")]
+    NoUpstream,
+    #[error("the upstream closed its connection before it answered")]
+    Closed,
+    #[error("the upstream does not speak HTTP/2, which gRPC needs")]
+    NotHttp2,
+    #[error("the upstream's answer cannot be understood")]
+    MalformedResponse,
+    #[error("the upstream did not answer in time")]
+    ResponseTimeout,
+    #[error("the request took too long")]
+    TotalTimeout,
+    #[error("the head of the request did not arrive in time")]
+    HeadTimeout,
+    #[error("the body of the request stalled")]
+    BodyStalled,
+    #[error("the body of the request arrives too slowly")]
+    BodyTooSlow,
+    #[error("too many requests are arriving at the same time, and this one is among the slowest; try again")]
+    NoBuffer,
+    #[error("the client has too many connections")]
+    TooManyConnections,
+    #[error("the client has too many requests at the same time")]
+    TooManyStreams,
+    #[error("the body of the request is too large")]
+    BodyTooLarge,
+    #[error("the body of the request cannot be understood")]
+    MalformedBody,
+    #[error("the request has no host, one that cannot be understood, or two that differ")]
+    HostConflict,
+    #[error("the target of the request cannot be understood")]
+    Target,
+    #[error("the request has too many header fields")]
+    TooManyFields,
+    #[error("this is no proxy for other servers: CONNECT is not allowed")]
+    Connection,
+    #[error("the only protocol that is known inside of HTTP/2 is websocket")]
+    UnknownProtocol,
+    #[error("the upstream does not speak WebSocket at this place")]
+    NotUpgraded,
+    #[error("the client has gone")]
+    ClientGone,
+}
+
+/// The form of a response that a client understands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A `Status` object.
+    Status,
+    /// A status of gRPC.
+    Grpc,
+}
+
+const GRPC: &[u8] = b"application/grpc";
+
+// === impl Failure ===
+
+impl Failure {
+    /// What metrics call it, if it is the upstream's.
+    pub(crate) fn of_upstream(self) -> Option<UpstreamFailure> {
+        Some(match self {
+            Self::Resolve => UpstreamFailure::Resolve,
+            Self::Connect => UpstreamFailure::Connect,
+            Self::ConnectTimeout | Self::ResponseTimeout => UpstreamFailure::TimeOut,
+            Self::Closed => UpstreamFailure::Cut,
+            Self::NotHttp2 | Self::MalformedResponse => UpstreamFailure::Malformed,
+            Self::NoUpstream => UpstreamFailure::NoneLeft,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn status(self) -> StatusCode {
+        match self {
+            Self::Resolve
+            | Self::Connect
+            | Self::Closed
+            | Self::NotHttp2
+            | Self::MalformedResponse
+            | Self::NotUpgraded => StatusCode::BAD_GATEWAY,
+            Self::NoUpstream | Self::NoBuffer => StatusCode::SERVICE_UNAVAILABLE,
+            Self::ConnectTimeout | Self::ResponseTimeout | Self::TotalTimeout => StatusCode::GATEWAY_TIMEOUT,
+            Self::HeadTimeout | Self::BodyStalled | Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::TooManyConnections | Self::TooManyStreams => StatusCode::TOO_MANY_REQUESTS,
+            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::MalformedBody | Self::HostConflict | Self::Target | Self::ClientGone => StatusCode::BAD_REQUEST,
+            Self::TooManyFields => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            Self::Connection => StatusCode::METHOD_NOT_ALLOWED,
+            Self::UnknownProtocol => StatusCode::NOT_IMPLEMENTED,
+        }
+    }
+
+    /// The answer to a request with these headers.
+    pub(crate) fn response(self, request: &HeaderMap) -> Response<ResponseBody> {
+        self.response_in(Form::of(request))
+    }
+
+    /// The answer in this form.
+    pub(crate) fn response_in(self, form: Form) -> Response<ResponseBody> {
+        let mut response = error_response(self.status(), &self.to_string(), form);
+        if matches!(self, Self::NoBuffer | Self::TooManyConnections | Self::TooManyStreams) {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+// === impl Form ===
+
+impl Form {
+    /// For a request with these headers.
+    pub(crate) fn of(request: &HeaderMap) -> Self {
+        if is_grpc(request) { Self::Grpc } else { Self::Status }
+    }
+}
+
+/// An answer with this status and message.
+pub(crate) fn error_response(status: StatusCode, message: &str, form: Form) -> Response<ResponseBody> {
+    if form == Form::Grpc {
+        return grpc(status, message);
+    }
+    let text = format!(
+        r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":{},"reason":"{}","code":{}}}"#,
+        serde_json::Value::from(message),
+        reason(status),
+        status.as_u16(),
+    );
+    let mut response = Response::new(ResponseBody::own(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Whether a request is one of gRPC, and its answer has to be. `application/grpc-web` is something else, which goes over
+/// HTTP/1.1 too.
+pub(crate) fn is_grpc(request: &HeaderMap) -> bool {
+    let rest = request.get(CONTENT_TYPE).and_then(|kind| kind.as_bytes().strip_prefix(GRPC));
+    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
+}
+
+/// An answer of gRPC that consists of trailers only, which are sent as headers then. The messages here are printable
+/// ASCII without a percent sign, so that they need not be escaped.
+fn grpc(status: StatusCode, message: &str) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::default());
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    headers.insert(HeaderName::from_static("grpc-status"), grpc_code(status).into());
+    if let Ok(message) = HeaderValue::from_str(message) {
+        headers.insert(HeaderName::from_static("grpc-message"), message);
+    }
+    response
+}
+
+/// The reason, as Kubernetes words it where it has a word for it.
+fn reason(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::BAD_REQUEST => "BadRequest",
+        StatusCode::METHOD_NOT_ALLOWED => "MethodNotAllowed",
+        StatusCode::NOT_IMPLEMENTED => "NotImplemented",
+        StatusCode::PAYLOAD_TOO_LARGE => "RequestEntityTooLarge",
+        StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",
+        StatusCode::BAD_GATEWAY => "BadGateway",
+        StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => "Timeout",
+        StatusCode::UNAUTHORIZED => "Unauthorized",
+        StatusCode::TOO_MANY_REQUESTS => "TooManyRequests",
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "RequestHeaderFieldsTooLarge",
+        StatusCode::HTTP_VERSION_NOT_SUPPORTED => "HTTPVersionNotSupported",
+        _ => "InternalError",
+    }
+}
+
+/// The status of gRPC that says the same.
+fn grpc_code(status: StatusCode) -> u16 {
+    match status {
+        StatusCode::BAD_REQUEST => 3,                                       // INVALID_ARGUMENT
+        StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => 4,     // DEADLINE_EXCEEDED
+        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::TOO_MANY_REQUESTS => 8, // RESOURCE_EXHAUSTED
+        StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => 12, // UNIMPLEMENTED
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => 14,    // UNAVAILABLE
+        StatusCode::UNAUTHORIZED => 16,                                     // UNAUTHENTICATED
+        _ => 2,                                                             // UNKNOWN
+    }
+}

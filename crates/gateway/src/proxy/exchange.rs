@@ -1,0 +1,234 @@
+//! `Exchange`: what a client's connection and the forwarding of one of its requests tell each other.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use evenkeel::Identify;
+use evenkeel::identify::Unidentified;
+use evenkeel_engine::User;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use crate::http1::{HeadFlags, Wire};
+use crate::identity::PeerIdentity;
+use crate::proxy::error_response::Failure;
+use crate::proxy::request_body::RequestBody;
+use crate::proxy::service_times::Started;
+use crate::timeouts::{CoarseTimer, Timeout};
+
+/// What travels with the head of a request to the place where it is passed on.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    pub(crate) body: RequestBody,
+    pub(crate) exchange: Rc<Exchange>,
+    /// Whether the client wants to speak something else afterwards, and can.
+    pub(crate) is_upgrade: bool,
+    /// What sorts of fields its head has.
+    pub(crate) flags: HeadFlags,
+    /// Its id.
+    pub(crate) id: HeaderValue,
+}
+
+/// What is told beside the request and its answer.
+#[derive(Debug, Default)]
+pub(crate) struct Exchange {
+    /// Who is calling, if that has been found out.
+    user: RefCell<Option<Arc<User>>>,
+    /// Heads of answers with a status below 200, which are passed on as they come.
+    interim: RefCell<Vec<(StatusCode, HeaderMap)>>,
+    /// The upstream's connection, after an answer with status 101.
+    upgraded: RefCell<Option<Box<Wire>>>,
+    /// Waits for what comes next: the head of a request, or that of its answer.
+    timeout: RefCell<Option<Timeout>>,
+    /// When something of the request or of its answer has moved last, by the worker's clock.
+    moved_at: Cell<u64>,
+    /// Whether an upstream has been sent some of the request.
+    is_at_upstream: Cell<bool>,
+    on_leave: Cell<OnLeave>,
+    /// Since when the upstream works on it, where that is measured.
+    started: Cell<Option<Started>>,
+    has_client_left: Cell<bool>,
+    /// Why the client is told at once that nothing comes of its request, though the upstream works on it.
+    failure: Cell<Option<Failure>>,
+}
+
+/// What becomes of a request at the upstream when its client leaves.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum OnLeave {
+    /// The upstream is waited for.
+    #[default]
+    Wait,
+    /// The request is cancelled, and its seats stay taken for as long as it was expected to run.
+    Cancel(Started),
+}
+
+/// Identifies, and tells the exchange who it was: the upstream may have to be told, and it is found out only once.
+#[derive(Debug)]
+pub(crate) struct Remember {
+    identity: PeerIdentity,
+    current: CurrentExchange,
+}
+
+/// The exchange whose request is arriving. A request that need not wait is passed on before it has arrived for those who
+/// called, so that they cannot be the ones who tell.
+pub(crate) type CurrentExchange = Rc<RefCell<Option<Rc<Exchange>>>>;
+
+/// The timeout of an exchange, which goes back there: setting it is cheaper than making another.
+#[derive(Debug)]
+pub(crate) struct ExchangeTimeout<'a> {
+    timeout: Option<Timeout>,
+    home: &'a RefCell<Option<Timeout>>,
+}
+
+/// More interim answers than this are not kept for a client that does not read them.
+const INTERIM_MAX: usize = 8;
+
+// === impl Exchange ===
+
+impl Exchange {
+    pub(crate) fn set_user(&self, user: Option<Arc<User>>) {
+        *self.user.borrow_mut() = user;
+    }
+
+    pub(crate) fn take_user(&self) -> Option<Arc<User>> {
+        self.user.borrow_mut().take()
+    }
+
+    pub(crate) fn add_interim(&self, status: StatusCode, headers: HeaderMap) {
+        let mut interim = self.interim.borrow_mut();
+        if interim.len() < INTERIM_MAX {
+            interim.push((status, headers));
+        }
+    }
+
+    pub(crate) fn take_interim(&self) -> Vec<(StatusCode, HeaderMap)> {
+        std::mem::take(&mut *self.interim.borrow_mut())
+    }
+
+    /// The timeout of whoever waits. There is only one who does, and it is set anew.
+    pub(crate) fn timeout(&self, timer: &Rc<CoarseTimer>) -> ExchangeTimeout<'_> {
+        let timeout = self.timeout.borrow_mut().take().unwrap_or_else(|| timer.timeout(Duration::ZERO));
+        ExchangeTimeout { timeout: Some(timeout), home: &self.timeout }
+    }
+
+    /// Something of the request or of its answer moves now.
+    pub(crate) fn note_movement(&self, now: u64) {
+        self.moved_at.set(now);
+    }
+
+    pub(crate) fn moved_at(&self) -> u64 {
+        self.moved_at.get()
+    }
+
+    /// Another request begins.
+    pub(crate) fn begin(&self) {
+        self.set_user(None);
+        self.is_at_upstream.set(false);
+        self.on_leave.set(OnLeave::Wait);
+        self.started.set(None);
+        self.failure.set(None);
+    }
+
+    /// Some of the request goes to an upstream now.
+    pub(crate) fn note_at_upstream(&self) {
+        self.is_at_upstream.set(true);
+    }
+
+    /// Whether an upstream may be working on the request.
+    pub(crate) fn is_at_upstream(&self) -> bool {
+        self.is_at_upstream.get()
+    }
+
+    pub(crate) fn set_on_leave(&self, on_leave: OnLeave) {
+        self.on_leave.set(on_leave);
+    }
+
+    /// The upstream works on it from now on, and how long that takes is measured.
+    pub(crate) fn set_started(&self, started: Started) {
+        self.started.set(Some(started));
+    }
+
+    pub(crate) fn on_leave(&self) -> OnLeave {
+        self.on_leave.get()
+    }
+
+    /// The upstream was told that nothing more comes of the request, in a way after which nothing more is heard of it.
+    pub(crate) fn note_cancelled(&self) {
+        if let OnLeave::Wait = self.on_leave.get() {
+            self.on_leave.set(OnLeave::Cancel(self.started.get().unwrap_or_else(|| Started::now("", ""))));
+        }
+    }
+
+    /// Nobody waits for the response any more.
+    pub(crate) fn note_client_left(&self) {
+        self.has_client_left.set(true);
+    }
+
+    pub(crate) fn has_client_left(&self) -> bool {
+        self.has_client_left.get()
+    }
+
+    /// Nothing comes of the request, because of its client.
+    pub(crate) fn fail(&self, failure: Failure) {
+        self.failure.set(Some(failure));
+    }
+
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        self.failure.get()
+    }
+
+    pub(crate) fn set_upgraded(&self, wire: Box<Wire>) {
+        *self.upgraded.borrow_mut() = Some(wire);
+    }
+
+    pub(crate) fn take_upgraded(&self) -> Option<Box<Wire>> {
+        self.upgraded.borrow_mut().take()
+    }
+}
+
+// === impl Remember ===
+
+impl Remember {
+    /// Identifies like this, and tells the exchange that is put into the second part.
+    pub(crate) fn new(identity: PeerIdentity) -> (Self, CurrentExchange) {
+        let current = CurrentExchange::default();
+        (Self { identity, current: Rc::clone(&current) }, current)
+    }
+}
+
+impl Identify for Remember {
+    fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
+        let user = self.identity.identify(parts)?;
+        if let Some(exchange) = &*self.current.borrow() {
+            exchange.set_user(Some(Arc::clone(&user)));
+        }
+        Ok(user)
+    }
+}
+
+// === impl ExchangeTimeout ===
+
+impl ExchangeTimeout<'_> {
+    pub(crate) fn set(&mut self, duration: Duration) {
+        if let Some(timeout) = &mut self.timeout {
+            timeout.set(duration);
+        }
+    }
+
+    pub(crate) fn poll(&mut self, context: &Context<'_>) -> Poll<()> {
+        self.timeout.as_mut().map_or(Poll::Pending, |timeout| timeout.poll(context))
+    }
+}
+
+impl Drop for ExchangeTimeout<'_> {
+    fn drop(&mut self) {
+        if let Some(mut timeout) = self.timeout.take() {
+            // Nobody is woken for nothing.
+            timeout.set(Duration::ZERO);
+            *self.home.borrow_mut() = Some(timeout);
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! Sending a request to an upstream, and to another one if nothing was sent to the first.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Version};
+
+use super::fields::sanitize_response;
+use super::head::{self, Received};
+use crate::config::Protocol;
+use crate::http1::{HeadFlags, ResponseHead, Wire};
+use crate::proxy::connection::Connection;
+use crate::proxy::error_response::{Failure, is_grpc};
+use crate::proxy::exchange::{Exchange, OnLeave};
+use crate::proxy::request_body::{BodyError, RequestBody};
+use crate::proxy::response_body::ResponseBody;
+use crate::proxy::service_times::Started;
+use crate::proxy::upload_progress::UploadProgress;
+use crate::proxy::upstream::{
+    CallError, ConnectError, Consequence, Http1Call, Http2Stream, InFlight, Negotiated, Picked, UpstreamTarget,
+};
+use crate::proxy::worker::Worker;
+use crate::timeouts::Elapsed;
+use crate::timeouts::IdleTimeout;
+
+/// A request on its way to an upstream.
+pub(super) struct Attempts {
+    pub(super) connection: Rc<Connection>,
+    /// The worker under the settings that were in effect when the request got its seat.
+    pub(super) worker: Rc<Worker>,
+    pub(super) exchange: Rc<Exchange>,
+    pub(super) parts: Parts,
+    /// What sorts of fields are in the head.
+    pub(super) flags: HeadFlags,
+    pub(super) id: HeaderValue,
+    pub(super) is_upgrade: bool,
+    pub(super) body: RequestBody,
+}
+
+/// Why an upstream did not answer, and whether somebody else may be asked.
+struct Refused {
+    failure: Failure,
+    /// The body, if nothing of it is lost.
+    body: Option<RequestBody>,
+    next: Next,
+}
+
+/// What may come next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Nothing was sent: any other upstream may be asked.
+    OtherUpstream,
+    /// Nothing was sent, because a connection that was good so far takes no more requests, which happens: the same
+    /// upstream, on another one.
+    SameUpstream,
+    /// A connection that had been used before was closed, which happens: the same upstream, on a new one, if the request
+    /// may be sent twice.
+    NewConnection,
+    /// Nobody can know what the upstream has done.
+    Nothing,
+}
+
+/// A way to the upstream.
+enum UpstreamConnection {
+    Http1(Box<Wire>),
+    Http2(Http2Stream),
+}
+
+/// How often a request is sent to the same upstream on another connection. More than that is no accident.
+const SAME_UPSTREAM_MAX: u32 = 3;
+
+// === impl Attempts ===
+
+impl Attempts {
+    /// The upstream's answer, or one that says why there is none.
+    ///
+    /// Nearly all requests go over a connection that is there already, and are answered. That way is short on purpose: the
+    /// room for all others would be moved about with every request.
+    pub(super) async fn run(mut self) -> Response<ResponseBody> {
+        let body = std::mem::replace(&mut self.body, RequestBody::none());
+        let Some(picked) = self.worker.upstreams.pick(&[]) else {
+            return Failure::NoUpstream.response(&self.parts.headers);
+        };
+        let outcome = match self.used(&picked) {
+            None => Ok(body),
+            Some(wire) => {
+                let (mut call, in_flight) = self.begin(&picked, wire, body);
+                match self.head(&mut call).await {
+                    Ok(head) => {
+                        // The next answer on the connection is kept in what this request was kept in.
+                        call.give_back(std::mem::take(&mut self.parts.headers));
+                        return self.answered(&picked, call, head, in_flight);
+                    }
+                    Err(failure) => Err(Refused::of_call(failure, call, Next::NewConnection)),
+                }
+            }
+        };
+        match Box::pin(self.retry(picked, outcome)).await {
+            Ok(response) => response,
+            Err(failure) => {
+                tracing::debug!(%failure, "a request was not answered by an upstream");
+                if let Some(failure) = failure.of_upstream() {
+                    self.connection.worker.metrics.upstream_failed(failure);
+                }
+                failure.response(&self.parts.headers)
+            }
+        }
+    }
+
+    /// Sends a body to the upstream that was chosen, or to others after it has refused.
+    async fn retry(
+        &self,
+        mut chosen: Picked,
+        mut outcome: Result<RequestBody, Box<Refused>>,
+    ) -> Result<Response<ResponseBody>, Failure> {
+        let (mut tried, mut anew, mut is_fresh_wanted) = (Vec::new(), 0, false);
+        loop {
+            let refused = match outcome {
+                Err(refused) => refused,
+                Ok(body) => match self.send(&chosen, body).await {
+                    Ok(response) => return Ok(response),
+                    Err(refused) => refused,
+                },
+            };
+            let Refused { failure, body, next } = *refused;
+            // It was told so, and may have closed the connection for that.
+            if self.exchange.has_client_left() {
+                return Err(Failure::ClientGone);
+            }
+            if failure.is_of_upstream(next) && chosen.note_failure() == Consequence::Ejected {
+                self.connection.worker.metrics.upstream_ejected();
+            }
+            let Some(unsent) = body else { return Err(failure) };
+            match next {
+                Next::OtherUpstream => {
+                    tried.push(chosen.index());
+                    chosen = self.worker.upstreams.pick(&tried).ok_or(failure)?;
+                }
+                Next::SameUpstream if anew < SAME_UPSTREAM_MAX => anew += 1,
+                Next::NewConnection if !is_fresh_wanted && is_idempotent(&self.parts.method) => is_fresh_wanted = true,
+                Next::SameUpstream | Next::NewConnection | Next::Nothing => return Err(failure),
+            }
+            self.connection.worker.metrics.request_retried();
+            outcome = Ok(unsent);
+        }
+    }
+
+    /// Sends to this upstream, on a new connection or one that requests of HTTP/2 share.
+    async fn send(&self, picked: &Picked, body: RequestBody) -> Result<Response<ResponseBody>, Box<Refused>> {
+        match self.way(picked).await {
+            // It has left while a connection was made, after another that did not get the request.
+            Ok(_) if self.exchange.has_client_left() => Err(Refused::new(Failure::ClientGone, None, Next::Nothing)),
+            Ok(UpstreamConnection::Http1(wire)) => {
+                let (mut call, in_flight) = self.begin(picked, wire, body);
+                match self.head(&mut call).await {
+                    Ok(head) => Ok(self.answered(picked, call, head, in_flight)),
+                    Err(failure) => Err(Refused::of_call(failure, call, Next::Nothing)),
+                }
+            }
+            Ok(UpstreamConnection::Http2(stream)) => self.send_http2(picked, stream, body).await,
+            Err(error) => {
+                let (failure, error) = match error {
+                    ConnectError::Unresolved(error) => (Failure::Resolve, error.to_string()),
+                    ConnectError::Failed(error) => (Failure::Connect, error.to_string()),
+                    ConnectError::TookTooLong => (Failure::ConnectTimeout, "it took too long".to_owned()),
+                };
+                if self.connection.worker.may_warn() {
+                    let upstream = &picked.upstream.known.authority;
+                    tracing::warn!(upstream, error, "connecting to an upstream failed");
+                }
+                Err(Refused::new(failure, Some(body), Next::OtherUpstream))
+            }
+        }
+    }
+
+    /// Whether the request goes over HTTP/2; none if the upstream has to be asked first.
+    fn is_http2(&self, picked: &Picked) -> Option<bool> {
+        let known = &picked.upstream.known;
+        match known.protocol {
+            Protocol::Http1 => Some(false),
+            Protocol::Http2 => Some(true),
+            Protocol::Auto if known.tls.is_none() => {
+                Some(self.flags.has(HeadFlags::TYPE) && is_grpc(&self.parts.headers))
+            }
+            // What is spoken after an upgrade takes a connection of its own.
+            Protocol::Auto if self.is_upgrade => Some(false),
+            Protocol::Auto => picked.upstream.speaks_http2(),
+        }
+    }
+
+    /// A connection that has been used before.
+    fn used(&self, picked: &Picked) -> Option<Box<Wire>> {
+        if self.is_http2(picked) == Some(false) { picked.upstream.pool.take() } else { None }
+    }
+
+    /// A new connection, or a place on one that requests of HTTP/2 share.
+    async fn way(&self, picked: &Picked) -> Result<UpstreamConnection, ConnectError> {
+        let upstream = &picked.upstream;
+        match self.is_http2(picked) {
+            Some(true) => upstream.http2().await.map(UpstreamConnection::Http2),
+            Some(false) => upstream.connect_http1().await.map(UpstreamConnection::Http1),
+            None => Ok(match upstream.agree().await? {
+                Negotiated::Http1(stream) => UpstreamConnection::Http1(Box::new(Wire::new(stream))),
+                Negotiated::Http2(stream) => UpstreamConnection::Http2(stream),
+            }),
+        }
+    }
+
+    fn received(&self) -> Received<'_> {
+        Received { parts: &self.parts, flags: self.flags, id: &self.id, is_upgrade: self.is_upgrade }
+    }
+
+    /// Puts the head of the request on the wire.
+    fn begin(&self, picked: &Picked, mut wire: Box<Wire>, body: RequestBody) -> (Http1Call, InFlight) {
+        let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
+        let encoder = head::put_http1(&mut wire.output, self.received(), &body, known, provenance);
+        (Http1Call::new(wire, self.parts.method.clone(), body, encoder), self.in_flight(picked))
+    }
+
+    /// The upstream gets the request to work on.
+    fn in_flight(&self, picked: &Picked) -> InFlight {
+        self.exchange.note_at_upstream();
+        let in_flight = picked.begin();
+        match self.exchange.on_leave() {
+            OnLeave::Wait => in_flight,
+            OnLeave::Cancel(started) => in_flight.timed(&self.connection.worker.service_times, started),
+        }
+    }
+
+    /// The answer that begins with this head.
+    fn answered(
+        &self,
+        picked: &Picked,
+        call: Http1Call,
+        mut head: ResponseHead,
+        in_flight: InFlight,
+    ) -> Response<ResponseBody> {
+        picked.note_success();
+        let mut response = Response::new(ResponseBody::default());
+        *response.status_mut() = head.status;
+        *response.headers_mut() = std::mem::take(&mut head.headers);
+        if head.status == StatusCode::SWITCHING_PROTOCOLS {
+            self.exchange.set_upgraded(call.into_wire());
+            return response;
+        }
+        sanitize_response(head.status, response.headers_mut(), head.flags);
+        let body = call.into_body(&head, &picked.upstream, || self.stall());
+        *response.body_mut() = ResponseBody::http1(body, in_flight);
+        response
+    }
+
+    /// What rings when nothing moves any more.
+    fn stall(&self) -> IdleTimeout {
+        let worker = &self.connection.worker;
+        IdleTimeout::new(&worker.timer, &self.exchange, worker.config.timeouts.stall)
+    }
+
+    /// Sends, and waits for the head of the final answer.
+    async fn head(&self, call: &mut Http1Call) -> Result<ResponseHead, Failure> {
+        let worker = &self.connection.worker;
+        let answer_after = worker.config.timeouts.answer;
+        let mut timeout = self.exchange.timeout(&worker.timer);
+        timeout.set(answer_after);
+        loop {
+            let mut sent = call.sent();
+            let wait = |context: &mut Context<'_>| {
+                if self.exchange.has_client_left() {
+                    call.half_close();
+                }
+                if let Poll::Ready(head) = call.poll_head(context) {
+                    return Poll::Ready(Ok(head));
+                }
+                // An upload that moves is no upstream that does not answer.
+                if call.sent() != sent {
+                    sent = call.sent();
+                    timeout.set(answer_after);
+                }
+                timeout.poll(context).map(|()| Err(Elapsed))
+            };
+            let head = match poll_fn(wait).await {
+                Ok(Ok(head)) => head,
+                Ok(Err(error)) => return Err(error.into()),
+                Err(Elapsed) => return Err(Failure::ResponseTimeout),
+            };
+            match head.status {
+                StatusCode::SWITCHING_PROTOCOLS if self.is_upgrade => return Ok(head),
+                StatusCode::SWITCHING_PROTOCOLS => return Err(Failure::MalformedResponse),
+                // The gateway has answered that itself.
+                StatusCode::CONTINUE => {}
+                status if status.is_informational() => self.note_interim(status, head.headers),
+                _ => return Ok(head),
+            }
+        }
+    }
+
+    /// Passes an interim answer on. HTTP/1.0 knows none.
+    fn note_interim(&self, status: StatusCode, mut headers: HeaderMap) {
+        if self.parts.version != Version::HTTP_10 {
+            sanitize_response(status, &mut headers, HeadFlags::ANY);
+            self.exchange.add_interim(status, headers);
+        }
+    }
+
+    async fn send_http2(
+        &self,
+        picked: &Picked,
+        stream: Http2Stream,
+        mut body: RequestBody,
+    ) -> Result<Response<ResponseBody>, Box<Refused>> {
+        let worker = &self.connection.worker;
+        let (timeouts, timer) = (&worker.config.timeouts, &worker.timer);
+        let upload = UploadProgress::new(timer, timeouts.answer);
+        body.tell(&upload);
+        // A body that comes to no end resets the stream, and nothing more is heard of it. The time of others tells how long
+        // the request would have run.
+        let started = (!body.is_none()).then(|| Started::now("", self.parts.uri.path()));
+        let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
+        let Some(request) = head::http2(self.received(), body, known, provenance) else {
+            return Err(Refused::new(Failure::HostConflict, None, Next::Nothing));
+        };
+        let mut in_flight = self.in_flight(picked);
+        if let (Some(started), OnLeave::Wait) = (started, self.exchange.on_leave()) {
+            self.exchange.set_started(started);
+            in_flight = in_flight.timed(&worker.service_times, started);
+        }
+        let outcome = {
+            let mut call = pin!(stream.call(request));
+            let wait = |context: &mut Context<'_>| match call.as_mut().poll(context) {
+                Poll::Ready(outcome) => Poll::Ready(Ok(outcome)),
+                Poll::Pending => upload.poll_overdue(context).map(|()| Err(Elapsed)),
+            };
+            poll_fn(wait).await
+        };
+        match outcome {
+            Err(Elapsed) => Err(Refused::new(Failure::ResponseTimeout, None, Next::Nothing)),
+            Ok(Err(_)) if upload.error().is_some() => {
+                // The stream has been reset, because of the client. That is noticed elsewhere (`Exchange::failure`), and the
+                // request keeps its seats for as long as it would have run.
+                self.exchange.note_cancelled();
+                std::future::pending().await
+            }
+            Ok(Err(unsent)) => Err(Refused::of_stream(&stream, known, unsent.map(http::Request::into_body))),
+            Ok(Ok(response)) => {
+                upload.answered();
+                let (mut parts, body) = response.into_parts();
+                picked.note_success();
+                sanitize_response(parts.status, &mut parts.headers, HeadFlags::ANY);
+                Ok(Response::from_parts(parts, ResponseBody::http2(body, self.stall(), in_flight.on(stream))))
+            }
+        }
+    }
+}
+
+// === impl Refused ===
+
+impl Refused {
+    #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every answer large")]
+    fn new(failure: Failure, body: Option<RequestBody>, next: Next) -> Box<Self> {
+        Box::new(Self { failure, body, next })
+    }
+
+    /// Nothing is known after a connection has been closed in the middle of a request, unless it was an old one.
+    #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every answer large")]
+    fn of_call(failure: Failure, call: Http1Call, closed: Next) -> Box<Self> {
+        let next = if failure == Failure::Closed { closed } else { Next::Nothing };
+        Self::new(failure, call.into_unanswered(), next)
+    }
+
+    /// Why a stream of HTTP/2 was not answered.
+    #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every answer large")]
+    fn of_stream(stream: &Http2Stream, known: &UpstreamTarget, unsent: Option<RequestBody>) -> Box<Self> {
+        if !stream.is_confirmed() && known.is_http2_a_guess() {
+            return Self::new(Failure::NotHttp2, None, Next::Nothing);
+        }
+        let next = match &unsent {
+            Some(_) if stream.is_confirmed() => Next::SameUpstream,
+            Some(_) => Next::OtherUpstream,
+            None => Next::Nothing,
+        };
+        Self::new(Failure::Closed, unsent, next)
+    }
+}
+
+/// Whether doing it twice does no more than doing it once (RFC 9110, 9.2.2).
+fn is_idempotent(method: &Method) -> bool {
+    method.is_safe() || matches!(*method, Method::PUT | Method::DELETE)
+}
+
+// === impl Failure ===
+
+impl Failure {
+    /// Whether the upstream is to blame. One that closes a connection that was idle is not, nor one that was thought to
+    /// speak HTTP/2 and never said so: whoever sends a request can make us think that.
+    fn is_of_upstream(self, next: Next) -> bool {
+        match self {
+            Self::Resolve | Self::Connect | Self::ConnectTimeout => true,
+            Self::Closed => !matches!(next, Next::SameUpstream | Next::NewConnection),
+            _ => false,
+        }
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Closed => Self::Closed,
+            CallError::Malformed => Self::MalformedResponse,
+        }
+    }
+}
+
+impl From<BodyError> for Failure {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::Gone => Self::ClientGone,
+            BodyError::Stalled => Self::BodyStalled,
+            BodyError::TooSlow => Self::BodyTooSlow,
+            BodyError::NoBuffer => Self::NoBuffer,
+            BodyError::TooLarge => Self::BodyTooLarge,
+            BodyError::Malformed => Self::MalformedBody,
+        }
+    }
+}

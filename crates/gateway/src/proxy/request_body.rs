@@ -1,0 +1,412 @@
+//! `RequestBody`: the body of a request, read from the client's connection when it is asked for.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::{Bytes, BytesMut};
+use evenkeel::Identify;
+use http::HeaderMap;
+use http::request::Parts;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::http1::{Decoded, Decoder, Wire};
+use crate::proxy::buffers::{EvictableBuffer, HeldBuffer};
+use crate::proxy::connection::Connection;
+use crate::proxy::exchange::Exchange;
+use crate::proxy::forward::TrailerGuard;
+use crate::proxy::upload_progress::UploadProgress;
+use crate::proxy::worker::Worker;
+use crate::timeouts::IdleTimeout;
+use crate::timeouts::MinimumRate;
+use crate::timeouts::Timeout;
+
+/// The body of a request. Most have none, and carry nothing about.
+#[derive(Debug)]
+pub(crate) struct RequestBody(Option<Box<Open>>);
+
+/// A body of which something may come.
+#[derive(Debug)]
+struct Open {
+    source: Source,
+    ahead: Ahead,
+    /// Rings when nothing has moved for too long.
+    stall: IdleTimeout,
+    /// Whether the client sends fast enough, if it has to.
+    minimum_rate: Option<MinimumRate>,
+    /// Whether the client has said how long it is. Whoever gets it is told in the same way.
+    has_length: bool,
+    bytes_left: u64,
+    is_begun: bool,
+    trailers: Option<TrailerGuard>,
+    /// Somebody else waits for the answer, and is told how it gets on.
+    upload: Option<Rc<UploadProgress>>,
+}
+
+/// What has been read of a body before anybody wanted it.
+#[derive(Debug, Default)]
+struct Ahead {
+    data: BytesMut,
+    /// How it has ended, if it has: with trailers or without, or not well.
+    end: Option<Result<Option<HeaderMap>, BodyError>>,
+    buffer: Option<HeldBuffer>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Http1(Rc<RefCell<ClientWire>>),
+    Http2(hyper::body::Incoming),
+}
+
+/// A client's connection, which both the one that serves it and the body of its request look at.
+#[derive(Debug)]
+pub(crate) struct ClientWire {
+    pub(crate) wire: Wire,
+    /// How far the body of the current request has been read.
+    pub(crate) decoder: Decoder,
+    /// The client waits for permission to send its body.
+    pub(crate) owes_continue: bool,
+    /// Whether the client has closed its sending half, and still reads.
+    pub(crate) is_half_closed: bool,
+    /// When the current request was complete, by the worker's clock.
+    pub(crate) asked_at: u64,
+    /// Rings when it is time to see whether a client that has sent far ahead is still there.
+    pub(crate) hangup_check: Option<Timeout>,
+    /// Whoever waits for more of the body, which need not be the task that serves the connection.
+    body_reader: Option<Waker>,
+    /// The connection is about to be closed: what the client still sends is discarded.
+    is_over: bool,
+}
+
+/// Why a request's body came to no end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BodyError {
+    #[error("the client has gone")]
+    Gone,
+    #[error("the body of the request has stalled")]
+    Stalled,
+    #[error("the body of the request arrives too slowly")]
+    TooSlow,
+    #[error("there is no room to buffer the body of the request")]
+    NoBuffer,
+    #[error("the body of the request is too large")]
+    TooLarge,
+    #[error("the body of the request cannot be understood")]
+    Malformed,
+}
+
+// === impl RequestBody ===
+
+impl RequestBody {
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    /// The body of the request whose head has just been read from this connection.
+    pub(crate) fn http1(wire: &Rc<RefCell<ClientWire>>, exchange: &Rc<Exchange>, worker: &Worker) -> Self {
+        if wire.borrow().decoder.is_done() {
+            return Self::none();
+        }
+        Self::new(Source::Http1(Rc::clone(wire)), exchange, worker)
+    }
+
+    pub(crate) fn http2(body: hyper::body::Incoming, exchange: &Rc<Exchange>, worker: &Worker) -> Self {
+        if body.is_end_stream() {
+            return Self::none();
+        }
+        Self::new(Source::Http2(body), exchange, worker)
+    }
+
+    fn new(source: Source, exchange: &Rc<Exchange>, worker: &Worker) -> Self {
+        let bytes_max = worker.config.limits.body_bytes;
+        let has_length = source.left().is_some();
+        Self(Some(Box::new(Open {
+            source,
+            has_length,
+            ahead: Ahead::default(),
+            stall: IdleTimeout::new(&worker.timer, exchange, worker.config.timeouts.stall),
+            minimum_rate: None,
+            bytes_left: if bytes_max == 0 { u64::MAX } else { bytes_max },
+            is_begun: false,
+            trailers: None,
+            upload: None,
+        })))
+    }
+
+    /// Whether all of it has been read from the client already, or is about to be with the next look.
+    pub(crate) fn is_there(&self) -> bool {
+        match self.0.as_ref().map(|open| &open.source) {
+            None => true,
+            Some(Source::Http1(wire)) => {
+                let wire = wire.borrow();
+                wire.decoder.left().is_some_and(|left| left <= wire.wire.input.len() as u64)
+            }
+            Some(Source::Http2(body)) => body.is_end_stream(),
+        }
+    }
+
+    /// Waits until all of it is there, or so many bytes, so that a client that is slow to send it holds no seat. From now on
+    /// the client has to keep a least rate. Streams, and requests that will be refused, are not waited for.
+    pub(crate) async fn receive(
+        &mut self,
+        bytes_max: usize,
+        parts: &Parts,
+        connection: &Connection,
+    ) -> Result<(), BodyError> {
+        let worker = &connection.worker;
+        let Some(open) = &mut self.0 else { return Ok(()) };
+        if worker.routes.is_stream(parts) || connection.identity.identify(parts).is_err() {
+            return Ok(());
+        }
+        open.minimum_rate = Some(MinimumRate::new(&worker.timer, worker.config.limits.body_bytes_per_second_min));
+        let mut buffer = worker.buffers.evictable(&connection.client);
+        let received = poll_fn(|context| open.poll_ahead(bytes_max, &mut buffer, context)).await;
+        if let Err(BodyError::Stalled | BodyError::TooSlow) = received {
+            worker.metrics.client_too_slow();
+        }
+        received?;
+        open.ahead.buffer = Some(buffer.arrived());
+        Ok(())
+    }
+
+    /// Whether nothing of it has been read, so that it can be sent to somebody else.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.0.as_ref().is_none_or(|open| !open.is_begun)
+    }
+
+    /// Whether there is nothing to read.
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// How much is left to read, if that is known.
+    pub(crate) fn left(&self) -> Option<u64> {
+        let Some(open) = &self.0 else { return Some(0) };
+        let rest = if open.ahead.end.is_some() { Some(0) } else { open.source.left() };
+        rest.filter(|_| open.has_length).map(|rest| rest + open.ahead.data.len() as u64)
+    }
+
+    /// Whether it is known to be larger than it may be.
+    pub(crate) fn is_too_large(&self) -> bool {
+        let Some(open) = &self.0 else { return false };
+        // What has been read ahead has been counted.
+        open.source.left().is_some_and(|left| left > open.bytes_left)
+    }
+
+    /// The request may be sent now. The time that it has waited for a seat is not the client's.
+    pub(crate) fn start(&mut self, guard: impl FnOnce() -> TrailerGuard) {
+        if let Some(open) = &mut self.0 {
+            open.stall.note_movement();
+            open.trailers = Some(guard());
+        }
+    }
+
+    /// Tells somebody who waits for the answer how it gets on.
+    pub(crate) fn tell(&mut self, upload: &Rc<UploadProgress>) {
+        if let Some(open) = &mut self.0 {
+            open.upload = Some(Rc::clone(upload));
+        }
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut self.0 {
+            None => Poll::Ready(None),
+            Some(open) => {
+                let frame = ready!(open.poll_frame(context));
+                if let Some(upload) = &open.upload {
+                    upload.note(frame.as_ref().and_then(|frame| frame.as_ref().err().copied()));
+                }
+                Poll::Ready(frame)
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let Some(open) = &self.0 else { return true };
+        open.ahead.data.is_empty()
+            && match (&open.ahead.end, &open.source) {
+                (Some(end), _) => matches!(end, Ok(None)),
+                (None, Source::Http1(wire)) => wire.borrow().decoder.is_done(),
+                (None, Source::Http2(body)) => body.is_end_stream(),
+            }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left().map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+// === impl Source ===
+
+impl Source {
+    fn left(&self) -> Option<u64> {
+        match self {
+            Self::Http1(wire) => wire.borrow().decoder.left(),
+            Self::Http2(body) => body.size_hint().exact(),
+        }
+    }
+}
+
+// === impl Open ===
+
+impl Open {
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        self.is_begun = true;
+        if !self.ahead.data.is_empty() {
+            self.ahead.buffer = None;
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.ahead.data).freeze()))));
+        }
+        let frame = match self.ahead.end.take() {
+            Some(Ok(trailers)) => {
+                self.ahead.end = Some(Ok(None));
+                trailers.map(|trailers| Ok(Frame::trailers(trailers)))
+            }
+            Some(Err(error)) => Some(Err(error)),
+            None => ready!(self.poll_moving(context)),
+        };
+        let frame = frame.and_then(|frame| frame.map(|frame| self.guard(frame)).transpose());
+        if let Some(Err(error)) = &frame {
+            self.stall.exchange().fail((*error).into());
+        }
+        Poll::Ready(frame)
+    }
+
+    /// Reads until all of it is there, or so many bytes.
+    fn poll_ahead(
+        &mut self,
+        bytes_max: usize,
+        buffer: &mut EvictableBuffer,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), BodyError>> {
+        while self.ahead.end.is_none() && self.ahead.data.len() < bytes_max {
+            if buffer.poll_evicted(context).is_ready() {
+                return Poll::Ready(Err(BodyError::NoBuffer));
+            }
+            let Some(frame) = ready!(self.poll_moving(context)).transpose()? else {
+                self.ahead.end = Some(Ok(None));
+                break;
+            };
+            match frame.into_data() {
+                Ok(data) => {
+                    self.ahead.data.extend_from_slice(&data);
+                    buffer.set(self.ahead.data.capacity());
+                }
+                Err(frame) => self.ahead.end = Some(Ok(frame.into_trailers().ok())),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// The next part that the client sends, if that does not take too long.
+    fn poll_moving(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let Poll::Ready(frame) = self.poll_source(context) else {
+            if self.stall.poll(context).is_ready() {
+                return Poll::Ready(Some(Err(BodyError::Stalled)));
+            }
+            return match &mut self.minimum_rate {
+                Some(minimum_rate) => minimum_rate.poll_slow(context).map(|()| Some(Err(BodyError::TooSlow))),
+                None => Poll::Pending,
+            };
+        };
+        self.stall.note_movement();
+        Poll::Ready(frame.map(|frame| frame.and_then(|frame| self.count(frame))))
+    }
+
+    fn poll_source(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut self.source {
+            Source::Http1(wire) => wire.borrow_mut().poll_frame(context),
+            Source::Http2(body) => {
+                Pin::new(body).poll_frame(context).map(|frame| frame.map(|frame| frame.map_err(|_| BodyError::Gone)))
+            }
+        }
+    }
+
+    /// Whether there may be so much of it.
+    fn count(&mut self, frame: Frame<Bytes>) -> Result<Frame<Bytes>, BodyError> {
+        if let Some(data) = frame.data_ref() {
+            self.bytes_left = self.bytes_left.checked_sub(data.len() as u64).ok_or(BodyError::TooLarge)?;
+            if let Some(minimum_rate) = &mut self.minimum_rate {
+                minimum_rate.note(data.len());
+            }
+        }
+        Ok(frame)
+    }
+
+    /// What is let through of a part, if anything is.
+    fn guard(&self, frame: Frame<Bytes>) -> Option<Frame<Bytes>> {
+        match frame.into_trailers() {
+            Err(data) => Some(data),
+            Ok(trailers) => self.trailers.as_ref().map(|guard| Frame::trailers(guard.clean(trailers))),
+        }
+    }
+}
+
+// === impl ClientWire ===
+
+impl ClientWire {
+    pub(crate) fn new(wire: Wire) -> Self {
+        Self {
+            wire,
+            decoder: Decoder::EMPTY,
+            owes_continue: false,
+            is_half_closed: false,
+            asked_at: 0,
+            hangup_check: None,
+            body_reader: None,
+            is_over: false,
+        }
+    }
+
+    /// Something has come that is not for the one who has read it: whoever waits for the body has to look again.
+    pub(crate) fn wake_body_reader(&mut self) {
+        if let Some(reader) = self.body_reader.take() {
+            reader.wake();
+        }
+    }
+
+    /// Nothing more of the body is read.
+    pub(crate) fn end(&mut self) {
+        self.is_over = true;
+        self.wake_body_reader();
+    }
+
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if self.is_over {
+            return Poll::Ready(Some(Err(BodyError::Gone)));
+        }
+        if std::mem::take(&mut self.owes_continue) && self.wire.input.is_empty() {
+            self.wire.output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+        }
+        if self.wire.has_output()
+            && let Poll::Ready(Err(_)) = self.wire.poll_flush(context)
+        {
+            return Poll::Ready(Some(Err(BodyError::Gone)));
+        }
+        loop {
+            match self.decoder.decode(&mut self.wire.input) {
+                Ok(Some(Decoded::Data(data))) => return Poll::Ready(Some(Ok(Frame::data(data)))),
+                Ok(Some(Decoded::Trailers(trailers))) => return Poll::Ready(Some(Ok(Frame::trailers(trailers)))),
+                Ok(Some(Decoded::End)) => return Poll::Ready(None),
+                Ok(None) => match self.wire.poll_fill(context) {
+                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Some(Err(BodyError::Gone))),
+                    Poll::Ready(Ok(_)) => {}
+                    Poll::Pending => {
+                        self.body_reader = Some(context.waker().clone());
+                        return Poll::Pending;
+                    }
+                },
+                Err(_) => return Poll::Ready(Some(Err(BodyError::Malformed))),
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! `ResponseBody`: the body of an answer, from an upstream or of the gateway's own.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::observe::metrics::UpstreamFailure;
+use crate::proxy::forward::sanitize_trailers;
+use crate::proxy::upstream::{Http1Body, Http1Response, InFlight};
+use crate::timeouts::IdleTimeout;
+
+/// The body of an answer.
+#[derive(Debug, Default)]
+pub(crate) struct ResponseBody {
+    source: Source,
+    /// The upstream has this request to work on, until the body has ended.
+    in_flight: Option<InFlight>,
+}
+
+#[derive(Debug, Default)]
+enum Source {
+    #[default]
+    None,
+    Own(Bytes),
+    Http1(Box<Http1Response>),
+    Http2(Box<Http2Response>),
+}
+
+#[derive(Debug)]
+struct Http2Response {
+    body: hyper::body::Incoming,
+    stall: IdleTimeout,
+}
+
+/// Why an answer's body came to no end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ResponseBodyError {
+    #[error("the upstream has closed its connection in the middle of an answer")]
+    Cut,
+    #[error("the upstream's answer has stalled")]
+    Stalled,
+    #[error("the body of the upstream's answer cannot be understood")]
+    Malformed,
+    #[error("the request failed because of its client")]
+    Request,
+}
+
+// === impl ResponseBodyError ===
+
+impl ResponseBodyError {
+    /// What metrics call it.
+    pub(crate) fn kind(self) -> UpstreamFailure {
+        match self {
+            Self::Cut | Self::Request => UpstreamFailure::Cut,
+            Self::Stalled => UpstreamFailure::TimeOut,
+            Self::Malformed => UpstreamFailure::Malformed,
+        }
+    }
+}
+
+// === impl ResponseBody ===
+
+impl ResponseBody {
+    /// One that is there already.
+    pub(crate) fn own(text: impl Into<Bytes>) -> Self {
+        Self { source: Source::Own(text.into()), in_flight: None }
+    }
+
+    pub(crate) fn http1(body: Http1Body, in_flight: InFlight) -> Self {
+        match body {
+            Http1Body::Whole(bytes) => {
+                in_flight.complete();
+                Self::own(bytes)
+            }
+            Http1Body::Open(answer) => Self { source: Source::Http1(answer), in_flight: Some(in_flight) },
+        }
+    }
+
+    pub(crate) fn http2(body: hyper::body::Incoming, stall: IdleTimeout, in_flight: InFlight) -> Self {
+        if body.is_end_stream() {
+            in_flight.complete();
+            return Self::default();
+        }
+        Self { source: Source::Http2(Box::new(Http2Response { body, stall })), in_flight: Some(in_flight) }
+    }
+}
+
+/// A part of an answer, without trailers that could be taken for something else.
+fn clean(frame: Frame<Bytes>) -> Frame<Bytes> {
+    if frame.is_data() {
+        return frame;
+    }
+    Frame::trailers(frame.into_trailers().map(sanitize_trailers).unwrap_or_default())
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = ResponseBodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
+        let this = &mut *self;
+        let frame = match &mut this.source {
+            Source::None => None,
+            Source::Own(text) => (!text.is_empty()).then(|| Ok(Frame::data(std::mem::take(text)))),
+            Source::Http1(answer) => ready!(answer.poll_frame(context)),
+            Source::Http2(answer) => ready!(answer.poll_frame(context)),
+        };
+        let frame = frame.map(|frame| frame.map(clean));
+        match &frame {
+            Some(Err(_)) => this.in_flight = None,
+            Some(Ok(_)) if !this.is_end_stream() => {}
+            Some(Ok(_)) | None => {
+                if let Some(in_flight) = this.in_flight.take() {
+                    in_flight.complete();
+                }
+            }
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.source {
+            Source::None => true,
+            Source::Own(text) => text.is_empty(),
+            Source::Http1(answer) => answer.is_ended(),
+            Source::Http2(answer) => answer.body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.source {
+            Source::None => SizeHint::with_exact(0),
+            Source::Own(text) => SizeHint::with_exact(text.len() as u64),
+            Source::Http1(answer) => answer.left().map_or_else(SizeHint::default, SizeHint::with_exact),
+            Source::Http2(answer) => answer.body.size_hint(),
+        }
+    }
+}
+
+// === impl Http2Response ===
+
+impl Http2Response {
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
+        match Pin::new(&mut self.body).poll_frame(context) {
+            // The stream was reset because nothing comes of the request, and that is noticed elsewhere. Whoever notices decides
+            // how long the request keeps its seats.
+            Poll::Ready(Some(Err(_))) if self.stall.exchange().failure().is_some() => {
+                self.stall.exchange().note_cancelled();
+                Poll::Pending
+            }
+            Poll::Ready(frame) => {
+                self.stall.note_movement();
+                Poll::Ready(frame.map(|frame| frame.map_err(|_| ResponseBodyError::Cut)))
+            }
+            Poll::Pending => self.stall.poll(context).map(|()| Some(Err(ResponseBodyError::Stalled))),
+        }
+    }
+}

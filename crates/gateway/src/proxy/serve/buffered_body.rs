@@ -1,0 +1,289 @@
+//! `BufferedBody`: the body of a response on its way to a client, and what is kept of it for one that reads slowly.
+//!
+//! A request has its seat until the upstream has sent the last byte. A client that reads slowly must not hold it: what the
+//! client has not taken is kept here, within a bound.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use evenkeel::FlowBody;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::proxy::buffers::HeldBuffer;
+use crate::proxy::connection::Connection;
+use crate::proxy::exchange::Exchange;
+use crate::proxy::response_body::{ResponseBody, ResponseBodyError};
+
+/// The body of a response.
+#[derive(Debug)]
+pub(super) struct BufferedBody {
+    source: Source,
+    ahead: Ahead,
+}
+
+/// A body that hyper takes piece by piece, while the one who runs the stream reads ahead.
+#[derive(Debug)]
+pub(super) struct SharedBody(Rc<RefCell<BufferedBody>>);
+
+/// The body of the response that a stream is about to get, or has got.
+pub(super) type BodyOfStream = Rc<RefCell<Weak<RefCell<BufferedBody>>>>;
+
+#[derive(Debug)]
+enum Source {
+    /// That of an upstream's response.
+    Passed(Passed),
+    /// That of a response of the gateway's own.
+    Own(ResponseBody),
+}
+
+/// The body of a response that came through the flow control. When it is dropped before its end, the rest is left to the
+/// worker.
+#[derive(Debug)]
+struct Passed {
+    body: FlowBody<ResponseBody>,
+    exchange: Rc<Exchange>,
+    connection: Rc<Connection>,
+}
+
+/// What has been read and not been sent.
+#[derive(Debug, Default)]
+struct Ahead {
+    frames: VecDeque<Frame<Bytes>>,
+    /// Small pieces that have come after those frames, put together.
+    tail: BytesMut,
+    bytes: usize,
+    /// How many bytes have been taken, since somebody asked.
+    sent: usize,
+    end: Option<Result<(), ResponseBodyError>>,
+    buffer: Option<HeldBuffer>,
+}
+
+/// Pieces up to this length are put together: each would keep the memory that it was read into.
+const SMALL: usize = 4 * 1024;
+/// The pieces that hyper gets: small enough to see that a slow client takes them, large enough to fill a frame.
+const PIECE: usize = 16 * 1024;
+
+// === impl BufferedBody ===
+
+impl BufferedBody {
+    pub(super) fn passed(body: FlowBody<ResponseBody>, exchange: &Rc<Exchange>, connection: &Rc<Connection>) -> Self {
+        let (exchange, connection) = (Rc::clone(exchange), Rc::clone(connection));
+        Self { source: Source::Passed(Passed { body, exchange, connection }), ahead: Ahead::default() }
+    }
+
+    pub(super) fn own(body: ResponseBody) -> Self {
+        Self { source: Source::Own(body), ahead: Ahead::default() }
+    }
+
+    /// Whether a client that is slow to read makes the request keep its seats: there is no room for more.
+    pub(super) fn is_held_up(&self) -> bool {
+        match &self.source {
+            Source::Passed(passed) => passed.body.has_permit() && !self.ahead.has_room(&passed.connection),
+            Source::Own(_) => false,
+        }
+    }
+
+    /// How many bytes have been taken, since the last time.
+    pub(super) fn take_sent(&mut self) -> usize {
+        std::mem::take(&mut self.ahead.sent)
+    }
+
+    /// Reads ahead for a client that is slow to take what is there, as long as there is room.
+    pub(super) fn poll_ahead(&mut self, context: &mut Context<'_>) {
+        let Self { source: Source::Passed(passed), ahead } = self else { return };
+        // A response without seats is as long as it likes; nobody waits for its end.
+        while passed.body.has_permit() && ahead.end.is_none() && ahead.has_room(&passed.connection) {
+            let Poll::Ready(frame) = passed.poll_frame(context) else { return };
+            match frame {
+                Some(Ok(frame)) => ahead.push(frame, &passed.connection),
+                Some(Err(error)) => ahead.end = Some(Err(error)),
+                None => ahead.end = Some(Ok(())),
+            }
+        }
+    }
+
+    /// The next frame, or the next piece of it with so many bytes.
+    fn poll_piece(
+        &mut self,
+        bytes_max: usize,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
+        if let Some(frame) = self.ahead.pop(bytes_max) {
+            return Poll::Ready(Some(Ok(frame)));
+        }
+        if let Some(end) = self.ahead.end {
+            return Poll::Ready(end.err().map(Err));
+        }
+        let frame = ready!(match &mut self.source {
+            Source::Passed(passed) => passed.poll_frame(context),
+            Source::Own(body) => Pin::new(body).poll_frame(context),
+        });
+        match frame {
+            Some(Ok(frame)) if frame.data_ref().is_some_and(|data| data.len() > bytes_max) => {
+                self.ahead.bytes += frame.data_ref().map_or(0, Bytes::len);
+                self.ahead.frames.push_back(frame);
+                Poll::Ready(self.ahead.pop(bytes_max).map(Ok))
+            }
+            frame => {
+                if let Some(Ok(frame)) = &frame {
+                    self.ahead.sent += frame.data_ref().map_or(0, Bytes::len);
+                }
+                Poll::Ready(frame)
+            }
+        }
+    }
+}
+
+impl Body for BufferedBody {
+    type Data = Bytes;
+    type Error = ResponseBodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
+        self.poll_piece(usize::MAX, context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        if !self.ahead.is_empty() {
+            return false;
+        }
+        match (&self.ahead.end, &self.source) {
+            (Some(end), _) => end.is_ok(),
+            (None, Source::Passed(passed)) => passed.body.is_end_stream(),
+            (None, Source::Own(body)) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let rest = match &self.source {
+            Source::Passed(passed) => passed.body.size_hint(),
+            Source::Own(body) => body.size_hint(),
+        };
+        match rest.exact() {
+            Some(rest) => SizeHint::with_exact(rest + self.ahead.bytes as u64),
+            None => SizeHint::default(),
+        }
+    }
+}
+
+// === impl Passed ===
+
+impl Passed {
+    /// The next frame. A response whose request has failed comes to no end for its client; what the upstream still has to do
+    /// with it is left to the worker.
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
+        match Pin::new(&mut self.body).poll_frame(context) {
+            Poll::Pending if self.exchange.failure().is_some() => Poll::Ready(Some(Err(ResponseBodyError::Request))),
+            Poll::Ready(Some(Err(error))) => {
+                self.connection.worker.metrics.upstream_failed(error.kind());
+                Poll::Ready(Some(Err(error)))
+            }
+            frame => frame,
+        }
+    }
+}
+
+impl Drop for Passed {
+    fn drop(&mut self) {
+        self.connection.worker.abandoned.response(std::mem::take(&mut self.body), &self.exchange);
+    }
+}
+
+// === impl Ahead ===
+
+impl Ahead {
+    fn is_empty(&self) -> bool {
+        self.frames.is_empty() && self.tail.is_empty()
+    }
+
+    fn has_room(&self, connection: &Connection) -> bool {
+        let Connection { worker, client, .. } = connection;
+        self.bytes < worker.config.limits.response_buffer && worker.buffers.has_room(client)
+    }
+
+    fn push(&mut self, frame: Frame<Bytes>, connection: &Connection) {
+        match frame.into_data() {
+            Ok(data) => {
+                self.bytes += data.len();
+                if data.len() <= SMALL {
+                    self.tail.extend_from_slice(&data);
+                } else {
+                    self.end_tail();
+                    self.frames.push_back(Frame::data(data));
+                }
+            }
+            Err(frame) => {
+                self.end_tail();
+                self.frames.push_back(frame);
+            }
+        }
+        let Connection { worker, client, .. } = connection;
+        self.buffer.get_or_insert_with(|| worker.buffers.held(client)).set(self.bytes);
+    }
+
+    fn end_tail(&mut self) {
+        if !self.tail.is_empty() {
+            self.frames.push_back(Frame::data(self.tail.split().freeze()));
+        }
+    }
+
+    /// The next frame, or its first bytes if it has more than so many.
+    fn pop(&mut self, bytes_max: usize) -> Option<Frame<Bytes>> {
+        if self.frames.is_empty() {
+            self.end_tail();
+        }
+        let frame = match self.frames.pop_front()?.into_data() {
+            Ok(mut data) => {
+                if data.len() > bytes_max {
+                    let rest = data.split_off(bytes_max);
+                    self.frames.push_front(Frame::data(rest));
+                }
+                self.bytes -= data.len();
+                self.sent += data.len();
+                Frame::data(data)
+            }
+            Err(frame) => frame,
+        };
+        if let Some(buffer) = &mut self.buffer {
+            buffer.set(self.bytes);
+        }
+        Some(frame)
+    }
+}
+
+// === impl SharedBody ===
+
+impl SharedBody {
+    /// The body, which the one who runs the stream finds in `of_stream`.
+    pub(super) fn new(body: BufferedBody, of_stream: &BodyOfStream) -> Self {
+        let shared = Rc::new(RefCell::new(body));
+        *of_stream.borrow_mut() = Rc::downgrade(&shared);
+        Self(shared)
+    }
+}
+
+impl Body for SharedBody {
+    type Data = Bytes;
+    type Error = ResponseBodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
+        self.0.borrow_mut().poll_piece(PIECE, context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.borrow().is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.borrow().size_hint()
+    }
+}

@@ -1,0 +1,376 @@
+//! Serves a client's connection that speaks HTTP/1.1.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::header::TE;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+
+use super::buffered_body::BufferedBody;
+use super::first_bytes::NEXT_REQUEST_MAX;
+use super::linger::linger;
+use super::pending::PendingResponse;
+use super::relay::Relay;
+use super::response_head::{self, ResponseContext};
+use super::{disconnect, rejection_log, serve_http2, upgrade};
+use crate::http1::{HeadFault, HeadFlags, HeadLimits, RequestHead, Wire, has_token};
+use crate::net::{Rewound, Stream};
+use crate::proxy::connection::Connection;
+use crate::proxy::error_response::{self, Failure, Form};
+use crate::proxy::exchange::{Exchange, Inbound};
+use crate::proxy::forward::Flow;
+use crate::proxy::request_body::{ClientWire, RequestBody};
+use crate::proxy::response_body::ResponseBody;
+use crate::proxy::worker::Worker;
+use crate::timeouts::MinimumRate;
+use crate::timeouts::{Elapsed, Timeout};
+
+/// A connection that is served.
+struct Serving {
+    connection: Rc<Connection>,
+    client: Rc<RefCell<ClientWire>>,
+    exchange: Rc<Exchange>,
+    /// Made for the first request.
+    flow: Option<Flow>,
+}
+
+/// What comes next on a connection.
+#[expect(clippy::large_enum_variant, reason = "there is one for a moment only, and mostly it is a request")]
+enum Next {
+    Request(RequestHead),
+    /// The client speaks HTTP/2 instead.
+    Http2,
+    Refused(HeadFault),
+    /// The head takes too long, or there is no room for it and it is among the slowest to arrive.
+    Failed(Failure),
+    Closed,
+}
+
+/// What becomes of a connection after an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum After {
+    GoesOn,
+    /// The client may still be sending: it is let finish, within limits.
+    Lingers,
+    Closes,
+    Upgrades,
+}
+
+/// A connection without a request gives its buffers back after this time. Soon, because the allocator gives memory back to the
+/// system only while there is something to do.
+const RELEASE_BUFFERS_AFTER: Duration = Duration::from_millis(250);
+/// How a connection of HTTP/2 begins.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Serves a connection to its end.
+pub(crate) async fn serve(connection: Rc<Connection>, stream: Stream) {
+    let client = Rc::new(RefCell::new(ClientWire::new(Wire::new(stream))));
+    let mut serving = Serving { connection, client, exchange: Rc::default(), flow: None };
+    let mut is_first = true;
+    loop {
+        let after = match serving.next(is_first).await {
+            Next::Request(head) => Box::pin(serving.respond(head)).await,
+            Next::Http2 => return Box::pin(serving.into_http2()).await,
+            Next::Refused(fault) => {
+                let response = error_response::error_response(fault.status, fault.reason, Form::Status);
+                Box::pin(serving.refuse(response)).await
+            }
+            Next::Failed(failure) => Box::pin(serving.refuse(failure.response_in(Form::Status))).await,
+            Next::Closed => return,
+        };
+        is_first = false;
+        match after {
+            After::GoesOn => {}
+            After::Closes => return serving.client.borrow_mut().end(),
+            After::Lingers => {
+                let Serving { connection, client, .. } = serving;
+                return Box::pin(linger(&client, &connection.worker.timer)).await;
+            }
+            After::Upgrades => return Box::pin(serving.upgrade()).await,
+        }
+    }
+}
+
+// === impl Serving ===
+
+impl Serving {
+    /// Waits for the next request.
+    async fn next(&self, is_first: bool) -> Next {
+        let worker = &self.connection.worker;
+        let timeouts = &worker.config.timeouts;
+        let limits = HeadLimits { bytes: worker.config.limits.head_bytes, fields: worker.config.limits.headers };
+        // A client that has not said anything yet is not one that may come back with another request.
+        let idle_after = if is_first { worker.first_byte_after() } else { worker.idle_after() };
+        // The memory of the buffers is kept for a client that goes on at once.
+        let mut timeout = self.exchange.timeout(&worker.timer);
+        timeout.set(idle_after.min(RELEASE_BUFFERS_AFTER));
+        let mut are_buffers_released = idle_after <= RELEASE_BUFFERS_AFTER;
+        let (mut has_begun, mut is_hurried, mut looked_at) = (false, false, 0);
+        // Made for heads that do not arrive at once.
+        let mut buffer = None;
+        poll_fn(|context| {
+            let wire = &mut self.client.borrow_mut().wire;
+            loop {
+                if !wire.input.is_empty() && !has_begun {
+                    has_begun = true;
+                    timeout.set(timeouts.head);
+                }
+                if is_first
+                    && !wire.input.is_empty()
+                    && PREFACE.starts_with(&wire.input[..PREFACE.len().min(wire.input.len())])
+                {
+                    if wire.input.len() >= PREFACE.len() {
+                        return Poll::Ready(Next::Http2);
+                    }
+                } else if wire.input[looked_at..].contains(&b'\n') || wire.input.len() >= limits.bytes {
+                    match RequestHead::take(&mut wire.input, &mut wire.heads, limits) {
+                        Ok(Some(head)) => return Poll::Ready(Next::Request(head)),
+                        Ok(None) => looked_at = wire.input.len(),
+                        Err(fault) => return Poll::Ready(Next::Refused(fault)),
+                    }
+                }
+                // A client does not know yet that the gateway drains. Its next request may be on its way, and is served.
+                if !has_begun && worker.is_draining() && !is_hurried {
+                    is_hurried = true;
+                    timeout.set(NEXT_REQUEST_MAX);
+                }
+                match wire.poll_fill(context) {
+                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Next::Closed),
+                    Poll::Ready(Ok(_)) => {}
+                    Poll::Pending if has_begun => {
+                        let buffer = buffer.get_or_insert_with(|| worker.buffers.evictable(&self.connection.client));
+                        buffer.set(wire.input.capacity());
+                        if buffer.poll_evicted(context).is_ready() {
+                            return Poll::Ready(Next::Failed(Failure::NoBuffer));
+                        }
+                        return timeout.poll(context).map(|()| Next::Failed(Failure::HeadTimeout));
+                    }
+                    Poll::Pending if timeout.poll(context).is_pending() => return Poll::Pending,
+                    Poll::Pending if are_buffers_released || is_hurried => return Poll::Ready(Next::Closed),
+                    Poll::Pending => {
+                        wire.release_buffers();
+                        are_buffers_released = true;
+                        timeout.set(idle_after.saturating_sub(RELEASE_BUFFERS_AFTER));
+                    }
+                }
+            }
+        })
+        .await
+    }
+
+    /// RequestHandler a request.
+    async fn respond(&mut self, head: RequestHead) -> After {
+        if let Some(renewed) = self.connection.renewed() {
+            self.flow = None;
+            self.connection = renewed;
+        }
+        let worker = Rc::clone(&self.connection.worker);
+        let _running = worker.requests.begin();
+        let mut asked =
+            ResponseContext { method: head.method.clone(), version: head.version, is_kept_alive: head.is_kept_alive };
+        let sends_trailers = head.flags.has(HeadFlags::TE) && has_token(&head.headers, &TE, "trailers");
+        let target = head.uri.clone();
+        let awaits_permission = head.expects_continue;
+        let (parts, mut inbound) = self.request(head);
+        let id = inbound.id.clone();
+        let form = if inbound.flags.has(HeadFlags::TYPE) { Form::of(&parts.headers) } else { Form::Status };
+        let mut total = worker.timer.timeout(Duration::ZERO);
+        if !worker.config.timeouts.total.is_zero() {
+            total.set(worker.total_after(&parts));
+        }
+        let received = if inbound.body.is_there() || asked.method == Method::CONNECT {
+            Ok(())
+        } else {
+            let bytes_max = if awaits_permission { 0 } else { worker.config.limits.request_buffer };
+            Box::pin(self.receive(bytes_max, &parts, &mut inbound.body, &mut total)).await
+        };
+        let response = match received {
+            _ if asked.method == Method::CONNECT => {
+                // Its body is dropped: nobody will read it.
+                drop(inbound);
+                Ok(Failure::Connection.response(&parts.headers).map(BufferedBody::own))
+            }
+            Ok(()) => self.pass_on(Request::from_parts(parts, inbound), &mut total).await,
+            Err(failure) => {
+                drop(inbound);
+                Err(failure)
+            }
+        };
+        let response = match response {
+            Ok(response) => {
+                rejection_log::note(&worker, &response, &asked.method, &target, &self.exchange);
+                response
+            }
+            Err(Failure::ClientGone) => return After::Closes,
+            // The body may not have been read, or an upstream may still work on the request: the connection ends.
+            Err(failure) => {
+                asked.is_kept_alive = false;
+                total.set(worker.config.timeouts.stall);
+                failure.response_in(form).map(BufferedBody::own)
+            }
+        };
+        self.send_response(response, &id, &mut asked, &mut total, sends_trailers).await
+    }
+
+    /// Waits until the body of a request is there, or as much of it as is buffered. A request whose client is slow to send it
+    /// holds no seat meanwhile.
+    async fn receive(
+        &self,
+        bytes_max: usize,
+        parts: &Parts,
+        body: &mut RequestBody,
+        total: &mut Timeout,
+    ) -> Result<(), Failure> {
+        match total.limit(body.receive(bytes_max, parts, &self.connection)).await {
+            Ok(received) => received.map_err(Failure::from),
+            Err(Elapsed) => Err(Failure::TotalTimeout),
+        }
+    }
+
+    /// Passes a request on, and waits for the response for as long as the client does.
+    async fn pass_on(
+        &mut self,
+        request: Request<Inbound>,
+        total: &mut Timeout,
+    ) -> Result<Response<BufferedBody>, Failure> {
+        let worker = &self.connection.worker;
+        self.client.borrow_mut().asked_at = worker.timer.now();
+        let flow = self.flow.get_or_insert_with(|| Flow::new(&self.connection));
+        let mut pending = PendingResponse::new(Box::pin(flow.call(request)), &self.exchange, &self.connection);
+        poll_fn(|context| {
+            if let Poll::Ready(response) = Pin::new(&mut pending).poll(context) {
+                return Poll::Ready(response);
+            }
+            if poll_client(&self.client, &self.exchange, worker, context) {
+                return Poll::Ready(Err(Failure::ClientGone));
+            }
+            total.poll(context).map(|()| Err(Failure::TotalTimeout))
+        })
+        .await
+    }
+
+    async fn send_response(
+        &mut self,
+        response: Response<BufferedBody>,
+        id: &HeaderValue,
+        asked: &mut ResponseContext,
+        total: &mut Timeout,
+        sends_trailers: bool,
+    ) -> After {
+        let worker = &self.connection.worker;
+        worker.metrics.request_ended(response.status());
+        let (mut parts, mut body) = response.into_parts();
+        // A body that nobody reads stays in the way of the next request.
+        let is_unread = || !self.client.borrow().decoder.is_done();
+        if worker.is_draining() || is_unread() && Rc::strong_count(&self.client) == 1 {
+            asked.is_kept_alive = false;
+        }
+        let encoder = {
+            let client = &mut *self.client.borrow_mut();
+            // It would land in the middle of the answer.
+            client.owes_continue = false;
+            let wire = &mut client.wire;
+            put_interim(wire, &self.exchange);
+            let encoder = response_head::put(&mut wire.output, &parts, id, &body, asked, || worker.timer.date());
+            // The next request is kept in what this answer was kept in.
+            wire.heads.give_back(std::mem::take(&mut parts.headers));
+            encoder
+        };
+        let mut relay = Relay {
+            client: &self.client,
+            exchange: &self.exchange,
+            connection: &self.connection,
+            buffer: None,
+            minimum_rate: MinimumRate::new(&worker.timer, worker.config.limits.body_bytes_per_second_min),
+            total,
+            sends_trailers,
+        };
+        match relay.run(&mut body, encoder).await {
+            Err(_) => After::Closes,
+            Ok(()) if parts.status == StatusCode::SWITCHING_PROTOCOLS => After::Upgrades,
+            Ok(()) if is_unread() => After::Lingers,
+            Ok(()) if !asked.is_kept_alive => After::Lingers,
+            Ok(()) => After::GoesOn,
+        }
+    }
+
+    /// The request with this head.
+    fn request(&mut self, head: RequestHead) -> (Parts, Inbound) {
+        let worker = &self.connection.worker;
+        // What is left of the last request, if anything is, is not told about this one.
+        if Rc::strong_count(&self.exchange) > 1 {
+            self.exchange = Rc::default();
+        }
+        {
+            let mut client = self.client.borrow_mut();
+            client.decoder = head.body;
+            client.owes_continue = head.expects_continue;
+        }
+        let body = RequestBody::http1(&self.client, &self.exchange, worker);
+        // What comes after a body could not be told from it, and HTTP/2 has a way of its own to begin.
+        let is_upgrade = head.is_upgrade && body.is_none() && !has_token(&head.headers, &http::header::UPGRADE, "h2c");
+        let id = worker.request_ids.assign(&head.headers);
+        let (mut parts, ()) = Request::new(()).into_parts();
+        (parts.method, parts.uri, parts.version) = (head.method, head.uri, head.version);
+        parts.headers = head.headers;
+        (parts, Inbound { body, exchange: Rc::clone(&self.exchange), is_upgrade, flags: head.flags, id })
+    }
+
+    /// Responds to a client that has not sent a whole head, or none that can be understood.
+    async fn refuse(&mut self, response: Response<ResponseBody>) -> After {
+        let worker = Rc::clone(&self.connection.worker);
+        let id = worker.request_ids.assign(&HeaderMap::new());
+        let mut asked = ResponseContext { method: Method::GET, version: http::Version::HTTP_11, is_kept_alive: false };
+        let mut total = worker.timer.timeout(worker.config.timeouts.stall);
+        self.send_response(response.map(BufferedBody::own), &id, &mut asked, &mut total, false).await
+    }
+
+    /// The connection, if nothing else uses it any more.
+    fn into_wire(self) -> Option<Wire> {
+        let Self { client, flow, .. } = self;
+        drop(flow);
+        Rc::into_inner(client).map(|client| client.into_inner().wire)
+    }
+
+    async fn into_http2(self) {
+        let connection = Rc::clone(&self.connection);
+        if let Some(wire) = self.into_wire() {
+            serve_http2(connection, Rewound::new(wire.input.freeze(), wire.stream)).await;
+        }
+    }
+
+    /// Lets client and upstream speak what they have agreed on.
+    async fn upgrade(self) {
+        // It stays a connection of its client.
+        let connection = Rc::clone(&self.connection);
+        let upstream = self.exchange.take_upgraded();
+        if let (Some(client), Some(upstream)) = (self.into_wire(), upstream) {
+            let _running = connection.worker.requests.begin();
+            upgrade::run(client, *upstream, &connection.worker).await;
+        }
+    }
+}
+
+/// Passes interim responses on. Whether the client has left.
+fn poll_client(client: &RefCell<ClientWire>, exchange: &Exchange, worker: &Worker, context: &mut Context<'_>) -> bool {
+    let mut client = client.borrow_mut();
+    put_interim(&mut client.wire, exchange);
+    if client.wire.has_output() && matches!(client.wire.poll_flush(context), Poll::Ready(Err(_))) {
+        return true;
+    }
+    disconnect::has_left(&mut client, &worker.timer, context)
+}
+
+/// Puts interim responses on the wire. A client that does not read them does without: they only give hints.
+fn put_interim(wire: &mut Wire, exchange: &Exchange) {
+    for (status, headers) in exchange.take_interim() {
+        if !wire.is_full() {
+            response_head::put_interim(&mut wire.output, status, &headers);
+        }
+    }
+}

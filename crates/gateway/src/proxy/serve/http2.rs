@@ -1,0 +1,289 @@
+//! Serves a client's connection that speaks HTTP/2.
+
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::EXPECT;
+use http::request::Parts;
+use http::{Method, Request, Response};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::server::conn::http2;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::buffered_body::{BodyOfStream, BufferedBody, SharedBody};
+use super::pending::PendingResponse;
+use super::stream_executor::{StreamExecutor, StreamState, TotalTimeout};
+use super::websocket::WebSocket;
+use super::{http2_head, rejection_log};
+use crate::http1::HeadFlags;
+use crate::proxy::connection::Connection;
+use crate::proxy::error_response::{Failure, Form};
+use crate::proxy::exchange::{Exchange, Inbound};
+use crate::proxy::forward::{Flow, REQUEST_ID};
+use crate::proxy::request_body::RequestBody;
+use crate::proxy::response_body::ResponseBodyError;
+use crate::proxy::worker::{OpenStream, RunningRequest, Worker};
+use crate::timeouts::Elapsed;
+use crate::timeouts::stream_timeout::{StreamProgress, TrackedBody};
+
+/// What answers the requests of one connection.
+struct RequestHandler {
+    current: RefCell<Current>,
+    /// How many requests are being answered, and how many there were.
+    running: Rc<Cell<usize>>,
+    begun: Rc<Cell<u64>>,
+    next_stream: Rc<RefCell<Option<StreamState>>>,
+}
+
+/// What requests are passed on with, under the settings in effect.
+#[derive(Clone)]
+struct Current {
+    connection: Rc<Connection>,
+    flow: Rc<RefCell<Flow>>,
+}
+
+/// A request that is being answered: counted by its connection and by the gateway.
+#[derive(Debug)]
+struct Running {
+    of_connection: Rc<Cell<usize>>,
+    _of_gateway: RunningRequest,
+    _of_client: Option<OpenStream>,
+}
+
+/// The body of an answer, with the count of its request.
+type CountedResponseBody = TrackedBody<CountedBody>;
+
+pin_project_lite::pin_project! {
+    /// A body whose request runs until it is dropped.
+    #[derive(Debug)]
+    struct CountedBody {
+        #[pin]
+        body: SharedBody,
+        running: Running,
+    }
+}
+
+/// How long a connection that is told to close has for that, if nothing runs on it.
+const CLOSE_MAX: Duration = Duration::from_secs(2);
+/// What is kept of the body of a request that waits, for each stream.
+const STREAM_WINDOW: u32 = 64 * 1024;
+/// The largest window that there is.
+const WINDOW_MAX: u32 = (1 << 31) - 1;
+/// What hyper keeps of a response that the client is slow to read, for each stream. It is not counted, so it is small.
+const SEND_BUFFER: usize = 16 * 1024;
+
+/// Serves a connection to its end.
+pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + AsyncWrite + Unpin + 'static) {
+    let worker = Rc::clone(&connection.worker);
+    let limits = &worker.config.limits;
+    let (running, begun, next_stream) = (Rc::default(), Rc::default(), Rc::default());
+    let streams = StreamExecutor { worker: Rc::clone(&worker), next: Rc::clone(&next_stream) };
+    let current = RefCell::new(Current::new(connection));
+    let answers = RequestHandler { current, running: Rc::clone(&running), begun: Rc::clone(&begun), next_stream };
+    let mut served = pin!(
+        http2::Builder::new(streams)
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(limits.streams)
+            .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(connection_window(limits.streams))
+            .max_send_buf_size(SEND_BUFFER)
+            .enable_connect_protocol()
+            .serve_connection(TokioIo::new(stream), answers)
+    );
+    let mut timeout = worker.timer.timeout(worker.idle_after());
+    let (mut is_closing, mut seen) = (false, 0);
+    poll_fn(|context| {
+        loop {
+            if worker.is_draining() && !is_closing {
+                is_closing = true;
+                served.as_mut().graceful_shutdown();
+                timeout.set(CLOSE_MAX);
+            }
+            if let Poll::Ready(result) = served.as_mut().poll(context) {
+                if let Err(error) = result {
+                    tracing::debug!(%error, "a connection of HTTP/2 has ended");
+                }
+                return Poll::Ready(());
+            }
+            if running.get() > 0 || begun.get() != seen {
+                seen = begun.get();
+                timeout.set(if is_closing { CLOSE_MAX } else { worker.idle_after() });
+            }
+            match timeout.poll(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(()) if is_closing => return Poll::Ready(()),
+                Poll::Ready(()) => {
+                    is_closing = true;
+                    served.as_mut().graceful_shutdown();
+                    timeout.set(CLOSE_MAX);
+                }
+            }
+        }
+    })
+    .await;
+}
+
+/// A window with room for all streams, so that the bodies of requests that wait hold up no others: those may be of other
+/// users, and more urgent. Most of it is never used, since flow control bounds how many requests wait.
+fn connection_window(streams: u32) -> u32 {
+    streams.saturating_mul(STREAM_WINDOW).clamp(STREAM_WINDOW, WINDOW_MAX)
+}
+
+// === impl Current ===
+
+impl Current {
+    fn new(connection: Rc<Connection>) -> Self {
+        let flow = Rc::new(RefCell::new(Flow::new(&connection)));
+        Self { connection, flow }
+    }
+}
+
+// === impl RequestHandler ===
+
+impl RequestHandler {
+    fn current(&self) -> Current {
+        let mut current = self.current.borrow_mut();
+        if let Some(renewed) = current.connection.renewed() {
+            *current = Current::new(renewed);
+        }
+        current.clone()
+    }
+}
+
+impl hyper::service::Service<Request<Incoming>> for RequestHandler {
+    type Response = Response<CountedResponseBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let Current { connection, flow } = self.current();
+        let worker = Rc::clone(&connection.worker);
+        self.begun.set(self.begun.get() + 1);
+        let of_client = connection.client.open_stream();
+        let has_room = of_client.is_some();
+        let running = Running::begin(&self.running, &worker, of_client);
+        let watch = Arc::<StreamProgress>::default();
+        let (mut parts, body) = request.into_parts();
+        let id = worker.request_ids.assign(&parts.headers);
+        let websocket = (parts.method == Method::CONNECT).then(|| WebSocket::begin(&mut parts)).transpose();
+        let websocket = websocket.and_then(|websocket| {
+            http2_head::normalize(&mut parts, worker.config.limits.headers)?;
+            if has_room { Ok(websocket) } else { Err(Failure::TooManyStreams) }
+        });
+        let (exchange, form) = (Rc::<Exchange>::default(), Form::of(&parts.headers));
+        let total = TotalTimeout::new(worker.timer.timeout(worker.total_after(&parts)));
+        let body_of_stream = BodyOfStream::default();
+        *self.next_stream.borrow_mut() = Some(StreamState {
+            watch: Arc::clone(&watch),
+            exchange: Rc::clone(&exchange),
+            total: total.clone(),
+            body: Rc::clone(&body_of_stream),
+        });
+        let of_connection = Rc::clone(&self.running);
+        Box::pin(async move {
+            let response = match websocket {
+                Err(failure) => {
+                    if failure == Failure::TooManyStreams {
+                        worker.metrics.client_refused();
+                    }
+                    Err(failure)
+                }
+                Ok(websocket) => {
+                    let (method, target) = (parts.method.clone(), parts.uri.clone());
+                    let body = RequestBody::http2(body, &exchange, &worker);
+                    let (is_upgrade, flags) = (websocket.is_some(), HeadFlags::ANY);
+                    let inbound = Inbound { body, exchange: Rc::clone(&exchange), is_upgrade, flags, id: id.clone() };
+                    let response = total.limit(pass_on(&connection, &flow, parts, inbound)).await;
+                    response.unwrap_or_else(|Elapsed| Err(Failure::TotalTimeout)).map(|response| {
+                        rejection_log::note(&worker, &response, &method, &target, &exchange);
+                        match websocket {
+                            None => response,
+                            Some(websocket) => {
+                                let running = Running::begin(&of_connection, &worker, connection.client.open_stream());
+                                websocket.response(response, &exchange, &worker, running)
+                            }
+                        }
+                    })
+                }
+            };
+            let response = response.unwrap_or_else(|failure| {
+                // The time that the client has to take this answer.
+                total.set(worker.config.timeouts.stall);
+                failure.response_in(form).map(BufferedBody::own)
+            });
+            worker.metrics.request_ended(response.status());
+            let mut response = response.map(|body| {
+                let body = SharedBody::new(body, &body_of_stream);
+                TrackedBody::new(CountedBody { body, running }, watch)
+            });
+            response.headers_mut().insert(REQUEST_ID, id);
+            Ok(response)
+        })
+    }
+}
+
+/// Waits until the body of a request is there, or as much of it as is buffered; then passes the request on.
+async fn pass_on(
+    connection: &Rc<Connection>,
+    flow: &RefCell<Flow>,
+    parts: Parts,
+    mut inbound: Inbound,
+) -> Result<Response<BufferedBody>, Failure> {
+    if !inbound.is_upgrade && !inbound.body.is_there() {
+        let bytes_max = if expects_continue(&parts) { 0 } else { connection.worker.config.limits.request_buffer };
+        inbound.body.receive(bytes_max, &parts, connection).await?;
+    }
+    let exchange = Rc::clone(&inbound.exchange);
+    let future = Box::pin(flow.borrow_mut().call(Request::from_parts(parts, inbound)));
+    PendingResponse::new(future, &exchange, connection).await
+}
+
+/// Whether the client waits for permission to send the body.
+fn expects_continue(parts: &Parts) -> bool {
+    parts.headers.get(EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
+}
+
+// === impl Running ===
+
+impl Running {
+    fn begin(of_connection: &Rc<Cell<usize>>, worker: &Worker, of_client: Option<OpenStream>) -> Self {
+        of_connection.set(of_connection.get() + 1);
+        let of_connection = Rc::clone(of_connection);
+        Self { of_connection, _of_gateway: worker.requests.begin(), _of_client: of_client }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.of_connection.set(self.of_connection.get().saturating_sub(1));
+    }
+}
+
+// === impl CountedBody ===
+
+impl Body for CountedBody {
+    type Data = Bytes;
+    type Error = ResponseBodyError;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.project().body.poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

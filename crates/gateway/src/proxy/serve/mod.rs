@@ -1,0 +1,20 @@
+//! Serving a client's connection: HTTP/1.1, HTTP/2, or whatever an upgrade leads to.
+
+mod buffered_body;
+mod disconnect;
+mod first_bytes;
+mod http1;
+mod http2;
+mod http2_head;
+mod linger;
+mod pending;
+mod rejection_log;
+mod relay;
+mod response_head;
+mod stream_executor;
+mod upgrade;
+mod websocket;
+
+pub(crate) use first_bytes::first_bytes;
+pub(crate) use http1::serve as serve_http1;
+pub(crate) use http2::serve as serve_http2;

@@ -1,0 +1,65 @@
+//! `PendingResponse`: the response that a client waits for. When nobody waits any more, the request is left to the worker.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use http::{Response, StatusCode};
+
+use super::buffered_body::BufferedBody;
+use crate::proxy::abandoned::RequestFuture;
+use crate::proxy::connection::Connection;
+use crate::proxy::error_response::Failure;
+use crate::proxy::exchange::Exchange;
+
+/// The response to a request on its way through the flow control and to an upstream.
+///
+/// Dropping it gives the request up. If an upstream works on it, the request keeps its seat until that has ended
+/// ([`Abandoned`](crate::proxy::abandoned::Abandoned)).
+pub(super) struct PendingResponse {
+    /// None when it has come.
+    future: Option<RequestFuture>,
+    exchange: Rc<Exchange>,
+    connection: Rc<Connection>,
+}
+
+// === impl PendingResponse ===
+
+impl PendingResponse {
+    pub(super) fn new(future: RequestFuture, exchange: &Rc<Exchange>, connection: &Rc<Connection>) -> Self {
+        Self { future: Some(future), exchange: Rc::clone(exchange), connection: Rc::clone(connection) }
+    }
+}
+
+impl Future for PendingResponse {
+    /// The response, or why there is none because of the client.
+    type Output = Result<Response<BufferedBody>, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let Some(future) = &mut this.future else { return Poll::Pending };
+        if let Poll::Ready(Ok(response)) = future.as_mut().poll(context) {
+            this.future = None;
+            let response = response.map(|body| BufferedBody::passed(body, &this.exchange, &this.connection));
+            return Poll::Ready(Ok(response));
+        }
+        match this.exchange.failure() {
+            Some(failure) => {
+                if failure.status() == StatusCode::REQUEST_TIMEOUT {
+                    this.connection.worker.metrics.client_too_slow();
+                }
+                Poll::Ready(Err(failure))
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for PendingResponse {
+    fn drop(&mut self) {
+        if let Some(future) = self.future.take() {
+            self.connection.worker.abandoned.request(future, &self.exchange);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! An answer's body on its way to a client over HTTP/1.1, as fast as the client reads and no faster.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame};
+
+use super::buffered_body::BufferedBody;
+use super::disconnect;
+use crate::http1::Encoder;
+use crate::proxy::buffers::EvictableBuffer;
+use crate::proxy::connection::Connection;
+use crate::proxy::exchange::Exchange;
+use crate::proxy::request_body::ClientWire;
+use crate::timeouts::MinimumRate;
+use crate::timeouts::poll_idle;
+use crate::timeouts::{CoarseTimer, Timeout};
+
+/// The answer did not get to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RelayError {
+    /// The client has gone, or does not read.
+    Client,
+    /// The answer itself has no end.
+    Answer,
+    /// The time for the whole request is over.
+    Time,
+}
+
+/// What an answer's way to the client needs.
+pub(super) struct Relay<'a> {
+    pub(super) client: &'a Rc<RefCell<ClientWire>>,
+    pub(super) exchange: &'a Exchange,
+    pub(super) connection: &'a Connection,
+    /// Counts what the client has not taken.
+    pub(super) buffer: Option<EvictableBuffer>,
+    /// Whether the client reads fast enough, as long as the request has its seats.
+    pub(super) minimum_rate: MinimumRate,
+    /// The end of the time for the whole request.
+    pub(super) total: &'a mut Timeout,
+    pub(super) sends_trailers: bool,
+}
+
+// === impl Relay ===
+
+impl Relay<'_> {
+    /// Sends the body, or only what is on the wire already if there is none.
+    pub(super) async fn run(&mut self, body: &mut BufferedBody, encoder: Option<Encoder>) -> Result<(), RelayError> {
+        let mut stall = self.timer().timeout(self.stall_after());
+        let result = self.send(body, encoder, &mut stall).await;
+        if result == Err(RelayError::Answer) {
+            // The client gets what there is. That it is not all must be seen.
+            let _ = poll_fn(|context| self.poll_flush(context, &mut stall)).await;
+            if encoder == Some(Encoder::ToTheClose) {
+                self.client.borrow().wire.stream.reset_on_close();
+            }
+        }
+        result
+    }
+
+    fn timer(&self) -> &Rc<CoarseTimer> {
+        &self.connection.worker.timer
+    }
+
+    fn stall_after(&self) -> Duration {
+        self.connection.worker.config.timeouts.stall
+    }
+
+    async fn send(
+        &mut self,
+        body: &mut BufferedBody,
+        encoder: Option<Encoder>,
+        stall: &mut Timeout,
+    ) -> Result<(), RelayError> {
+        if let Some(mut encoder) = encoder {
+            while !body.is_end_stream() {
+                let next = poll_fn(|context| self.poll_next(body, context, stall)).await?;
+                let Some(frame) = next else { break };
+                let is_last = !frame.is_data();
+                self.encode(&mut encoder, frame)?;
+                if is_last {
+                    return poll_fn(|context| self.poll_flush(context, stall)).await;
+                }
+                stall.set(self.stall_after());
+            }
+            if self.client.borrow().wire.is_full() {
+                poll_fn(|context| self.poll_flush(context, stall)).await?;
+            }
+            encoder.finish(None, &mut self.client.borrow_mut().wire).map_err(|_| RelayError::Answer)?;
+        }
+        poll_fn(|context| self.poll_flush(context, stall)).await
+    }
+
+    fn encode(&self, encoder: &mut Encoder, frame: Frame<Bytes>) -> Result<(), RelayError> {
+        let wire = &mut self.client.borrow_mut().wire;
+        let result = match frame.into_data() {
+            Ok(data) => encoder.push(data, wire),
+            Err(frame) => encoder.finish(frame.trailers_ref().filter(|_| self.sends_trailers), wire),
+        };
+        result.map_err(|_| RelayError::Answer)
+    }
+
+    /// The next part, when there is room for it.
+    fn poll_next(
+        &mut self,
+        body: &mut BufferedBody,
+        context: &mut Context<'_>,
+        stall: &mut Timeout,
+    ) -> Poll<Result<Option<Frame<Bytes>>, RelayError>> {
+        if self.client.borrow().wire.is_full() {
+            ready!(self.poll_room(body, context, stall))?;
+        }
+        if let Poll::Ready(frame) = Pin::new(body).poll_frame(context) {
+            return Poll::Ready(frame.transpose().map_err(|_| RelayError::Answer));
+        }
+        // Nothing comes for now: what is there should not wait.
+        ready!(self.poll_flush(context, stall))?;
+        if disconnect::has_left(&mut self.client.borrow_mut(), &self.connection.worker.timer, context) {
+            return Poll::Ready(Err(RelayError::Client));
+        }
+        self.total.poll(context).map(|()| Err(RelayError::Time))
+    }
+
+    /// Waits until the client has taken what is there. The request does not keep its seats for that: the rest of the response
+    /// is read meanwhile, as far as there is room for it. Beyond that the client has to keep a least rate.
+    fn poll_room(
+        &mut self,
+        body: &mut BufferedBody,
+        context: &mut Context<'_>,
+        stall: &mut Timeout,
+    ) -> Poll<Result<(), RelayError>> {
+        let before = self.client.borrow().wire.unsent();
+        let flushed = self.poll_flush(context, stall);
+        let taken = before.saturating_sub(self.client.borrow().wire.unsent());
+        self.minimum_rate.note(taken);
+        if flushed.is_ready() {
+            return flushed;
+        }
+        body.poll_ahead(context);
+        if body.is_held_up() && self.minimum_rate.poll_slow(context).is_ready() {
+            self.connection.worker.metrics.client_too_slow();
+            return Poll::Ready(Err(RelayError::Client));
+        }
+        Poll::Pending
+    }
+
+    fn poll_flush(&mut self, context: &mut Context<'_>, stall: &mut Timeout) -> Poll<Result<(), RelayError>> {
+        let mut client = self.client.borrow_mut();
+        match client.wire.poll_flush(context) {
+            Poll::Ready(result) => {
+                self.buffer = None;
+                Poll::Ready(result.map_err(|_| RelayError::Client))
+            }
+            Poll::Pending => {
+                let connection = self.connection;
+                let new = || connection.worker.buffers.evictable(&connection.client);
+                let buffer = self.buffer.get_or_insert_with(new);
+                buffer.set(client.wire.unsent());
+                if buffer.poll_evicted(context).is_ready() {
+                    connection.worker.metrics.client_too_slow();
+                    return Poll::Ready(Err(RelayError::Client));
+                }
+                if self.total.poll(context).is_ready() {
+                    return Poll::Ready(Err(RelayError::Time));
+                }
+                let stall_after = self.stall_after();
+                poll_idle(stall, stall_after, self.exchange, context).map(|()| Err(RelayError::Client))
+            }
+        }
+    }
+}

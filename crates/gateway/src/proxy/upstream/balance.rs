@@ -1,0 +1,202 @@
+//! Which upstream is asked: the one with the least to do, of those that are well.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use super::health::Condition;
+use super::{Http2Stream, Upstream, UpstreamTarget};
+use crate::config::Config;
+use crate::proxy::service_times::{ServiceTimes, Started};
+use crate::timeouts::CoarseTimer;
+
+/// All upstreams, with the connections of one worker.
+#[derive(Debug)]
+pub(crate) struct Upstreams {
+    all: Vec<Rc<Upstream>>,
+    /// Where to look first, so that those with equally much to do take turns.
+    next: Cell<usize>,
+}
+
+/// An upstream that was chosen for a request.
+#[derive(Debug)]
+pub(crate) struct Picked {
+    pub(crate) upstream: Rc<Upstream>,
+    index: usize,
+    is_trial: Cell<bool>,
+    /// Whether anybody compares it with others.
+    is_one_of_many: bool,
+}
+
+/// A request that an upstream works on. It has one less when this is dropped.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    known: Option<Arc<UpstreamTarget>>,
+    /// Since when, where somebody wants to know how long such requests take.
+    timing: Option<(Rc<ServiceTimes>, Started)>,
+    /// Its place on a connection that it shares.
+    _stream: Option<Http2Stream>,
+}
+
+/// What a failure means for an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consequence {
+    /// It stays in the rotation.
+    None,
+    /// It gets a pause.
+    Ejected,
+}
+
+// === impl Upstreams ===
+
+impl Upstreams {
+    pub(crate) fn new(known: &[Arc<UpstreamTarget>], config: &Arc<Config>, timer: &Rc<CoarseTimer>) -> Self {
+        let all = known.iter().map(|known| Rc::new(Upstream::new(Arc::clone(known), config, timer))).collect();
+        Self { all, next: Cell::new(0) }
+    }
+
+    /// Those that are there under new settings. An upstream for which nothing changes keeps its connections.
+    pub(crate) fn renewed(&self, known: &[Arc<UpstreamTarget>], config: &Arc<Config>, timer: &Rc<CoarseTimer>) -> Self {
+        let kept = |known: &Arc<UpstreamTarget>| {
+            self.all.iter().find(|upstream| Arc::ptr_eq(&upstream.known, known) && upstream.is_as_in(config))
+        };
+        let made = |known: &Arc<UpstreamTarget>| Rc::new(Upstream::new(Arc::clone(known), config, timer));
+        let all = known.iter().map(|known| kept(known).cloned().unwrap_or_else(|| made(known))).collect();
+        Self { all, next: Cell::new(self.next.get()) }
+    }
+
+    /// Closes the idle connections to those that are not among these any more.
+    pub(crate) fn retire(&self, successors: &Self) {
+        for upstream in &self.all {
+            if !successors.all.iter().any(|other| Rc::ptr_eq(other, upstream)) {
+                upstream.pool.close();
+            }
+        }
+    }
+
+    /// Closes connections that have been idle for too long.
+    pub(crate) fn prune(&self) {
+        self.all.iter().for_each(|upstream| upstream.pool.prune());
+    }
+
+    /// The upstream for a request that has been refused by those given already.
+    pub(crate) fn pick(&self, tried: &[usize]) -> Option<Picked> {
+        if let [only] = &*self.all {
+            return tried.is_empty().then(|| Picked::new(only, 0, self.all.len()));
+        }
+        let start = self.next.get();
+        self.next.set(start.wrapping_add(1));
+        let now = Instant::now();
+        let mut best: Option<(Rank, usize)> = None;
+        for step in 0..self.all.len() {
+            let index = start.wrapping_add(step) % self.all.len();
+            if tried.contains(&index) {
+                continue;
+            }
+            let known = &self.all[index].known;
+            let rank = match known.health.condition(now) {
+                Condition::Due => Rank::Due,
+                Condition::Well => Rank::Well(known.load.load(Ordering::Relaxed)),
+                Condition::Ejected(since) => Rank::Ejected(since),
+            };
+            if rank == Rank::Due && known.health.begin_trial() {
+                let picked = Picked::new(&self.all[index], index, self.all.len());
+                picked.is_trial.set(true);
+                return Some(picked);
+            }
+            if best.is_none_or(|(found, _)| rank < found) {
+                best = Some((rank, index));
+            }
+        }
+        best.map(|(_, index)| Picked::new(&self.all[index], index, self.all.len()))
+    }
+}
+
+/// How good a choice an upstream is, the best first. Of those that are all out of the rotation it is the one whose failure
+/// is the longest ago.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Well(usize),
+    Due,
+    Ejected(Instant),
+}
+
+// === impl Picked ===
+
+impl Picked {
+    fn new(upstream: &Rc<Upstream>, index: usize, of: usize) -> Self {
+        Self { upstream: Rc::clone(upstream), index, is_trial: Cell::new(false), is_one_of_many: of > 1 }
+    }
+
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// It has answered.
+    pub(crate) fn note_success(&self) {
+        self.is_trial.set(false);
+        self.upstream.known.health.note_success();
+    }
+
+    /// It refused the connection, or cut it before it answered.
+    pub(crate) fn note_failure(&self) -> Consequence {
+        self.is_trial.set(false);
+        if self.is_one_of_many
+            && let Some(pause) = self.upstream.known.health.note_failure(Instant::now())
+        {
+            let upstream = &self.upstream.known.authority;
+            tracing::warn!(upstream, ?pause, "the upstream fails and gets a pause");
+            return Consequence::Ejected;
+        }
+        Consequence::None
+    }
+
+    /// It gets the request to work on.
+    pub(crate) fn begin(&self) -> InFlight {
+        if !self.is_one_of_many {
+            return InFlight { known: None, timing: None, _stream: None };
+        }
+        self.upstream.known.load.fetch_add(1, Ordering::Relaxed);
+        InFlight { known: Some(Arc::clone(&self.upstream.known)), timing: None, _stream: None }
+    }
+}
+
+impl Drop for Picked {
+    fn drop(&mut self) {
+        if self.is_trial.get() {
+            self.upstream.known.health.abandon_trial();
+        }
+    }
+}
+
+// === impl InFlight ===
+
+impl InFlight {
+    /// Keeps the request's place on a connection for as long.
+    pub(crate) fn on(mut self, stream: Http2Stream) -> Self {
+        Self { known: self.known.take(), timing: self.timing.take(), _stream: Some(stream) }
+    }
+
+    /// Notes how long the upstream works on the request.
+    pub(crate) fn timed(mut self, times: &Rc<ServiceTimes>, started: Started) -> Self {
+        self.timing = Some((Rc::clone(times), started));
+        self
+    }
+
+    /// The upstream has sent the whole response.
+    pub(crate) fn complete(self) {
+        if let Some((times, started)) = &self.timing {
+            times.note(*started);
+        }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if let Some(known) = &self.known {
+            known.load.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The services behind the gateway: which one is asked, and the connections to it.
+//!
+//! Every worker has connections of its own. What workers share is how much every upstream has to do and whether it is
+//! well, and that only matters where there is more than one.
+
+mod balance;
+mod connect;
+mod health;
+mod http1;
+mod http2;
+mod http2_connection;
+mod liveness;
+mod pool;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use http::uri::Scheme;
+
+use crate::config::{Config, Protocol, UpstreamConfig};
+use crate::timeouts::CoarseTimer;
+use crate::tls::{ClientTls, TlsError};
+
+pub(crate) use balance::{Consequence, InFlight, Picked, Upstreams};
+pub(crate) use connect::ConnectError;
+pub(crate) use http1::{CallError, Http1Body, Http1Call, Http1Response};
+pub(crate) use http2::Negotiated;
+pub(crate) use http2_connection::Http2Stream;
+
+use health::Health;
+use pool::Pool;
+
+/// What all workers know of an upstream.
+#[derive(Debug)]
+pub(crate) struct UpstreamTarget {
+    /// Its host: a name or an address, without the brackets of IPv6.
+    host: String,
+    port: u16,
+    /// Host and port as they are in URLs.
+    pub(crate) authority: String,
+    /// What is put before every path, without a slash at the end.
+    pub(crate) prefix: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) tls: Option<ClientTls>,
+    health: Health,
+    load: AtomicUsize,
+}
+
+/// An upstream, with the connections of one worker.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    pub(crate) known: Arc<UpstreamTarget>,
+    pub(crate) pool: Pool,
+    timer: Rc<CoarseTimer>,
+    timeouts: Arc<Config>,
+}
+
+// === impl UpstreamTarget ===
+
+impl UpstreamTarget {
+    pub(crate) fn new(config: &UpstreamConfig, gateway: &Config) -> Result<Self, TlsError> {
+        let is_tls = config.url.scheme() == Some(&Scheme::HTTPS);
+        let host = config.url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
+        let tls = if is_tls { Some(ClientTls::open(&config.tls, &host, config.protocol)?) } else { None };
+        let authority = config.url.authority().map(ToString::to_string).unwrap_or_default();
+        Ok(Self {
+            host,
+            port: config.url.port_u16().unwrap_or(if is_tls { 443 } else { 80 }),
+            authority,
+            prefix: config.url.path().trim_end_matches('/').to_owned(),
+            protocol: config.protocol,
+            tls,
+            health: Health::new(gateway.health.clone()),
+            load: AtomicUsize::new(0),
+        })
+    }
+
+    /// Whether nobody has agreed to HTTP/2 where it is spoken, be it by the settings or under TLS.
+    pub(crate) fn is_http2_a_guess(&self) -> bool {
+        self.protocol == Protocol::Auto && self.tls.is_none()
+    }
+}
+
+// === impl Upstream ===
+
+impl Upstream {
+    fn new(known: Arc<UpstreamTarget>, config: &Arc<Config>, timer: &Rc<CoarseTimer>) -> Self {
+        let pool = Pool::new(config.limits.idle_upstream_connections, config.timeouts.idle, Rc::clone(timer));
+        Self { known, pool, timer: Rc::clone(timer), timeouts: Arc::clone(config) }
+    }
+
+    /// Whether these settings are the same for its connections.
+    fn is_as_in(&self, config: &Config) -> bool {
+        let of = |config: &Config| {
+            let timeouts = &config.timeouts;
+            (timeouts.connect, timeouts.answer, timeouts.idle, config.limits.idle_upstream_connections)
+        };
+        of(config) == of(&self.timeouts)
+    }
+}

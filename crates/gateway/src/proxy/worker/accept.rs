@@ -1,0 +1,169 @@
+//! Accepting connections, and finding out what is spoken on them.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[cfg(target_os = "linux")]
+use socket2::SockFilter;
+use socket2::SockRef;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use super::Worker;
+use super::counts::MeteredConnection;
+use super::thread::{ConnectionGuard, Stage};
+use crate::identity::{Peer, Transport};
+use crate::net::Stream;
+use crate::net::open_files::{OpenFiles, SHORTAGE};
+use crate::observe::log::Throttle;
+use crate::proxy::connection::Connection;
+use crate::proxy::serve::{first_bytes, serve_http1, serve_http2};
+use crate::tls::ListenerTls;
+
+/// When the system has no more sockets for us, this is how long we wait for some to be closed.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long connections may take that are half open when no more are wanted.
+const LAST_ONES_MAX: Duration = Duration::from_millis(100);
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-type: text/plain\r\n\
+    content-length: 42\r\nconnection: close\r\n\r\nThere are too many connections; try later.";
+
+/// Accepts connections until it is told to stop, and then those that wait already.
+pub(super) async fn accept_all(
+    mut worker: Rc<Worker>,
+    listener: TcpListener,
+    tls: Option<Arc<ListenerTls>>,
+    connection_guard: ConnectionGuard,
+    mut stage: watch::Receiver<Stage>,
+) {
+    let open_files = OpenFiles::of_process();
+    let mut warnings = Throttle::default();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            _ = stage.wait_for(|stage| *stage != Stage::Serving) => break,
+            accepted = listener.accept() => accepted,
+        };
+        worker = worker.latest();
+        match accepted {
+            Ok((stream, _)) if open_files.are_short_for_client(&stream) => {
+                if warnings.may_log() {
+                    tracing::warn!("connections are refused: {SHORTAGE}");
+                }
+                refuse(&worker, stream, tls.as_deref());
+            }
+            Ok((stream, address)) => begin(&worker, stream, address, tls.clone(), &connection_guard),
+            Err(error) => {
+                if warnings.may_log() {
+                    tracing::warn!(%error, "cannot accept a connection");
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+    // Clients believe that connections in the queue are open: they are served too, while no others join them.
+    refuse_new(&listener);
+    let last_ones = async {
+        while let Ok((stream, address)) = listener.accept().await {
+            begin(&worker, stream, address, tls.clone(), &connection_guard);
+        }
+    };
+    let _ = tokio::time::timeout(LAST_ONES_MAX, last_ones).await;
+}
+
+/// Drops the packets that begin a connection, and no others: those that are half open still become connections.
+#[cfg(target_os = "linux")]
+fn refuse_new(listener: &TcpListener) {
+    // Load the flags, keep SYN and ACK, and drop what has SYN only.
+    const LOAD_BYTE: u16 = 0x30;
+    const AND: u16 = 0x54;
+    const JUMP_IF_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    let filter = [
+        SockFilter::new(LOAD_BYTE, 0, 0, 13),
+        SockFilter::new(AND, 0, 0, 0x12),
+        SockFilter::new(JUMP_IF_EQUAL, 0, 1, 0x02),
+        SockFilter::new(RETURN, 0, 0, 0),
+        SockFilter::new(RETURN, 0, 0, u32::MAX),
+    ];
+    if let Err(error) = SockRef::from(listener).attach_filter(&filter) {
+        tracing::debug!(%error, "connections go on arriving until the socket is closed");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn refuse_new(_listener: &TcpListener) {}
+
+fn begin(
+    worker: &Rc<Worker>,
+    stream: TcpStream,
+    address: SocketAddr,
+    tls: Option<Arc<ListenerTls>>,
+    connection_guard: &ConnectionGuard,
+) {
+    let Some(open) = worker.connections.open(worker.config.limits.connections) else {
+        if worker.may_warn() {
+            tracing::warn!(limit = worker.config.limits.connections, "there are too many connections");
+        }
+        return refuse(worker, stream, tls.as_deref());
+    };
+    let (worker, here) = (Rc::clone(worker), connection_guard.clone());
+    let open = (open, MeteredConnection::new(worker.metrics.clone()));
+    // A large answer goes out in pieces that must not wait for each other.
+    let _ = stream.set_nodelay(true);
+    match tls {
+        None => {
+            let peer = Peer { address, transport: Transport::Plain, certificate: None };
+            let Some(connection) = Connection::new(&worker, peer) else {
+                tokio::task::spawn_local(reject(worker, stream));
+                return;
+            };
+            tokio::task::spawn_local(async move {
+                let _counted = (open, here);
+                serve_http1(connection, Stream::Plain(stream)).await;
+            });
+        }
+        Some(tls) => {
+            tokio::task::spawn_local(async move {
+                let _counted = (open, here);
+                serve_tls(worker, stream, address, &tls).await;
+            });
+        }
+    }
+}
+
+fn refuse(worker: &Rc<Worker>, stream: TcpStream, tls: Option<&ListenerTls>) {
+    worker.metrics.connection_refused();
+    if tls.is_none() {
+        tokio::task::spawn_local(reject(Rc::clone(worker), stream));
+    }
+}
+
+async fn serve_tls(worker: Rc<Worker>, stream: TcpStream, address: SocketAddr, tls: &ListenerTls) {
+    let accepted = match worker.timer.limit(worker.config.timeouts.head, Box::pin(tls.accept(stream))).await {
+        Ok(Ok(accepted)) => accepted,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, client = %address.ip(), "no TLS could be agreed with a client");
+            return;
+        }
+        Err(_) => return,
+    };
+    let peer = Peer { address, transport: Transport::Tls, certificate: accepted.certificate };
+    let Some(connection) = Connection::new(&worker, peer) else { return };
+    drop(worker);
+    let stream = Stream::Tls(Box::new(accepted.stream.into()));
+    if accepted.is_http2 {
+        if let Some(stream) = first_bytes(&connection.worker, stream).await {
+            serve_http2(connection, stream).await;
+        }
+    } else {
+        serve_http1(connection, stream).await;
+    }
+}
+
+/// Tells a client that there are too many connections.
+async fn reject(worker: Rc<Worker>, mut stream: TcpStream) {
+    let _ = worker.timer.limit(Duration::from_secs(1), stream.write_all(BUSY)).await;
+}

@@ -1,0 +1,262 @@
+//! `Clients`: how much of the gateway each client has, so that none takes it all.
+//!
+//! A client is an address until a request on the connection has proved who is calling, and then that user.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use evenkeel_engine::User;
+
+use crate::config::masked;
+
+/// What the clients of the gateway have, on all workers.
+#[derive(Debug)]
+pub(crate) struct Clients {
+    connections_max: AtomicUsize,
+    streams_max: AtomicUsize,
+    counts: Mutex<HashMap<Key, Arc<Counts>>>,
+}
+
+/// The client of one connection. The connection is counted until the last clone is dropped.
+#[derive(Debug, Clone)]
+pub(crate) struct Client(Rc<OfConnection>);
+
+/// A stream of HTTP/2. It is counted until this is dropped.
+#[derive(Debug)]
+pub(crate) struct OpenStream(Client);
+
+/// What one connection contributes to the counts of its client.
+#[derive(Debug)]
+struct OfConnection {
+    clients: Arc<Clients>,
+    /// None for a trusted proxy: it speaks for many clients, and has no limits.
+    owner: RefCell<Option<(Key, Arc<Counts>)>>,
+    /// Whether a request has said who is calling. Nobody looks a second time.
+    is_identified: Cell<bool>,
+    streams: Cell<usize>,
+    buffered_bytes: Cell<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Address(IpAddr),
+    User(String),
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    connections: AtomicUsize,
+    streams: AtomicUsize,
+    buffered_bytes: AtomicUsize,
+}
+
+/// Whoever is in this group has not proved anything.
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+/// The part of an IPv6 address that stands for one client: networks are given away in this size.
+const IPV6_BITS: u8 = 64;
+
+// === impl Clients ===
+
+impl Clients {
+    pub(crate) fn new(connections_max: usize, streams_max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            connections_max: AtomicUsize::new(connections_max),
+            streams_max: AtomicUsize::new(streams_max),
+            counts: Mutex::default(),
+        })
+    }
+
+    /// Each client may have so many from now on. What is open stays.
+    pub(crate) fn set_limits(&self, connections_max: usize, streams_max: usize) {
+        self.connections_max.store(connections_max, Ordering::Relaxed);
+        self.streams_max.store(streams_max, Ordering::Relaxed);
+    }
+
+    /// A connection from this address. None if the client has too many.
+    pub(crate) fn open(self: &Arc<Self>, address: IpAddr, is_trusted_proxy: bool) -> Option<Client> {
+        let owner = if is_trusted_proxy { None } else { Some(self.add_connection(Key::address(address))?) };
+        Some(Client(Rc::new(OfConnection {
+            clients: Arc::clone(self),
+            owner: RefCell::new(owner),
+            is_identified: Cell::new(is_trusted_proxy),
+            streams: Cell::new(0),
+            buffered_bytes: Cell::new(0),
+        })))
+    }
+
+    fn counts(&self) -> MutexGuard<'_, HashMap<Key, Arc<Counts>>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add_connection(&self, key: Key) -> Option<(Key, Arc<Counts>)> {
+        let mut all = self.counts();
+        let counts = all.entry(key.clone()).or_default();
+        if counts.connections.load(Ordering::Relaxed) >= self.connections_max.load(Ordering::Relaxed) {
+            return None;
+        }
+        counts.connections.fetch_add(1, Ordering::Relaxed);
+        Some((key, Arc::clone(counts)))
+    }
+
+    fn remove_connection(&self, key: &Key) {
+        let mut all = self.counts();
+        if let Some(counts) = all.get(key)
+            && counts.connections.fetch_sub(1, Ordering::Relaxed) <= 1
+        {
+            all.remove(key);
+        }
+    }
+}
+
+// === impl Key ===
+
+impl Key {
+    fn address(address: IpAddr) -> Self {
+        let address = address.to_canonical();
+        Self::Address(if address.is_ipv6() { masked(address, IPV6_BITS) } else { address })
+    }
+}
+
+// === impl Client ===
+
+impl Client {
+    /// A request on the connection is this user's. From the first that proves who is calling, the connection counts for
+    /// that user. False if the user has too many.
+    pub(crate) fn identify(&self, user: &User) -> bool {
+        if self.0.is_identified.replace(true) || user.groups.iter().any(|group| &**group == UNAUTHENTICATED) {
+            return true;
+        }
+        let Some(new) = self.0.clients.add_connection(Key::User(user.name.to_string())) else {
+            self.0.is_identified.set(false);
+            return false;
+        };
+        let (streams, bytes) = (self.0.streams.get(), self.0.buffered_bytes.get());
+        new.1.streams.fetch_add(streams, Ordering::Relaxed);
+        new.1.buffered_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.0.release();
+        *self.0.owner.borrow_mut() = Some(new);
+        true
+    }
+
+    /// Begins a stream. None if the client has too many.
+    pub(crate) fn open_stream(&self) -> Option<OpenStream> {
+        if let Some((_, counts)) = &*self.0.owner.borrow() {
+            let before = counts.streams.fetch_add(1, Ordering::Relaxed);
+            if before >= self.0.clients.streams_max.load(Ordering::Relaxed) {
+                counts.streams.fetch_sub(1, Ordering::Relaxed);
+                return None;
+            }
+        }
+        self.0.streams.set(self.0.streams.get() + 1);
+        Some(OpenStream(self.clone()))
+    }
+
+    /// What all buffers of the client have, which is nothing for a trusted proxy.
+    pub(crate) fn buffered(&self) -> usize {
+        self.0.owner.borrow().as_ref().map_or(0, |(_, counts)| counts.buffered_bytes.load(Ordering::Relaxed))
+    }
+
+    /// A buffer of the connection has another size. Returns what all buffers of the client have, which is nothing for a
+    /// trusted proxy.
+    pub(crate) fn change_buffered(&self, before: usize, after: usize) -> usize {
+        let bytes = &self.0.buffered_bytes;
+        bytes.set(bytes.get().saturating_sub(before).saturating_add(after));
+        self.0.owner.borrow().as_ref().map_or(0, |(_, counts)| {
+            counts.buffered_bytes.fetch_sub(before, Ordering::Relaxed);
+            counts.buffered_bytes.fetch_add(after, Ordering::Relaxed).saturating_add(after)
+        })
+    }
+}
+
+// === impl OfConnection ===
+
+impl OfConnection {
+    /// Takes what the connection contributes away from its client.
+    fn release(&self) {
+        if let Some((key, counts)) = self.owner.take() {
+            counts.streams.fetch_sub(self.streams.get(), Ordering::Relaxed);
+            counts.buffered_bytes.fetch_sub(self.buffered_bytes.get(), Ordering::Relaxed);
+            self.clients.remove_connection(&key);
+        }
+    }
+}
+
+impl Drop for OfConnection {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+// === impl OpenStream ===
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        let connection = &self.0.0;
+        connection.streams.set(connection.streams.get().saturating_sub(1));
+        if let Some((_, counts)) = &*connection.owner.borrow() {
+            counts.streams.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(clients: &Arc<Clients>, address: &str) -> Option<Client> {
+        clients.open(address.parse().unwrap(), false)
+    }
+
+    #[test]
+    fn an_address_has_a_share_of_the_connections() {
+        let clients = Clients::new(2, 2);
+        let (first, _second) = (open(&clients, "10.0.0.1").unwrap(), open(&clients, "10.0.0.1"));
+        assert!(open(&clients, "10.0.0.1").is_none());
+        assert!(open(&clients, "::ffff:10.0.0.1").is_none(), "the same address");
+        assert!(open(&clients, "10.0.0.2").is_some());
+        assert!(clients.open("10.0.0.1".parse().unwrap(), true).is_some(), "a trusted proxy");
+        drop(first);
+        assert!(open(&clients, "10.0.0.1").is_some());
+        let _network = [open(&clients, "2001:db8::1"), open(&clients, "2001:db8::2")];
+        assert!(open(&clients, "2001:db8::3").is_none(), "the same network");
+    }
+
+    #[test]
+    fn users_behind_one_address_have_shares_of_their_own() {
+        let clients = Clients::new(2, 2);
+        let user = |name: &str| User::new(name, ["system:authenticated"]);
+        let mut open_as = |name: &str| {
+            let client = open(&clients, "10.0.0.1").unwrap();
+            client.identify(&user(name)).then_some(client)
+        };
+        let kept: Vec<_> = ["ann", "ann", "bob", "bob"].map(&mut open_as).into();
+        assert!(kept.iter().all(Option::is_some));
+        assert!(open_as("ann").is_none());
+        // Whoever has proved nothing is told apart by the address.
+        let nobody = User::new("system:anonymous", [UNAUTHENTICATED]);
+        let nobodies: Vec<_> = (0..2).map(|_| open(&clients, "10.0.0.1").unwrap()).collect();
+        assert!(nobodies.iter().all(|client| client.identify(&nobody)));
+        assert!(open(&clients, "10.0.0.1").is_none());
+        drop((kept, nobodies));
+        assert!(clients.counts().is_empty());
+    }
+
+    #[test]
+    fn streams_are_counted_over_all_connections() {
+        let clients = Clients::new(9, 3);
+        let (first, second) = (open(&clients, "10.0.0.1").unwrap(), open(&clients, "10.0.0.1").unwrap());
+        let streams = [first.open_stream(), first.open_stream(), second.open_stream()];
+        assert!(streams.iter().all(Option::is_some));
+        assert!(first.open_stream().is_none());
+        assert!(first.identify(&User::new("ann", ["system:authenticated"])));
+        assert!(first.open_stream().is_some(), "its streams went along");
+        assert!(second.open_stream().is_some());
+        drop(streams);
+        drop((first, second));
+        assert!(clients.counts().is_empty());
+    }
+}

@@ -1,0 +1,224 @@
+//! Workers: threads that serve connections, each with a runtime, listeners and upstream connections of its own.
+
+mod accept;
+mod clients;
+mod counts;
+mod listener;
+mod thread;
+
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenkeel::{Digest, FlowControl, Occupancy};
+use http::request::Parts;
+
+use crate::config::Config;
+use crate::gateway::live::Live;
+use crate::identity::Identification;
+use crate::observe::log::RejectionLog;
+use crate::observe::metrics::{GatewayMetrics, WorkerMetrics};
+use crate::proxy::abandoned::{Abandoned, AbandonedWork};
+use crate::proxy::buffers::{BufferedBytes, Buffers};
+use crate::proxy::forward::RequestIds;
+use crate::proxy::request_rules::RequestRules;
+use crate::proxy::service_times::ServiceTimes;
+use crate::proxy::upstream::Upstreams;
+use crate::timeouts::CoarseTimer;
+
+pub(crate) use clients::{Client, Clients, OpenStream};
+pub(crate) use counts::{Connections, RunningRequest, RunningRequests};
+pub(crate) use listener::{Listening, bind};
+pub(crate) use thread::{Stage, WorkerThread};
+
+/// What all workers share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) flow: FlowControl,
+    pub(crate) metrics: GatewayMetrics,
+    pub(crate) rejections: Arc<RejectionLog>,
+    pub(crate) connections: Arc<Connections>,
+    pub(crate) clients: Arc<Clients>,
+    /// What the buffers of all workers have.
+    pub(crate) buffered: BufferedBytes,
+}
+
+/// What a worker's connections and requests need of it, under the settings of one time. When the settings change, a
+/// successor takes over. RunningRequests that have begun stay with the worker that they began with.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) config: Arc<Config>,
+    pub(crate) flow: FlowControl,
+    pub(crate) identification: Arc<Identification>,
+    pub(crate) routes: RequestRules,
+    pub(crate) metrics: WorkerMetrics,
+    pub(crate) rejections: Arc<RejectionLog>,
+    pub(crate) timer: Rc<CoarseTimer>,
+    pub(crate) upstreams: Upstreams,
+    pub(crate) request_ids: Rc<RequestIds>,
+    pub(crate) connections: Arc<Connections>,
+    pub(crate) requests: Arc<RunningRequests>,
+    pub(crate) clients: Arc<Clients>,
+    pub(crate) buffers: Rc<Buffers>,
+    pub(crate) abandoned: Rc<Abandoned>,
+    pub(crate) service_times: Rc<ServiceTimes>,
+    is_draining: Rc<Cell<bool>>,
+    /// When a worker that is in trouble may say so again.
+    quiet_until: Rc<Cell<u64>>,
+    /// How often the settings had changed when it took over.
+    generation: u64,
+    succession: Rc<Succession>,
+}
+
+/// Who has taken over last. The worker's thread keeps it alive, so that nothing holds a line of predecessors.
+#[derive(Debug, Default)]
+struct Succession {
+    generation: Cell<u64>,
+    latest: RefCell<Weak<Worker>>,
+}
+
+/// So many requests whose clients have left are kept in any case. Beyond twice the number of seats, only requests that are
+/// exempt from limits can have been left behind.
+const ABANDONED_MIN: usize = 64;
+
+fn abandoned_max(config: &Config) -> usize {
+    ABANDONED_MIN.max(2 * config.concurrency as usize)
+}
+
+// === impl Worker ===
+
+impl Worker {
+    /// A worker, and what clients will have left to it.
+    fn new(index: usize, shared: &Shared, live: &Live, requests: Arc<RunningRequests>) -> (Rc<Self>, AbandonedWork) {
+        let (timer, service_times) = (CoarseTimer::new(), Rc::<ServiceTimes>::default());
+        let (config, metrics) = (&live.config, shared.metrics.worker(index));
+        let (abandoned, abandoned_work) =
+            Abandoned::new(abandoned_max(config), &service_times, &timer, config.timeouts.answer, metrics.clone());
+        let bytes_max = config.limits.buffer_bytes;
+        let worker = Rc::new(Self {
+            config: Arc::clone(config),
+            flow: shared.flow.clone(),
+            identification: Arc::clone(&live.identification),
+            routes: live.routes.clone(),
+            buffers: Buffers::new(&shared.buffered, bytes_max, bytes_max / 4, metrics.clone()),
+            abandoned: Rc::new(abandoned),
+            service_times,
+            clients: Arc::clone(&shared.clients),
+            metrics,
+            rejections: Arc::clone(&shared.rejections),
+            upstreams: Upstreams::new(&live.upstreams, config, &timer),
+            request_ids: Rc::new(RequestIds::new()),
+            connections: Arc::clone(&shared.connections),
+            requests,
+            is_draining: Rc::default(),
+            quiet_until: Rc::default(),
+            generation: 0,
+            succession: Rc::default(),
+            timer,
+        });
+        worker.succession.take_over(&worker);
+        (worker, abandoned_work)
+    }
+
+    /// Lets a successor take over, under these settings. Connections find it when their next request arrives, as long as the
+    /// caller keeps it.
+    fn hand_over(&self, live: &Live) -> Rc<Self> {
+        let config = &live.config;
+        self.abandoned.set_limits(abandoned_max(config), config.timeouts.answer);
+        let bytes_max = config.limits.buffer_bytes;
+        self.buffers.set_limits(bytes_max, bytes_max / 4);
+        let upstreams = self.upstreams.renewed(&live.upstreams, config, &self.timer);
+        self.upstreams.retire(&upstreams);
+        let successor = Rc::new(Self {
+            config: Arc::clone(config),
+            flow: self.flow.clone(),
+            identification: Arc::clone(&live.identification),
+            routes: live.routes.clone(),
+            metrics: self.metrics.clone(),
+            rejections: Arc::clone(&self.rejections),
+            timer: Rc::clone(&self.timer),
+            upstreams,
+            request_ids: Rc::clone(&self.request_ids),
+            connections: Arc::clone(&self.connections),
+            requests: Arc::clone(&self.requests),
+            clients: Arc::clone(&self.clients),
+            buffers: Rc::clone(&self.buffers),
+            abandoned: Rc::clone(&self.abandoned),
+            service_times: Rc::clone(&self.service_times),
+            is_draining: Rc::clone(&self.is_draining),
+            quiet_until: Rc::clone(&self.quiet_until),
+            generation: self.generation + 1,
+            succession: Rc::clone(&self.succession),
+        });
+        self.succession.take_over(&successor);
+        successor
+    }
+
+    /// Whether the settings have changed since.
+    #[inline]
+    pub(crate) fn is_succeeded(&self) -> bool {
+        self.generation != self.succession.generation.get()
+    }
+
+    /// The worker under the settings in effect.
+    #[inline]
+    pub(crate) fn latest(self: &Rc<Self>) -> Rc<Self> {
+        let latest = if self.is_succeeded() { self.succession.latest.borrow().upgrade() } else { None };
+        latest.unwrap_or_else(|| Rc::clone(self))
+    }
+
+    /// Whether connections are to be closed as soon as their requests have been answered.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.is_draining.get()
+    }
+
+    /// How long a connection may be without a request. There always is such a time, since those who wait for it are also
+    /// woken when the gateway drains.
+    pub(crate) fn idle_after(&self) -> Duration {
+        const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
+        let idle = self.config.timeouts.idle;
+        if idle.is_zero() { NEVER } else { idle.min(NEVER) }
+    }
+
+    /// How long this request may take in all. Zero means that there is no limit, as for what is long by nature.
+    pub(crate) fn total_after(&self, parts: &Parts) -> Duration {
+        let total = self.config.timeouts.total;
+        let is_long = || {
+            let request = Digest::digest(&self.routes, parts);
+            request.is_ok_and(|request| self.routes.occupancy(parts, &request) != Occupancy::ToTheEnd)
+        };
+        if total.is_zero() || is_long() { Duration::ZERO } else { total }
+    }
+
+    /// How long a client that has connected may take until it says something.
+    pub(crate) fn first_byte_after(&self) -> Duration {
+        self.idle_after().min(self.config.timeouts.head)
+    }
+
+    /// Whether to warn of something that may happen with every request: once a second, so that the log is not flooded by
+    /// what clients do.
+    pub(crate) fn may_warn(&self) -> bool {
+        let now = self.timer.now();
+        let may_warn = now >= self.quiet_until.get();
+        if may_warn {
+            self.quiet_until.set(now + CoarseTimer::count(Duration::from_secs(1)));
+        }
+        may_warn
+    }
+
+    /// From now on they are.
+    fn start_draining(&self) {
+        self.is_draining.set(true);
+        self.timer.wake_all();
+    }
+}
+
+// === impl Succession ===
+
+impl Succession {
+    fn take_over(&self, worker: &Rc<Worker>) {
+        self.generation.set(worker.generation);
+        *self.latest.borrow_mut() = Rc::downgrade(worker);
+    }
+}

@@ -1,0 +1,163 @@
+//! The thread of a worker, from its start to its end.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::{Notify, oneshot, watch};
+
+use super::accept::accept_all;
+use super::listener::Listening;
+use super::{RunningRequests, Shared, Worker};
+use crate::gateway::live::Live;
+
+/// How far the workers are told to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// They accept connections.
+    Serving,
+    /// They end what they have begun.
+    Draining,
+    /// They end at once.
+    Stopped,
+}
+
+/// A worker's thread.
+#[derive(Debug)]
+pub(crate) struct WorkerThread {
+    /// None once it has been received: a receiver must not be polled after that.
+    ended: Option<oneshot::Receiver<()>>,
+    requests: Arc<RunningRequests>,
+}
+
+/// The connections of one worker. Every clone but the first is one.
+#[derive(Debug, Clone)]
+pub(super) struct ConnectionGuard {
+    _last: Rc<NotifyWhenLast>,
+}
+
+/// Tells when the last connection is gone.
+#[derive(Debug)]
+struct NotifyWhenLast(Rc<Notify>);
+
+/// How often idle connections to upstreams are looked at.
+const PRUNE_PERIOD: Duration = Duration::from_secs(1);
+
+// === impl WorkerThread ===
+
+impl WorkerThread {
+    pub(crate) fn start(
+        index: usize,
+        shared: Arc<Shared>,
+        listening: Vec<Listening>,
+        live: watch::Receiver<Arc<Live>>,
+        stage: watch::Receiver<Stage>,
+    ) -> io::Result<Self> {
+        let (ending, ended) = oneshot::channel();
+        let requests = Arc::<RunningRequests>::default();
+        let counted = Arc::clone(&requests);
+        let run = move || {
+            match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
+                Ok(runtime) => runtime.block_on(run(index, &shared, counted, listening, live, stage)),
+                Err(error) => tracing::error!(%error, "a worker could not be started"),
+            }
+            // Everybody who waits for this has gone if it fails.
+            let _ = ending.send(());
+        };
+        thread::Builder::new().name(format!("evenkeel-{index}")).spawn(run)?;
+        Ok(Self { ended: Some(ended), requests })
+    }
+
+    /// How many requests it is answering.
+    pub(crate) fn requests(&self) -> usize {
+        self.requests.count()
+    }
+
+    /// Waits until the worker has ended. May be called again, also after a call that was cancelled.
+    pub(crate) async fn ended(&mut self) {
+        if let Some(ended) = &mut self.ended {
+            let _ = ended.await;
+            self.ended = None;
+        }
+    }
+}
+
+/// Serves until there is nothing left to do, or it is told to stop.
+async fn run(
+    index: usize,
+    shared: &Shared,
+    requests: Arc<RunningRequests>,
+    listening: Vec<Listening>,
+    mut live: watch::Receiver<Arc<Live>>,
+    mut stage: watch::Receiver<Stage>,
+) {
+    let settings = Arc::clone(&live.borrow_and_update());
+    let (worker, abandoned_work) = Worker::new(index, shared, &settings, requests);
+    drop(settings);
+    let finishing = tokio::task::spawn_local(abandoned_work.run());
+    let ticking = tokio::task::spawn_local(Rc::clone(&worker.timer).run());
+    let following = tokio::task::spawn_local(follow(Rc::clone(&worker), live));
+    let pruning = tokio::task::spawn_local(prune(Rc::clone(&worker)));
+    let last_gone = Rc::new(Notify::new());
+    let connection_guard = ConnectionGuard { _last: Rc::new(NotifyWhenLast(Rc::clone(&last_gone))) };
+    let mut accepting = Vec::new();
+    for Listening { socket, tls } in listening {
+        match TcpListener::from_std(socket) {
+            Ok(listener) => {
+                let accept = accept_all(Rc::clone(&worker), listener, tls, connection_guard.clone(), stage.clone());
+                accepting.push(tokio::task::spawn_local(accept));
+            }
+            Err(error) => tracing::error!(%error, "a worker could not listen"),
+        }
+    }
+    // When the gateway itself is gone, there is nobody left to serve for.
+    let _ = stage.wait_for(|stage| *stage != Stage::Serving).await;
+    let end = async {
+        worker.start_draining();
+        for accept in accepting {
+            let _ = accept.await;
+        }
+        drop(connection_guard);
+        last_gone.notified().await;
+    };
+    let is_draining = *stage.borrow() == Stage::Draining;
+    if is_draining {
+        tokio::select! {
+            () = end => {}
+            _ = stage.wait_for(|stage| *stage == Stage::Stopped) => {}
+        }
+    }
+    ticking.abort();
+    following.abort();
+    pruning.abort();
+    finishing.abort();
+}
+
+/// Lets a successor take over whenever the settings change.
+async fn follow(mut worker: Rc<Worker>, mut live: watch::Receiver<Arc<Live>>) {
+    while live.changed().await.is_ok() {
+        let settings = Arc::clone(&live.borrow_and_update());
+        worker = worker.hand_over(&settings);
+    }
+}
+
+async fn prune(mut worker: Rc<Worker>) {
+    let mut interval = tokio::time::interval(PRUNE_PERIOD);
+    loop {
+        interval.tick().await;
+        worker = worker.latest();
+        worker.upstreams.prune();
+    }
+}
+
+// === impl NotifyWhenLast ===
+
+impl Drop for NotifyWhenLast {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}

@@ -1,0 +1,238 @@
+//! Timeouts of one worker, looked at some times a second instead of with a timer for each.
+//!
+//! Nearly no timeout ever comes true, so they have to be cheap to set and to take back. Here that is a few instructions
+//! on memory of the worker's own; for that they may be late by three timer. They are never early.
+//!
+//! It is the time of the worker: while nothing at all runs, because the machine stands still, hardly any passes. So whatever
+//! came meanwhile is read before anybody is given up for being silent.
+
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, SystemTime};
+
+use http::HeaderValue;
+use slab::Slab;
+
+/// How often the timeouts are looked at.
+const TICK: Duration = Duration::from_millis(50);
+/// By how many timer the clock goes on at a time, at most.
+const TICKS_AT_ONCE: u64 = 2;
+
+/// The clock of a worker.
+#[derive(Debug)]
+pub(crate) struct CoarseTimer {
+    now: Cell<u64>,
+    timeouts: RefCell<Slab<Waiting>>,
+    date: RefCell<HeaderValue>,
+}
+
+/// Somebody to be woken.
+#[derive(Debug)]
+struct Waiting {
+    at: u64,
+    waker: Waker,
+}
+
+/// A timeout. It costs next to nothing until it is waited for.
+#[derive(Debug)]
+pub(crate) struct Timeout {
+    timer: Rc<CoarseTimer>,
+    at: u64,
+    key: Option<usize>,
+}
+
+/// The time was over first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Elapsed;
+
+// === impl CoarseTimer ===
+
+impl CoarseTimer {
+    pub(crate) fn new() -> Rc<Self> {
+        Rc::new(Self { now: Cell::new(0), timeouts: RefCell::default(), date: RefCell::new(date()) })
+    }
+
+    /// Goes on until it is dropped.
+    pub(crate) async fn run(self: Rc<Self>) {
+        let mut interval = tokio::time::interval(TICK);
+        interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut last = tokio::time::Instant::now();
+        loop {
+            interval.tick().await;
+            let passed = u64::try_from(last.elapsed().as_millis() / TICK.as_millis()).unwrap_or(u64::MAX);
+            last += TICK.saturating_mul(u32::try_from(passed).unwrap_or(u32::MAX));
+            self.advance(self.now.get() + passed.min(TICKS_AT_ONCE));
+        }
+    }
+
+    /// Wakes those whose time is over.
+    pub(crate) fn advance(&self, now: u64) {
+        const TICKS_A_SECOND: u64 = 20;
+        if now / TICKS_A_SECOND != self.now.get() / TICKS_A_SECOND {
+            *self.date.borrow_mut() = date();
+        }
+        self.now.set(now);
+        self.wake(|waiting| waiting.at <= now);
+    }
+
+    /// Wakes everybody, to look at something else that has changed.
+    pub(crate) fn wake_all(&self) {
+        self.wake(|_| true);
+    }
+
+    fn wake(&self, which: impl Fn(&Waiting) -> bool) {
+        // Whoever is woken must find the list free.
+        let timeouts = self.timeouts.borrow();
+        let due = timeouts.iter().filter(|(_, waiting)| which(waiting)).map(|(_, waiting)| waiting.waker.clone());
+        let due: Vec<Waker> = due.collect();
+        drop(timeouts);
+        due.into_iter().for_each(Waker::wake);
+    }
+
+    /// The time that it is, to compare with other times of this clock only.
+    pub(crate) fn now(&self) -> u64 {
+        self.now.get()
+    }
+
+    /// How many timer that is at least.
+    pub(crate) fn count(duration: Duration) -> u64 {
+        u64::try_from(duration.as_millis().div_ceil(TICK.as_millis())).unwrap_or(u64::MAX)
+    }
+
+    /// How long so many timer take.
+    pub(crate) fn duration(timer: u64) -> Duration {
+        TICK.saturating_mul(u32::try_from(timer).unwrap_or(u32::MAX))
+    }
+
+    /// The time of day, as the header `Date` has it.
+    pub(crate) fn date(&self) -> HeaderValue {
+        self.date.borrow().clone()
+    }
+
+    /// A timeout from now on. Zero means never.
+    pub(crate) fn timeout(self: &Rc<Self>, duration: Duration) -> Timeout {
+        let mut timeout = Timeout { timer: Rc::clone(self), at: u64::MAX, key: None };
+        timeout.set(duration);
+        timeout
+    }
+
+    /// What the future gives, unless that takes longer. Zero means that it may take as long as it likes.
+    pub(crate) async fn limit<F: Future>(self: &Rc<Self>, duration: Duration, future: F) -> Result<F::Output, Elapsed> {
+        self.timeout(duration).limit(future).await
+    }
+}
+
+fn date() -> HeaderValue {
+    HeaderValue::try_from(httpdate::fmt_http_date(SystemTime::now())).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
+
+// === impl Timeout ===
+
+impl Timeout {
+    /// The time that it is by its clock.
+    pub(crate) fn now(&self) -> u64 {
+        self.timer.now()
+    }
+
+    /// Begins again. Zero means never.
+    pub(crate) fn set(&mut self, duration: Duration) {
+        self.set_from(self.now(), duration);
+    }
+
+    /// Begins again, as if at this time of its clock. Zero means never.
+    pub(crate) fn set_from(&mut self, begin: u64, duration: Duration) {
+        let timer = if duration.is_zero() { u64::MAX } else { CoarseTimer::count(duration) };
+        // The clock may be behind by that much.
+        self.at = begin.saturating_add(timer).saturating_add(TICKS_AT_ONCE);
+        if let Some(key) = self.key
+            && let Some(waiting) = self.timer.timeouts.borrow_mut().get_mut(key)
+        {
+            waiting.at = self.at;
+        }
+    }
+
+    /// What the future gives, unless the time is over first.
+    pub(crate) async fn limit<F: Future>(&mut self, future: F) -> Result<F::Output, Elapsed> {
+        let mut future = pin!(future);
+        poll_fn(|context| match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending => self.poll(context).map(|()| Err(Elapsed)),
+        })
+        .await
+    }
+
+    /// Whether the time is over; if not, the task is woken when it is.
+    pub(crate) fn poll(&mut self, context: &Context<'_>) -> Poll<()> {
+        if self.at <= self.timer.now() {
+            return Poll::Ready(());
+        }
+        if self.at == u64::MAX {
+            return Poll::Pending;
+        }
+        let mut timeouts = self.timer.timeouts.borrow_mut();
+        match self.key.and_then(|key| timeouts.get_mut(key)) {
+            Some(waiting) => waiting.waker.clone_from(context.waker()),
+            None => self.key = Some(timeouts.insert(Waiting { at: self.at, waker: context.waker().clone() })),
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Timeout {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            // Bound first: dropping a waker may drop a task, which may have timeouts of its own.
+            let gone = self.timer.timeouts.borrow_mut().try_remove(key);
+            drop(gone);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alarm_is_never_early_and_can_begin_again() {
+        let timer = CoarseTimer::new();
+        let context = Context::from_waker(Waker::noop());
+        let mut timeout = timer.timeout(Duration::from_millis(120));
+        for now in 0..=4 {
+            timer.advance(now);
+            assert!(timeout.poll(&context).is_pending(), "{now}");
+        }
+        timer.advance(5);
+        assert!(timeout.poll(&context).is_ready());
+        timeout.set(Duration::from_millis(50));
+        assert!(timeout.poll(&context).is_pending());
+        timer.advance(8);
+        assert!(timeout.poll(&context).is_ready());
+        assert_eq!(timer.timeouts.borrow().len(), 1);
+        drop(timeout);
+        assert!(timer.timeouts.borrow().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn while_the_machine_stands_still_hardly_any_time_passes() {
+        let timer = CoarseTimer::new();
+        let mut run = pin!(Rc::clone(&timer).run());
+        assert_eq!(tokio::time::timeout(Duration::from_secs(1), run.as_mut()).await.ok(), None);
+        let before = timer.now();
+        assert!((19..=21).contains(&before), "{before}");
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert_eq!(tokio::time::timeout(TICK, run.as_mut()).await.ok(), None);
+        let passed = timer.now() - before;
+        assert!((TICKS_AT_ONCE..=TICKS_AT_ONCE + 1).contains(&passed), "{passed}");
+    }
+
+    #[test]
+    fn zero_is_no_limit() {
+        let timer = CoarseTimer::new();
+        let mut timeout = timer.timeout(Duration::ZERO);
+        timer.advance(u64::MAX - 1);
+        assert!(timeout.poll(&Context::from_waker(Waker::noop())).is_pending());
+    }
+}
