@@ -30,7 +30,7 @@ pub(crate) enum Decoded {
 /// A body that is not one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Malformed(pub(super) &'static str);
+pub(crate) struct Malformed(pub(crate) &'static str);
 
 // === impl Decoder ===
 
