@@ -17,6 +17,8 @@ pub use layer::body::FlowBody;
 pub use layer::digest::{Digest, PresetDigest};
 pub use layer::flow_layer::FlowLayer;
 pub use layer::future::FlowFuture;
+#[doc(hidden)]
+pub use layer::grpc;
 pub use layer::identify::{self, Identify};
 pub use layer::occupancy::Occupancy;
 pub use layer::response::RejectionForm;

@@ -123,7 +123,9 @@ impl<'a, P: Iterator<Item = &'a [u8]>> Arriving<'_, P> {
                 if self.more() {
                     continue;
                 }
-                return Ok(if self.input.is_empty() { End::Complete } else { End::Incomplete });
+                // Empty lines before a message are no part of it.
+                let is_line_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+                return Ok(if self.input.iter().all(is_line_end) { End::Complete } else { End::Incomplete });
             };
             // As a connection does, so that the memory of the map is used again.
             self.memory.give_back(headers.clone());

@@ -17,7 +17,8 @@ pub fn certificate(input: &[u8]) {
     // Elements after and inside of each other; a bound, since every byte may start one.
     let mut pending = vec![input];
     for _ in 0..1_000 {
-        let Some((tag, content, rest)) = pending.pop().map(|input| (input, der_element(input))).and_then(checked) else {
+        let Some((tag, content, rest)) = pending.pop().map(|input| (input, der_element(input))).and_then(checked)
+        else {
             if pending.is_empty() {
                 break;
             }

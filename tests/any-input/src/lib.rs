@@ -17,7 +17,9 @@ mod request;
 pub use certificate::certificate;
 pub use decode::decode;
 pub use engine::engine;
-pub use http1::{http1_chunks, http1_request, http1_response, requests_by_hyper};
+pub use http1::{
+    Reading, http1_chunks, http1_differential, http1_request, http1_response, requests_by_gateway, requests_by_hyper,
+};
 pub use jwt::{jwt, key_set};
 pub use mutate::{Mutator, try_mutations};
 pub use patch::patch;

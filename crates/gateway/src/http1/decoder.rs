@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_in_two_ways_is_refused() {
+    fn what_could_be_read_in_two_ways_is_rejected() {
         for text in [
             "\r\n",
             "g\r\n",

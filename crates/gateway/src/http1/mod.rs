@@ -14,7 +14,7 @@ mod response_head;
 mod wire;
 
 pub(crate) use decoder::{Decoded, Decoder};
-pub(crate) use encoder::{Encoder, Overrun};
+pub(crate) use encoder::{Encoder, Overrun, put_field};
 pub(crate) use fields::{content_length, has_token};
 pub(crate) use head_flags::HeadFlags;
 #[cfg(feature = "fuzzing")]

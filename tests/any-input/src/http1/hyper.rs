@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{join, sink};
 
-/// Reads requests with hyper, with its defaults.
+/// Reads requests with hyper and its defaults, except that a client may close its side while it waits for a response.
 ///
 /// # Panics
 /// If hyper waits, although everything that it could wait for is there.
@@ -23,7 +23,7 @@ pub fn requests_by_hyper(input: &[u8]) -> Conversation {
     let seen = Arc::new(Mutex::new(Conversation { messages: Vec::new(), end: End::Complete }));
     let service = service_fn(|request| respond(request, Arc::clone(&seen)));
     let io = TokioIo::new(join(input, sink()));
-    let mut connection = pin!(http1::Builder::new().serve_connection(io, service));
+    let mut connection = pin!(http1::Builder::new().half_close(true).serve_connection(io, service));
     // Input and output are always ready. The connection yields from time to time all the same.
     let mut context = Context::from_waker(Waker::noop());
     let served = (0..10_000).find_map(|_| match connection.as_mut().poll(&mut context) {
