@@ -49,11 +49,12 @@ impl Chunks {
                     return Ok(Some(Decoded::Data(data)));
                 }
                 Self::DataEnd => {
-                    if input.len() < 2 {
-                        return Ok(None);
-                    }
-                    if !input.starts_with(b"\r\n") {
+                    let line_end = &input[..input.len().min(2)];
+                    if !b"\r\n".starts_with(line_end) {
                         return Err(Malformed("a chunk is longer than its size says"));
+                    }
+                    if line_end.len() < 2 {
+                        return Ok(None);
                     }
                     input.advance(2);
                     *self = Self::Size;

@@ -142,6 +142,7 @@ mod tests {
             "1\nx\n",
             "1\r\nxy\r\n",
             "1\r\nx\n0\r\n",
+            "1\r\nx\n",
             "ffffffffffffffff\r\n",
             "10000000000000000\r\n",
             "1;a\rb\r\nx",

@@ -163,7 +163,7 @@ impl Serving {
         .await
     }
 
-    /// RequestHandler a request.
+    /// Responds to a request.
     async fn respond(&mut self, head: RequestHead) -> After {
         if let Some(renewed) = self.connection.renewed() {
             self.flow = None;
