@@ -12,7 +12,7 @@ use serde::ser::{SerializeMap, Serializer};
 /// Why a request is refused. Written out, it is a `Status` object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The status of the answer.
+    /// The status of the response.
     pub status: StatusCode,
     /// What sort of problem it is, for programs. Plain errors have none (API-112).
     pub reason: Option<&'static str>,
@@ -145,7 +145,7 @@ impl Failure {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).about(details)
     }
 
-    /// 503: the store does not answer.
+    /// 503: the store is unavailable.
     pub fn unavailable(message: impl Into<String>) -> Self {
         let details = Details { retry_after_seconds: Some(1), ..Details::default() };
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message).about(details)

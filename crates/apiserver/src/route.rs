@@ -9,7 +9,7 @@ use crate::review::Review;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     /// Objects of the group.
-    Objects(Objects),
+    Objects(ObjectsRoute),
     /// `/apis/G/V`: the resources of a version.
     Resources(Version),
     /// `/apis/G`.
@@ -38,15 +38,15 @@ pub(crate) enum Route {
     Dump(Dump),
     /// A question of users about themselves.
     Review(Review),
-    /// Something of the group that is not there: answered with a `Status`.
+    /// Something of the group that does not exist: the response is a `Status`.
     NoResource,
-    /// Anything else: answered with a line of text.
+    /// Anything else: the response is a line of text.
     NoPage,
 }
 
 /// A path below `/apis/G/V` that names objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Objects {
+pub(crate) struct ObjectsRoute {
     pub(crate) version: Version,
     pub(crate) kind: Kind,
     pub(crate) scope: Scope,
@@ -140,7 +140,7 @@ impl Route {
             _ => return Self::NoResource,
         };
         match Kind::ALL.into_iter().find(|known| known.resource() == *kind) {
-            Some(kind) => Self::Objects(Objects { version, kind, scope }),
+            Some(kind) => Self::Objects(ObjectsRoute { version, kind, scope }),
             None => Self::NoResource,
         }
     }
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     fn objects(scope: Scope) -> Route {
-        Route::Objects(Objects { version: Version::V1, kind: Kind::FlowSchema, scope })
+        Route::Objects(ObjectsRoute { version: Version::V1, kind: Kind::FlowSchema, scope })
     }
 
     #[test]

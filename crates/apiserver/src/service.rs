@@ -23,7 +23,7 @@ use crate::in_flight::ConnectionInFlight;
 use crate::route::names_nothing;
 use crate::websocket::accept_bearer_protocol;
 
-/// Answers the requests of one connection.
+/// Serves the requests of one connection.
 #[derive(Debug)]
 pub struct ApiService<I> {
     api: Api,
@@ -40,7 +40,7 @@ pub(crate) struct Unlimited(Api);
 type KnownUser = fn(&Parts) -> Result<Arc<User>, Unidentified>;
 
 /// What a request ends with.
-type Answered = Result<Response<Either<FlowBody<ApiBody>, ApiBody>>, Infallible>;
+type ServiceResult = Result<Response<Either<FlowBody<ApiBody>, ApiBody>>, Infallible>;
 
 // === impl ApiService ===
 
@@ -75,7 +75,7 @@ where
 {
     type Response = Response<Either<FlowBody<ApiBody>, ApiBody>>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Answered> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = ServiceResult> + Send>>;
 
     fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -95,8 +95,8 @@ where
             Ok(user) => {
                 parts.extensions.insert(user);
                 parts.extensions.insert(self.in_flight.clone());
-                let answer = self.limited.call(Request::from_parts(parts, body));
-                Box::pin(async move { answer.await.map(|response| response.map(Either::Left)) })
+                let response = self.limited.call(Request::from_parts(parts, body));
+                Box::pin(async move { response.await.map(|response| response.map(Either::Left)) })
             }
             Err(failure) => {
                 let response = self.api.refuse(&parts, &failure).map(Either::Right);
@@ -127,6 +127,6 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let api = self.0.clone();
-        Box::pin(async move { Ok(api.answer(request).await) })
+        Box::pin(async move { Ok(api.respond(request).await) })
     }
 }

@@ -13,11 +13,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::managed_fields::{Endpoint, OnConflict};
+use crate::log_once::LogOnce;
+use crate::managed_fields::{OnConflict, WriteTarget};
 use crate::options::{Moment, Persistence, WriteOptions};
 use crate::patch::FieldValidation;
 use crate::registry::Registry;
-use crate::trouble::Trouble;
 use crate::verbs::{self, Write};
 
 /// Who writes the condition.
@@ -49,13 +49,13 @@ struct Told {
 /// Follows the objects, and writes conditions, until the store is closed.
 pub(crate) async fn run(schemas: &Registry<FlowSchemaSpec>, levels: &Registry<PriorityLevelConfigurationSpec>) {
     let mut pace = Pace::default();
-    let mut trouble = Trouble::new("the condition Dangling cannot be kept up to date");
+    let mut log_once = LogOnce::new("cannot update the condition Dangling");
     loop {
-        match follow(schemas, levels, &mut pace, &mut trouble).await {
+        match follow(schemas, levels, &mut pace, &mut log_once).await {
             Err(Error::Closed) => return,
-            // A watch that has fallen behind is no trouble.
+            // A watch that has fallen behind is no log_once.
             Err(Error::TooOld { .. }) | Ok(()) => {}
-            Err(error) => trouble.failed(&**schemas.store(), &error).await,
+            Err(error) => log_once.failed(&**schemas.store(), &error).await,
         }
         sleep(PAUSE).await;
     }
@@ -65,7 +65,7 @@ async fn follow(
     schemas: &Registry<FlowSchemaSpec>,
     levels: &Registry<PriorityLevelConfigurationSpec>,
     pace: &mut Pace,
-    trouble: &mut Trouble,
+    log_once: &mut LogOnce,
 ) -> Result<(), Error> {
     let revision = schemas.store().revision().await?;
     let mut watch = schemas.store().watch(WatchOptions::after(revision)).await?;
@@ -76,7 +76,7 @@ async fn follow(
             Err(_) => Some(Instant::now() + PAUSE),
         };
         let outcome = told.and_then(|told| told.failed.map_or(Ok(()), Err));
-        trouble.note(&**schemas.store(), &outcome).await;
+        log_once.note(&**schemas.store(), &outcome).await;
         wait(&mut watch, retry_at).await?;
     }
 }
@@ -104,9 +104,9 @@ async fn tell_all(
     levels: &Registry<PriorityLevelConfigurationSpec>,
     pace: &mut Pace,
 ) -> Result<Told, Failure> {
-    let (existing, _) = levels.present(Moment::Any).await?;
+    let (existing, _) = levels.snapshot(Moment::Any).await?;
     let existing: BTreeSet<&str> = existing.iter().map(|level| level.name()).collect();
-    let (present, _) = schemas.present(Moment::Any).await?;
+    let (present, _) = schemas.snapshot(Moment::Any).await?;
     pace.forget_all_but(present.iter().map(|schema| schema.name()));
     let mut told = Told::default();
     for schema in &present {
@@ -162,7 +162,7 @@ async fn write(schemas: &Registry<FlowSchemaSpec>, name: &str, condition: &Condi
         on_conflict: OnConflict::Force,
     };
     let write =
-        Write { version: Version::V1, name, endpoint: Endpoint::Status, options: &options, now: now(), weight: 0 };
+        Write { version: Version::V1, name, endpoint: WriteTarget::Status, options: &options, now: now(), weight: 0 };
     match verbs::apply(schemas, body.to_string().as_bytes(), &write, &mut Vec::new()).await {
         // It was deleted in the meantime.
         Err(failure) if failure.status == StatusCode::NOT_FOUND => Ok(()),

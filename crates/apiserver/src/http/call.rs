@@ -16,11 +16,11 @@ use http_body::Body;
 use super::objects::ObjectsCall;
 use super::reply::{ApiBody, Reply};
 use super::request_body::{discard, read};
-use super::{Shared, answers};
+use super::{Shared, fixed_routes};
 use crate::access::authorize;
 use crate::failure::Failure;
 use crate::in_flight::ConnectionInFlight;
-use crate::negotiate::{self, Asked, Endpoint};
+use crate::negotiate::{self, Asked, ResponseKind};
 use crate::options;
 use crate::output;
 use crate::review::Review;
@@ -39,8 +39,8 @@ pub(super) struct Call<'a> {
 /// A request that is not a watch takes no longer than this.
 const TIMEOUT_MAX: Duration = Duration::from_secs(60);
 
-/// Answers a request.
-pub(super) async fn answer<B>(shared: &Shared, request: Request<B>) -> Response<ApiBody>
+/// Responds to a request.
+pub(super) async fn respond<B>(shared: &Shared, request: Request<B>) -> Response<ApiBody>
 where
     B: Body + Send,
     B::Data: Send,
@@ -61,7 +61,7 @@ where
     reply.into_response(&parts.headers, warnings)
 }
 
-/// The answer to a request that is refused before it is looked at.
+/// The response to a request that is refused before it is looked at.
 pub(super) fn refuse(shared: &Shared, parts: &Parts, failure: &Failure) -> Response<ApiBody> {
     Call::new(shared, parts).refuse(failure).into_response(&parts.headers, Vec::new())
 }
@@ -93,7 +93,7 @@ impl Call<'_> {
             }
             other => {
                 options::timeout(self.query)?;
-                return answers::answer(self, &other).map(Reply::from);
+                return fixed_routes::respond(self, &other).map(Reply::from);
             }
         };
         let objects = ObjectsCall::new(self, &route)?;
@@ -126,12 +126,12 @@ impl Call<'_> {
         if self.parts.method != Method::POST {
             return Err(Failure::no_method());
         }
-        let wanted = self.asked.objects(Endpoint::Object)?.format;
+        let wanted = self.asked.objects(ResponseKind::Object)?.format;
         let content_type = self.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let sent = negotiate::body_format(content_type)?;
         let body = read(body).await?;
         let user = self.parts.extensions.get::<Arc<User>>().ok_or_else(Failure::unauthorized)?;
-        review.answer(user, &body, sent, wanted).map(Reply::from)
+        review.respond(user, &body, sent, wanted).map(Reply::from)
     }
 
     /// The room of the connection that the request came on.

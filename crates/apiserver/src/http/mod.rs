@@ -1,7 +1,7 @@
-//! From an HTTP request to an answer: who may, what path, what method, what form (API-5).
+//! From an HTTP request to a response: who may, what path, what method, what form (API-5).
 
-mod answers;
 mod call;
+mod fixed_routes;
 mod objects;
 mod pages;
 mod reply;
@@ -75,17 +75,17 @@ impl Api {
         }
     }
 
-    /// Answers a request.
-    pub async fn answer<B>(&self, request: Request<B>) -> Response<ApiBody>
+    /// Responds to a request.
+    pub async fn respond<B>(&self, request: Request<B>) -> Response<ApiBody>
     where
         B: Body + Send,
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        call::answer(&self.shared, request).await
+        call::respond(&self.shared, request).await
     }
 
-    /// The answer to a request that does not get so far.
+    /// The response to a request that does not get so far.
     pub(crate) fn refuse(&self, parts: &Parts, failure: &Failure) -> Response<ApiBody> {
         call::refuse(&self.shared, parts, failure)
     }

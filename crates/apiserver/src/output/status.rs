@@ -8,21 +8,21 @@ use serde_json::{Map, Value};
 
 use super::format::json_line;
 use super::{Format, protobuf};
-use crate::answer::Answer;
+use crate::response_data::ResponseData;
 use crate::{Details, Failure};
 
-/// The answer to a request that failed (API-98). When it may be tried again is in the body and in a header field, which is
+/// The response to a request that failed (API-98). When it may be tried again is in the body and in a header field, which is
 /// what clients look at.
-pub(crate) fn failure(failure: &Failure, format: Format) -> Answer {
-    let answer = status(failure.status, failure, format);
+pub(crate) fn failure(failure: &Failure, format: Format) -> ResponseData {
+    let response = status(failure.status, failure, format);
     match failure.details.as_ref().and_then(|details| details.retry_after_seconds) {
-        Some(seconds) => answer.with(RETRY_AFTER, seconds.into()),
-        None => answer,
+        Some(seconds) => response.with(RETRY_AFTER, seconds.into()),
+        None => response,
     }
 }
 
-/// The answer to the deletion of an object that is gone (API-66).
-pub(crate) fn deleted(kind: Kind, name: &str, uid: &str, format: Format) -> Answer {
+/// The response to the deletion of an object that is gone (API-66).
+pub(crate) fn deleted(kind: Kind, name: &str, uid: &str, format: Format) -> ResponseData {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Success {
@@ -43,9 +43,9 @@ pub(crate) fn deleted(kind: Kind, name: &str, uid: &str, format: Format) -> Answ
     status(StatusCode::OK, &success, format)
 }
 
-fn status(code: StatusCode, status: &impl Serialize, format: Format) -> Answer {
+fn status(code: StatusCode, status: &impl Serialize, format: Format) -> ResponseData {
     match format {
-        Format::Text(format) => Answer::document(code, json_line(status), format),
-        Format::Protobuf => Answer::protobuf(code, protobuf::status(status)),
+        Format::Text(format) => ResponseData::document(code, json_line(status), format),
+        Format::Protobuf => ResponseData::protobuf(code, protobuf::status(status)),
     }
 }

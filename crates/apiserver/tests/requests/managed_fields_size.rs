@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::ask::{Answer, JSON, MERGE_PATCH, SCHEMAS, ask, create, get, schema, server};
+use crate::ask::{JSON, MERGE_PATCH, ResponseData, SCHEMAS, ask, create, get, schema, server};
 
 /// 12,000 labels, which make an object of 840 KB.
 fn metadata() -> Value {
@@ -11,7 +11,7 @@ fn metadata() -> Value {
     json!({"name": "large", "labels": labels})
 }
 
-fn managers(answer: &Answer) -> usize {
+fn managers(answer: &ResponseData) -> usize {
     answer.body()["metadata"]["managedFields"].as_array().map_or(0, Vec::len)
 }
 
