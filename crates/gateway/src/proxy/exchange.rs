@@ -3,8 +3,6 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
 
 use evenkeel::Identify;
 use evenkeel::identify::Unidentified;
@@ -17,7 +15,7 @@ use crate::identity::PeerIdentity;
 use crate::proxy::error_response::Failure;
 use crate::proxy::request_body::RequestBody;
 use crate::proxy::service_times::Started;
-use crate::timeouts::{CoarseTimer, Timeout};
+use crate::timeouts::{Active, Activity};
 
 /// What travels with the head of a request to the place where it is passed on.
 #[derive(Debug)]
@@ -41,10 +39,8 @@ pub(crate) struct Exchange {
     interim: RefCell<Vec<(StatusCode, HeaderMap)>>,
     /// The upstream's connection, after an answer with status 101.
     upgraded: RefCell<Option<Box<Wire>>>,
-    /// Waits for what comes next: the head of a request, or that of its answer.
-    timeout: RefCell<Option<Timeout>>,
-    /// When something of the request or of its answer has moved last, by the worker's clock.
-    moved_at: Cell<u64>,
+    /// When something of the request or of its response has moved last.
+    activity: Activity,
     /// Whether an upstream has been sent some of the request.
     is_at_upstream: Cell<bool>,
     on_leave: Cell<OnLeave>,
@@ -76,13 +72,6 @@ pub(crate) struct Remember {
 /// called, so that they cannot be the ones who tell.
 pub(crate) type CurrentExchange = Rc<RefCell<Option<Rc<Exchange>>>>;
 
-/// The timeout of an exchange, which goes back there: setting it is cheaper than making another.
-#[derive(Debug)]
-pub(crate) struct ExchangeTimeout<'a> {
-    timeout: Option<Timeout>,
-    home: &'a RefCell<Option<Timeout>>,
-}
-
 /// More interim answers than this are not kept for a client that does not read them.
 const INTERIM_MAX: usize = 8;
 
@@ -106,21 +95,6 @@ impl Exchange {
 
     pub(crate) fn take_interim(&self) -> Vec<(StatusCode, HeaderMap)> {
         std::mem::take(&mut *self.interim.borrow_mut())
-    }
-
-    /// The timeout of whoever waits. There is only one who does, and it is set anew.
-    pub(crate) fn timeout(&self, timer: &Rc<CoarseTimer>) -> ExchangeTimeout<'_> {
-        let timeout = self.timeout.borrow_mut().take().unwrap_or_else(|| timer.timeout(Duration::ZERO));
-        ExchangeTimeout { timeout: Some(timeout), home: &self.timeout }
-    }
-
-    /// Something of the request or of its answer moves now.
-    pub(crate) fn note_movement(&self, now: u64) {
-        self.moved_at.set(now);
-    }
-
-    pub(crate) fn moved_at(&self) -> u64 {
-        self.moved_at.get()
     }
 
     /// Another request begins.
@@ -189,6 +163,12 @@ impl Exchange {
     }
 }
 
+impl Active for Exchange {
+    fn activity(&self) -> &Activity {
+        &self.activity
+    }
+}
+
 // === impl Remember ===
 
 impl Remember {
@@ -206,29 +186,5 @@ impl Identify for Remember {
             exchange.set_user(Some(Arc::clone(&user)));
         }
         Ok(user)
-    }
-}
-
-// === impl ExchangeTimeout ===
-
-impl ExchangeTimeout<'_> {
-    pub(crate) fn set(&mut self, duration: Duration) {
-        if let Some(timeout) = &mut self.timeout {
-            timeout.set(duration);
-        }
-    }
-
-    pub(crate) fn poll(&mut self, context: &Context<'_>) -> Poll<()> {
-        self.timeout.as_mut().map_or(Poll::Pending, |timeout| timeout.poll(context))
-    }
-}
-
-impl Drop for ExchangeTimeout<'_> {
-    fn drop(&mut self) {
-        if let Some(mut timeout) = self.timeout.take() {
-            // Nobody is woken for nothing.
-            timeout.set(Duration::ZERO);
-            *self.home.borrow_mut() = Some(timeout);
-        }
     }
 }

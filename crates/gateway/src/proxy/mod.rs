@@ -4,14 +4,13 @@ mod abandoned;
 pub(crate) mod buffers;
 mod connection;
 mod error_response;
-pub(crate) mod exchange;
+mod exchange;
 mod forward;
 mod request_body;
 mod request_rules;
 mod response_body;
 mod serve;
 mod service_times;
-mod upload_progress;
 pub(crate) mod upstream;
 pub(crate) mod worker;
 

@@ -17,11 +17,10 @@ use crate::proxy::buffers::{EvictableBuffer, HeldBuffer};
 use crate::proxy::connection::Connection;
 use crate::proxy::exchange::Exchange;
 use crate::proxy::forward::TrailerGuard;
-use crate::proxy::upload_progress::UploadProgress;
 use crate::proxy::worker::Worker;
-use crate::timeouts::IdleTimeout;
 use crate::timeouts::MinimumRate;
 use crate::timeouts::Timeout;
+use crate::timeouts::{IdleTimeout, UploadProgress};
 
 /// The body of a request. Most have none, and carry nothing about.
 #[derive(Debug)]
@@ -33,7 +32,7 @@ struct Open {
     source: Source,
     ahead: Ahead,
     /// Rings when nothing has moved for too long.
-    stall: IdleTimeout,
+    stall: IdleTimeout<Exchange>,
     /// Whether the client sends fast enough, if it has to.
     minimum_rate: Option<MinimumRate>,
     /// Whether the client has said how long it is. Whoever gets it is told in the same way.
@@ -42,7 +41,7 @@ struct Open {
     is_begun: bool,
     trailers: Option<TrailerGuard>,
     /// Somebody else waits for the answer, and is told how it gets on.
-    upload: Option<Rc<UploadProgress>>,
+    upload: Option<Rc<UploadProgress<BodyError>>>,
 }
 
 /// What has been read of a body before anybody wanted it.
@@ -198,13 +197,13 @@ impl RequestBody {
     /// The request may be sent now. The time that it has waited for a seat is not the client's.
     pub(crate) fn start(&mut self, guard: impl FnOnce() -> TrailerGuard) {
         if let Some(open) = &mut self.0 {
-            open.stall.note_movement();
+            open.stall.note_activity();
             open.trailers = Some(guard());
         }
     }
 
     /// Tells somebody who waits for the answer how it gets on.
-    pub(crate) fn tell(&mut self, upload: &Rc<UploadProgress>) {
+    pub(crate) fn tell(&mut self, upload: &Rc<UploadProgress<BodyError>>) {
         if let Some(open) = &mut self.0 {
             open.upload = Some(Rc::clone(upload));
         }
@@ -276,7 +275,7 @@ impl Open {
         };
         let frame = frame.and_then(|frame| frame.map(|frame| self.guard(frame)).transpose());
         if let Some(Err(error)) = &frame {
-            self.stall.exchange().fail((*error).into());
+            self.stall.subject().fail((*error).into());
         }
         Poll::Ready(frame)
     }
@@ -318,7 +317,7 @@ impl Open {
                 None => Poll::Pending,
             };
         };
-        self.stall.note_movement();
+        self.stall.note_activity();
         Poll::Ready(frame.map(|frame| frame.and_then(|frame| self.count(frame))))
     }
 

@@ -107,8 +107,7 @@ impl Serving {
         // A client that has not said anything yet is not one that may come back with another request.
         let idle_after = if is_first { worker.first_byte_after() } else { worker.idle_after() };
         // The memory of the buffers is kept for a client that goes on at once.
-        let mut timeout = self.exchange.timeout(&worker.timer);
-        timeout.set(idle_after.min(RELEASE_BUFFERS_AFTER));
+        let mut timeout = worker.timer.timeout(idle_after.min(RELEASE_BUFFERS_AFTER));
         let mut are_buffers_released = idle_after <= RELEASE_BUFFERS_AFTER;
         let (mut has_begun, mut is_hurried, mut looked_at) = (false, false, 0);
         // Made for heads that do not arrive at once.

@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::buffered_body::{BodyOfStream, BufferedBody, SharedBody};
 use super::pending::PendingResponse;
-use super::stream_executor::{StreamExecutor, StreamState, TotalTimeout};
+use super::stream_executor::{StreamExecutor, StreamRequest};
 use super::websocket::WebSocket;
 use super::{http2_head, rejection_log};
 use crate::http1::HeadFlags;
@@ -32,8 +32,7 @@ use crate::proxy::forward::{Flow, REQUEST_ID};
 use crate::proxy::request_body::RequestBody;
 use crate::proxy::response_body::ResponseBodyError;
 use crate::proxy::worker::{OpenStream, RunningRequest, Worker};
-use crate::timeouts::Elapsed;
-use crate::timeouts::stream_timeout::{StreamProgress, TrackedBody};
+use crate::timeouts::{Elapsed, SharedTimeout, StreamProgress, TrackedBody};
 
 /// What answers the requests of one connection.
 struct RequestHandler {
@@ -41,7 +40,6 @@ struct RequestHandler {
     /// How many requests are being answered, and how many there were.
     running: Rc<Cell<usize>>,
     begun: Rc<Cell<u64>>,
-    next_stream: Rc<RefCell<Option<StreamState>>>,
 }
 
 /// What requests are passed on with, under the settings in effect.
@@ -85,12 +83,11 @@ const SEND_BUFFER: usize = 16 * 1024;
 pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + AsyncWrite + Unpin + 'static) {
     let worker = Rc::clone(&connection.worker);
     let limits = &worker.config.limits;
-    let (running, begun, next_stream) = (Rc::default(), Rc::default(), Rc::default());
-    let streams = StreamExecutor { worker: Rc::clone(&worker), next: Rc::clone(&next_stream) };
+    let (running, begun) = (Rc::default(), Rc::default());
     let current = RefCell::new(Current::new(connection));
-    let answers = RequestHandler { current, running: Rc::clone(&running), begun: Rc::clone(&begun), next_stream };
+    let answers = RequestHandler { current, running: Rc::clone(&running), begun: Rc::clone(&begun) };
     let mut served = pin!(
-        http2::Builder::new(streams)
+        http2::Builder::new(StreamExecutor)
             .timer(TokioTimer::new())
             .max_concurrent_streams(limits.streams)
             .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
@@ -172,7 +169,6 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
         let of_client = connection.client.open_stream();
         let has_room = of_client.is_some();
         let running = Running::begin(&self.running, &worker, of_client);
-        let watch = Arc::<StreamProgress>::default();
         let (mut parts, body) = request.into_parts();
         let id = worker.request_ids.assign(&parts.headers);
         let websocket = (parts.method == Method::CONNECT).then(|| WebSocket::begin(&mut parts)).transpose();
@@ -181,16 +177,18 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
             if has_room { Ok(websocket) } else { Err(Failure::TooManyStreams) }
         });
         let (exchange, form) = (Rc::<Exchange>::default(), Form::of(&parts.headers));
-        let total = TotalTimeout::new(worker.timer.timeout(worker.total_after(&parts)));
-        let body_of_stream = BodyOfStream::default();
-        *self.next_stream.borrow_mut() = Some(StreamState {
-            watch: Arc::clone(&watch),
-            exchange: Rc::clone(&exchange),
-            total: total.clone(),
-            body: Rc::clone(&body_of_stream),
-        });
         let of_connection = Rc::clone(&self.running);
         Box::pin(async move {
+            let (progress, body_of_stream) = (Arc::<StreamProgress>::default(), BodyOfStream::default());
+            let total = SharedTimeout::new(worker.timer.timeout(worker.total_after(&parts)));
+            let stream = StreamRequest {
+                worker: Rc::clone(&worker),
+                progress: Arc::clone(&progress),
+                exchange: Rc::clone(&exchange),
+                total: total.clone(),
+                body: Rc::clone(&body_of_stream),
+            };
+            stream.attach();
             let response = match websocket {
                 Err(failure) => {
                     if failure == Failure::TooManyStreams {
@@ -224,7 +222,7 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
             worker.metrics.request_ended(response.status());
             let mut response = response.map(|body| {
                 let body = SharedBody::new(body, &body_of_stream);
-                TrackedBody::new(CountedBody { body, running }, watch)
+                TrackedBody::new(CountedBody { body, running }, progress)
             });
             response.headers_mut().insert(REQUEST_ID, id);
             Ok(response)

@@ -14,6 +14,7 @@ use tokio::io::AsyncWrite;
 
 use super::Upstream;
 use crate::http1::{Decoded, Decoder, Encoder, Overrun, ResponseHead, Wire};
+use crate::proxy::exchange::Exchange;
 use crate::proxy::request_body::{BodyError, RequestBody};
 use crate::proxy::response_body::ResponseBodyError;
 use crate::timeouts::IdleTimeout;
@@ -43,7 +44,7 @@ pub(crate) struct Http1Response {
     decoder: Decoder,
     is_kept_alive: bool,
     upstream: Rc<Upstream>,
-    stall: IdleTimeout,
+    stall: IdleTimeout<Exchange>,
 }
 
 /// A connection with the request that is being sent on it.
@@ -148,7 +149,7 @@ impl Http1Call {
         mut self,
         head: &ResponseHead,
         upstream: &Rc<Upstream>,
-        stall: impl FnOnce() -> IdleTimeout,
+        stall: impl FnOnce() -> IdleTimeout<Exchange>,
     ) -> Http1Body {
         if let Some(whole) = self.whole(head) {
             if head.is_kept_alive {
@@ -195,7 +196,7 @@ impl Http1Response {
             self.sending = None;
             return Poll::Ready(Some(Err(ResponseBodyError::Stalled)));
         };
-        self.stall.note_movement();
+        self.stall.note_activity();
         match frame {
             Ok(Decoded::Data(data)) => {
                 if self.decoder.is_done() {
@@ -220,7 +221,7 @@ impl Http1Response {
 
     fn poll_decoded(&mut self, context: &mut Context<'_>) -> Poll<Result<Decoded, ResponseBodyError>> {
         let Some(sending) = &mut self.sending else { return Poll::Ready(Ok(Decoded::End)) };
-        if self.stall.exchange().has_client_left() {
+        if self.stall.subject().has_client_left() {
             sending.half_close();
         }
         if let Poll::Ready(Err(_)) = sending.poll(context) {
