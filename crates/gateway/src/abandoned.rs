@@ -23,7 +23,7 @@ use crate::service_times::{ServiceTimes, Started};
 use crate::ticks::Ticks;
 
 /// A request on its way through the flow control and to an upstream.
-pub(crate) type RequestFuture = Pin<Box<FlowFuture<Service, Inbound, AnswerBody>>>;
+pub(crate) type RequestFuture = Pin<Box<FlowFuture<Service, http::Request<Inbound>, AnswerBody>>>;
 
 /// Where requests are left whose clients have gone.
 #[derive(Debug)]

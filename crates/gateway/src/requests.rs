@@ -4,10 +4,10 @@ mod paths;
 
 use std::borrow::Cow;
 
-use evenkeel::{Digest, HttpWork, KubernetesWork, Occupancy, Preset, Watch};
+use evenkeel::{Digest, Digested, EstimateWork, KubernetesWork, Occupancy, Preset, Watch, WorkInput};
 use evenkeel_engine::digest::routes::{Attribute, Route, RouteTable};
 use evenkeel_engine::digest::{DigestError, Kubernetes, Query};
-use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
+use evenkeel_engine::{RequestInfo, WorkEstimate};
 use http::Method;
 use http::request::Parts;
 
@@ -89,7 +89,7 @@ impl Requests {
     /// What becomes of a request at the upstream when its client leaves: what its route says, or else what the settings say
     /// for all, or else what is usual. Servers of gRPC stop when a call is cancelled.
     pub(crate) fn when_client_leaves(&self, parts: &Parts, noted: Noted) -> WhenClientLeaves {
-        let of_route = || Digest::digest(self, parts).ok().and_then(|request| self.rule(&request)?.when_client_leaves);
+        let of_route = || self.digest_path(parts).ok().and_then(|request| self.rule(&request)?.when_client_leaves);
         let said = self.has_routes_about_leaving.then(of_route).flatten().or(self.when_client_leaves);
         said.unwrap_or_else(|| {
             let is_grpc = noted.has(Noted::TYPE) && is_grpc(&parts.headers);
@@ -100,7 +100,7 @@ impl Requests {
     /// Whether a request is a stream: it may be silent for long, and its body is passed on as it comes.
     pub(crate) fn is_stream(&self, parts: &Parts) -> bool {
         is_grpc(&parts.headers)
-            || Digest::digest(self, parts).is_ok_and(|request| self.occupancy(parts, &request) != Occupancy::ToTheEnd)
+            || self.digest_path(parts).is_ok_and(|request| self.occupancy(parts, &request) != Occupancy::ToTheEnd)
     }
 
     /// How much work requests are by Kubernetes' rules, if those are followed: whoever knows how many objects there are
@@ -135,34 +135,30 @@ impl Requests {
 }
 
 impl Digest for Requests {
-    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
-        self.digest_path(parts)
+    type Extra = ();
+
+    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<Digested<'a>, DigestError> {
+        self.digest_path(parts).map(Digested::from)
     }
 }
 
-impl HttpWork for Requests {
-    fn estimate_http(
-        &self,
-        attributes: Attributes<'_>,
-        query: Query<'_>,
-        level: &LevelInfo,
-        watches: Option<u64>,
-    ) -> WorkEstimate {
-        match (self.rule(attributes.request), &self.kubernetes) {
+impl EstimateWork for Requests {
+    fn estimate(&self, request: &WorkInput<'_>) -> WorkEstimate {
+        match (self.rule(request.attributes.request), &self.kubernetes) {
             (Some(rule), _) => rule.work,
-            (None, Some((_, work))) => work.estimate_http(attributes, query, level, watches),
+            (None, Some((_, work))) => work.estimate(request),
             (None, None) => WorkEstimate::ONE_SEAT,
         }
     }
 
-    fn watch(&self, request: &RequestInfo<'_>, query: Query<'_>) -> Option<Watch> {
+    fn watch(&self, request: &RequestInfo<'_>, query: Query<'_>, extra: &()) -> Option<Watch> {
         let (None, Some((_, work))) = (self.rule(request), &self.kubernetes) else { return None };
-        work.watch(request, query)
+        work.watch(request, query, extra)
     }
 
-    fn interested_watches(&self, request: &RequestInfo<'_>) -> Option<u64> {
+    fn interested_watches(&self, request: &RequestInfo<'_>, extra: &()) -> Option<u64> {
         let (None, Some((_, work))) = (self.rule(request), &self.kubernetes) else { return None };
-        work.interested_watches(request)
+        work.interested_watches(request, extra)
     }
 }
 

@@ -21,7 +21,7 @@ fn parts(method: &str, target: &str) -> Parts {
 
 fn digested(requests: &Requests, method: &str, target: &str) -> (RequestInfo<'static>, Occupancy) {
     let parts = parts(method, target);
-    let info = requests.digest(&parts).unwrap();
+    let info = requests.digest(&parts).unwrap().info;
     let occupancy = requests.occupancy(&parts, &info);
     (info.into_owned(), occupancy)
 }

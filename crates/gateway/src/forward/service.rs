@@ -61,7 +61,7 @@ impl Flow {
     }
 
     /// A request arrives.
-    pub(crate) fn call(&mut self, mut request: Request<Inbound>) -> FlowFuture<Service, Inbound, AnswerBody> {
+    pub(crate) fn call(&mut self, mut request: Request<Inbound>) -> FlowFuture<Service, Request<Inbound>, AnswerBody> {
         self.connection.worker.routes.normalise(request.uri_mut());
         let exchange = Rc::clone(&request.body().exchange);
         exchange.begin();

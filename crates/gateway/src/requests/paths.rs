@@ -34,7 +34,7 @@ impl Requests {
     }
 
     /// What a request asks for, however its path is spelt.
-    pub(super) fn digest_path<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
+    pub(crate) fn digest_path<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
         let normal = normal_path(parts.uri.path())?;
         match &normal.path {
             Cow::Borrowed(_) if !normal.has_encoded_slash => self.understand(&parts.method, target(&parts.uri)),

@@ -11,7 +11,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel::{Digest, FlowControl, Occupancy};
+use evenkeel::{FlowControl, Occupancy};
 use http::request::Parts;
 
 use crate::abandoned::{Abandoned, AbandonedWork};
@@ -185,8 +185,9 @@ impl Worker {
     pub(crate) fn total_after(&self, parts: &Parts) -> Duration {
         let total = self.config.timeouts.total;
         let is_long = || {
-            let request = Digest::digest(&self.routes, parts);
-            request.is_ok_and(|request| self.routes.occupancy(parts, &request) != Occupancy::ToTheEnd)
+            self.routes
+                .digest_path(parts)
+                .is_ok_and(|request| self.routes.occupancy(parts, &request) != Occupancy::ToTheEnd)
         };
         if total.is_zero() || is_long() { Duration::ZERO } else { total }
     }
