@@ -1,61 +1,38 @@
 //! Priority and fairness for any Rust service.
 #![doc = include_str!("../README.md")]
 
-mod admission;
-mod admit;
-mod body;
-mod builder;
-mod clock;
-mod deadline;
-mod digest;
-mod digests;
-mod events;
-mod flow_control;
-mod future;
-mod kept_details;
-mod known_levels;
+mod control;
 mod layer;
-mod level;
-mod metrics;
-mod occupancy;
-mod permit;
-mod rejected;
-mod request;
-mod response;
-mod rules;
-mod service;
-mod snapshot;
-mod status;
+mod observe;
 mod sync;
-mod trace;
-mod uid_headers;
-mod upkeep;
-mod work;
 
-pub mod debug;
-pub mod identify;
-
-pub use admit::Admit;
-pub use body::FlowBody;
-pub use builder::{Builder, IntoObjects};
-pub use clock::ManualClock;
-pub use digest::{Digest, PresetDigest};
-pub use flow_control::{FlowControl, Report};
-pub use future::FlowFuture;
-pub use identify::Identify;
-pub use layer::FlowLayer;
-pub use occupancy::Occupancy;
-pub use permit::{Permit, SharedPermit};
-pub use rejected::Rejected;
-pub use request::{Details, EstimateWork, Patience, Request};
-pub use response::RejectionForm;
-pub use service::FlowService;
-pub use status::LevelStatus;
-pub use work::{HttpWork, KubernetesWork, Watch};
+pub use control::admit::{Admit, Arrived};
+pub use control::builder::{Builder, IntoObjects};
+pub use control::class::Class;
+pub use control::clock::ManualClock;
+pub use control::flow_control::{FlowControl, Report};
+pub use control::permit::{Permit, SharedPermit};
+pub use control::rejected::Rejected;
+pub use control::request::{Details, Patience, Request};
+pub use layer::admitted::{
+    Admitted, AdmittedRequest, HandOver, InsertAdmitted, PassAdmitted, RequestHead, RequestOnly,
+};
+pub use layer::body::FlowBody;
+pub use layer::digest::{Digest, Digested, PresetDigest};
+pub use layer::flow_layer::FlowLayer;
+pub use layer::future::FlowFuture;
+pub use layer::identify::{self, Identify};
+pub use layer::occupancy::Occupancy;
+pub use layer::response::RejectionForm;
+pub use layer::service::FlowService;
+pub use layer::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
+pub use observe::debug;
+pub use observe::status::LevelStatus;
 
 pub use evenkeel_api as api;
 pub use evenkeel_api::Preset;
 pub use evenkeel_engine as engine;
+pub use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate};
 
 #[cfg(test)]
 mod tests {

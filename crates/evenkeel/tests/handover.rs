@@ -3,51 +3,21 @@
 //!
 //! The modules are those of the library, compiled a second time with other locks: see `src/sync.rs`.
 
-#![allow(dead_code, unreachable_pub, clippy::pedantic, reason = "the library itself is checked elsewhere")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    clippy::pedantic,
+    reason = "the library itself is checked elsewhere"
+)]
 
-#[path = "../src/admission.rs"]
-mod admission;
-#[path = "../src/admit.rs"]
-mod admit;
-#[path = "../src/builder.rs"]
-mod builder;
-#[path = "../src/clock.rs"]
-mod clock;
-#[path = "../src/deadline.rs"]
-mod deadline;
-#[path = "../src/digest.rs"]
-mod digest;
-#[path = "../src/digests.rs"]
-mod digests;
-#[path = "../src/events.rs"]
-mod events;
-#[path = "../src/flow_control.rs"]
-mod flow_control;
-#[path = "../src/kept_details.rs"]
-mod kept_details;
-#[path = "../src/known_levels.rs"]
-mod known_levels;
-#[path = "../src/level.rs"]
-mod level;
-#[path = "../src/metrics/mod.rs"]
-mod metrics;
-#[path = "../src/permit.rs"]
-mod permit;
-#[path = "../src/rejected.rs"]
-mod rejected;
-#[path = "../src/request.rs"]
-mod request;
+#[path = "../src/control/mod.rs"]
+mod control;
+#[path = "../src/layer/mod.rs"]
+mod layer;
+#[path = "../src/observe/mod.rs"]
+mod observe;
 mod service;
-#[path = "../src/snapshot.rs"]
-mod snapshot;
-#[path = "../src/status.rs"]
-mod status;
-#[path = "../src/trace.rs"]
-mod trace;
-#[path = "../src/uid_headers.rs"]
-mod uid_headers;
-#[path = "../src/upkeep.rs"]
-mod upkeep;
 
 /// Shuttle's locks in the place of those of the standard library.
 mod sync {
@@ -67,10 +37,11 @@ use evenkeel_engine::queue_set::Rejection;
 use shuttle::future::block_on;
 use shuttle::thread;
 
-use clock::ManualClock;
-use flow_control::FlowControl;
-use permit::Permit;
-use rejected::Rejected;
+use control::admit::Arrived;
+use control::clock::ManualClock;
+use control::flow_control::FlowControl;
+use control::permit::Permit;
+use control::rejected::Rejected;
 use service::{assert_idle, attributes, level_names, objects, queuing, totals, user};
 
 /// How many orders are tried out in each test.
@@ -88,12 +59,12 @@ fn one_seat() -> (FlowControl, ManualClock) {
     (flow, clock)
 }
 
-fn admit(flow: &FlowControl, name: &str) -> admit::Admit {
-    flow.admit(attributes(&user(name, "tenants")), WorkEstimate::ONE_SEAT)
+fn admit(flow: &FlowControl, name: &str) -> Arrived {
+    flow.arrive(attributes(&user(name, "tenants")), WorkEstimate::ONE_SEAT)
 }
 
 /// Polls once, with a waker that wakes nobody.
-fn poll_once(admit: std::pin::Pin<&mut admit::Admit>) -> Poll<Result<Permit, Rejected>> {
+fn poll_once(admit: std::pin::Pin<&mut Arrived>) -> Poll<Result<Permit, Rejected>> {
     admit.poll(&mut Context::from_waker(Waker::noop()))
 }
 

@@ -2,24 +2,20 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
 
-use evenkeel::Identify;
-use evenkeel::identify::Unidentified;
-use evenkeel_engine::User;
-use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::http1::{HeadFlags, Wire};
-use crate::identity::PeerIdentity;
+use crate::proxy::connection::Connection;
 use crate::proxy::error_response::Failure;
 use crate::proxy::request_body::RequestBody;
 use crate::proxy::service_times::Started;
 use crate::timeouts::{Active, Activity};
 
-/// What travels with the head of a request to the place where it is passed on.
+/// What goes with the head of a request through the flow control to where it is forwarded.
 #[derive(Debug)]
 pub(crate) struct Inbound {
+    pub(crate) connection: Rc<Connection>,
     pub(crate) body: RequestBody,
     pub(crate) exchange: Rc<Exchange>,
     /// Whether the client wants to speak something else afterwards, and can.
@@ -33,8 +29,6 @@ pub(crate) struct Inbound {
 /// What is told beside the request and its answer.
 #[derive(Debug, Default)]
 pub(crate) struct Exchange {
-    /// Who is calling, if that has been found out.
-    user: RefCell<Option<Arc<User>>>,
     /// Heads of answers with a status below 200, which are passed on as they come.
     interim: RefCell<Vec<(StatusCode, HeaderMap)>>,
     /// The upstream's connection, after an answer with status 101.
@@ -61,31 +55,12 @@ pub(crate) enum OnLeave {
     Cancel(Started),
 }
 
-/// Identifies, and tells the exchange who it was: the upstream may have to be told, and it is found out only once.
-#[derive(Debug)]
-pub(crate) struct Remember {
-    identity: PeerIdentity,
-    current: CurrentExchange,
-}
-
-/// The exchange whose request is arriving. A request that need not wait is passed on before it has arrived for those who
-/// called, so that they cannot be the ones who tell.
-pub(crate) type CurrentExchange = Rc<RefCell<Option<Rc<Exchange>>>>;
-
 /// More interim answers than this are not kept for a client that does not read them.
 const INTERIM_MAX: usize = 8;
 
 // === impl Exchange ===
 
 impl Exchange {
-    pub(crate) fn set_user(&self, user: Option<Arc<User>>) {
-        *self.user.borrow_mut() = user;
-    }
-
-    pub(crate) fn take_user(&self) -> Option<Arc<User>> {
-        self.user.borrow_mut().take()
-    }
-
     pub(crate) fn add_interim(&self, status: StatusCode, headers: HeaderMap) {
         let mut interim = self.interim.borrow_mut();
         if interim.len() < INTERIM_MAX {
@@ -99,7 +74,6 @@ impl Exchange {
 
     /// Another request begins.
     pub(crate) fn begin(&self) {
-        self.set_user(None);
         self.is_at_upstream.set(false);
         self.on_leave.set(OnLeave::Wait);
         self.started.set(None);
@@ -166,25 +140,5 @@ impl Exchange {
 impl Active for Exchange {
     fn activity(&self) -> &Activity {
         &self.activity
-    }
-}
-
-// === impl Remember ===
-
-impl Remember {
-    /// Identifies like this, and tells the exchange that is put into the second part.
-    pub(crate) fn new(identity: PeerIdentity) -> (Self, CurrentExchange) {
-        let current = CurrentExchange::default();
-        (Self { identity, current: Rc::clone(&current) }, current)
-    }
-}
-
-impl Identify for Remember {
-    fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
-        let user = self.identity.identify(parts)?;
-        if let Some(exchange) = &*self.current.borrow() {
-            exchange.set_user(Some(Arc::clone(&user)));
-        }
-        Ok(user)
     }
 }

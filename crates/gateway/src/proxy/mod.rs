@@ -1,6 +1,7 @@
 //! The reverse proxy: serves clients' connections, and forwards their requests to upstreams through the flow control.
 
 mod abandoned;
+mod arrival;
 pub(crate) mod buffers;
 mod connection;
 mod error_response;
@@ -14,4 +15,4 @@ mod service_times;
 pub(crate) mod upstream;
 pub(crate) mod worker;
 
-pub use request_rules::{RequestRules, RequestRulesError};
+pub use request_rules::{RequestRules, RequestRulesError, RouteMatch};

@@ -7,9 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Bytes, BytesMut};
-use evenkeel::Identify;
 use http::HeaderMap;
-use http::request::Parts;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::http1::{Decoded, Decoder, Wire};
@@ -147,18 +145,10 @@ impl RequestBody {
     }
 
     /// Waits until all of it is there, or so many bytes, so that a client that is slow to send it holds no seat. From now on
-    /// the client has to keep a least rate. Streams, and requests that will be refused, are not waited for.
-    pub(crate) async fn receive(
-        &mut self,
-        bytes_max: usize,
-        parts: &Parts,
-        connection: &Connection,
-    ) -> Result<(), BodyError> {
+    /// the client has to keep a least rate.
+    pub(crate) async fn receive(&mut self, bytes_max: usize, connection: &Connection) -> Result<(), BodyError> {
         let worker = &connection.worker;
         let Some(open) = &mut self.0 else { return Ok(()) };
-        if worker.routes.is_stream(parts) || connection.identity.identify(parts).is_err() {
-            return Ok(());
-        }
         open.minimum_rate = Some(MinimumRate::new(&worker.timer, worker.config.limits.body_bytes_per_second_min));
         let mut buffer = worker.buffers.evictable(&connection.client);
         let received = poll_fn(|context| open.poll_ahead(bytes_max, &mut buffer, context)).await;

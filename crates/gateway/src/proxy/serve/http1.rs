@@ -20,10 +20,10 @@ use super::response_head::{self, ResponseContext};
 use super::{disconnect, rejection_log, serve_http2, upgrade};
 use crate::http1::{HeadFault, HeadFlags, HeadLimits, RequestHead, Wire, has_token};
 use crate::net::{Rewound, Stream};
+use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::{self, Failure, Form};
 use crate::proxy::exchange::{Exchange, Inbound};
-use crate::proxy::forward::Flow;
 use crate::proxy::request_body::{ClientWire, RequestBody};
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::worker::Worker;
@@ -35,8 +35,6 @@ struct Serving {
     connection: Rc<Connection>,
     client: Rc<RefCell<ClientWire>>,
     exchange: Rc<Exchange>,
-    /// Made for the first request.
-    flow: Option<Flow>,
 }
 
 /// What comes next on a connection.
@@ -70,7 +68,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Serves a connection to its end.
 pub(crate) async fn serve(connection: Rc<Connection>, stream: Stream) {
     let client = Rc::new(RefCell::new(ClientWire::new(Wire::new(stream))));
-    let mut serving = Serving { connection, client, exchange: Rc::default(), flow: None };
+    let mut serving = Serving { connection, client, exchange: Rc::default() };
     let mut is_first = true;
     loop {
         let after = match serving.next(is_first).await {
@@ -162,10 +160,9 @@ impl Serving {
         .await
     }
 
-    /// RequestHandler a request.
+    /// Responds to a request.
     async fn respond(&mut self, head: RequestHead) -> After {
         if let Some(renewed) = self.connection.renewed() {
-            self.flow = None;
             self.connection = renewed;
         }
         let worker = Rc::clone(&self.connection.worker);
@@ -173,38 +170,21 @@ impl Serving {
         let mut asked =
             ResponseContext { method: head.method.clone(), version: head.version, is_kept_alive: head.is_kept_alive };
         let sends_trailers = head.flags.has(HeadFlags::TE) && has_token(&head.headers, &TE, "trailers");
-        let target = head.uri.clone();
         let awaits_permission = head.expects_continue;
-        let (parts, mut inbound) = self.request(head);
+        let (parts, inbound) = self.request(head);
         let id = inbound.id.clone();
         let form = if inbound.flags.has(HeadFlags::TYPE) { Form::of(&parts.headers) } else { Form::Status };
         let mut total = worker.timer.timeout(Duration::ZERO);
-        if !worker.config.timeouts.total.is_zero() {
-            total.set(worker.total_after(&parts));
-        }
-        let received = if inbound.body.is_there() || asked.method == Method::CONNECT {
-            Ok(())
+        let response = if asked.method == Method::CONNECT {
+            // Its body is dropped: nobody will read it.
+            drop(inbound);
+            Ok(Failure::Connection.response(&parts.headers).map(BufferedBody::own))
         } else {
             let bytes_max = if awaits_permission { 0 } else { worker.config.limits.request_buffer };
-            Box::pin(self.receive(bytes_max, &parts, &mut inbound.body, &mut total)).await
-        };
-        let response = match received {
-            _ if asked.method == Method::CONNECT => {
-                // Its body is dropped: nobody will read it.
-                drop(inbound);
-                Ok(Failure::Connection.response(&parts.headers).map(BufferedBody::own))
-            }
-            Ok(()) => self.pass_on(Request::from_parts(parts, inbound), &mut total).await,
-            Err(failure) => {
-                drop(inbound);
-                Err(failure)
-            }
+            self.pass_on(parts, inbound, bytes_max, &mut total).await
         };
         let response = match response {
-            Ok(response) => {
-                rejection_log::note(&worker, &response, &asked.method, &target, &self.exchange);
-                response
-            }
+            Ok(response) => response,
             Err(Failure::ClientGone) => return After::Closes,
             // The body may not have been read, or an upstream may still work on the request: the connection ends.
             Err(failure) => {
@@ -216,32 +196,34 @@ impl Serving {
         self.send_response(response, &id, &mut asked, &mut total, sends_trailers).await
     }
 
-    /// Waits until the body of a request is there, or as much of it as is buffered. A request whose client is slow to send it
-    /// holds no seat meanwhile.
-    async fn receive(
-        &self,
-        bytes_max: usize,
-        parts: &Parts,
-        body: &mut RequestBody,
-        total: &mut Timeout,
-    ) -> Result<(), Failure> {
-        match total.limit(body.receive(bytes_max, parts, &self.connection)).await {
-            Ok(received) => received.map_err(Failure::from),
-            Err(Elapsed) => Err(Failure::TotalTimeout),
-        }
-    }
-
     /// Passes a request on, and waits for the response for as long as the client does.
+    ///
+    /// A request whose client is slow to send the body holds no seat meanwhile: the body is received first, or as much of it as
+    /// is buffered.
     async fn pass_on(
         &mut self,
-        request: Request<Inbound>,
+        mut parts: Parts,
+        mut inbound: Inbound,
+        bytes_max: usize,
         total: &mut Timeout,
     ) -> Result<Response<BufferedBody>, Failure> {
-        let worker = &self.connection.worker;
+        let connection = &self.connection;
+        let worker = &connection.worker;
+        let (method, uri) = (parts.method.clone(), parts.uri.clone());
+        let target = worker.rules.target(&mut parts);
+        let arrival = Arrival::new(connection, &target, &parts);
+        total.set(arrival.total_after(connection));
+        if !inbound.body.is_there() && arrival.waits_for_body(&parts) {
+            match Box::pin(total.limit(inbound.body.receive(bytes_max, connection))).await {
+                Ok(received) => received?,
+                Err(Elapsed) => return Err(Failure::TotalTimeout),
+            }
+        }
         self.client.borrow_mut().asked_at = worker.timer.now();
-        let flow = self.flow.get_or_insert_with(|| Flow::new(&self.connection));
-        let mut pending = PendingResponse::new(Box::pin(flow.call(request)), &self.exchange, &self.connection);
-        poll_fn(|context| {
+        let user = arrival.user();
+        let future = worker.flow.call(arrival, parts, inbound);
+        let mut pending = PendingResponse::new(future, &self.exchange, connection);
+        let response = poll_fn(|context| {
             if let Poll::Ready(response) = Pin::new(&mut pending).poll(context) {
                 return Poll::Ready(response);
             }
@@ -249,8 +231,10 @@ impl Serving {
                 return Poll::Ready(Err(Failure::ClientGone));
             }
             total.poll(context).map(|()| Err(Failure::TotalTimeout))
-        })
-        .await
+        });
+        let response = response.await?;
+        rejection_log::note(worker, &response, &method, &uri, user.as_deref());
+        Ok(response)
     }
 
     async fn send_response(
@@ -317,7 +301,8 @@ impl Serving {
         let (mut parts, ()) = Request::new(()).into_parts();
         (parts.method, parts.uri, parts.version) = (head.method, head.uri, head.version);
         parts.headers = head.headers;
-        (parts, Inbound { body, exchange: Rc::clone(&self.exchange), is_upgrade, flags: head.flags, id })
+        let (connection, exchange) = (Rc::clone(&self.connection), Rc::clone(&self.exchange));
+        (parts, Inbound { connection, body, exchange, is_upgrade, flags: head.flags, id })
     }
 
     /// Responds to a client that has not sent a whole head, or none that can be understood.
@@ -331,9 +316,7 @@ impl Serving {
 
     /// The connection, if nothing else uses it any more.
     fn into_wire(self) -> Option<Wire> {
-        let Self { client, flow, .. } = self;
-        drop(flow);
-        Rc::into_inner(client).map(|client| client.into_inner().wire)
+        Rc::into_inner(self.client).map(|client| client.into_inner().wire)
     }
 
     async fn into_http2(self) {

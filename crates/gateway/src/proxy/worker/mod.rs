@@ -11,8 +11,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel::{Digest, FlowControl, Occupancy};
-use http::request::Parts;
+use evenkeel::FlowControl;
 
 use crate::config::Config;
 use crate::gateway::live::Live;
@@ -21,7 +20,7 @@ use crate::observe::log::RejectionLog;
 use crate::observe::metrics::{GatewayMetrics, WorkerMetrics};
 use crate::proxy::abandoned::{Abandoned, AbandonedWork};
 use crate::proxy::buffers::{BufferedBytes, Buffers};
-use crate::proxy::forward::RequestIds;
+use crate::proxy::forward::{RequestIds, WorkerFlow};
 use crate::proxy::request_rules::RequestRules;
 use crate::proxy::service_times::ServiceTimes;
 use crate::proxy::upstream::Upstreams;
@@ -49,9 +48,11 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) config: Arc<Config>,
-    pub(crate) flow: FlowControl,
+    flow_control: FlowControl,
+    /// The flow control under these settings, for all connections.
+    pub(crate) flow: WorkerFlow,
     pub(crate) identification: Arc<Identification>,
-    pub(crate) routes: RequestRules,
+    pub(crate) rules: RequestRules,
     pub(crate) metrics: WorkerMetrics,
     pub(crate) rejections: Arc<RejectionLog>,
     pub(crate) timer: Rc<CoarseTimer>,
@@ -98,9 +99,10 @@ impl Worker {
         let bytes_max = config.limits.buffer_bytes;
         let worker = Rc::new(Self {
             config: Arc::clone(config),
-            flow: shared.flow.clone(),
+            flow_control: shared.flow.clone(),
+            flow: WorkerFlow::new(&shared.flow, &live.rules),
             identification: Arc::clone(&live.identification),
-            routes: live.routes.clone(),
+            rules: live.rules.clone(),
             buffers: Buffers::new(&shared.buffered, bytes_max, bytes_max / 4, metrics.clone()),
             abandoned: Rc::new(abandoned),
             service_times,
@@ -132,9 +134,10 @@ impl Worker {
         self.upstreams.retire(&upstreams);
         let successor = Rc::new(Self {
             config: Arc::clone(config),
-            flow: self.flow.clone(),
+            flow_control: self.flow_control.clone(),
+            flow: WorkerFlow::new(&self.flow_control, &live.rules),
             identification: Arc::clone(&live.identification),
-            routes: live.routes.clone(),
+            rules: live.rules.clone(),
             metrics: self.metrics.clone(),
             rejections: Arc::clone(&self.rejections),
             timer: Rc::clone(&self.timer),
@@ -179,16 +182,6 @@ impl Worker {
         const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
         let idle = self.config.timeouts.idle;
         if idle.is_zero() { NEVER } else { idle.min(NEVER) }
-    }
-
-    /// How long this request may take in all. Zero means that there is no limit, as for what is long by nature.
-    pub(crate) fn total_after(&self, parts: &Parts) -> Duration {
-        let total = self.config.timeouts.total;
-        let is_long = || {
-            let request = Digest::digest(&self.routes, parts);
-            request.is_ok_and(|request| self.routes.occupancy(parts, &request) != Occupancy::ToTheEnd)
-        };
-        if total.is_zero() || is_long() { Duration::ZERO } else { total }
     }
 
     /// How long a client that has connected may take until it says something.

@@ -1,0 +1,290 @@
+//! Setting up a flow control.
+
+use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use evenkeel_api::bootstrap::EXEMPT;
+use evenkeel_api::build::RuleBuilder;
+use evenkeel_api::decode::{Manifest, Problems, Strictness};
+use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
+use evenkeel_api::{AnyObject, Preset};
+use evenkeel_engine::controller::Objects;
+
+use crate::control::clock::{Clock, ManualClock};
+use crate::control::flow_control::{FlowControl, Report, Shared};
+use crate::observe::trace;
+
+/// Sets up a [`FlowControl`]. With nothing said, it is for an ordinary HTTP service: one level has all seats, users take
+/// turns, and paths and methods are what they are. [`kubernetes`](Self::kubernetes) makes it one for a Kubernetes API.
+#[derive(Debug, Clone)]
+#[must_use = "call `build` at the end"]
+pub struct Builder {
+    preset: Preset,
+    server_concurrency: u32,
+    wait_limit: Duration,
+    clock: Option<ManualClock>,
+    objects: Option<Objects>,
+    exempt_paths: Vec<String>,
+    has_keeper: bool,
+}
+
+/// Anything that objects can be made of: the text of a manifest, a manifest that has been read, one object or several.
+///
+/// [`Builder::objects`] takes them; to change the objects later, hand what this makes of them to
+/// [`FlowControl::apply`].
+pub trait IntoObjects {
+    /// What is wrong with them, if anything can be.
+    type Error;
+
+    /// The objects. Manifests are read by the rules of the preset.
+    fn into_objects(self, preset: Preset) -> Result<Objects, Self::Error>;
+}
+
+/// The seats of a server that does not say how many it has (CL-1).
+const SERVER_CONCURRENCY_DEFAULT: u32 = 600;
+/// How long a request waits if nobody says how long it makes sense (HF-7).
+const WAIT_LIMIT_DEFAULT: Duration = Duration::from_secs(15);
+/// When the keeper goes on after somebody that it woke has panicked.
+const PAUSE_AFTER_PANIC: Duration = Duration::from_millis(10);
+
+// === impl Builder ===
+
+impl Builder {
+    /// For a Kubernetes API: the objects that a kube-apiserver starts with, its URLs, its rules for long-running requests and
+    /// for dividing seats, and users and groups whose names begin with `system:`.
+    ///
+    /// Say it first: manifests are read by the rules of the preset.
+    pub fn kubernetes(self) -> Self {
+        self.preset(Preset::Kubernetes)
+    }
+
+    /// What kind of service it is for, where that is a setting. Say it first.
+    pub fn preset(mut self, preset: Preset) -> Self {
+        self.preset = preset;
+        self
+    }
+
+    /// Lets everybody ask for these paths with `GET` and `HEAD` at any time, past all limits: health checks. `/health/*` is
+    /// every path below `/health`.
+    ///
+    /// It adds a flow schema `exempt-paths` to the objects, also to those that [`FlowControl::apply`] is given later.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    ///
+    /// let flow = FlowControl::builder().exempt_paths(["/healthz", "/readyz"]).drive_by_hand().build();
+    /// ```
+    pub fn exempt_paths(mut self, paths: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.exempt_paths.extend(paths.into_iter().map(Into::into));
+        self
+    }
+
+    /// How many seats the service has: how many ordinary requests it can work on at a time. The default is 600.
+    ///
+    /// It should be one at least: a kube-apiserver does not start with none (CL-1). With none, queues let nobody through, a
+    /// level without queues lets one request in at a time, and a warning says so.
+    pub fn server_concurrency(mut self, seats: u32) -> Self {
+        self.server_concurrency = seats;
+        self
+    }
+
+    /// How long a request waits at most that has no deadline of its own. The default is 15 seconds; nothing waits
+    /// longer than a minute.
+    pub fn wait_limit(mut self, limit: Duration) -> Self {
+        self.wait_limit = limit;
+        self
+    }
+
+    /// The objects to follow instead of those of the preset: the text of a manifest, or objects in Rust. The mandatory
+    /// objects are always there. Called again, it adds to those given before.
+    ///
+    /// In rules for paths, verbs are methods in lower case (`get`, `post`); under [`kubernetes`](Self::kubernetes) they are the
+    /// verbs of Kubernetes. The level `catch-all` has seats of its own unless another flow schema matches every request: one
+    /// with the user `*`, and with rules for all resources and all paths.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use evenkeel_api::v1::PriorityLevelConfiguration;
+    ///
+    /// let level = PriorityLevelConfiguration::builder("tenants").limited(|l| l.shares(40).reject()).build();
+    /// let flow = FlowControl::builder().objects(level)?.build();
+    /// let problems = FlowControl::builder().objects("kind: FlowSchema").unwrap_err();
+    /// assert!(problems.to_string().contains("apiVersion is missing"));
+    /// # Ok::<(), std::convert::Infallible>(())
+    /// ```
+    pub fn objects<O: IntoObjects>(mut self, objects: O) -> Result<Self, O::Error> {
+        let more = objects.into_objects(self.preset)?;
+        let all = self.objects.get_or_insert_default();
+        all.priority_levels.extend(more.priority_levels);
+        all.flow_schemas.extend(more.flow_schemas);
+        Ok(self)
+    }
+
+    /// Lets the service drive the flow control: nothing runs in the background, and
+    /// [`tick`](FlowControl::tick) has to be called from time to time. Until it is called, seats are not lent, seats of
+    /// requests that linger are not free, and levels without objects do not go.
+    ///
+    /// Requests may wait without a runtime of tokio then, on any executor: those that have waited too long are turned
+    /// away at the next call.
+    pub fn drive_by_hand(mut self) -> Self {
+        self.has_keeper = false;
+        self
+    }
+
+    /// Takes the time from a clock that is set by hand. Nothing runs in the background then, and no timer is used: see
+    /// [`drive_by_hand`](Self::drive_by_hand).
+    pub fn manual_clock(mut self, clock: ManualClock) -> Self {
+        self.clock = Some(clock);
+        self.drive_by_hand()
+    }
+
+    /// The flow control. Built inside of a runtime of tokio it looks after itself from now on, until its last clone is
+    /// dropped. The runtime has to have timers (`enable_time` or `enable_all`): without them tokio panics when the first
+    /// request has to wait.
+    ///
+    /// Built elsewhere, also if its requests come in a runtime later, it has to be
+    /// [driven by hand](Self::drive_by_hand); unless that was asked for, a warning says so.
+    pub fn build(self) -> FlowControl {
+        self.build_with_report().0
+    }
+
+    /// The same, and what came of the objects: flow schemas without a level, and levels that cannot be used.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use evenkeel_api::v1::FlowSchema;
+    ///
+    /// let lost = FlowSchema::builder("lost").priority_level("nowhere").rule(|r| r.user("alice").everything()).build();
+    /// let (flow, report) = FlowControl::builder().objects(lost)?.drive_by_hand().build_with_report();
+    /// assert!(report.dangling[0].is_dangling);
+    /// # Ok::<(), std::convert::Infallible>(())
+    /// ```
+    pub fn build_with_report(self) -> (FlowControl, Report) {
+        let clock = self.clock.map_or_else(|| Clock::Tokio(tokio::time::Instant::now()), Clock::Manual);
+        if self.server_concurrency == 0 {
+            trace::no_seats();
+        }
+        let objects = self.objects.unwrap_or_else(|| self.preset.into());
+        let exempt = exempt_schema(&self.exempt_paths);
+        let seats = self.server_concurrency.into();
+        let (flow, report) = FlowControl::new(self.preset, seats, self.wait_limit, clock, exempt, objects);
+        if self.has_keeper {
+            match tokio::runtime::Handle::try_current() {
+                Ok(runtime) => drop(runtime.spawn(keep(Arc::downgrade(flow.shared())))),
+                Err(_) => trace::unkept(),
+            }
+        }
+        (flow, report)
+    }
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            preset: Preset::default(),
+            server_concurrency: SERVER_CONCURRENCY_DEFAULT,
+            wait_limit: WAIT_LIMIT_DEFAULT,
+            clock: None,
+            objects: None,
+            exempt_paths: Vec::new(),
+            has_keeper: true,
+        }
+    }
+}
+
+/// The schema that lets everybody ask for these paths.
+fn exempt_schema(paths: &[String]) -> Option<Arc<FlowSchema>> {
+    let schema = FlowSchema::builder("exempt-paths").priority_level(EXEMPT).matching_precedence(2);
+    let rule = |r: RuleBuilder<_, _>| r.user("*").non_resource_urls(paths).verbs(["get", "head"]);
+    (!paths.is_empty()).then(|| Arc::new(schema.rule(rule).build()))
+}
+
+/// Does what is due, until nobody uses the flow control any more.
+async fn keep(shared: Weak<Shared>) {
+    loop {
+        let Some(strong) = shared.upgrade() else { return };
+        // A waker that panics must not leave the others without a keeper.
+        let pause = catch_unwind(AssertUnwindSafe(|| strong.tick())).unwrap_or(PAUSE_AFTER_PANIC);
+        let upkeep = Arc::clone(strong.upkeep());
+        drop(strong);
+        let _ = tokio::time::timeout(pause, upkeep.news.notified()).await;
+    }
+}
+
+// === impl IntoObjects ===
+
+impl IntoObjects for &str {
+    type Error = Problems;
+
+    /// The text of a manifest, which is read strictly.
+    fn into_objects(self, preset: Preset) -> Result<Objects, Problems> {
+        let manifest = Manifest::read_for(preset, "manifest", self.as_bytes(), Strictness::Strict)?;
+        manifest.into_objects(preset).map_err(|never| match never {})
+    }
+}
+
+impl IntoObjects for &String {
+    type Error = Problems;
+
+    fn into_objects(self, preset: Preset) -> Result<Objects, Problems> {
+        self.as_str().into_objects(preset)
+    }
+}
+
+impl IntoObjects for String {
+    type Error = Problems;
+
+    fn into_objects(self, preset: Preset) -> Result<Objects, Problems> {
+        self.as_str().into_objects(preset)
+    }
+}
+
+impl IntoObjects for Manifest {
+    type Error = Infallible;
+
+    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
+        Ok(self.entries.into_iter().map(|entry| entry.object).collect())
+    }
+}
+
+impl IntoObjects for Objects {
+    type Error = Infallible;
+
+    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
+        Ok(self)
+    }
+}
+
+impl IntoObjects for FlowSchema {
+    type Error = Infallible;
+
+    fn into_objects(self, preset: Preset) -> Result<Objects, Infallible> {
+        [self].into_objects(preset)
+    }
+}
+
+impl IntoObjects for PriorityLevelConfiguration {
+    type Error = Infallible;
+
+    fn into_objects(self, preset: Preset) -> Result<Objects, Infallible> {
+        [self].into_objects(preset)
+    }
+}
+
+impl<T: Into<AnyObject>> IntoObjects for Vec<T> {
+    type Error = Infallible;
+
+    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
+        Ok(self.into_iter().map(Into::into).collect())
+    }
+}
+
+impl<T: Into<AnyObject>, const N: usize> IntoObjects for [T; N] {
+    type Error = Infallible;
+
+    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
+        Ok(self.into_iter().map(Into::into).collect())
+    }
+}

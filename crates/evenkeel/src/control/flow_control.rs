@@ -1,0 +1,470 @@
+//! `FlowControl`: decides for a whole service which requests run, wait or are turned away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use evenkeel_api::Preset;
+use evenkeel_api::v1::FlowSchema;
+use evenkeel_engine::borrowing::SeatDivision;
+use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Applied, Controller, Dangling, Objects, Unusable};
+use evenkeel_engine::digest::Query;
+use evenkeel_engine::queue_set::Arrival;
+use evenkeel_engine::time::Instant;
+use evenkeel_engine::{Attributes, LevelInfo, WorkEstimate};
+
+use crate::control::admission::Admission;
+use crate::control::admit::{Admit, Arrived, Place, Waiting};
+use crate::control::builder::Builder;
+use crate::control::clock::{Clock, nanos};
+use crate::control::kept_details::KeptDetails;
+use crate::control::known_levels::KnownLevels;
+use crate::control::level::{Waiter, Wakers};
+use crate::control::permit::Permit;
+use crate::control::rejected::Rejected;
+use crate::control::request::{Details, Incoming, Request};
+use crate::control::snapshot::{Destination, LevelChanges, Snapshot};
+use crate::control::upkeep::Upkeep;
+use crate::layer::digests::{DigestId, Digests};
+use crate::layer::work::{EstimateWork, WorkInput};
+use crate::observe::events::Arriving;
+use crate::observe::metrics::{Access, FlowCollector, LevelSample, Mark, ServerSample};
+use crate::observe::status::LevelStatus;
+use crate::observe::trace;
+use crate::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Decides which requests of a service run, wait or are turned away. Clones share everything.
+///
+/// ```
+/// use evenkeel::FlowControl;
+/// use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let flow = FlowControl::builder().server_concurrency(100).build();
+/// let user = User::new("alice", ["system:authenticated"]);
+/// let request = RequestInfo { verb: "get".into(), path: "/orders".into(), ..RequestInfo::default() };
+///
+/// let permit = flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT).await.unwrap();
+/// assert_eq!(permit.priority_level(), "everyone");
+/// drop(permit); // The request has ended, and its seat is free again.
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct FlowControl {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    snapshot: ArcSwap<Snapshot>,
+    control: Mutex<Control>,
+    pub(crate) known_levels: KnownLevels,
+    /// What the layers digest requests with, for dumps.
+    pub(crate) digests: Digests,
+    upkeep: Arc<Upkeep>,
+    wait_limit_ns: AtomicU64,
+    pub(crate) preset: Preset,
+    /// Part of every set of objects.
+    exempt_paths: Option<Arc<FlowSchema>>,
+}
+
+/// The control plane.
+#[derive(Debug)]
+struct Control {
+    controller: SeatController,
+    adjusted_at: Instant,
+    /// What came of the objects that were given last, so that the same warnings are not given again.
+    report: Report,
+}
+
+/// A controller that divides seats as the preset says.
+pub(crate) type SeatController = Controller<SeatDivision>;
+
+/// What came of a set of objects.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// For every flow schema that was given, whether its level exists.
+    pub dangling: Vec<Dangling>,
+    /// The levels that were given and could not be used, by name.
+    pub unusable: Vec<(String, Unusable)>,
+}
+
+/// The nanoseconds of a duration; those of some five hundred years at most.
+fn whole_ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+// === impl FlowControl ===
+
+impl FlowControl {
+    /// Sets up the flow control of a service.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn new(
+        preset: Preset,
+        server_concurrency: i64,
+        wait_limit: Duration,
+        clock: Clock,
+        exempt_paths: Option<Arc<FlowSchema>>,
+        objects: Objects,
+    ) -> (Self, Report) {
+        let now = clock.now();
+        let upkeep = Arc::new(Upkeep::new(clock));
+        let mut changes = LevelChanges::default();
+        let (controller, applied) = Controller::with_division(preset.into(), server_concurrency, &mut changes, now);
+        let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep);
+        let flow = Self {
+            shared: Arc::new(Shared {
+                snapshot: ArcSwap::from_pointee(snapshot),
+                control: Mutex::new(Control { controller, adjusted_at: now, report: Report::default() }),
+                known_levels: KnownLevels::default(),
+                digests: Digests::default(),
+                upkeep,
+                wait_limit_ns: AtomicU64::new(whole_ns(wait_limit)),
+                preset,
+                exempt_paths,
+            }),
+        };
+        let report = flow.apply(objects);
+        (flow, report)
+    }
+
+    /// What kind of service it is for.
+    pub fn preset(&self) -> Preset {
+        self.shared.preset
+    }
+
+    /// Follows these objects from now on. Requests that run go on, and requests that wait keep their places.
+    ///
+    /// The mandatory levels `exempt` and `catch-all` are always among the objects. A flow schema without a level and a level
+    /// that cannot be used are ignored, with a warning.
+    ///
+    /// ```
+    /// use evenkeel::{FlowControl, IntoObjects};
+    ///
+    /// fn reload(flow: &FlowControl, manifest: &str) -> Result<(), evenkeel::api::decode::Problems> {
+    ///     let report = flow.apply(manifest.into_objects(flow.preset())?);
+    ///     for schema in report.dangling.iter().filter(|schema| schema.is_dangling) {
+    ///         eprintln!("flow schema {}: there is no priority level {}", schema.schema, schema.level);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn apply(&self, objects: Objects) -> Report {
+        self.follow(objects.with_mandatory_levels())
+    }
+
+    /// The same for objects that a store holds. For a [Kubernetes API](Preset::Kubernetes), a mandatory object that is not
+    /// among them has been deleted, and flow schemas that lead there are without a level, as in a kube-apiserver (CC-9).
+    pub fn apply_stored(&self, objects: Objects) -> Report {
+        match self.shared.preset {
+            Preset::Plain => self.apply(objects),
+            Preset::Kubernetes => self.follow(objects),
+        }
+    }
+
+    fn follow(&self, mut objects: Objects) -> Report {
+        objects.flow_schemas.extend(self.shared.exempt_paths.clone());
+        self.shared.change(|controller, changes, now| Some(controller.apply(objects, changes, now))).unwrap_or_default()
+    }
+
+    /// The server has so many seats in all from now on: see [`Builder::server_concurrency`]. They are divided among the levels
+    /// at once. Requests that run go on, and where there are fewer seats than they take, no other request starts until
+    /// enough of them have ended.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    ///
+    /// let flow = FlowControl::builder().server_concurrency(100).build();
+    /// let seats = || flow.status().iter().map(|level| level.current_limit).sum::<i64>();
+    /// let before = seats();
+    /// flow.set_server_concurrency(200);
+    /// assert!(seats() > before);
+    /// ```
+    pub fn set_server_concurrency(&self, seats: u32) {
+        if seats == 0 {
+            trace::no_seats();
+        }
+        self.shared.change(|controller, changes, now| Some(controller.set_server_limit(seats.into(), changes, now)));
+    }
+
+    /// How long requests wait at most from now on, if they do not say so themselves: see [`Builder::wait_limit`]. Requests
+    /// that wait already keep their limit.
+    pub fn set_wait_limit(&self, limit: Duration) {
+        self.shared.wait_limit_ns.store(whole_ns(limit), Ordering::Relaxed);
+    }
+
+    /// Lets a request in: the future waits until the request may run, and gives its [`Permit`].
+    ///
+    /// The request arrives with the first poll, and leaves its queue when the future is dropped.
+    pub fn admit<'a, W: EstimateWork>(&'a self, attributes: Attributes<'a>, work: W) -> Admit<'a, W> {
+        self.admit_request(Request::new(attributes).work(work))
+    }
+
+    /// The same for a request about which there is more to say.
+    pub fn admit_request<'a, W: EstimateWork>(&'a self, request: Request<'a, W>) -> Admit<'a, W> {
+        Admit::new(self, request)
+    }
+
+    /// A request arrives now, before the future that it gives is polled: it is classified, and started, put into a queue or
+    /// rejected. The future borrows nothing, so that it can be sent to another task.
+    pub fn arrive<W: EstimateWork>(&self, attributes: Attributes<'_>, work: W) -> Arrived {
+        self.arrive_request(Request::new(attributes).work(work))
+    }
+
+    /// The same for a request about which there is more to say.
+    pub fn arrive_request<W: EstimateWork>(&self, request: Request<'_, W>) -> Arrived {
+        let Request { attributes, work, patience, details, is_watch, watches } = request;
+        let (head, digest) = (details.as_ref().map(Details::head), DigestId::default());
+        let estimate = |level: &LevelInfo| {
+            let query = Query::new("");
+            work.estimate(&WorkInput { attributes, level, query, watches, extra: &() })
+        };
+        Arrived::new(self.take_in(&Incoming { attributes, estimate, patience, head, digest, is_watch, watches }))
+    }
+
+    #[inline]
+    pub(crate) fn take_in<E: Fn(&LevelInfo) -> WorkEstimate>(&self, request: &Incoming<'_, E>) -> Place {
+        loop {
+            // A level that is gone by the time its lock is taken was in a configuration that is gone too.
+            if let Some(place) = self.try_admit(request) {
+                return place;
+            }
+            // Whoever removed it is about to put the next one in place.
+            drop(self.shared.control());
+        }
+    }
+
+    /// Does what is due: frees the seats of requests that have lingered, divides the seats among the levels every ten
+    /// seconds, and removes levels that have run out of requests. Requests that wait without a timer, because the clock is
+    /// set by hand or because they are polled outside of a tokio runtime, are all woken, so that those that have waited too
+    /// long are turned away. Returns how long it takes until something is due again, wait limits aside.
+    ///
+    /// A flow control that was [built](Builder::build) inside of a tokio runtime calls this by itself.
+    pub fn tick(&self) -> Duration {
+        self.shared.tick()
+    }
+
+    /// Divides the seats among the levels now, whenever it was done last.
+    pub fn adjust(&self) {
+        self.shared.adjust();
+    }
+
+    /// What is going on in every level, in ascending byte order of their names.
+    pub fn status(&self) -> Vec<LevelStatus> {
+        self.shared.status()
+    }
+
+    /// Shows all metrics of API Priority and Fairness in a registry, under the names that they have in Kubernetes.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use prometheus_client::encoding::text;
+    /// use prometheus_client::registry::Registry;
+    ///
+    /// let flow = FlowControl::builder().server_concurrency(100).build();
+    /// let mut registry = Registry::default();
+    /// flow.register_metrics(&mut registry);
+    ///
+    /// let mut page = String::new();
+    /// text::encode(&mut page, &registry)?;
+    /// assert!(page.contains("apiserver_flowcontrol_nominal_limit_seats{priority_level=\"catch-all\"}"));
+    /// # Ok::<(), std::fmt::Error>(())
+    /// ```
+    pub fn register_metrics(&self, registry: &mut prometheus_client::registry::Registry) {
+        registry.register_collector(Box::new(FlowCollector(Arc::downgrade(&self.shared))));
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// `None` if the level was removed between looking it up and taking its lock.
+    #[inline]
+    fn try_admit<E: Fn(&LevelInfo) -> WorkEstimate>(&self, request: &Incoming<'_, E>) -> Option<Place> {
+        let snapshot = self.shared.snapshot.load();
+        let class = snapshot.configuration.classify(request.attributes);
+        let work = (request.estimate)(&class.schema.level);
+        let destination = snapshot.destination(class.index);
+        let Destination { level, upkeep, .. } = &**destination;
+        let clock = &upkeep.clock;
+        let mut wakers = Wakers::default();
+        let now = clock.now();
+        upkeep.server.before_event(now);
+        let mark = Mark {
+            series: destination.series,
+            access: Access::of(request.attributes.request),
+            is_watch: request.is_watch,
+            digest: request.digest,
+        };
+        let details = request.head.map(|head| KeptDetails::new(|| head.to_details()));
+        let mut state = level.lock();
+        if state.is_removed {
+            return None;
+        }
+        let now = state.at(now);
+        let waiter = Waiter { waker: None, details, mark };
+        let arriving = Arriving { flow_hash: class.flow_hash, work, waiter, watches: request.watches };
+        let (id, is_started) = match state.arrive(now, arriving, &mut wakers) {
+            Arrival::Started { id, .. } => (id, true),
+            Arrival::Waiting { id, .. } => (id, false),
+            Arrival::Rejected { reason, .. } => {
+                let retry_after = state.record_drop(clock.unix_second());
+                drop(state);
+                trace::rejected(class.schema, work, reason);
+                return Some(Place::Rejected(Box::new(Rejected::new(reason, retry_after, class.schema))));
+            }
+        };
+        drop(state);
+        // Made before anybody is woken: a waker that panics must not cost seats.
+        let admission = Admission { destination: Arc::clone(destination), id };
+        wakers.wake();
+        if !is_started {
+            trace::queued(class.schema, work);
+        }
+        Some(if is_started {
+            Place::Started(Permit::new(admission))
+        } else {
+            let until = now + nanos(request.patience.wait_limit(self.shared.wait_limit()));
+            Place::Waiting(Waiting::new(admission, until))
+        })
+    }
+}
+
+// === impl Report ===
+
+impl Report {
+    /// What is wrong now and was not before.
+    fn news_since(&self, before: &Self) -> Self {
+        let dangling = self.dangling.iter().filter(|found| found.is_dangling && !before.dangling.contains(found));
+        let unusable = self.unusable.iter().filter(|found| !before.unusable.contains(found));
+        Self { dangling: dangling.cloned().collect(), unusable: unusable.cloned().collect() }
+    }
+}
+
+// === impl Shared ===
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.upkeep.close();
+    }
+}
+
+impl Shared {
+    pub(crate) fn wait_limit(&self) -> Duration {
+        Duration::from_nanos(self.wait_limit_ns.load(Ordering::Relaxed))
+    }
+
+    fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the controller change the levels, and puts a new snapshot in place if there is a new configuration.
+    fn change(
+        &self,
+        change: impl FnOnce(&mut SeatController, &mut LevelChanges, Instant) -> Option<Applied>,
+    ) -> Option<Report> {
+        let mut control = self.control();
+        let now = self.upkeep.clock.now();
+        let table = self.snapshot.load().levels.clone();
+        let mut changes = LevelChanges { table, wakers: Wakers::default() };
+        let applied = change(&mut control.controller, &mut changes, now);
+        self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
+        let division = trace::Division::of(&control.controller);
+        let mut is_to_go = false;
+        let mut news = Report::default();
+        let report = applied.map(|Applied { configuration, dangling, unusable }| {
+            for (_, level) in control.controller.levels() {
+                if let Some(found) = changes.table.get(level.id()) {
+                    found.set_quiescing(level.is_quiescing());
+                    // Its last request may have ended after the controller looked and before it was marked.
+                    is_to_go |= level.is_quiescing() && found.lock().queue_set.is_idle();
+                }
+            }
+            self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep)));
+            let report = Report { dangling, unusable };
+            let before = std::mem::replace(&mut control.report, report.clone());
+            news = report.news_since(&before);
+            report
+        });
+        // Whoever is told something from here on may look at the flow control.
+        drop(control);
+        if is_to_go {
+            self.upkeep.note_idle_level();
+        }
+        changes.wakers.wake();
+        division.tell();
+        trace::dangling(&news.dangling);
+        trace::unusable(&news.unusable);
+        report
+    }
+
+    fn status(&self) -> Vec<LevelStatus> {
+        let control = self.control();
+        let table = self.snapshot.load();
+        let levels = control.controller.levels();
+        levels.filter_map(|(name, level)| Some(LevelStatus::new(name, level, table.levels.get(level.id())?))).collect()
+    }
+
+    fn adjust(&self) {
+        self.change(|controller, changes, now| {
+            controller.adjust(changes, now);
+            None
+        });
+    }
+
+    pub(crate) fn tick(&self) -> Duration {
+        let next_release = self.upkeep.release_lingering();
+        if self.upkeep.lacks_timers() {
+            self.wake_waiting();
+        }
+        if self.upkeep.take_idle_note() {
+            self.remove_idle_levels();
+        }
+        let now = self.upkeep.clock.now();
+        // Changes of the objects adjust too, but do not put off the next time (CL-11).
+        let mut control = self.control();
+        let is_due = now >= control.adjusted_at + ADJUSTMENT_PERIOD;
+        if is_due {
+            control.adjusted_at = now;
+        }
+        let next_adjustment = control.adjusted_at + ADJUSTMENT_PERIOD;
+        drop(control);
+        if is_due {
+            self.adjust();
+        }
+        let next = next_release.map_or(next_adjustment, |release| release.min(next_adjustment));
+        Duration::from_nanos(u64::try_from(next - now).unwrap_or(0))
+    }
+
+    /// No timer follows a clock that is set by hand, and without a runtime there are none: everybody who waits looks at
+    /// the clock now.
+    fn wake_waiting(&self) {
+        let mut wakers = Wakers::default();
+        for level in self.snapshot.load().levels.iter() {
+            level.lock().take_wakers(&mut wakers);
+        }
+        wakers.wake();
+    }
+
+    /// Removes levels that have no object any more and no requests either (CC-15).
+    fn remove_idle_levels(&self) {
+        self.change(|controller, changes, now| {
+            let is_quiescing = controller.levels().any(|(_, level)| level.is_quiescing());
+            is_quiescing.then(|| controller.reapply(changes, now))
+        });
+    }
+
+    pub(crate) fn upkeep(&self) -> &Arc<Upkeep> {
+        &self.upkeep
+    }
+
+    pub(crate) fn sample_metrics(&self) -> (Vec<LevelSample>, ServerSample) {
+        self.known_levels.sample(&self.upkeep)
+    }
+}

@@ -1,0 +1,83 @@
+//! All levels that there have been, for whoever looks at the service as a whole.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use evenkeel_engine::limits::ratio_denominator;
+use evenkeel_engine::queue_set::Mode;
+use evenkeel_engine::time::Instant;
+
+use crate::control::flow_control::SeatController;
+use crate::control::level::Level;
+use crate::control::snapshot::LevelTable;
+use crate::control::upkeep::Upkeep;
+use crate::observe::metrics::{ControlGauges, LevelSample, ServerSample};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The levels by name, each as it is or as it last was. Requests have nothing to do with it.
+#[derive(Debug, Default)]
+pub(crate) struct KnownLevels(Mutex<BTreeMap<Arc<str>, Arc<Level>>>);
+
+// === impl KnownLevels ===
+
+impl KnownLevels {
+    /// Takes over what the controller has done. A level that comes back goes on with the numbers that it had (OB-7),
+    /// and with what it told the clients that it turned away (HF-13).
+    pub(crate) fn update(&self, controller: &SeatController, table: &LevelTable, now: Instant, upkeep: &Upkeep) {
+        let mut known = self.lock();
+        let mut waiting_max = 0_i64;
+        for (name, controlled) in controller.levels() {
+            let Some(level) = table.get(controlled.id()) else { continue };
+            if let Some(before) = known.get(name).filter(|before| !Arc::ptr_eq(before, level)) {
+                let mut state = before.lock();
+                let now = state.at(now);
+                let state = &mut *state;
+                let metrics = state.metrics.hand_over(&state.queue_set, now);
+                let retry_after = std::mem::take(&mut state.retry_after);
+                let mut level = level.lock();
+                (level.metrics, level.retry_after) = (metrics, retry_after);
+            }
+            if !known.get(name).is_some_and(|before| Arc::ptr_eq(before, level)) {
+                known.insert(name.into(), Arc::clone(level));
+            }
+            if let Mode::Queue(queuing) = controlled.mode() {
+                let queues = i64::try_from(queuing.deal.deck()).unwrap_or(i64::MAX);
+                waiting_max = waiting_max.saturating_add(queues.saturating_mul(queuing.queue_length_limit));
+            }
+            let gauges = ControlGauges {
+                limits: controlled.limits(),
+                current: controlled.current_limit(),
+                statistics: controlled.statistics(),
+                target: controlled.target(),
+            };
+            let denominator = ratio_denominator(gauges.current, controller.server_limit());
+            let mut state = level.lock();
+            let now = state.at(now);
+            let state = &mut *state;
+            state.metrics.configure(now, &state.queue_set, gauges, denominator);
+        }
+        // A level that was deleted has no seats: a sum over all levels must not count those that it once had.
+        for (_, level) in known.iter().filter(|(name, _)| controller.level(name).is_none()) {
+            level.lock().metrics.control = ControlGauges::default();
+        }
+        let crowds = known.values().map(|level| Arc::clone(&level.lock().metrics.crowd)).collect();
+        drop(known);
+        upkeep.server.configure(now, crowds, waiting_max, controller.nominal_sum(), controller.fair_fraction());
+    }
+
+    /// All levels, by name.
+    pub(crate) fn all(&self) -> Vec<(Arc<str>, Arc<Level>)> {
+        self.lock().iter().map(|(name, level)| (Arc::clone(name), Arc::clone(level))).collect()
+    }
+
+    /// A copy of all numbers. The lock of each level is held for the copy of its own.
+    pub(crate) fn sample(&self, upkeep: &Upkeep) -> (Vec<LevelSample>, ServerSample) {
+        let now = upkeep.clock.now();
+        let levels = self.all().into_iter().map(|(name, level)| LevelSample::take(name, &level, now)).collect();
+        (levels, upkeep.server.sample(now))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Arc<Level>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,224 @@
+//! A priority level behind its lock, and who waits in it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::task::Waker;
+use std::time::Duration;
+
+use evenkeel_engine::LevelId;
+use evenkeel_engine::queue_set::{Effects, Mode, Phase, QueueSet, QueueSetConfig, RequestId};
+use evenkeel_engine::retry_after::RetryAfter;
+use evenkeel_engine::time::Instant;
+
+use crate::control::kept_details::KeptDetails;
+use crate::control::upkeep::Upkeep;
+use crate::observe::metrics::{LevelMetrics, Mark, Notes, Readings};
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
+
+/// A level. Its lock is held for the length of one decision, tens of nanoseconds.
+#[derive(Debug)]
+pub(crate) struct Level {
+    pub(crate) id: LevelId,
+    /// Whether it goes as soon as it has run out of requests.
+    is_quiescing: AtomicBool,
+    state: Mutex<LevelState>,
+}
+
+/// What the lock of a level guards.
+#[derive(Debug)]
+pub(crate) struct LevelState {
+    pub(crate) queue_set: QueueSet<Waiter>,
+    pub(crate) retry_after: RetryAfter,
+    pub(crate) metrics: LevelMetrics,
+    /// Whether the level is gone: whoever still comes has to be classified anew.
+    pub(crate) is_removed: bool,
+    /// What the queue set told last, once it is gone too.
+    last_readings: Option<Readings>,
+    /// The time of the latest event.
+    latest: Instant,
+}
+
+/// What is kept with a request.
+#[derive(Debug, Default)]
+pub(crate) struct Waiter {
+    /// Who is to be woken when the request starts; nobody if it has started at once.
+    pub(crate) waker: Option<Waker>,
+    /// What dumps show of it.
+    pub(crate) details: Option<KeptDetails>,
+    /// How it is counted.
+    pub(crate) mark: Mark,
+}
+
+/// Collects those to be woken, so that they are woken when the lock has been given back, and what is to be counted before
+/// that.
+#[derive(Debug, Default)]
+pub(crate) struct Wakers {
+    /// Nearly every event starts one request at most, which needs no memory.
+    first: Option<Waker>,
+    others: Vec<Waker>,
+    pub(crate) notes: Notes,
+}
+
+/// A queue set that lets nobody in, and takes next to no memory.
+const NOTHING: QueueSetConfig = QueueSetConfig { mode: Mode::Reject, concurrency_limit: 0 };
+
+// === impl Level ===
+
+impl Level {
+    pub(crate) fn new(id: LevelId, config: QueueSetConfig, now: Instant) -> Self {
+        Self { id, is_quiescing: AtomicBool::new(false), state: Mutex::new(LevelState::new(config, now)) }
+    }
+
+    /// A level that has gone, whose requests have to be classified anew.
+    pub(crate) fn removed(id: LevelId) -> Self {
+        let level = Self::new(id, NOTHING, Instant::default());
+        level.lock().is_removed = true;
+        level
+    }
+
+    /// Takes the lock. A panic while it was held, which would be a bug in the engine, does not make the level useless.
+    #[inline]
+    pub(crate) fn lock(&self) -> MutexGuard<'_, LevelState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_quiescing(&self) -> bool {
+        self.is_quiescing.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_quiescing(&self, is_quiescing: bool) {
+        self.is_quiescing.store(is_quiescing, Ordering::Release);
+    }
+
+    /// A request has ended: if it was the last one of a level that is to go, somebody has to remove the level.
+    #[inline]
+    pub(crate) fn note_end(&self, is_idle: bool, upkeep: &Upkeep) {
+        if is_idle && self.is_quiescing() {
+            upkeep.note_idle_level();
+        }
+    }
+}
+
+// === impl LevelState ===
+
+impl LevelState {
+    fn new(config: QueueSetConfig, now: Instant) -> Self {
+        let queue_set = QueueSet::new(config, now);
+        let metrics = LevelMetrics::new(now);
+        let retry_after = RetryAfter::default();
+        Self { queue_set, retry_after, metrics, is_removed: false, last_readings: None, latest: now }
+    }
+
+    /// What metrics show of the progress of the queue set.
+    pub(crate) fn readings(&self) -> Readings {
+        self.last_readings.unwrap_or_else(|| Readings::of(&self.queue_set))
+    }
+
+    /// Gives up the queues of a level that is gone, once nothing lingers in it any more. Its numbers stay for ever, and
+    /// millions of queues need not. To be dropped without the lock.
+    pub(crate) fn take_queues(&mut self) -> Option<QueueSet<Waiter>> {
+        let set = &self.queue_set;
+        let is_used = !self.is_removed || !set.is_idle() || set.seats_in_use() != 0 || set.requests().next().is_some();
+        if is_used || self.last_readings.is_some() {
+            return None;
+        }
+        self.last_readings = Some(Readings::of(set));
+        Some(std::mem::replace(&mut self.queue_set, QueueSet::new(NOTHING, self.latest)))
+    }
+
+    /// The time at which an event happens whose thread has read the clock before it took the lock: threads overtake each
+    /// other on the way, and to the engine time must not go backwards.
+    #[inline]
+    pub(crate) fn at(&mut self, now: Instant) -> Instant {
+        self.latest = self.latest.max(now);
+        self.latest
+    }
+
+    /// Takes the wakers of all who wait. They leave them again when they find that they have to wait on.
+    pub(crate) fn take_wakers(&mut self, wakers: &mut Wakers) {
+        let waiting = self.queue_set.requests().filter(|request| request.phase == Phase::Waiting);
+        let waiting: Vec<_> = waiting.map(|request| request.id).collect();
+        for id in waiting {
+            wakers.extend(self.queue_set.payload_mut(id).and_then(|waiter| waiter.waker.take()));
+        }
+    }
+
+    /// Counts a request that was turned away, and tells how long its client is to wait (HF-12).
+    pub(crate) fn record_drop(&mut self, unix_second: i64) -> Duration {
+        self.retry_after.record_drop(unix_second);
+        Duration::from_secs(u64::from(self.retry_after.seconds()))
+    }
+}
+
+// === impl Wakers ===
+
+impl Wakers {
+    #[inline]
+    fn extend(&mut self, waker: Option<Waker>) {
+        if self.first.is_none() {
+            self.first = waker;
+        } else {
+            self.others.extend(waker);
+        }
+    }
+
+    /// Wakes everybody. To be called without any lock.
+    #[inline]
+    pub(crate) fn wake(self) {
+        let Some(first) = self.first else { return };
+        if self.others.is_empty() {
+            first.wake();
+        } else {
+            wake_all(std::iter::once(first).chain(self.others));
+        }
+    }
+}
+
+/// Wakes everybody, also if some of them panic. The first panic goes on when all have been woken.
+fn wake_all(wakers: impl Iterator<Item = Waker>) {
+    let mut panic = None;
+    for waker in wakers {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+            panic.get_or_insert(payload);
+        }
+    }
+    if let Some(payload) = panic {
+        resume_unwind(payload);
+    }
+}
+
+impl Effects<Waiter> for Wakers {
+    #[inline]
+    fn started(&mut self, id: RequestId, waiter: &mut Waiter) {
+        self.notes.note_start(id);
+        self.extend(waiter.waker.take());
+    }
+
+    fn blocked(&mut self, waiter: &Waiter) {
+        self.notes.blocked = Some(waiter.mark.series);
+    }
+
+    fn epoch_advanced(&mut self, clean: bool) {
+        self.notes.epoch_advanced = Some(clean);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_engine::WorkEstimate;
+    use evenkeel_engine::queue_set::{Arrival, NoEffects};
+
+    use super::*;
+
+    #[test]
+    fn time_does_not_go_backwards_when_threads_overtake_each_other() {
+        let config = QueueSetConfig { mode: Mode::queue(1, 1, 9).unwrap(), concurrency_limit: 1 };
+        let mut state = LevelState::new(config, Instant::from_nanos(0));
+        let later = state.at(Instant::from_nanos(1_000));
+        let arrival = state.queue_set.arrive(later, 0, WorkEstimate::ONE_SEAT, Waiter::default(), &mut NoEffects);
+        let Arrival::Started { id, .. } = arrival else { panic!("it waits") };
+        let earlier = state.at(Instant::from_nanos(500));
+        state.queue_set.finish(earlier, id, &mut NoEffects);
+        // A meter that ran below zero would have been wound back from its far end.
+        assert_eq!(state.queue_set.r().units(), 0);
+    }
+}

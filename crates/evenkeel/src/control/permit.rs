@@ -1,0 +1,116 @@
+//! `Permit`: a request that has been let in. It ends when the permit is dropped.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::control::admission::Admission;
+use crate::control::class::Class;
+use crate::layer::uid_headers::UidHeaders;
+
+/// The right to run, and the seats that go with it.
+///
+/// Dropping it finishes the request: its seats go to whoever is next, at once or after the request has lingered. A
+/// handler that panics drops it too.
+#[must_use = "the request is finished when the permit is dropped"]
+pub struct Permit(Admission);
+
+/// A permit that several parties hold. The request ends when the last of them has dropped it.
+///
+/// Work that goes on after the response keeps its seats this way: a handler behind a layer with
+/// [`share_permits`](crate::FlowLayer::share_permits) finds one among the extensions of its request and gives a clone to the
+/// task that does the work.
+#[must_use = "the seats are free when the last clone is dropped"]
+#[derive(Debug, Clone)]
+pub struct SharedPermit(Arc<Permit>);
+
+/// The permit of a request that goes through the layer.
+#[derive(Debug)]
+pub(crate) enum HeldPermit {
+    Own(Permit),
+    Shared(SharedPermit),
+}
+
+// === impl Permit ===
+
+impl Permit {
+    pub(crate) fn new(admission: Admission) -> Self {
+        Self(admission)
+    }
+
+    /// The headers that go with every answer to the request.
+    pub(crate) fn uid_headers(&self) -> &UidHeaders {
+        &self.0.destination.uid_headers
+    }
+
+    /// The flow schema and the priority level of the request, for longer than the permit.
+    pub fn class(&self) -> Class {
+        Class(Arc::clone(&self.0.destination))
+    }
+
+    /// The name of the flow schema that the request belongs to.
+    pub fn flow_schema(&self) -> &str {
+        &self.0.destination.schema().name
+    }
+
+    /// The identity of that flow schema; empty for a built-in one.
+    pub fn flow_schema_uid(&self) -> &str {
+        &self.0.destination.schema().uid
+    }
+
+    /// The name of the priority level that the request is in.
+    pub fn priority_level(&self) -> &str {
+        &self.0.destination.schema().level.name
+    }
+
+    /// The identity of that priority level; empty for a built-in one.
+    pub fn priority_level_uid(&self) -> &str {
+        &self.0.destination.schema().level.uid
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (schema, level) = (self.flow_schema(), self.priority_level());
+        f.debug_struct("Permit").field("flow_schema", &schema).field("priority_level", &level).finish()
+    }
+}
+
+// === impl SharedPermit ===
+
+impl From<Permit> for SharedPermit {
+    fn from(permit: Permit) -> Self {
+        Self(Arc::new(permit))
+    }
+}
+
+impl Deref for SharedPermit {
+    type Target = Permit;
+
+    fn deref(&self) -> &Permit {
+        &self.0
+    }
+}
+
+// === impl HeldPermit ===
+
+impl HeldPermit {
+    /// The permit in a form that can be kept for longer than the request.
+    pub(crate) fn into_shared(self) -> SharedPermit {
+        match self {
+            Self::Own(permit) => permit.into(),
+            Self::Shared(permit) => permit,
+        }
+    }
+}
+
+impl Deref for HeldPermit {
+    type Target = Permit;
+
+    fn deref(&self) -> &Permit {
+        match self {
+            Self::Own(permit) => permit,
+            Self::Shared(permit) => permit,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! A request that is about to arrive: who asks for what, how much work it is, and how long it may wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenkeel_engine::{Attributes, User, WorkEstimate};
+
+use crate::layer::digests::DigestId;
+use crate::layer::work::EstimateWork;
+
+/// A request that is about to arrive.
+///
+/// ```
+/// use evenkeel::{Patience, Request};
+/// use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
+///
+/// let (user, info) = (User::default(), RequestInfo::default());
+/// let request = Request::new(Attributes { user: &user, request: &info })
+///     .work(WorkEstimate::seats(3))
+///     .patience(Patience { deadline_in: Some(std::time::Duration::from_secs(8)), ..Patience::default() });
+/// ```
+#[derive(Debug, Clone)]
+pub struct Request<'a, W = WorkEstimate> {
+    pub(crate) attributes: Attributes<'a>,
+    pub(crate) work: W,
+    pub(crate) patience: Patience,
+    pub(crate) details: Option<Details>,
+    pub(crate) is_watch: bool,
+    pub(crate) watches: Option<u64>,
+}
+
+/// How long a request may wait in its queue (HF-6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Patience {
+    /// How long ago the server received the request.
+    pub received_ago: Duration,
+    /// How long the request has from now on until nobody wants its answer any more, if there is such a time.
+    pub deadline_in: Option<Duration>,
+}
+
+/// What the dumps of a server show of a request beyond what it is classified by. Cloning the parts of an HTTP request
+/// into it allocates nothing.
+#[derive(Debug, Clone)]
+pub struct Details {
+    /// Who asks.
+    pub user: Arc<User>,
+    /// How.
+    pub method: http::Method,
+    /// For what.
+    pub uri: http::Uri,
+}
+
+/// The same, borrowed from the request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head<'a> {
+    pub(crate) user: &'a Arc<User>,
+    pub(crate) method: &'a http::Method,
+    pub(crate) uri: &'a http::Uri,
+}
+
+/// A request on its way in.
+#[derive(Debug)]
+pub(crate) struct Incoming<'a, E> {
+    pub(crate) attributes: Attributes<'a>,
+    /// Estimates its work, once its level is known.
+    pub(crate) estimate: E,
+    pub(crate) patience: Patience,
+    pub(crate) head: Option<Head<'a>>,
+    pub(crate) digest: DigestId,
+    pub(crate) is_watch: bool,
+    pub(crate) watches: Option<u64>,
+}
+
+// === impl Request ===
+
+impl<'a> Request<'a> {
+    /// An ordinary request: one seat, and nothing known about how long it makes sense.
+    pub fn new(attributes: Attributes<'a>) -> Self {
+        Self {
+            attributes,
+            work: WorkEstimate::ONE_SEAT,
+            patience: Patience::default(),
+            details: None,
+            is_watch: false,
+            watches: None,
+        }
+    }
+}
+
+impl<'a, W> Request<'a, W> {
+    /// How much work it is.
+    #[must_use]
+    pub fn work<V: EstimateWork>(self, work: V) -> Request<'a, V> {
+        let Self { attributes, work: _, patience, details, is_watch, watches } = self;
+        Request { attributes, work, patience, details, is_watch, watches }
+    }
+
+    /// How long it may wait.
+    #[must_use]
+    pub fn patience(self, patience: Patience) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// What dumps show of it.
+    #[must_use]
+    pub fn details(self, details: Details) -> Self {
+        Self { details: Some(details), ..self }
+    }
+
+    /// It is a watch, whose execution is only its beginning (HF-9): metrics tell its time from that of ordinary
+    /// requests.
+    #[must_use]
+    pub fn watch(self) -> Self {
+        Self { is_watch: true, ..self }
+    }
+
+    /// It is a change that so many watches are told of (WE-18), for the metric `watch_count_samples`.
+    #[must_use]
+    pub fn interested_watches(self, watches: u64) -> Self {
+        Self { watches: Some(watches), ..self }
+    }
+}
+
+// === impl Details ===
+
+impl Details {
+    pub(crate) fn head(&self) -> Head<'_> {
+        Head { user: &self.user, method: &self.method, uri: &self.uri }
+    }
+}
+
+// === impl Head ===
+
+impl Head<'_> {
+    #[inline]
+    pub(crate) fn to_details(self) -> Details {
+        Details { user: Arc::clone(self.user), method: self.method.clone(), uri: self.uri.clone() }
+    }
+}
+
+// === impl Patience ===
+
+impl Patience {
+    /// No request waits longer than this (HF-6).
+    const MAX: Duration = Duration::from_secs(60);
+
+    /// How long the request may still wait, given what holds for requests without a deadline.
+    pub(crate) fn wait_limit(self, default: Duration) -> Duration {
+        let whole = self.deadline_in.map(|left| self.received_ago.saturating_add(left));
+        let limit = whole.map_or(default, |whole| whole / 4).min(Self::MAX);
+        limit.saturating_sub(self.received_ago)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hf_7_wait_limits() {
+        let seconds = Duration::from_secs;
+        for (received_ago, deadline_in, default, limit) in [
+            (0, Some(60), 15, 15),
+            (10, Some(50), 15, 5),
+            (10, None, 15, 5),
+            (0, Some(480), 15, 60),
+            (0, None, 120, 60),
+            (20, Some(10), 15, 0),
+        ] {
+            let patience = Patience { received_ago: seconds(received_ago), deadline_in: deadline_in.map(seconds) };
+            assert_eq!(patience.wait_limit(seconds(default)), seconds(limit), "{patience:?}");
+        }
+    }
+
+    #[test]
+    fn hf_6_no_deadline_is_too_far_away() {
+        let patience = Patience { received_ago: Duration::from_secs(20), deadline_in: Some(Duration::MAX) };
+        assert_eq!(patience.wait_limit(Duration::from_secs(15)), Duration::from_secs(40));
+        let patience = Patience { received_ago: Duration::MAX, deadline_in: Some(Duration::MAX) };
+        assert_eq!(patience.wait_limit(Duration::MAX), Duration::ZERO);
+    }
+}

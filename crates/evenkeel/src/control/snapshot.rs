@@ -1,0 +1,154 @@
+//! What a request needs to find its level: swapped as a whole when the objects change.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use evenkeel_engine::borrowing::DemandPeriod;
+use evenkeel_engine::controller::Levels;
+use evenkeel_engine::queue_set::QueueSetConfig;
+use evenkeel_engine::time::Instant;
+use evenkeel_engine::{Configuration, LevelId, Schema};
+
+use crate::control::level::{Level, Wakers};
+use crate::control::upkeep::Upkeep;
+use crate::layer::uid_headers::UidHeaders;
+
+/// A configuration and the levels that it leads to. It never changes.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) configuration: Arc<Configuration>,
+    pub(crate) levels: LevelTable,
+    /// One row for each flow schema of the configuration.
+    destinations: Box<[[Arc<Destination>; COPIES]]>,
+}
+
+/// Where the requests of a flow schema go, and what goes with them. Requests share it, and nothing else, while they are
+/// under way; there are copies of it, so that threads that count who shares it do not get into each other's way.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Destination {
+    pub(crate) level: Arc<Level>,
+    /// The number that the series of the flow schema has in the level.
+    pub(crate) series: u32,
+    schema: usize,
+    configuration: Arc<Configuration>,
+    pub(crate) uid_headers: UidHeaders,
+    pub(crate) upkeep: Arc<Upkeep>,
+}
+
+/// How many copies there are of everything that requests share.
+const COPIES: usize = 8;
+
+thread_local! {
+    /// Which copy the thread uses.
+    static COPY: usize = {
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        THREADS.fetch_add(1, Ordering::Relaxed) % COPIES
+    };
+}
+
+/// The levels, by the index of their names.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LevelTable(Vec<Option<Arc<Level>>>);
+
+/// The levels while the controller changes them, and who is to be woken by that.
+#[derive(Debug, Default)]
+pub(crate) struct LevelChanges {
+    pub(crate) table: LevelTable,
+    pub(crate) wakers: Wakers,
+}
+
+// === impl Snapshot ===
+
+impl Snapshot {
+    pub(crate) fn new(configuration: Configuration, levels: LevelTable, upkeep: &Arc<Upkeep>) -> Self {
+        let configuration = Arc::new(configuration);
+        let copies = |schema| {
+            // Each made anew: copies of one value of a header would share the count of who shares it.
+            std::array::from_fn(|_| Arc::new(Destination::new(&configuration, schema, &levels, upkeep)))
+        };
+        let destinations = (0..configuration.schemas().len()).map(copies).collect();
+        Self { configuration, levels, destinations }
+    }
+
+    /// Where the requests of that flow schema go.
+    #[inline]
+    pub(crate) fn destination(&self, schema: usize) -> &Arc<Destination> {
+        // A thread that is ending uses that of another.
+        &self.destinations[schema][COPY.try_with(|copy| *copy).unwrap_or(0)]
+    }
+}
+
+// === impl Destination ===
+
+impl Destination {
+    fn new(configuration: &Arc<Configuration>, schema: usize, levels: &LevelTable, upkeep: &Arc<Upkeep>) -> Self {
+        let found = &configuration.schemas()[schema];
+        let id = found.level.id;
+        // A configuration leads only to levels that there are. Were there none, it would be as one that has just gone.
+        let level = levels.get(id).map_or_else(|| Arc::new(Level::removed(id)), Arc::clone);
+        let series = level.lock().metrics.series(found);
+        let uid_headers = UidHeaders::new(&found.uid, &found.level.uid);
+        let (configuration, upkeep) = (Arc::clone(configuration), Arc::clone(upkeep));
+        Self { level, series, schema, configuration, uid_headers, upkeep }
+    }
+
+    /// The flow schema.
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.configuration.schemas()[self.schema]
+    }
+}
+
+// === impl LevelTable ===
+
+impl LevelTable {
+    pub(crate) fn get(&self, id: LevelId) -> Option<&Arc<Level>> {
+        self.0.get(id.index())?.as_ref().filter(|level| level.id == id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Level>> {
+        self.0.iter().flatten()
+    }
+}
+
+// === impl LevelChanges ===
+
+impl Levels for LevelChanges {
+    fn create(&mut self, id: LevelId, config: QueueSetConfig, now: Instant) {
+        let levels = &mut self.table.0;
+        if levels.len() <= id.index() {
+            levels.resize(id.index() + 1, None);
+        }
+        levels[id.index()] = Some(Arc::new(Level::new(id, config, now)));
+    }
+
+    fn configure(&mut self, id: LevelId, config: QueueSetConfig, now: Instant) {
+        if let Some(level) = self.table.get(id) {
+            let mut state = level.lock();
+            let now = state.at(now);
+            state.configure(now, config, &mut self.wakers);
+        }
+    }
+
+    fn end_demand_period(&mut self, id: LevelId, now: Instant) -> DemandPeriod {
+        let Some(level) = self.table.get(id) else { return DemandPeriod::default() };
+        let mut state = level.lock();
+        let now = state.at(now);
+        state.queue_set.demand_mut().read_and_reset(now)
+    }
+
+    fn remove_if_idle(&mut self, id: LevelId) -> bool {
+        let Some(level) = self.table.get(id) else { return true };
+        // Under one lock: whoever takes it next sees a request or a level that is gone.
+        let mut state = level.lock();
+        state.is_removed = state.queue_set.is_idle();
+        let is_removed = state.is_removed;
+        let queues = state.take_queues();
+        drop(state);
+        drop(queues);
+        if is_removed {
+            self.table.0[id.index()] = None;
+        }
+        is_removed
+    }
+}

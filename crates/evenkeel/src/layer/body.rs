@@ -1,0 +1,133 @@
+//! The body of an answer. It keeps the seats of its request until it has ended.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+
+use crate::control::permit::{HeldPermit, SharedPermit};
+use crate::layer::work::Watch;
+
+pin_project! {
+    /// The body of an answer: that of the service, or a short one that says why there is none.
+    ///
+    /// The seats of the request are given back when the body ends, when it fails and when it is dropped. Size hints and
+    /// trailers are those of the service's body.
+    #[derive(Debug)]
+    pub struct FlowBody<B> {
+        #[pin]
+        kind: Kind<B>,
+        held: Held,
+    }
+}
+
+pin_project! {
+    #[project = KindProjection]
+    #[derive(Debug)]
+    enum Kind<B> {
+        Service { #[pin] body: B },
+        Own { text: Bytes },
+    }
+}
+
+/// What a request keeps while its answer is under way.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    /// Its seats, if it still has some.
+    pub(crate) permit: Option<HeldPermit>,
+    /// Its place among the watches, if it is one that counts.
+    pub(crate) watch: Option<Box<Watch>>,
+}
+
+// === impl Held ===
+
+impl Held {
+    /// The request has been let in: a watch counts from now on.
+    #[inline]
+    pub(crate) fn start_watch(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.start();
+        }
+    }
+}
+
+// === impl FlowBody ===
+
+impl<B: Body> FlowBody<B> {
+    /// The body of the service. One that has ended already keeps nothing.
+    pub(crate) fn of_service(body: B, held: Held) -> Self {
+        let held = if body.is_end_stream() { Held::default() } else { held };
+        Self { kind: Kind::Service { body }, held }
+    }
+}
+
+impl<B> FlowBody<B> {
+    /// Whether the request still has its seats.
+    pub fn has_permit(&self) -> bool {
+        self.held.permit.is_some()
+    }
+
+    /// Takes the seats away from the response, to keep them for longer than its body.
+    pub fn take_permit(self: Pin<&mut Self>) -> Option<SharedPermit> {
+        self.project().held.permit.take().map(HeldPermit::into_shared)
+    }
+
+    /// A short text instead.
+    pub(crate) fn own(text: Bytes) -> Self {
+        Self { kind: Kind::Own { text }, held: Held::default() }
+    }
+}
+
+impl<B: Body<Data = Bytes>> Body for FlowBody<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        let mut this = self.project();
+        match this.kind.as_mut().project() {
+            KindProjection::Own { text } => {
+                Poll::Ready((!text.is_empty()).then(|| Ok(Frame::data(std::mem::take(text)))))
+            }
+            KindProjection::Service { mut body } => {
+                // Taken out meanwhile, so that a body that panics gives the seats back before the panic goes on.
+                let held = std::mem::take(this.held);
+                let frame = body.as_mut().poll_frame(context);
+                let goes_on = match &frame {
+                    Poll::Pending => true,
+                    // Nobody may ask again after the last frame: the seats are not kept for that.
+                    Poll::Ready(Some(Ok(_))) => !body.is_end_stream(),
+                    Poll::Ready(Some(Err(_)) | None) => false,
+                };
+                if goes_on {
+                    *this.held = held;
+                }
+                frame
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.kind {
+            Kind::Service { body } => body.is_end_stream(),
+            Kind::Own { text } => text.is_empty(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Service { body } => body.size_hint(),
+            Kind::Own { text } => SizeHint::with_exact(text.len() as u64),
+        }
+    }
+}
+
+impl<B: Default> Default for FlowBody<B> {
+    fn default() -> Self {
+        Self { kind: Kind::Service { body: B::default() }, held: Held::default() }
+    }
+}

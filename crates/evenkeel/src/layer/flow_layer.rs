@@ -1,0 +1,347 @@
+//! `FlowLayer`: puts a flow control around a `tower` service.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenkeel_api::Preset;
+use evenkeel_engine::digest::{DigestError, PlainPaths};
+use evenkeel_engine::{RequestInfo, WorkEstimate};
+use http::request::Parts;
+use tower_layer::Layer;
+
+use crate::control::flow_control::FlowControl;
+use crate::layer::admitted::{InsertAdmitted, PassAdmitted, RequestOnly};
+use crate::layer::digest::{Digest, PresetDigest};
+use crate::layer::identify::{Identify, NoIdentity};
+use crate::layer::occupancy::Occupancy;
+use crate::layer::response::RejectionForm;
+use crate::layer::rules::{RegisteredDigest, Rules, Settings};
+use crate::layer::service::FlowService;
+use crate::layer::work::EstimateWork;
+
+/// Puts a [`FlowControl`] around a service. Made by [`FlowControl::layer`].
+///
+/// With nothing said but who is calling, a request is its method and its path, and takes one seat to its end. A user whose
+/// name begins with `system:` is answered with 401, and groups with such names are left out, since the mandatory objects
+/// let some of them past all limits.
+///
+/// If the flow control is [for a Kubernetes API](crate::Builder::kubernetes), requests, long-running ones and names are what
+/// they are there.
+///
+/// The answer to a request that is turned away has the [`Rejected`](crate::Rejected) among its extensions, so that a layer
+/// further out can tell it from an answer of the service.
+///
+/// ```
+/// use std::time::Duration;
+/// use evenkeel::FlowControl;
+/// use evenkeel::engine::WorkEstimate;
+/// use evenkeel::engine::digest::routes::{Route, RouteTable};
+/// use evenkeel::identify::Anonymous;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let routes = RouteTable::new([Route::new("/shops/{namespace}/{resource}")]).unwrap();
+/// let layer = FlowControl::builder()
+///     .build()
+///     .layer(Anonymous)
+///     .digest(routes)
+///     .work(WorkEstimate::seats(2))
+///     .deadline(|_| Some(Duration::from_secs(8)));
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "a layer does nothing until a service is put into it"]
+pub struct FlowLayer<I, D = PresetDigest, W = WorkEstimate, H = RequestOnly> {
+    rules: Rules<I, D, W>,
+    hand_over: PhantomData<fn() -> H>,
+}
+
+// === impl FlowControl ===
+
+impl FlowControl {
+    /// A layer for `tower` services that lets requests in as this flow control decides. The argument says who is
+    /// calling.
+    ///
+    /// ```
+    /// use axum::{Router, routing::get};
+    /// use evenkeel::FlowControl;
+    /// use evenkeel::identify::Anonymous;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let flow = FlowControl::builder().server_concurrency(600).build();
+    /// let app: Router = Router::new().route("/orders", get(async || "none")).layer(flow.layer(Anonymous));
+    /// # }
+    /// ```
+    pub fn layer<I: Identify>(&self, identify: I) -> FlowLayer<I> {
+        self.layer_with(identify)
+    }
+
+    /// A layer for services that are called with [`FlowService::call_as`](crate::FlowService::call_as), which says for each
+    /// request who is calling. The service is no `tower` service.
+    pub fn layer_without_identity(&self) -> FlowLayer<NoIdentity> {
+        self.layer_with(NoIdentity)
+    }
+
+    fn layer_with<I>(&self, identify: I) -> FlowLayer<I> {
+        FlowLayer::new(Rules {
+            identify: Arc::new(identify),
+            digest: RegisteredDigest::new(self, PresetDigest::from(self.preset())),
+            work: Arc::default(),
+            settings: Settings {
+                flow: self.clone(),
+                occupancy: None,
+                deadline: None,
+                rejection_form: RejectionForm::default(),
+                shares_permits: false,
+                allows_system_names: self.preset() == Preset::Kubernetes,
+            },
+        })
+    }
+}
+
+// === impl FlowLayer ===
+
+impl<I, D, W, H> FlowLayer<I, D, W, H> {
+    fn new(rules: Rules<I, D, W>) -> Self {
+        Self { rules, hand_over: PhantomData }
+    }
+
+    /// Takes every request for what its method and its path say, and none for one of Kubernetes: `/api/v1/orders` is a
+    /// path as any other, and no path, query or method gives seats back early or goes past the limits. This is the default,
+    /// unless the flow control is [for a Kubernetes API](crate::Builder::kubernetes).
+    ///
+    /// Every request keeps its seats to its end then; [`long_running`](Self::long_running) says otherwise.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use evenkeel::identify::Anonymous;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let layer = FlowControl::builder().build().layer(Anonymous).plain_paths();
+    /// # }
+    /// ```
+    pub fn plain_paths(self) -> FlowLayer<I, PlainPaths, W, H> {
+        let mut layer = self.digest(PlainPaths);
+        layer.rules.settings.occupancy.get_or_insert_with(|| Arc::new(|_, _| Occupancy::ToTheEnd));
+        layer
+    }
+
+    /// What is asked: the Kubernetes API with other prefixes, or a table of routes.
+    ///
+    /// If the flow control is [for a Kubernetes API](crate::Builder::kubernetes), the verb that the digest finds decides which
+    /// requests run for long, unless [`long_running`](Self::long_running) says otherwise. Where no route fits, the verb is
+    /// the method in lower case: a client that sends `PROXY` is not limited then, as in Kubernetes.
+    pub fn digest<E: Digest + Send + Sync + 'static>(self, digest: E) -> FlowLayer<I, E, W, H> {
+        let Rules { identify, work, settings, .. } = self.rules;
+        let digest = RegisteredDigest::new(&settings.flow, digest);
+        FlowLayer::new(Rules { identify, digest, work, settings })
+    }
+
+    /// What is asked, as a closure knows it. The dump of requests asks the closure once more, and has nothing left of the
+    /// request but its method and its URI then.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use evenkeel::engine::RequestInfo;
+    /// use evenkeel::identify::Anonymous;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let layer = FlowControl::builder().build().layer(Anonymous).digest_with(|parts| {
+    ///     let shop = parts.headers.get("x-shop").and_then(|shop| shop.to_str().ok()).unwrap_or_default();
+    ///     Ok(RequestInfo { namespace: shop.into(), path: parts.uri.path().into(), ..RequestInfo::default() })
+    /// });
+    /// # }
+    /// ```
+    pub fn digest_with<F>(self, digest: F) -> FlowLayer<I, F, W, H>
+    where
+        F: for<'a> Fn(&'a Parts) -> Result<RequestInfo<'a>, DigestError> + Send + Sync + 'static,
+    {
+        self.digest(digest)
+    }
+
+    /// How much work a request is: the same for all, what a closure says, or [`KubernetesWork`](crate::KubernetesWork).
+    ///
+    /// The arguments of a closure need their types, so that it holds for all requests:
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use evenkeel::engine::{Attributes, LevelInfo, WorkEstimate};
+    /// use evenkeel::identify::Anonymous;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let work = |attributes: Attributes<'_>, _level: &LevelInfo| match &*attributes.request.path {
+    ///     "/reports" => WorkEstimate::seats(5),
+    ///     _ => WorkEstimate::ONE_SEAT,
+    /// };
+    /// let layer = FlowControl::builder().build().layer(Anonymous).work(work);
+    /// # }
+    /// ```
+    pub fn work<V>(self, work: V) -> FlowLayer<I, D, V, H>
+    where
+        D: Digest,
+        V: EstimateWork<D::Extra>,
+    {
+        let Rules { identify, digest, settings, .. } = self.rules;
+        FlowLayer::new(Rules { identify, digest, work: Arc::new(work), settings })
+    }
+
+    /// Calls the inner service with an [`AdmittedRequest`](crate::AdmittedRequest): the request, who sent it, its flow schema
+    /// and priority level, and what the [digest](Digest::Extra) found. Allocates nothing.
+    ///
+    /// Every request is identified then, also one that [is not limited](Occupancy::None).
+    ///
+    /// ```
+    /// use evenkeel::identify::Anonymous;
+    /// use evenkeel::{AdmittedRequest, FlowControl};
+    /// use http::{Request, Response};
+    /// use http_body_util::Full;
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let level = service_fn(async |AdmittedRequest { admitted, .. }: AdmittedRequest<()>| {
+    ///     let level = admitted.class.map_or("none".to_owned(), |class| class.priority_level().to_owned());
+    ///     Ok::<_, std::io::Error>(Response::new(Full::new(bytes::Bytes::from(level))))
+    /// });
+    /// let service = FlowControl::builder().build().layer(Anonymous).pass_admitted().layer(level);
+    /// let response = service.oneshot(Request::new(())).await.unwrap();
+    /// # use http_body_util::BodyExt;
+    /// assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "everyone");
+    /// # }
+    /// ```
+    pub fn pass_admitted(self) -> FlowLayer<I, D, W, PassAdmitted> {
+        FlowLayer::new(self.rules)
+    }
+
+    /// Inserts an [`Admitted`](crate::Admitted) into the extensions of every request, for handlers of axum and the like. It
+    /// costs an allocation.
+    ///
+    /// Every request is identified then, also one that [is not limited](Occupancy::None).
+    ///
+    /// ```
+    /// use axum::{Extension, Router, routing::get};
+    /// use evenkeel::identify::Anonymous;
+    /// use evenkeel::{Admitted, FlowControl};
+    ///
+    /// async fn greet(Extension(admitted): Extension<Admitted>) -> String {
+    ///     format!("Hello {}", admitted.user.name)
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let flow = FlowControl::builder().build();
+    /// let app: Router = Router::new().route("/", get(greet)).layer(flow.layer(Anonymous).insert_admitted());
+    /// # }
+    /// ```
+    pub fn insert_admitted(self) -> FlowLayer<I, D, W, InsertAdmitted> {
+        FlowLayer::new(self.rules)
+    }
+
+    /// Which requests run for long, and for how long they take their seats. By default all take them to their ends, or what
+    /// [`Occupancy::kubernetes`] says if the flow control is [for a Kubernetes API](crate::Builder::kubernetes).
+    ///
+    /// Whoever can choose what this looks at can go past the limits: look at what the service alone decides.
+    ///
+    /// ```
+    /// use evenkeel::{FlowControl, Occupancy};
+    /// use evenkeel::identify::Anonymous;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let layer = FlowControl::builder().build().layer(Anonymous).long_running(|parts, _| match parts.uri.path() {
+    ///     "/healthz" => Occupancy::None,
+    ///     "/events" => Occupancy::ToTheHeaders,
+    ///     _ => Occupancy::ToTheEnd,
+    /// });
+    /// # }
+    /// ```
+    pub fn long_running(
+        mut self,
+        occupancy: impl Fn(&Parts, &RequestInfo<'_>) -> Occupancy + Send + Sync + 'static,
+    ) -> Self {
+        self.rules.settings.occupancy = Some(Arc::new(occupancy));
+        self
+    }
+
+    /// How long a request has until nobody wants its answer any more. It waits for a quarter of that at most (HF-6).
+    /// Nothing is stopped when the time is over.
+    ///
+    /// Without this it is what the request itself says, if that is less than four times the
+    /// [`wait_limit`](crate::Builder::wait_limit): the parameter `timeout` of a Kubernetes request (HF-7), or the header
+    /// `grpc-timeout` of a call of gRPC. What cannot be read as a time is left to the service.
+    ///
+    /// Only ordinary requests are asked for: those that keep their seats [to the headers](Occupancy::ToTheHeaders) are
+    /// meant to go on and have no deadline (HF-7), and wait for the [`wait_limit`](crate::Builder::wait_limit).
+    pub fn deadline(mut self, deadline: impl Fn(&Parts) -> Option<Duration> + Send + Sync + 'static) -> Self {
+        self.rules.settings.deadline = Some(Arc::new(deadline));
+        self
+    }
+
+    /// Lets users and groups have names that begin with `system:`, as they may for a
+    /// [Kubernetes API](crate::Builder::kubernetes). The group `system:masters` is not limited.
+    ///
+    /// Say it only if whoever says who is calling gives such names to nobody who just asks for one.
+    pub fn allow_system_names(mut self) -> Self {
+        self.rules.settings.allows_system_names = true;
+        self
+    }
+
+    /// Gives every handler a share of its request's permit: a [`SharedPermit`](crate::SharedPermit) among the extensions of
+    /// the request.
+    ///
+    /// A request has its seats until its response has ended, or its future is dropped because the client has left.
+    /// Dropping the future stops a handler, so its work ends with its seats. Work that a handler has handed to somebody
+    /// else goes on: `spawn`, `spawn_blocking`, another thread. Give such work a clone of the permit, and the seats stay
+    /// taken until it has ended. It costs one allocation for each request.
+    ///
+    /// ```
+    /// use axum::{Extension, Router, routing::post};
+    /// use evenkeel::identify::Anonymous;
+    /// use evenkeel::{FlowControl, SharedPermit};
+    ///
+    /// async fn resize(Extension(permit): Extension<SharedPermit>) -> &'static str {
+    ///     // The work runs to its end even if the client leaves. It keeps its seat until then.
+    ///     let work = tokio::task::spawn_blocking(move || {
+    ///         let _permit = permit;
+    ///         "done"
+    ///     });
+    ///     work.await.unwrap_or("failed")
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let flow = FlowControl::builder().build();
+    /// let app: Router =
+    ///     Router::new().route("/resize", post(resize)).layer(flow.layer(Anonymous).share_permits());
+    /// # }
+    /// ```
+    pub fn share_permits(mut self) -> Self {
+        self.rules.settings.shares_permits = true;
+        self
+    }
+
+    /// How a request is told that there are too many.
+    pub fn rejection_form(mut self, form: RejectionForm) -> Self {
+        self.rules.settings.rejection_form = form;
+        self
+    }
+}
+
+impl<S, I, D, W, H> Layer<S> for FlowLayer<I, D, W, H> {
+    type Service = FlowService<S, I, D, W, H>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        FlowService::new(inner, self.rules.clone())
+    }
+}
+
+impl<I, D, W, H> Clone for FlowLayer<I, D, W, H> {
+    fn clone(&self) -> Self {
+        Self::new(self.rules.clone())
+    }
+}

@@ -1,0 +1,233 @@
+//! `FlowFuture`: a request on its way: it waits, gets to the service, and is answered.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use http_body::Body;
+use pin_project_lite::pin_project;
+use tower_service::Service;
+
+use crate::control::admit::Waiting;
+use crate::control::permit::{HeldPermit, Permit, SharedPermit};
+use crate::layer::admitted::RequestHead;
+use crate::layer::body::{FlowBody, Held};
+use crate::layer::occupancy::Occupancy;
+use crate::layer::response::{self, RejectionForm};
+use crate::layer::rules::Settings;
+use crate::layer::uid_headers::UidHeaders;
+use crate::layer::work::Watch;
+
+pin_project! {
+    /// The response to a request. Made by [`FlowService`](crate::FlowService).
+    ///
+    /// `S` is the inner service, `Q` what it is called with, and `B` the body of its responses.
+    ///
+    /// Dropping it gives the request up, wherever it is: it leaves its queue, or its seats are free. That is right for
+    /// handlers, which stop when their future is dropped. Where the work goes on, keep the seats until it has ended: with
+    /// [`take_permit`](Self::take_permit) outside of the layer, with
+    /// [`share_permits`](crate::FlowLayer::share_permits) inside of it.
+    #[must_use = "the request is given up when this future is dropped"]
+    pub struct FlowFuture<S, Q, B>
+    where
+        S: Service<Q>,
+    {
+        #[pin]
+        stage: Stage<S, S::Future, S::Error, Q, B>,
+        held: Held,
+        occupancy: Occupancy,
+        rejection_form: RejectionForm,
+        shares_permit: bool,
+    }
+}
+
+pin_project! {
+    #[project = StageProjection]
+    enum Stage<S, F, E, Q, B> {
+        /// It waits to be let in.
+        Waiting { #[pin] waiting: Waiting, call: Option<Call<S, Q>> },
+        /// It has been let in, or needs not be, and the service is not ready.
+        Readying { call: Option<Call<S, Q>> },
+        /// The service works on it.
+        Running { #[pin] future: F },
+        /// The service has failed before it got the request.
+        Failed { error: Option<E> },
+        /// It does not get to the service.
+        Refused { response: Option<Response<FlowBody<B>>> },
+        /// It has been answered.
+        Done,
+    }
+}
+
+/// A call that is to be made.
+pub(crate) struct Call<S, Q> {
+    pub(crate) service: S,
+    pub(crate) request: Q,
+}
+
+// === impl FlowFuture ===
+
+impl<S, Q, B> FlowFuture<S, Q, B>
+where
+    S: Service<Q>,
+{
+    /// A request that waits.
+    pub(crate) fn waiting(
+        call: Call<S, Q>,
+        waiting: Waiting,
+        occupancy: Occupancy,
+        watch: Option<Box<Watch>>,
+        settings: &Settings,
+    ) -> Self {
+        let stage = Stage::Waiting { waiting, call: Some(call) };
+        let (rejection_form, shares_permit) = (settings.rejection_form, settings.shares_permits);
+        Self { stage, held: Held { permit: None, watch }, occupancy, rejection_form, shares_permit }
+    }
+
+    /// Whether the request has been let in and takes seats.
+    pub fn has_permit(&self) -> bool {
+        self.held.permit.is_some()
+    }
+
+    /// Takes the seats away from a request that has been let in, to keep them for longer than this future. `None` if it
+    /// waits, has been answered, or takes no seats.
+    pub fn take_permit(self: Pin<&mut Self>) -> Option<SharedPermit> {
+        self.project().held.permit.take().map(HeldPermit::into_shared)
+    }
+
+    /// A request that has been let in, or needs not be.
+    #[inline]
+    pub(crate) fn started(mut call: Call<S, Q>, mut held: Held, occupancy: Occupancy) -> Self {
+        held.start_watch();
+        // Nobody is to be woken yet: a service that is not ready is asked again when the future is polled.
+        let stage = match call.service.poll_ready(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(())) => Stage::Running { future: call.make() },
+            Poll::Ready(Err(error)) => {
+                held = Held::default();
+                Stage::Failed { error: Some(error) }
+            }
+            Poll::Pending => Stage::Readying { call: Some(call) },
+        };
+        Self { stage, held, occupancy, rejection_form: RejectionForm::default(), shares_permit: false }
+    }
+
+    /// A request that does not get to the service.
+    pub(crate) fn refused(response: Response<FlowBody<B>>) -> Self {
+        let stage = Stage::Refused { response: Some(response) };
+        let (held, occupancy, rejection_form) = (Held::default(), Occupancy::None, RejectionForm::default());
+        Self { stage, held, occupancy, rejection_form, shares_permit: false }
+    }
+}
+
+impl<S, Q, B> Future for FlowFuture<S, Q, B>
+where
+    S: Service<Q, Response = Response<B>>,
+    Q: RequestHead,
+    B: Body<Data = Bytes>,
+{
+    type Output = Result<Response<FlowBody<B>>, S::Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        loop {
+            let next = match this.stage.as_mut().project() {
+                StageProjection::Running { future } => {
+                    // Taken out whenever the service is asked something, so that its panic frees the seats.
+                    let held = std::mem::take(this.held);
+                    let Poll::Ready(result) = future.poll(context) else {
+                        *this.held = held;
+                        return Poll::Pending;
+                    };
+                    let response = result.map(|response| finish(response, held, *this.occupancy));
+                    this.stage.set(Stage::Done);
+                    return Poll::Ready(response);
+                }
+                StageProjection::Waiting { waiting, call } => match ready!(waiting.poll(context)) {
+                    Ok(permit) => {
+                        let mut call = call.take();
+                        this.held.permit = Some(match &mut call {
+                            Some(call) if *this.shares_permit => call.share(permit),
+                            _ => HeldPermit::Own(permit),
+                        });
+                        this.held.start_watch();
+                        Stage::Readying { call }
+                    }
+                    Err(rejected) => {
+                        let respond = |call: Call<S, Q>| {
+                            response::rejection(rejected, *this.rejection_form, call.request.headers())
+                        };
+                        Stage::Refused { response: call.take().map(respond) }
+                    }
+                },
+                StageProjection::Readying { call } => {
+                    let Some(mut asked) = call.take() else { return Poll::Pending };
+                    let held = std::mem::take(this.held);
+                    match asked.service.poll_ready(context) {
+                        Poll::Ready(Ok(())) => {
+                            let future = asked.make();
+                            *this.held = held;
+                            Stage::Running { future }
+                        }
+                        Poll::Ready(Err(error)) => Stage::Failed { error: Some(error) },
+                        Poll::Pending => {
+                            *call = Some(asked);
+                            *this.held = held;
+                            return Poll::Pending;
+                        }
+                    }
+                }
+                StageProjection::Failed { error } => match error.take() {
+                    Some(error) => return Poll::Ready(Err(error)),
+                    None => return Poll::Pending,
+                },
+                StageProjection::Refused { response } => match response.take() {
+                    Some(response) => return Poll::Ready(Ok(response)),
+                    None => return Poll::Pending,
+                },
+                StageProjection::Done => return Poll::Pending,
+            };
+            this.stage.set(next);
+        }
+    }
+}
+
+// === impl Call ===
+
+impl<S, Q: RequestHead> Call<S, Q> {
+    /// Gives the service a share of the permit.
+    pub(crate) fn share(&mut self, permit: Permit) -> HeldPermit {
+        let shared = SharedPermit::from(permit);
+        self.request.extensions_mut().insert(shared.clone());
+        HeldPermit::Shared(shared)
+    }
+}
+
+impl<S: Service<Q>, Q> Call<S, Q> {
+    /// Makes the call to a service that has said that it is ready.
+    #[inline]
+    fn make(mut self) -> S::Future {
+        self.service.call(self.request)
+    }
+}
+
+impl<S: Service<Q>, Q, B> fmt::Debug for FlowFuture<S, Q, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FlowFuture").field("held", &self.held).finish_non_exhaustive()
+    }
+}
+
+/// The answer of the service with what goes with it.
+fn finish<B: Body>(mut response: Response<B>, mut held: Held, occupancy: Occupancy) -> Response<FlowBody<B>> {
+    if let Some(permit) = &held.permit {
+        let uids: &UidHeaders = permit.uid_headers();
+        uids.set(response.headers_mut());
+    }
+    // What comes after a switch of protocols is as long as a watch, whoever it was that asked for it.
+    if occupancy == Occupancy::ToTheHeaders || response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        held.permit = None;
+    }
+    response.map(|body| FlowBody::of_service(body, held))
+}

@@ -1,0 +1,165 @@
+//! `Identify`: who is calling.
+
+mod extension;
+mod headers;
+mod system_names;
+
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
+
+use evenkeel_engine::User;
+use http::StatusCode;
+use http::request::Parts;
+
+pub use extension::{FromExtension, ToUser};
+pub use headers::TrustedHeaders;
+pub(crate) use system_names::without_system_names;
+
+/// Says who is calling. Any closure from the head of a request to a user does, and so does one that may fail.
+///
+/// Whoever it is has been authenticated before: what this answers is believed.
+///
+/// ```
+/// use evenkeel::FlowControl;
+/// use evenkeel::identify::{anonymous, authenticated};
+/// use http::request::Parts;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let flow = FlowControl::builder().build();
+/// let layer = flow.layer(|parts: &Parts| match parts.headers.get("x-api-key").and_then(|key| key.to_str().ok()) {
+///     Some("7f3a") => authenticated("alice", ["staff"]),
+///     _ => anonymous(),
+/// });
+/// # }
+/// ```
+pub trait Identify {
+    /// Who sent the request with this head.
+    fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified>;
+}
+
+/// What an identification may give: a user, a user or nothing, or a user or an answer that says why there is none.
+///
+/// Nothing stands for somebody who has not been authenticated: [`anonymous`].
+///
+/// ```
+/// use evenkeel::engine::User;
+/// use evenkeel::identify::{Identity, Unidentified};
+///
+/// let alice = User::new("alice", ["system:authenticated"]);
+/// assert_eq!(&*Some(alice).into_user().unwrap().name, "alice");
+/// assert_eq!(&*None::<User>.into_user().unwrap().name, "system:anonymous");
+/// assert!(Err::<User, _>(Unidentified::unauthorized()).into_user().is_err());
+/// ```
+pub trait Identity {
+    /// The user, if there is one.
+    fn into_user(self) -> Result<Arc<User>, Unidentified>;
+}
+
+/// Takes everybody for `system:anonymous`: requests are told apart by what they ask for only.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Anonymous;
+
+/// The layer is not told who is calling: each call of its service says so. See
+/// [`FlowControl::layer_without_identity`](crate::FlowControl::layer_without_identity).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoIdentity;
+
+/// Nobody could say who is calling. The request is answered with this status, and is not classified.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Unidentified {
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// What the client is told.
+    pub message: Cow<'static, str>,
+}
+
+/// The group of all who have been authenticated (DG-2).
+const AUTHENTICATED: &str = "system:authenticated";
+
+static ANONYMOUS: LazyLock<Arc<User>> =
+    LazyLock::new(|| Arc::new(User::new("system:anonymous", ["system:unauthenticated"])));
+
+/// The user that stands for all who have not been authenticated (DG-2). Allocates nothing.
+///
+/// ```
+/// assert_eq!(&*evenkeel::identify::anonymous().name, "system:anonymous");
+/// ```
+pub fn anonymous() -> Arc<User> {
+    Arc::clone(&ANONYMOUS)
+}
+
+/// A user who has been authenticated: in the groups given, and in `system:authenticated` (DG-2).
+///
+/// ```
+/// let alice = evenkeel::identify::authenticated("alice", ["staff"]);
+/// assert_eq!(*alice.groups, ["staff".into(), "system:authenticated".into()]);
+/// ```
+pub fn authenticated<G: Into<Box<str>>>(name: impl Into<Box<str>>, groups: impl IntoIterator<Item = G>) -> Arc<User> {
+    let mut user = User::new(name, groups);
+    if !user.groups.iter().any(|group| **group == *AUTHENTICATED) {
+        user.groups.push(AUTHENTICATED.into());
+    }
+    Arc::new(user)
+}
+
+// === impl Identify ===
+
+impl<F, R> Identify for F
+where
+    F: Fn(&Parts) -> R,
+    R: Identity,
+{
+    fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
+        self(parts).into_user()
+    }
+}
+
+// === impl Identity ===
+
+impl Identity for Arc<User> {
+    fn into_user(self) -> Result<Arc<User>, Unidentified> {
+        Ok(self)
+    }
+}
+
+impl Identity for User {
+    fn into_user(self) -> Result<Arc<User>, Unidentified> {
+        Ok(Arc::new(self))
+    }
+}
+
+impl<T: Identity> Identity for Option<T> {
+    fn into_user(self) -> Result<Arc<User>, Unidentified> {
+        self.map_or_else(|| Ok(anonymous()), T::into_user)
+    }
+}
+
+impl<T: Identity> Identity for Result<T, Unidentified> {
+    fn into_user(self) -> Result<Arc<User>, Unidentified> {
+        self.and_then(T::into_user)
+    }
+}
+
+// === impl Anonymous ===
+
+impl Identify for Anonymous {
+    fn identify(&self, _parts: &Parts) -> Result<Arc<User>, Unidentified> {
+        Ok(anonymous())
+    }
+}
+
+// === impl Unidentified ===
+
+impl Unidentified {
+    /// An answer with this status and message.
+    pub fn new(status: StatusCode, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { status, message: message.into() }
+    }
+
+    /// 401: the client has to say who it is.
+    pub fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Unauthorized")
+    }
+}

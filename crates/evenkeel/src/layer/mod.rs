@@ -1,0 +1,16 @@
+//! The `tower` layer: who calls, what is asked, how long the request keeps its seats, and the responses of the layer itself.
+
+pub(crate) mod admitted;
+pub(crate) mod body;
+pub(crate) mod deadline;
+pub(crate) mod digest;
+pub(crate) mod digests;
+pub(crate) mod flow_layer;
+pub(crate) mod future;
+pub mod identify;
+pub(crate) mod occupancy;
+pub(crate) mod response;
+pub(crate) mod rules;
+pub(crate) mod service;
+pub(crate) mod uid_headers;
+pub(crate) mod work;

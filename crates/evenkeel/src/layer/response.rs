@@ -1,0 +1,181 @@
+//! The answers to requests that do not get to the service.
+
+use std::fmt::Write;
+
+use bytes::Bytes;
+use evenkeel_engine::digest::DigestError;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderMap, Response, StatusCode};
+
+use crate::control::rejected::Rejected;
+use crate::layer::body::FlowBody;
+use crate::layer::deadline::is_grpc;
+use crate::layer::identify::Unidentified;
+use crate::layer::uid_headers::UidHeaders;
+
+/// How a request is told that there are too many. Clients that speak gRPC are always told in gRPC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum RejectionForm {
+    /// A `Status` object of Kubernetes, in JSON, which names the reason.
+    #[default]
+    Status,
+    /// The line of text that a kube-apiserver sends, byte for byte (HF-12).
+    PlainText,
+}
+
+/// What is wrong, before it is known which language it is said in.
+struct Problem<'a> {
+    status: StatusCode,
+    message: &'a str,
+    retry_after: Option<u64>,
+}
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const GRPC: &str = "application/grpc";
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+const GRPC_RETRY_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
+const PLAIN_TEXT: &str = "Too many requests, please try again later.\n";
+
+/// The response to a rejected request (HF-12). It has the rejection among its extensions, so that a layer further out can
+/// tell it from a response of the service.
+pub(crate) fn rejection<B>(rejected: Rejected, form: RejectionForm, request: &HeaderMap) -> Response<FlowBody<B>> {
+    let mut response = rejected.response(form, request).map(FlowBody::own);
+    response.extensions_mut().insert(rejected);
+    response
+}
+
+/// The answer to a request that asks for nothing that can be understood (DG-16).
+pub(crate) fn undigested<B>(error: &DigestError, request: &HeaderMap) -> Response<FlowBody<B>> {
+    let status = match error {
+        DigestError::Escape { .. } | DigestError::Path { .. } => StatusCode::BAD_REQUEST,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    Problem { status, message: &error.to_string(), retry_after: None }.answer(request).map(FlowBody::own)
+}
+
+/// The answer to a request of which nobody knows who sent it.
+pub(crate) fn unidentified<B>(error: &Unidentified, request: &HeaderMap) -> Response<FlowBody<B>> {
+    Problem { status: error.status, message: &error.message, retry_after: None }.answer(request).map(FlowBody::own)
+}
+
+fn answer(status: StatusCode, kind: HeaderValue, text: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(text);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+// === impl Rejected ===
+
+impl Rejected {
+    /// The answer that the layer gives, for services that call [`FlowControl::admit`](crate::FlowControl::admit)
+    /// themselves: a `429` with `Retry-After` in this form, or one of gRPC if the request with these headers is.
+    ///
+    /// ```
+    /// use evenkeel::{Rejected, RejectionForm};
+    ///
+    /// fn answer(rejected: &Rejected, request: &http::HeaderMap) -> http::Response<bytes::Bytes> {
+    ///     rejected.response(RejectionForm::Status, request)
+    /// }
+    /// ```
+    pub fn response(&self, form: RejectionForm, request: &HeaderMap) -> Response<Bytes> {
+        let (status, seconds) = (StatusCode::TOO_MANY_REQUESTS, self.retry_after.as_secs());
+        let mut response = if form == RejectionForm::PlainText && !is_grpc(request) {
+            let mut response = answer(status, PLAIN, Bytes::from_static(PLAIN_TEXT.as_bytes()));
+            response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+            response
+        } else {
+            Problem { status, message: &self.to_string(), retry_after: Some(seconds) }.answer(request)
+        };
+        let uids = UidHeaders::new(&self.flow_schema_uid, &self.priority_level_uid);
+        uids.set(response.headers_mut());
+        response
+    }
+}
+
+// === impl Problem ===
+
+impl Problem<'_> {
+    fn answer(&self, request: &HeaderMap) -> Response<Bytes> {
+        if is_grpc(request) {
+            return self.grpc();
+        }
+        let mut response = answer(self.status, JSON, self.status_object().into());
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+
+    /// A Kubernetes `Status` (API-98).
+    fn status_object(&self) -> String {
+        let mut text = format!(
+            r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":{}"#,
+            serde_json::Value::from(self.message)
+        );
+        // Writing to a string does not fail.
+        if let Some(reason) = reason(self.status) {
+            let _ = write!(text, r#","reason":"{reason}""#);
+        }
+        if let Some(seconds) = self.retry_after {
+            let _ = write!(text, r#","details":{{"retryAfterSeconds":{seconds}}}"#);
+        }
+        let _ = write!(text, r#","code":{}}}"#, self.status.as_u16());
+        text
+    }
+
+    /// An answer of gRPC that consists of trailers only, which are sent as headers then.
+    fn grpc(&self) -> Response<Bytes> {
+        let mut response = answer(StatusCode::OK, HeaderValue::from_static(GRPC), Bytes::new());
+        let headers = response.headers_mut();
+        headers.insert(GRPC_STATUS, grpc_code(self.status).into());
+        headers.insert(GRPC_MESSAGE, percent_encoded(self.message));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(GRPC_RETRY_PUSHBACK, seconds.saturating_mul(1000).into());
+        }
+        response
+    }
+}
+
+/// The reason that Kubernetes gives with a status.
+fn reason(status: StatusCode) -> Option<&'static str> {
+    Some(match status {
+        StatusCode::BAD_REQUEST => "BadRequest",
+        StatusCode::UNAUTHORIZED => "Unauthorized",
+        StatusCode::FORBIDDEN => "Forbidden",
+        StatusCode::TOO_MANY_REQUESTS => "TooManyRequests",
+        StatusCode::INTERNAL_SERVER_ERROR => "InternalError",
+        StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",
+        _ => return None,
+    })
+}
+
+/// The status of gRPC that says the same.
+fn grpc_code(status: StatusCode) -> u16 {
+    match status {
+        StatusCode::BAD_REQUEST => 3,            // INVALID_ARGUMENT
+        StatusCode::FORBIDDEN => 7,              // PERMISSION_DENIED
+        StatusCode::TOO_MANY_REQUESTS => 8,      // RESOURCE_EXHAUSTED
+        StatusCode::INTERNAL_SERVER_ERROR => 13, // INTERNAL
+        StatusCode::SERVICE_UNAVAILABLE => 14,   // UNAVAILABLE
+        StatusCode::UNAUTHORIZED => 16,          // UNAUTHENTICATED
+        _ => 2,                                  // UNKNOWN
+    }
+}
+
+/// A message as gRPC wants it in a header: everything but printable ASCII is escaped, and so is the percent sign.
+fn percent_encoded(message: &str) -> HeaderValue {
+    let mut text = String::with_capacity(message.len());
+    for byte in message.bytes() {
+        if matches!(byte, b' '..=b'~') && byte != b'%' {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(""))
+}

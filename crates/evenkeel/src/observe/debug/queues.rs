@@ -1,0 +1,45 @@
+//! The dump of queues (OB-12).
+
+use std::sync::Arc;
+
+use evenkeel_engine::queue_set::QueueView;
+
+use super::table::Table;
+use crate::control::level::Level;
+
+const COLUMNS: [&str; 9] = [
+    "PriorityLevelName",
+    "Index",
+    "PendingRequests",
+    "ExecutingRequests",
+    "SeatsInUse",
+    "NextDispatchR",
+    "InitialSeatsSum",
+    "MaxSeatsSum",
+    "TotalWorkSum",
+];
+
+pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)]) -> String {
+    let mut table = Table::new(&COLUMNS);
+    for (name, level) in levels {
+        let queues: Vec<QueueView> = level.lock().queue_set.queues().collect();
+        for (index, queue) in queues.iter().enumerate() {
+            table.push(cells(name, index, queue));
+        }
+    }
+    table.text()
+}
+
+fn cells(level: &str, index: usize, queue: &QueueView) -> Vec<String> {
+    vec![
+        level.to_owned(),
+        index.to_string(),
+        queue.waiting.to_string(),
+        queue.executing.to_string(),
+        queue.seats_in_use.to_string(),
+        queue.next_r.to_string(),
+        queue.initial_seats_waiting.to_string(),
+        queue.max_seats_waiting.to_string(),
+        queue.work_waiting.to_string(),
+    ]
+}

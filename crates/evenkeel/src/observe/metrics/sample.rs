@@ -1,0 +1,70 @@
+//! A copy of the numbers of a level, taken under its lock and looked at without it.
+
+use std::sync::Arc;
+
+use evenkeel_engine::SeatSeconds;
+use evenkeel_engine::queue_set::{QueueSet, ReadingBounds};
+use evenkeel_engine::time::Instant;
+
+use super::level::{ControlGauges, Ratios};
+use super::series::Series;
+use crate::control::level::Level;
+
+/// The numbers of a level at one moment.
+#[derive(Debug)]
+pub(crate) struct LevelSample {
+    pub(crate) name: Arc<str>,
+    pub(crate) series: Vec<Series>,
+    pub(crate) ratios: Ratios,
+    pub(crate) epoch_advances: [u64; 2],
+    pub(crate) control: ControlGauges,
+    pub(crate) readings: Readings,
+}
+
+/// What a queue set tells of its progress.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Readings {
+    pub(crate) current_r: SeatSeconds,
+    pub(crate) dispatch_r: SeatSeconds,
+    pub(crate) latest_s: SeatSeconds,
+    pub(crate) bounds: ReadingBounds,
+}
+
+// === impl LevelSample ===
+
+impl LevelSample {
+    pub(crate) fn take(name: Arc<str>, level: &Level, now: Instant) -> Self {
+        // Memory is asked for before the lock is taken.
+        let known = level.lock().metrics.series.len();
+        let mut series = Vec::with_capacity(known);
+        let mut state = level.lock();
+        state.metrics.ratios.account(now);
+        series.extend(state.metrics.series.iter().filter(|series| series.is_used()).cloned());
+        let metrics = &state.metrics;
+        Self {
+            name,
+            series,
+            ratios: metrics.ratios,
+            epoch_advances: metrics.epoch_advances,
+            control: metrics.control,
+            readings: state.readings(),
+        }
+    }
+}
+
+// === impl Readings ===
+
+impl Readings {
+    pub(crate) fn of<T>(set: &QueueSet<T>) -> Self {
+        let counters = set.counters();
+        let latest_s = counters.last_dispatch_s;
+        // While nothing waits, the queue that was last dispatched from is all that there is to tell of.
+        let idle = ReadingBounds { next_r: (latest_s, latest_s), discounted: (latest_s, latest_s) };
+        Self {
+            current_r: set.r(),
+            dispatch_r: counters.last_dispatch_r,
+            latest_s,
+            bounds: set.reading_bounds().unwrap_or(idle),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! What operators see: metrics, the status of every level, debug dumps, events for `tracing`.
+
+pub mod debug;
+pub(crate) mod events;
+pub(crate) mod metrics;
+pub(crate) mod status;
+pub(crate) mod trace;

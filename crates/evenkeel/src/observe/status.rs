@@ -1,0 +1,61 @@
+//! What is going on in the levels, for whoever wants to look.
+
+use evenkeel_engine::controller::ControlledLevel;
+
+use crate::control::level::Level;
+
+/// What is going on in a level. Told by [`FlowControl::status`](crate::FlowControl::status).
+///
+/// ```
+/// use evenkeel::FlowControl;
+/// use evenkeel::engine::{Attributes, RequestInfo, User, WorkEstimate};
+///
+/// let flow = FlowControl::builder().drive_by_hand().build();
+/// let (user, request) = (User::default(), RequestInfo::default());
+/// let arrived = flow.arrive(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT);
+/// let busy: Vec<_> = flow.status().into_iter().filter(|level| !level.is_idle()).collect();
+/// assert_eq!((busy[0].name.as_str(), busy[0].seats_in_use), ("everyone", 1));
+/// drop(arrived);
+/// assert!(flow.status().iter().all(|level| level.is_idle()));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LevelStatus {
+    /// The name of the level.
+    pub name: String,
+    /// Whether its object is gone, and it stays only until its last request has ended.
+    pub is_quiescing: bool,
+    /// The seats that it may use now, with those that it has borrowed and without those that it has lent.
+    pub current_limit: i64,
+    /// How many requests wait.
+    pub waiting: usize,
+    /// How many requests run; those that linger do not.
+    pub executing: usize,
+    /// The seats of requests that run or linger.
+    pub seats_in_use: i64,
+    /// The seats that waiting requests ask for. A request that got fewer seats than it asked for, because the level
+    /// has not as many, leaves the difference behind here.
+    pub seats_waiting: i64,
+}
+
+// === impl LevelStatus ===
+
+impl LevelStatus {
+    pub(crate) fn new(name: &str, control: &ControlledLevel, level: &Level) -> Self {
+        let state = level.lock();
+        Self {
+            name: name.to_owned(),
+            is_quiescing: control.is_quiescing(),
+            current_limit: state.queue_set.concurrency_limit(),
+            waiting: state.queue_set.waiting(),
+            executing: state.queue_set.executing(),
+            seats_in_use: state.queue_set.seats_in_use(),
+            seats_waiting: state.queue_set.seats_waiting(),
+        }
+    }
+
+    /// Whether nothing waits, runs or lingers.
+    pub fn is_idle(&self) -> bool {
+        self.waiting == 0 && self.executing == 0 && self.seats_in_use == 0
+    }
+}
