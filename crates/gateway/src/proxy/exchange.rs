@@ -72,14 +72,6 @@ impl Exchange {
         std::mem::take(&mut *self.interim.borrow_mut())
     }
 
-    /// Another request begins.
-    pub(crate) fn begin(&self) {
-        self.is_at_upstream.set(false);
-        self.on_leave.set(OnLeave::Wait);
-        self.started.set(None);
-        self.failure.set(None);
-    }
-
     /// Some of the request goes to an upstream now.
     pub(crate) fn note_at_upstream(&self) {
         self.is_at_upstream.set(true);

@@ -70,7 +70,7 @@ pub(crate) struct ClientWire {
     /// When the current request was complete, by the worker's clock.
     pub(crate) asked_at: u64,
     /// Rings when it is time to see whether a client that has sent far ahead is still there.
-    pub(crate) hangup_check: Option<Timeout>,
+    pub(crate) hangup_check: Option<Box<Timeout>>,
     /// Whoever waits for more of the body, which need not be the task that serves the connection.
     body_reader: Option<Waker>,
     /// The connection is about to be closed: what the client still sends is discarded.
@@ -374,7 +374,7 @@ impl ClientWire {
             return Poll::Ready(Some(Err(BodyError::Gone)));
         }
         if std::mem::take(&mut self.owes_continue) && self.wire.input.is_empty() {
-            self.wire.output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+            self.wire.output().extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
         if self.wire.has_output()
             && let Poll::Ready(Err(_)) = self.wire.poll_flush(context)

@@ -202,7 +202,7 @@ impl Attempts {
             Some(true) => upstream.http2().await.map(UpstreamConnection::Http2),
             Some(false) => upstream.connect_http1().await.map(UpstreamConnection::Http1),
             None => Ok(match upstream.agree().await? {
-                Negotiated::Http1(stream) => UpstreamConnection::Http1(Box::new(Wire::new(stream))),
+                Negotiated::Http1(stream) => UpstreamConnection::Http1(upstream.wire(stream)),
                 Negotiated::Http2(stream) => UpstreamConnection::Http2(stream),
             }),
         }
@@ -215,7 +215,7 @@ impl Attempts {
     /// Puts the head of the request on the wire.
     fn begin(&self, picked: &Picked, mut wire: Box<Wire>, body: RequestBody) -> (Http1Call, InFlight) {
         let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
-        let encoder = head::put_http1(&mut wire.output, self.received(), &body, known, provenance);
+        let encoder = head::put_http1(wire.output(), self.received(), &body, known, provenance);
         (Http1Call::new(wire, self.parts.method.clone(), body, encoder), self.in_flight(picked))
     }
 

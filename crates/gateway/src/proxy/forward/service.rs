@@ -51,7 +51,6 @@ impl WorkerFlow {
 
     /// A request that has been interpreted and authenticated reaches the flow control.
     pub(crate) fn call(&self, arrival: Arrival<'_>, parts: Parts, inbound: Inbound) -> RequestFuture {
-        inbound.exchange.begin();
         let Arrival { digested, user, .. } = arrival;
         let identify = |_: &Parts| user.clone();
         Box::pin(self.0.call_digested(&identify, digested, Request::from_parts(parts, inbound)))

@@ -27,15 +27,16 @@ use crate::proxy::exchange::{Exchange, Inbound};
 use crate::proxy::request_body::{ClientWire, RequestBody};
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::worker::Worker;
-use crate::timeouts::MinimumRate;
-use crate::timeouts::{Elapsed, Timeout};
+use crate::timeouts::{Elapsed, MinimumRate, Timeout};
 
 /// A connection that is served.
 struct Serving {
     connection: Rc<Connection>,
     client: Rc<RefCell<ClientWire>>,
-    exchange: Rc<Exchange>,
 }
+
+/// A response that is being sent.
+type Responding<'a> = Pin<Box<dyn Future<Output = After> + 'a>>;
 
 /// What comes next on a connection.
 #[expect(clippy::large_enum_variant, reason = "there is one for a moment only, and mostly it is a request")]
@@ -49,47 +50,50 @@ enum Next {
     Closed,
 }
 
-/// What becomes of a connection after an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What becomes of a connection after a response.
+#[derive(Debug)]
 enum After {
     GoesOn,
     /// The client may still be sending: it is let finish, within limits.
     Lingers,
     Closes,
-    Upgrades,
+    /// The client speaks HTTP/2.
+    Http2,
+    /// Client and upstream speak another protocol.
+    Upgrades(Box<Wire>),
 }
 
-/// A connection without a request gives its buffers back after this time. Soon, because the allocator gives memory back to the
-/// system only while there is something to do.
-const RELEASE_BUFFERS_AFTER: Duration = Duration::from_millis(250);
 /// How a connection of HTTP/2 begins.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Serves a connection to its end.
-pub(crate) async fn serve(connection: Rc<Connection>, stream: Stream) {
-    let client = Rc::new(RefCell::new(ClientWire::new(Wire::new(stream))));
-    let mut serving = Serving { connection, client, exchange: Rc::default() };
+/// Serves a connection to its end, and keeps `counted` as long.
+///
+/// Most connections are idle most of the time, so the future is small: what a request needs is allocated when it arrives.
+pub(crate) fn serve(
+    connection: Rc<Connection>,
+    stream: Stream,
+    counted: impl Sized + 'static,
+) -> impl Future<Output = ()> {
+    let wire = Wire::new(stream, &connection.worker.buffer_pool);
+    run(Serving { connection, client: Rc::new(RefCell::new(ClientWire::new(wire))) }, counted)
+}
+
+async fn run<C>(mut serving: Serving, _counted: C) {
     let mut is_first = true;
     loop {
-        let after = match serving.next(is_first).await {
-            Next::Request(head) => Box::pin(serving.respond(head)).await,
-            Next::Http2 => return Box::pin(serving.into_http2()).await,
-            Next::Refused(fault) => {
-                let response = error_response::error_response(fault.status, fault.reason, Form::Status);
-                Box::pin(serving.refuse(response)).await
-            }
-            Next::Failed(failure) => Box::pin(serving.refuse(failure.response_in(Form::Status))).await,
-            Next::Closed => return,
+        // No local variable holds the request while it is served: it would make every idle connection larger.
+        let next = serving.next(is_first).await;
+        let after = match serving.begin(next) {
+            Ok(response) => response.await,
+            Err(after) => after,
         };
         is_first = false;
         match after {
             After::GoesOn => {}
             After::Closes => return serving.client.borrow_mut().end(),
-            After::Lingers => {
-                let Serving { connection, client, .. } = serving;
-                return Box::pin(linger(&client, &connection.worker.timer)).await;
-            }
-            After::Upgrades => return Box::pin(serving.upgrade()).await,
+            After::Http2 => return Box::pin(serving.into_http2()).await,
+            After::Lingers => return Box::pin(serving.linger()).await,
+            After::Upgrades(upstream) => return Box::pin(serving.upgrade(upstream)).await,
         }
     }
 }
@@ -97,6 +101,20 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: Stream) {
 // === impl Serving ===
 
 impl Serving {
+    /// Begins to respond to what has come, if it is to be responded to.
+    fn begin(&mut self, next: Next) -> Result<Responding<'_>, After> {
+        match next {
+            Next::Request(head) => Ok(Box::pin(self.respond(head))),
+            Next::Http2 => Err(After::Http2),
+            Next::Refused(fault) => {
+                let response = error_response::error_response(fault.status, fault.reason, Form::Status);
+                Ok(Box::pin(self.refuse(response)))
+            }
+            Next::Failed(failure) => Ok(Box::pin(self.refuse(failure.response_in(Form::Status)))),
+            Next::Closed => Err(After::Closes),
+        }
+    }
+
     /// Waits for the next request.
     async fn next(&self, is_first: bool) -> Next {
         let worker = &self.connection.worker;
@@ -104,9 +122,7 @@ impl Serving {
         let limits = HeadLimits { bytes: worker.config.limits.head_bytes, fields: worker.config.limits.headers };
         // A client that has not said anything yet is not one that may come back with another request.
         let idle_after = if is_first { worker.first_byte_after() } else { worker.idle_after() };
-        // The memory of the buffers is kept for a client that goes on at once.
-        let mut timeout = worker.timer.timeout(idle_after.min(RELEASE_BUFFERS_AFTER));
-        let mut are_buffers_released = idle_after <= RELEASE_BUFFERS_AFTER;
+        let mut timeout = worker.timer.timeout(idle_after);
         let (mut has_begun, mut is_hurried, mut looked_at) = (false, false, 0);
         // Made for heads that do not arrive at once.
         let mut buffer = None;
@@ -125,7 +141,8 @@ impl Serving {
                         return Poll::Ready(Next::Http2);
                     }
                 } else if wire.input[looked_at..].contains(&b'\n') || wire.input.len() >= limits.bytes {
-                    match RequestHead::take(&mut wire.input, &mut wire.heads, limits) {
+                    let (input, heads) = wire.input_and_heads();
+                    match RequestHead::take(input, heads, limits) {
                         Ok(Some(head)) => return Poll::Ready(Next::Request(head)),
                         Ok(None) => looked_at = wire.input.len(),
                         Err(fault) => return Poll::Ready(Next::Refused(fault)),
@@ -147,12 +164,9 @@ impl Serving {
                         }
                         return timeout.poll(context).map(|()| Next::Failed(Failure::HeadTimeout));
                     }
-                    Poll::Pending if timeout.poll(context).is_pending() => return Poll::Pending,
-                    Poll::Pending if are_buffers_released || is_hurried => return Poll::Ready(Next::Closed),
                     Poll::Pending => {
                         wire.release_buffers();
-                        are_buffers_released = true;
-                        timeout.set(idle_after.saturating_sub(RELEASE_BUFFERS_AFTER));
+                        return timeout.poll(context).map(|()| Next::Closed);
                     }
                 }
             }
@@ -172,7 +186,7 @@ impl Serving {
         let sends_trailers = head.flags.has(HeadFlags::TE) && has_token(&head.headers, &TE, "trailers");
         let awaits_permission = head.expects_continue;
         let (parts, inbound) = self.request(head);
-        let id = inbound.id.clone();
+        let (id, exchange) = (inbound.id.clone(), Rc::clone(&inbound.exchange));
         let form = if inbound.flags.has(HeadFlags::TYPE) { Form::of(&parts.headers) } else { Form::Status };
         let mut total = worker.timer.timeout(Duration::ZERO);
         let response = if asked.method == Method::CONNECT {
@@ -193,7 +207,7 @@ impl Serving {
                 failure.response_in(form).map(BufferedBody::own)
             }
         };
-        self.send_response(response, &id, &mut asked, &mut total, sends_trailers).await
+        self.send_response(response, &exchange, &id, &mut asked, &mut total, sends_trailers).await
     }
 
     /// Passes a request on, and waits for the response for as long as the client does.
@@ -220,14 +234,14 @@ impl Serving {
             }
         }
         self.client.borrow_mut().asked_at = worker.timer.now();
-        let user = arrival.user();
+        let (user, exchange) = (arrival.user(), Rc::clone(&inbound.exchange));
         let future = worker.flow.call(arrival, parts, inbound);
-        let mut pending = PendingResponse::new(future, &self.exchange, connection);
+        let mut pending = PendingResponse::new(future, &exchange, connection);
         let response = poll_fn(|context| {
             if let Poll::Ready(response) = Pin::new(&mut pending).poll(context) {
                 return Poll::Ready(response);
             }
-            if poll_client(&self.client, &self.exchange, worker, context) {
+            if poll_client(&self.client, &exchange, worker, context) {
                 return Poll::Ready(Err(Failure::ClientGone));
             }
             total.poll(context).map(|()| Err(Failure::TotalTimeout))
@@ -240,6 +254,7 @@ impl Serving {
     async fn send_response(
         &mut self,
         response: Response<BufferedBody>,
+        exchange: &Rc<Exchange>,
         id: &HeaderValue,
         asked: &mut ResponseContext,
         total: &mut Timeout,
@@ -258,15 +273,15 @@ impl Serving {
             // It would land in the middle of the answer.
             client.owes_continue = false;
             let wire = &mut client.wire;
-            put_interim(wire, &self.exchange);
-            let encoder = response_head::put(&mut wire.output, &parts, id, &body, asked, || worker.timer.date());
+            put_interim(wire, exchange);
+            let encoder = response_head::put(wire.output(), &parts, id, &body, asked, || worker.timer.date());
             // The next request is kept in what this answer was kept in.
-            wire.heads.give_back(std::mem::take(&mut parts.headers));
+            wire.heads().give_back(std::mem::take(&mut parts.headers));
             encoder
         };
         let mut relay = Relay {
             client: &self.client,
-            exchange: &self.exchange,
+            exchange,
             connection: &self.connection,
             buffer: None,
             minimum_rate: MinimumRate::new(&worker.timer, worker.config.limits.body_bytes_per_second_min),
@@ -275,7 +290,9 @@ impl Serving {
         };
         match relay.run(&mut body, encoder).await {
             Err(_) => After::Closes,
-            Ok(()) if parts.status == StatusCode::SWITCHING_PROTOCOLS => After::Upgrades,
+            Ok(()) if parts.status == StatusCode::SWITCHING_PROTOCOLS => {
+                exchange.take_upgraded().map_or(After::Closes, After::Upgrades)
+            }
             Ok(()) if is_unread() => After::Lingers,
             Ok(()) if !asked.is_kept_alive => After::Lingers,
             Ok(()) => After::GoesOn,
@@ -285,23 +302,20 @@ impl Serving {
     /// The request with this head.
     fn request(&mut self, head: RequestHead) -> (Parts, Inbound) {
         let worker = &self.connection.worker;
-        // What is left of the last request, if anything is, is not told about this one.
-        if Rc::strong_count(&self.exchange) > 1 {
-            self.exchange = Rc::default();
-        }
+        let exchange = Rc::<Exchange>::default();
         {
             let mut client = self.client.borrow_mut();
             client.decoder = head.body;
             client.owes_continue = head.expects_continue;
         }
-        let body = RequestBody::http1(&self.client, &self.exchange, worker);
+        let body = RequestBody::http1(&self.client, &exchange, worker);
         // What comes after a body could not be told from it, and HTTP/2 has a way of its own to begin.
         let is_upgrade = head.is_upgrade && body.is_none() && !has_token(&head.headers, &http::header::UPGRADE, "h2c");
         let id = worker.request_ids.assign(&head.headers);
         let (mut parts, ()) = Request::new(()).into_parts();
         (parts.method, parts.uri, parts.version) = (head.method, head.uri, head.version);
         parts.headers = head.headers;
-        let (connection, exchange) = (Rc::clone(&self.connection), Rc::clone(&self.exchange));
+        let connection = Rc::clone(&self.connection);
         (parts, Inbound { connection, body, exchange, is_upgrade, flags: head.flags, id })
     }
 
@@ -311,12 +325,16 @@ impl Serving {
         let id = worker.request_ids.assign(&HeaderMap::new());
         let mut asked = ResponseContext { method: Method::GET, version: http::Version::HTTP_11, is_kept_alive: false };
         let mut total = worker.timer.timeout(worker.config.timeouts.stall);
-        self.send_response(response.map(BufferedBody::own), &id, &mut asked, &mut total, false).await
+        self.send_response(response.map(BufferedBody::own), &Rc::default(), &id, &mut asked, &mut total, false).await
     }
 
     /// The connection, if nothing else uses it any more.
     fn into_wire(self) -> Option<Wire> {
         Rc::into_inner(self.client).map(|client| client.into_inner().wire)
+    }
+
+    async fn linger(self) {
+        linger(&self.client, &self.connection.worker.timer).await;
     }
 
     async fn into_http2(self) {
@@ -327,11 +345,10 @@ impl Serving {
     }
 
     /// Lets client and upstream speak what they have agreed on.
-    async fn upgrade(self) {
+    async fn upgrade(self, upstream: Box<Wire>) {
         // It stays a connection of its client.
         let connection = Rc::clone(&self.connection);
-        let upstream = self.exchange.take_upgraded();
-        if let (Some(client), Some(upstream)) = (self.into_wire(), upstream) {
+        if let Some(client) = self.into_wire() {
             let _running = connection.worker.requests.begin();
             upgrade::run(client, *upstream, &connection.worker).await;
         }
@@ -352,7 +369,24 @@ fn poll_client(client: &RefCell<ClientWire>, exchange: &Exchange, worker: &Worke
 fn put_interim(wire: &mut Wire, exchange: &Exchange) {
     for (status, headers) in exchange.take_interim() {
         if !wire.is_full() {
-            response_head::put_interim(&mut wire.output, status, &headers);
+            response_head::put_interim(wire.output(), status, &headers);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The size of the future that a function returns.
+    fn future_size<A, B, F: Future>(_function: fn(A, B) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn what_an_idle_connection_holds_is_small() {
+        let sizes = [future_size(run::<[usize; 4]>), size_of::<RefCell<ClientWire>>(), size_of::<Connection>()];
+        println!("future, wire and connection: {sizes:?} bytes");
+        assert!(sizes[0] <= 256 && sizes[1] <= 192 && sizes[2] <= 160, "{sizes:?}");
     }
 }

@@ -110,7 +110,8 @@ impl Http1Call {
         loop {
             if !wire.input.is_empty() {
                 self.has_input = true;
-                match ResponseHead::take(&mut wire.input, &mut wire.heads, &self.method) {
+                let (input, heads) = wire.input_and_heads();
+                match ResponseHead::take(input, heads, &self.method) {
                     Ok(Some(head)) => return Poll::Ready(Ok(head)),
                     Ok(None) => {}
                     Err(_) => return Poll::Ready(Err(CallError::Malformed)),
@@ -136,7 +137,7 @@ impl Http1Call {
 
     /// Takes the headers of the request, which have been sent.
     pub(crate) fn give_back(&mut self, headers: HeaderMap) {
-        self.sending.wire.heads.give_back(headers);
+        self.sending.wire.heads().give_back(headers);
     }
 
     /// The connection, for something that is no HTTP any more.

@@ -15,6 +15,7 @@ use evenkeel::FlowControl;
 
 use crate::config::Config;
 use crate::gateway::live::Live;
+use crate::http1::BufferPool;
 use crate::identity::Identification;
 use crate::observe::log::RejectionLog;
 use crate::observe::metrics::{GatewayMetrics, WorkerMetrics};
@@ -56,6 +57,7 @@ pub(crate) struct Worker {
     pub(crate) metrics: WorkerMetrics,
     pub(crate) rejections: Arc<RejectionLog>,
     pub(crate) timer: Rc<CoarseTimer>,
+    pub(crate) buffer_pool: Rc<BufferPool>,
     pub(crate) upstreams: Upstreams,
     pub(crate) request_ids: Rc<RequestIds>,
     pub(crate) connections: Arc<Connections>,
@@ -96,7 +98,7 @@ impl Worker {
         let (config, metrics) = (&live.config, shared.metrics.worker(index));
         let (abandoned, abandoned_work) =
             Abandoned::new(abandoned_max(config), &service_times, &timer, config.timeouts.answer, metrics.clone());
-        let bytes_max = config.limits.buffer_bytes;
+        let (bytes_max, buffer_pool) = (config.limits.buffer_bytes, BufferPool::new());
         let worker = Rc::new(Self {
             config: Arc::clone(config),
             flow_control: shared.flow.clone(),
@@ -109,7 +111,8 @@ impl Worker {
             clients: Arc::clone(&shared.clients),
             metrics,
             rejections: Arc::clone(&shared.rejections),
-            upstreams: Upstreams::new(&live.upstreams, config, &timer),
+            upstreams: Upstreams::new(&live.upstreams, config, &timer, &buffer_pool),
+            buffer_pool,
             request_ids: Rc::new(RequestIds::new()),
             connections: Arc::clone(&shared.connections),
             requests,
@@ -130,7 +133,7 @@ impl Worker {
         self.abandoned.set_limits(abandoned_max(config), config.timeouts.answer);
         let bytes_max = config.limits.buffer_bytes;
         self.buffers.set_limits(bytes_max, bytes_max / 4);
-        let upstreams = self.upstreams.renewed(&live.upstreams, config, &self.timer);
+        let upstreams = self.upstreams.renewed(&live.upstreams, config, &self.timer, &self.buffer_pool);
         self.upstreams.retire(&upstreams);
         let successor = Rc::new(Self {
             config: Arc::clone(config),
@@ -141,6 +144,7 @@ impl Worker {
             metrics: self.metrics.clone(),
             rejections: Arc::clone(&self.rejections),
             timer: Rc::clone(&self.timer),
+            buffer_pool: Rc::clone(&self.buffer_pool),
             upstreams,
             request_ids: Rc::clone(&self.request_ids),
             connections: Arc::clone(&self.connections),
