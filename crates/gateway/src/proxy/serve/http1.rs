@@ -69,31 +69,27 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Serves a connection to its end, and keeps `counted` as long.
 ///
 /// Most connections are idle most of the time, so the future is small: what a request needs is allocated when it arrives.
-pub(crate) fn serve(
-    connection: Rc<Connection>,
-    stream: Stream,
-    counted: impl Sized + 'static,
-) -> impl Future<Output = ()> {
+pub(crate) fn serve<C>(connection: Rc<Connection>, stream: Stream, counted: C) -> impl Future<Output = ()> + use<C> {
     let wire = Wire::new(stream, &connection.worker.buffer_pool);
-    run(Serving { connection, client: Rc::new(RefCell::new(ClientWire::new(wire))) }, counted)
-}
-
-async fn run<C>(mut serving: Serving, _counted: C) {
-    let mut is_first = true;
-    loop {
-        // No local variable holds the request while it is served: it would make every idle connection larger.
-        let next = serving.next(is_first).await;
-        let after = match serving.begin(next) {
-            Ok(response) => response.await,
-            Err(after) => after,
-        };
-        is_first = false;
-        match after {
-            After::GoesOn => {}
-            After::Closes => return serving.client.borrow_mut().end(),
-            After::Http2 => return Box::pin(serving.into_http2()).await,
-            After::Lingers => return Box::pin(serving.linger()).await,
-            After::Upgrades(upstream) => return Box::pin(serving.upgrade(upstream)).await,
+    let mut serving = Serving { connection, client: Rc::new(RefCell::new(ClientWire::new(wire))) };
+    async move {
+        let _counted = &counted;
+        let mut is_first = true;
+        loop {
+            // No local variable holds the request while it is served: it would make every idle connection larger.
+            let next = serving.next(is_first).await;
+            let after = match serving.begin(next) {
+                Ok(response) => response.await,
+                Err(after) => after,
+            };
+            is_first = false;
+            match after {
+                After::GoesOn => {}
+                After::Closes => return serving.client.borrow_mut().end(),
+                After::Http2 => return Box::pin(serving.into_http2()).await,
+                After::Lingers => return Box::pin(serving.linger()).await,
+                After::Upgrades(upstream) => return Box::pin(serving.upgrade(upstream)).await,
+            }
         }
     }
 }
@@ -379,13 +375,13 @@ mod tests {
     use super::*;
 
     /// The size of the future that a function returns.
-    fn future_size<A, B, F: Future>(_function: fn(A, B) -> F) -> usize {
+    fn future_size<F: Future>(_function: fn(Rc<Connection>, Stream, [usize; 4]) -> F) -> usize {
         size_of::<F>()
     }
 
     #[test]
     fn what_an_idle_connection_holds_is_small() {
-        let sizes = [future_size(run::<[usize; 4]>), size_of::<RefCell<ClientWire>>(), size_of::<Connection>()];
+        let sizes = [future_size(serve), size_of::<RefCell<ClientWire>>(), size_of::<Connection>()];
         println!("future, wire and connection: {sizes:?} bytes");
         assert!(sizes[0] <= 256 && sizes[1] <= 192 && sizes[2] <= 160, "{sizes:?}");
     }
