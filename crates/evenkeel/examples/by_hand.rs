@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use evenkeel::api::v1::{FlowSchema, PriorityLevelConfiguration};
 use evenkeel::engine::{Attributes, RequestInfo, User, WorkEstimate};
-use evenkeel::{Admit, FlowControl, ManualClock, Permit, Rejected};
+use evenkeel::{Arrived, FlowControl, ManualClock, Permit, Rejected};
 
 fn main() -> Result<(), Infallible> {
     let level = PriorityLevelConfiguration::builder("jobs")
@@ -36,7 +36,7 @@ fn main() -> Result<(), Infallible> {
     let arrive = |name: &str| {
         let request =
             RequestInfo { path: format!("/jobs/{name}").into(), verb: "run".into(), ..RequestInfo::default() };
-        Box::pin(flow.admit(Attributes { user: &user, request: &request }, work))
+        Box::pin(flow.arrive(Attributes { user: &user, request: &request }, work))
     };
 
     let mut first = arrive("first");
@@ -64,6 +64,6 @@ fn main() -> Result<(), Infallible> {
 }
 
 /// Looks whether a job may run. A real program would have a waker that puts the job back on its list.
-fn poll(job: &mut Pin<Box<Admit>>) -> Poll<Result<Permit, Rejected>> {
+fn poll(job: &mut Pin<Box<Arrived>>) -> Poll<Result<Permit, Rejected>> {
     job.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -40,7 +40,7 @@ static ALLOCATOR: Counting = Counting;
 
 /// Lets a request in and ends it.
 fn admit(flow: &FlowControl, user: &evenkeel_engine::User) {
-    let admit = std::pin::pin!(flow.admit(attributes(user), WorkEstimate::ONE_SEAT));
+    let admit = std::pin::pin!(flow.arrive(attributes(user), WorkEstimate::ONE_SEAT));
     let Poll::Ready(Ok(_permit)) = admit.poll(&mut Context::from_waker(Waker::noop())) else { panic!("no seat") };
 }
 

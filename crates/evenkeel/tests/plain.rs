@@ -20,7 +20,7 @@ fn flow(seats: u32) -> FlowControl {
 fn level_of(flow: &FlowControl, user: &User, method: &str, path: &str) -> String {
     let request =
         RequestInfo { verb: method.to_owned().into(), path: path.to_owned().into(), ..RequestInfo::default() };
-    let mut admit = Box::pin(flow.admit(Attributes { user, request: &request }, WorkEstimate::ONE_SEAT));
+    let mut admit = Box::pin(flow.arrive(Attributes { user, request: &request }, WorkEstimate::ONE_SEAT));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match admit.as_mut().poll(&mut context) {
         std::task::Poll::Ready(Ok(permit)) => permit.priority_level().to_owned(),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use evenkeel::{Admit, FlowControl, ManualClock, Patience, Request};
+use evenkeel::{Arrived, FlowControl, ManualClock, Patience, Request};
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::retry_after::RetryAfter;
@@ -66,7 +66,7 @@ fn by_hand_a_tick_turns_away_who_has_waited_too_long() {
     runtime.block_on(async {
         let user = user("a", "tenants");
         let permit = flow.admit(attributes(&user), WorkEstimate::ONE_SEAT).await.expect("a permit");
-        let waits = tokio::spawn(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
+        let waits = tokio::spawn(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT));
         for seconds in [14, 1] {
             tokio::task::yield_now().await;
             assert_eq!(totals(&flow), (1, 1));
@@ -85,7 +85,7 @@ fn without_a_runtime_a_tick_wakes_those_who_wait() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).drive_by_hand().build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     let user = user("a", "tenants");
-    let admit = || Box::pin(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
+    let admit = || Box::pin(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT));
     let Poll::Ready(Ok(permit)) = admit().as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("there is a seat")
     };
@@ -105,7 +105,7 @@ fn without_a_runtime_the_wait_limit_holds() {
         FlowControl::builder().kubernetes().server_concurrency(1).wait_limit(Duration::ZERO).drive_by_hand().build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     let user = user("a", "tenants");
-    let admit = || Box::pin(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
+    let admit = || Box::pin(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT));
     let permit = admit();
     let Poll::Ready(result) = admit().as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("its time is over")
@@ -124,7 +124,7 @@ async fn a_full_queue_and_a_level_without_queues_turn_away_at_once() {
     for (level, reason, waiting) in reasons {
         let flow = one_seat(level);
         let user = user("a", "tenants");
-        let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+        let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
         let permit = admit().await.expect("a permit");
         let waits: Vec<_> = (0..waiting).map(|_| admit()).collect();
         let start = Instant::now();
@@ -165,8 +165,8 @@ fn hf_12_a_client_that_hangs_up_counts_as_one_that_was_turned_away() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).manual_clock(clock.clone()).build();
     flow.apply(objects([queuing_up_to("tenants", 10_000, 50)]));
     let user = user("a", "tenants");
-    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
-    let poll = |admit: Admit| pin!(admit).poll(&mut Context::from_waker(Waker::noop()));
+    let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
+    let poll = |admit: Arrived| pin!(admit).poll(&mut Context::from_waker(Waker::noop()));
     let Poll::Ready(Ok(permit)) = poll(admit()) else { panic!("there is a seat") };
     let mut engine = RetryAfter::default();
     for second in 0..20 {

@@ -36,8 +36,8 @@ impl Admission {
         !is_waiting
     }
 
-    /// Turns a waiting request away. `None` if it has been started just now.
-    pub(crate) fn turn_away(&self, reason: Rejection) -> Option<Rejected> {
+    /// Rejects a waiting request. `None` if it has been started just now.
+    pub(crate) fn reject(&self, reason: Rejection) -> Option<Rejected> {
         let clock = &self.destination.upkeep.clock;
         let (mut wakers, now) = (Wakers::default(), clock.now());
         self.destination.upkeep.server.before_event(now);
@@ -52,7 +52,7 @@ impl Admission {
         drop(waiter);
         level.note_end(is_idle, &self.destination.upkeep);
         wakers.wake();
-        trace::turned_away(self.destination.schema(), reason);
+        trace::gave_up(self.destination.schema(), reason);
         Some(Rejected::new(reason, retry_after, self.destination.schema()))
     }
 }
@@ -69,7 +69,7 @@ impl Drop for Admission {
         let cancelled = if finish.is_none() { state.cancel(now, self.id, &mut wakers) } else { None };
         let has_given_up = cancelled.is_some();
         if has_given_up {
-            // Nobody is left to be told of it, but it counts as a request that was turned away (FQ-28, HF-12).
+            // Nobody is left to be told, but it counts as a rejected request (FQ-28, HF-12).
             state.record_drop(upkeep.clock.unix_second());
         }
         let is_idle = state.queue_set.is_idle();
@@ -83,7 +83,7 @@ impl Drop for Admission {
         level.note_end(is_idle, upkeep);
         wakers.wake();
         if has_given_up {
-            trace::turned_away(self.destination.schema(), Rejection::TimeOut);
+            trace::gave_up(self.destination.schema(), Rejection::TimeOut);
         }
     }
 }

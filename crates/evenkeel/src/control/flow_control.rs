@@ -7,14 +7,15 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use evenkeel_api::Preset;
 use evenkeel_api::v1::FlowSchema;
-use evenkeel_engine::Attributes;
 use evenkeel_engine::borrowing::SeatDivision;
 use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Applied, Controller, Dangling, Objects, Unusable};
+use evenkeel_engine::digest::Query;
 use evenkeel_engine::queue_set::Arrival;
 use evenkeel_engine::time::Instant;
+use evenkeel_engine::{Attributes, LevelInfo, WorkEstimate};
 
 use crate::control::admission::Admission;
-use crate::control::admit::Admit;
+use crate::control::admit::{Admit, Arrived, Place, Waiting};
 use crate::control::builder::Builder;
 use crate::control::clock::{Clock, nanos};
 use crate::control::kept_details::KeptDetails;
@@ -22,10 +23,11 @@ use crate::control::known_levels::KnownLevels;
 use crate::control::level::{Waiter, Wakers};
 use crate::control::permit::Permit;
 use crate::control::rejected::Rejected;
-use crate::control::request::{Details, EstimateWork, Incoming, Patience, Request};
+use crate::control::request::{Details, Incoming, Request};
 use crate::control::snapshot::{Destination, LevelChanges, Snapshot};
 use crate::control::upkeep::Upkeep;
 use crate::layer::digests::{DigestId, Digests};
+use crate::layer::work::{EstimateWork, WorkInput};
 use crate::observe::events::Arriving;
 use crate::observe::metrics::{Access, FlowCollector, LevelSample, Mark, ServerSample};
 use crate::observe::status::LevelStatus;
@@ -197,27 +199,41 @@ impl FlowControl {
         self.shared.wait_limit_ns.store(whole_ns(limit), Ordering::Relaxed);
     }
 
-    /// A request arrives; the future waits until it may run.
+    /// Lets a request in: the future waits until the request may run, and gives its [`Permit`].
     ///
-    /// The request is classified and given a place at once. Dropping the future gives the place up.
-    pub fn admit(&self, attributes: Attributes<'_>, work: impl EstimateWork) -> Admit {
-        let (patience, digest) = (Patience::default(), DigestId::default());
-        self.take_in(&Incoming { attributes, work, patience, head: None, digest, is_watch: false, watches: None })
+    /// The request arrives with the first poll, and leaves its queue when the future is dropped.
+    pub fn admit<'a, W: EstimateWork>(&'a self, attributes: Attributes<'a>, work: W) -> Admit<'a, W> {
+        self.admit_request(Request::new(attributes).work(work))
     }
 
     /// The same for a request about which there is more to say.
-    pub fn admit_request<W: EstimateWork>(&self, request: Request<'_, W>) -> Admit {
+    pub fn admit_request<'a, W: EstimateWork>(&'a self, request: Request<'a, W>) -> Admit<'a, W> {
+        Admit::new(self, request)
+    }
+
+    /// A request arrives now, before the future that it gives is polled: it is classified, and started, put into a queue or
+    /// rejected. The future borrows nothing, so that it can be sent to another task.
+    pub fn arrive<W: EstimateWork>(&self, attributes: Attributes<'_>, work: W) -> Arrived {
+        self.arrive_request(Request::new(attributes).work(work))
+    }
+
+    /// The same for a request about which there is more to say.
+    pub fn arrive_request<W: EstimateWork>(&self, request: Request<'_, W>) -> Arrived {
         let Request { attributes, work, patience, details, is_watch, watches } = request;
-        let head = details.as_ref().map(Details::head);
-        self.take_in(&Incoming { attributes, work, patience, head, digest: DigestId::default(), is_watch, watches })
+        let (head, digest) = (details.as_ref().map(Details::head), DigestId::default());
+        let estimate = |level: &LevelInfo| {
+            let query = Query::new("");
+            work.estimate(&WorkInput { attributes, level, query, watches, extra: &() })
+        };
+        Arrived::new(self.take_in(&Incoming { attributes, estimate, patience, head, digest, is_watch, watches }))
     }
 
     #[inline]
-    pub(crate) fn take_in<W: EstimateWork>(&self, request: &Incoming<'_, W>) -> Admit {
+    pub(crate) fn take_in<E: Fn(&LevelInfo) -> WorkEstimate>(&self, request: &Incoming<'_, E>) -> Place {
         loop {
             // A level that is gone by the time its lock is taken was in a configuration that is gone too.
-            if let Some(admit) = self.try_admit(request) {
-                return admit;
+            if let Some(place) = self.try_admit(request) {
+                return place;
             }
             // Whoever removed it is about to put the next one in place.
             drop(self.shared.control());
@@ -270,10 +286,10 @@ impl FlowControl {
 
     /// `None` if the level was removed between looking it up and taking its lock.
     #[inline]
-    fn try_admit<W: EstimateWork>(&self, request: &Incoming<'_, W>) -> Option<Admit> {
+    fn try_admit<E: Fn(&LevelInfo) -> WorkEstimate>(&self, request: &Incoming<'_, E>) -> Option<Place> {
         let snapshot = self.shared.snapshot.load();
         let class = snapshot.configuration.classify(request.attributes);
-        let work = request.work.estimate(request.attributes, &class.schema.level);
+        let work = (request.estimate)(&class.schema.level);
         let destination = snapshot.destination(class.index);
         let Destination { level, upkeep, .. } = &**destination;
         let clock = &upkeep.clock;
@@ -301,7 +317,7 @@ impl FlowControl {
                 let retry_after = state.record_drop(clock.unix_second());
                 drop(state);
                 trace::rejected(class.schema, work, reason);
-                return Some(Admit::rejected(Rejected::new(reason, retry_after, class.schema)));
+                return Some(Place::Rejected(Box::new(Rejected::new(reason, retry_after, class.schema))));
             }
         };
         drop(state);
@@ -312,9 +328,10 @@ impl FlowControl {
             trace::queued(class.schema, work);
         }
         Some(if is_started {
-            Admit::started(Permit::new(admission))
+            Place::Started(Permit::new(admission))
         } else {
-            Admit::waiting(admission, now + nanos(request.patience.wait_limit(self.shared.wait_limit())))
+            let until = now + nanos(request.patience.wait_limit(self.shared.wait_limit()));
+            Place::Waiting(Waiting::new(admission, until))
         })
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod admission;
 pub(crate) mod admit;
 pub(crate) mod builder;
+pub(crate) mod class;
 pub(crate) mod clock;
 pub(crate) mod flow_control;
 pub(crate) mod kept_details;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel_engine::{Attributes, LevelInfo, User, WorkEstimate};
+use evenkeel_engine::{Attributes, User, WorkEstimate};
 
 use crate::layer::digests::DigestId;
+use crate::layer::work::EstimateWork;
 
 /// A request that is about to arrive.
 ///
@@ -59,21 +60,15 @@ pub(crate) struct Head<'a> {
 
 /// A request on its way in.
 #[derive(Debug)]
-pub(crate) struct Incoming<'a, W> {
+pub(crate) struct Incoming<'a, E> {
     pub(crate) attributes: Attributes<'a>,
-    pub(crate) work: W,
+    /// Estimates its work, once its level is known.
+    pub(crate) estimate: E,
     pub(crate) patience: Patience,
     pub(crate) head: Option<Head<'a>>,
     pub(crate) digest: DigestId,
     pub(crate) is_watch: bool,
     pub(crate) watches: Option<u64>,
-}
-
-/// Says how much work a request is. A [`WorkEstimate`] says the same of all; a closure may look at the request and at
-/// the level that it belongs to.
-pub trait EstimateWork {
-    /// How much work the request is, given the level that it belongs to.
-    fn estimate(&self, attributes: Attributes<'_>, level: &LevelInfo) -> WorkEstimate;
 }
 
 // === impl Request ===
@@ -154,20 +149,6 @@ impl Patience {
         let whole = self.deadline_in.map(|left| self.received_ago.saturating_add(left));
         let limit = whole.map_or(default, |whole| whole / 4).min(Self::MAX);
         limit.saturating_sub(self.received_ago)
-    }
-}
-
-// === impl EstimateWork ===
-
-impl EstimateWork for WorkEstimate {
-    fn estimate(&self, _attributes: Attributes<'_>, _level: &LevelInfo) -> WorkEstimate {
-        *self
-    }
-}
-
-impl<F: Fn(Attributes<'_>, &LevelInfo) -> WorkEstimate> EstimateWork for F {
-    fn estimate(&self, attributes: Attributes<'_>, level: &LevelInfo) -> WorkEstimate {
-        self(attributes, level)
     }
 }
 

@@ -39,9 +39,12 @@ const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const GRPC_RETRY_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 const PLAIN_TEXT: &str = "Too many requests, please try again later.\n";
 
-/// The answer to a request that was turned away (HF-12).
-pub(crate) fn rejection<B>(rejected: &Rejected, form: RejectionForm, request: &HeaderMap) -> Response<FlowBody<B>> {
-    rejected.response(form, request).map(FlowBody::own)
+/// The response to a rejected request (HF-12). It has the rejection among its extensions, so that a layer further out can
+/// tell it from a response of the service.
+pub(crate) fn rejection<B>(rejected: Rejected, form: RejectionForm, request: &HeaderMap) -> Response<FlowBody<B>> {
+    let mut response = rejected.response(form, request).map(FlowBody::own);
+    response.extensions_mut().insert(rejected);
+    response
 }
 
 /// The answer to a request that asks for nothing that can be understood (DG-16).

@@ -12,10 +12,10 @@ use crate::control::level::Level;
 ///
 /// let flow = FlowControl::builder().drive_by_hand().build();
 /// let (user, request) = (User::default(), RequestInfo::default());
-/// let admit = flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT);
+/// let arrived = flow.arrive(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT);
 /// let busy: Vec<_> = flow.status().into_iter().filter(|level| !level.is_idle()).collect();
 /// assert_eq!((busy[0].name.as_str(), busy[0].seats_in_use), ("everyone", 1));
-/// drop(admit);
+/// drop(arrived);
 /// assert!(flow.status().iter().all(|level| level.is_idle()));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]

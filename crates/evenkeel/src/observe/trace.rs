@@ -82,7 +82,7 @@ pub(crate) fn rejected(schema: &Schema, work: WorkEstimate, reason: Rejection) {
 
 /// A waiting request has given up, or has waited as long as it may.
 #[inline]
-pub(crate) fn turned_away(schema: &Schema, reason: Rejection) {
+pub(crate) fn gave_up(schema: &Schema, reason: Rejection) {
     #[cfg(feature = "tracing")]
     tracing::debug!(
         apf_pl = short(&schema.level.name),

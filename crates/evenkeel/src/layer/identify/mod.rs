@@ -60,6 +60,11 @@ pub trait Identity {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Anonymous;
 
+/// The layer is not told who is calling: each call of its service says so. See
+/// [`FlowControl::layer_without_identity`](crate::FlowControl::layer_without_identity).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoIdentity;
+
 /// Nobody could say who is calling. The request is answered with this status, and is not classified.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]

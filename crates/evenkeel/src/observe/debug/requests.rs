@@ -102,7 +102,7 @@ impl Row {
         let time = |at: Instant| timestamp::text(clock_start.saturating_add(at.as_nanos()));
         let digest = shared.digests.get(self.digest).unwrap_or_else(|| Arc::new(PresetDigest::from(shared.preset)));
         let head = self.details.as_ref().map(|details| digests::head(details.method.clone(), details.uri.clone()));
-        let info = head.as_ref().and_then(|head| digest.digest(head).ok()).unwrap_or_default();
+        let info = head.as_ref().and_then(|head| digest.info(head)).unwrap_or_default();
         let index = |index: Option<usize>| index.map_or_else(|| "-1".to_owned(), |index| index.to_string());
         let mut cells = vec![
             level.to_owned(),
