@@ -176,3 +176,43 @@ fn a_user_is_blocked_by_method() -> Result<(), Problems> {
     );
     Ok(())
 }
+
+#[tokio::test]
+async fn responses_have_no_headers_of_kubernetes() {
+    let manifest = "
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: closed, uid: level-1}
+spec: {type: Limited, limited: {nominalConcurrencyShares: 0, limitResponse: {type: Reject}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: closed, uid: schema-1}
+spec:
+  matchingPrecedence: 100
+  priorityLevelConfiguration: {name: closed}
+  rules:
+  - subjects: [{kind: Group, group: {name: system:unauthenticated}}]
+    nonResourceRules: [{verbs: ['*'], nonResourceURLs: [/closed]}]
+";
+    let objects = evenkeel_engine::controller::Objects::from(Preset::Plain);
+    let flow = FlowControl::builder().objects(manifest).unwrap().objects(objects).unwrap().build();
+    let inner = tower::service_fn(async |_: http::Request<()>| {
+        Ok::<_, std::convert::Infallible>(http::Response::new(http_body_util::Empty::<bytes::Bytes>::new()))
+    });
+    let names = async |path: &str| {
+        let service = tower::Layer::layer(&flow.layer(evenkeel::identify::Anonymous), inner);
+        let request = http::Request::get(path).body(()).unwrap();
+        let response = tower::ServiceExt::oneshot(service, request).await.unwrap();
+        (response.status().as_u16(), response.headers().keys().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    // Nothing was added, so that a response without headers needs no memory for them.
+    assert_eq!(names("/orders").await, (200, vec![]));
+    let hold = {
+        let user = evenkeel::identify::anonymous();
+        let request = evenkeel::RequestInfo { path: "/closed".into(), verb: "get".into(), ..Default::default() };
+        flow.arrive(evenkeel::Attributes { user: &user, request: &request }, evenkeel::WorkEstimate::ONE_SEAT)
+    };
+    assert_eq!(names("/closed").await, (429, vec!["content-type".to_owned(), "retry-after".to_owned()]));
+    drop(hold);
+}

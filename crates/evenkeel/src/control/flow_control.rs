@@ -117,7 +117,7 @@ impl FlowControl {
         let upkeep = Arc::new(Upkeep::new(clock));
         let mut changes = LevelChanges::default();
         let (controller, applied) = Controller::with_division(preset.into(), server_concurrency, &mut changes, now);
-        let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep);
+        let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep, preset);
         let flow = Self {
             shared: Arc::new(Shared {
                 snapshot: ArcSwap::from_pointee(snapshot),
@@ -317,7 +317,7 @@ impl FlowControl {
                 let retry_after = state.record_drop(clock.unix_second());
                 drop(state);
                 trace::rejected(class.schema, work, reason);
-                return Some(Place::Rejected(Box::new(Rejected::new(reason, retry_after, class.schema))));
+                return Some(Place::Rejected(Box::new(Rejected::new(reason, retry_after, destination))));
             }
         };
         drop(state);
@@ -386,7 +386,7 @@ impl Shared {
                     is_to_go |= level.is_quiescing() && found.lock().queue_set.is_idle();
                 }
             }
-            self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep)));
+            self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep, self.preset)));
             let report = Report { dangling, unusable };
             let before = std::mem::replace(&mut control.report, report.clone());
             news = report.news_since(&before);
