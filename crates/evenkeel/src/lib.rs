@@ -7,10 +7,11 @@ mod observe;
 mod sync;
 
 pub use control::admit::{Admit, Arrived};
-pub use control::builder::{Builder, IntoObjects};
+pub use control::builder::Builder;
 pub use control::class::Class;
 pub use control::clock::ManualClock;
 pub use control::flow_control::{FlowControl, Report};
+pub use control::into_objects::IntoObjects;
 pub use control::permit::{Permit, SharedPermit};
 pub use control::rejected::Rejected;
 pub use control::request::{Details, Patience, Request};
@@ -27,12 +28,24 @@ pub use layer::response::RejectionForm;
 pub use layer::service::FlowService;
 pub use layer::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
 pub use observe::debug;
-pub use observe::status::LevelStatus;
+pub use observe::explain::{ExplainedRequest, ExplainedSeats, Explanation, TriedSchema};
+pub use observe::status::{LevelStatus, SeatLimits};
 
 pub use evenkeel_api as api;
 pub use evenkeel_api::Preset;
-pub use evenkeel_engine as engine;
+pub use evenkeel_api::decode::Problems;
+pub use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
+pub use evenkeel_engine::controller::{Dangling, Objects, Unusable};
+pub use evenkeel_engine::queue_set::Rejection;
+pub use evenkeel_engine::work::EstimatorConfig;
 pub use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate};
+
+pub mod digest {
+    //! What requests ask for: ready-made [digests](crate::Digest), and their parts.
+
+    pub use evenkeel_engine::digest::routes::{Attribute, Route, RouteError, RouteErrors, RouteTable, TemplateFault};
+    pub use evenkeel_engine::digest::{DigestError, Kubernetes, PlainPaths, Query};
+}
 
 #[cfg(test)]
 mod tests {

@@ -50,10 +50,7 @@ const ORDERS: usize = 400;
 /// A service of one level with one seat.
 fn one_seat() -> (FlowControl, ManualClock) {
     let clock = ManualClock::new();
-    let nothing = FlowControl::builder()
-        .kubernetes()
-        .objects(evenkeel_engine::controller::Objects::default())
-        .unwrap_or_else(|never| match never {});
+    let nothing = FlowControl::builder().kubernetes().objects(evenkeel_engine::controller::Objects::default());
     let flow = nothing.server_concurrency(1).manual_clock(clock.clone()).build();
     flow.apply(objects([queuing("tenants", 1000)]));
     (flow, clock)

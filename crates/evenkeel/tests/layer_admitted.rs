@@ -40,7 +40,7 @@ struct ByRoute;
 impl Digest for Numbers {
     type Extra = Route;
 
-    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<Digested<'a, Route>, evenkeel::engine::digest::DigestError> {
+    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<Digested<'a, Route>, evenkeel::digest::DigestError> {
         let number = parts.uri.path().trim_start_matches('/').parse().unwrap_or(1);
         let info = RequestInfo { path: parts.uri.path().into(), verb: "get".into(), ..RequestInfo::default() };
         Ok(Digested { info, extra: Route(number) })

@@ -7,12 +7,12 @@ mod layer;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use evenkeel::EstimatorConfig;
 use evenkeel::debug::RequestColumns;
-use evenkeel::engine::digest::routes::{Route, RouteTable};
-use evenkeel::engine::work::EstimatorConfig;
-use evenkeel::engine::{RequestInfo, WorkEstimate};
+use evenkeel::digest::{Route, RouteTable};
 use evenkeel::identify::Anonymous;
 use evenkeel::{EstimateWork, FlowControl, KubernetesWork, ManualClock, WorkInput};
+use evenkeel::{RequestInfo, WorkEstimate};
 use http::Request;
 use layer::{Mock, ask, flow, get};
 use prometheus_client::encoding::text;

@@ -35,7 +35,7 @@ fn one_seat(level: evenkeel_api::v1::PriorityLevelConfiguration) -> FlowControl 
 
 /// So long does a request wait that has that much time left in all.
 fn patience(deadline_in: Duration) -> Patience {
-    Patience { deadline_in: Some(deadline_in), ..Patience::default() }
+    Patience::deadline_in(deadline_in)
 }
 
 #[tokio::test(start_paused = true)]
@@ -45,7 +45,7 @@ async fn a_request_waits_as_long_as_it_may() {
     let permit = flow.admit(attributes(&user), WorkEstimate::ONE_SEAT).await.expect("a permit");
     for (deadline_in, seconds) in [(None, 15), (Some(Duration::from_secs(8)), 2)] {
         let start = Instant::now();
-        let patience = Patience { deadline_in, ..Patience::default() };
+        let patience = deadline_in.map_or_else(Patience::default, Patience::deadline_in);
         let rejected =
             flow.admit_request(Request::new(attributes(&user)).patience(patience)).await.expect_err("no seat");
         assert_eq!(rejected.reason, Rejection::TimeOut);

@@ -141,6 +141,11 @@ impl<D: DivideSeats> Controller<D> {
         }
     }
 
+    /// The objects that it follows, as they were given.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
     /// How many seats the server has in all.
     pub fn server_limit(&self) -> i64 {
         self.server_limit

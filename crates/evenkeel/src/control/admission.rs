@@ -53,7 +53,7 @@ impl Admission {
         level.note_end(is_idle, &self.destination.upkeep);
         wakers.wake();
         trace::gave_up(self.destination.schema(), reason);
-        Some(Rejected::new(reason, retry_after, self.destination.schema()))
+        Some(Rejected::new(reason, retry_after, &self.destination))
     }
 }
 

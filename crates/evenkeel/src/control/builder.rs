@@ -1,19 +1,18 @@
 //! Setting up a flow control.
 
-use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use evenkeel_api::Preset;
 use evenkeel_api::bootstrap::EXEMPT;
 use evenkeel_api::build::RuleBuilder;
-use evenkeel_api::decode::{Manifest, Problems, Strictness};
-use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
-use evenkeel_api::{AnyObject, Preset};
+use evenkeel_api::v1::FlowSchema;
 use evenkeel_engine::controller::Objects;
 
 use crate::control::clock::{Clock, ManualClock};
 use crate::control::flow_control::{FlowControl, Report, Shared};
+use crate::control::into_objects::IntoObjects;
 use crate::observe::trace;
 
 /// Sets up a [`FlowControl`]. With nothing said, it is for an ordinary HTTP service: one level has all seats, users take
@@ -28,18 +27,6 @@ pub struct Builder {
     objects: Option<Objects>,
     exempt_paths: Vec<String>,
     has_keeper: bool,
-}
-
-/// Anything that objects can be made of: the text of a manifest, a manifest that has been read, one object or several.
-///
-/// [`Builder::objects`] takes them; to change the objects later, hand what this makes of them to
-/// [`FlowControl::apply`].
-pub trait IntoObjects {
-    /// What is wrong with them, if anything can be.
-    type Error;
-
-    /// The objects. Manifests are read by the rules of the preset.
-    fn into_objects(self, preset: Preset) -> Result<Objects, Self::Error>;
 }
 
 /// The seats of a server that does not say how many it has (CL-1).
@@ -105,21 +92,22 @@ impl Builder {
     /// with the user `*`, and with rules for all resources and all paths.
     ///
     /// ```
-    /// use evenkeel::FlowControl;
-    /// use evenkeel_api::v1::PriorityLevelConfiguration;
+    /// use evenkeel::{FlowControl, PriorityLevelConfiguration};
     ///
     /// let level = PriorityLevelConfiguration::builder("tenants").limited(|l| l.shares(40).reject()).build();
-    /// let flow = FlowControl::builder().objects(level)?.build();
+    /// let flow = FlowControl::builder().objects(level).drive_by_hand().build();
+    ///
+    /// // A text may have problems.
     /// let problems = FlowControl::builder().objects("kind: FlowSchema").unwrap_err();
     /// assert!(problems.to_string().contains("apiVersion is missing"));
-    /// # Ok::<(), std::convert::Infallible>(())
     /// ```
-    pub fn objects<O: IntoObjects>(mut self, objects: O) -> Result<Self, O::Error> {
-        let more = objects.into_objects(self.preset)?;
-        let all = self.objects.get_or_insert_default();
-        all.priority_levels.extend(more.priority_levels);
-        all.flow_schemas.extend(more.flow_schemas);
-        Ok(self)
+    pub fn objects<O: IntoObjects>(mut self, objects: O) -> O::Fallible<Self> {
+        objects.into_objects_then(self.preset, |more| {
+            let all = self.objects.get_or_insert_default();
+            all.priority_levels.extend(more.priority_levels);
+            all.flow_schemas.extend(more.flow_schemas);
+            self
+        })
     }
 
     /// Lets the service drive the flow control: nothing runs in the background, and
@@ -153,13 +141,11 @@ impl Builder {
     /// The same, and what came of the objects: flow schemas without a level, and levels that cannot be used.
     ///
     /// ```
-    /// use evenkeel::FlowControl;
-    /// use evenkeel_api::v1::FlowSchema;
+    /// use evenkeel::{FlowControl, FlowSchema};
     ///
     /// let lost = FlowSchema::builder("lost").priority_level("nowhere").rule(|r| r.user("alice").everything()).build();
-    /// let (flow, report) = FlowControl::builder().objects(lost)?.drive_by_hand().build_with_report();
+    /// let (flow, report) = FlowControl::builder().objects(lost).drive_by_hand().build_with_report();
     /// assert!(report.dangling[0].is_dangling);
-    /// # Ok::<(), std::convert::Infallible>(())
     /// ```
     pub fn build_with_report(self) -> (FlowControl, Report) {
         let clock = self.clock.map_or_else(|| Clock::Tokio(tokio::time::Instant::now()), Clock::Manual);
@@ -210,81 +196,5 @@ async fn keep(shared: Weak<Shared>) {
         let upkeep = Arc::clone(strong.upkeep());
         drop(strong);
         let _ = tokio::time::timeout(pause, upkeep.news.notified()).await;
-    }
-}
-
-// === impl IntoObjects ===
-
-impl IntoObjects for &str {
-    type Error = Problems;
-
-    /// The text of a manifest, which is read strictly.
-    fn into_objects(self, preset: Preset) -> Result<Objects, Problems> {
-        let manifest = Manifest::read_for(preset, "manifest", self.as_bytes(), Strictness::Strict)?;
-        manifest.into_objects(preset).map_err(|never| match never {})
-    }
-}
-
-impl IntoObjects for &String {
-    type Error = Problems;
-
-    fn into_objects(self, preset: Preset) -> Result<Objects, Problems> {
-        self.as_str().into_objects(preset)
-    }
-}
-
-impl IntoObjects for String {
-    type Error = Problems;
-
-    fn into_objects(self, preset: Preset) -> Result<Objects, Problems> {
-        self.as_str().into_objects(preset)
-    }
-}
-
-impl IntoObjects for Manifest {
-    type Error = Infallible;
-
-    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
-        Ok(self.entries.into_iter().map(|entry| entry.object).collect())
-    }
-}
-
-impl IntoObjects for Objects {
-    type Error = Infallible;
-
-    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
-        Ok(self)
-    }
-}
-
-impl IntoObjects for FlowSchema {
-    type Error = Infallible;
-
-    fn into_objects(self, preset: Preset) -> Result<Objects, Infallible> {
-        [self].into_objects(preset)
-    }
-}
-
-impl IntoObjects for PriorityLevelConfiguration {
-    type Error = Infallible;
-
-    fn into_objects(self, preset: Preset) -> Result<Objects, Infallible> {
-        [self].into_objects(preset)
-    }
-}
-
-impl<T: Into<AnyObject>> IntoObjects for Vec<T> {
-    type Error = Infallible;
-
-    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
-        Ok(self.into_iter().map(Into::into).collect())
-    }
-}
-
-impl<T: Into<AnyObject>, const N: usize> IntoObjects for [T; N] {
-    type Error = Infallible;
-
-    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
-        Ok(self.into_iter().map(Into::into).collect())
     }
 }

@@ -18,6 +18,7 @@ use crate::control::admission::Admission;
 use crate::control::admit::{Admit, Arrived, Place, Waiting};
 use crate::control::builder::Builder;
 use crate::control::clock::{Clock, nanos};
+use crate::control::into_objects::IntoObjects;
 use crate::control::kept_details::KeptDetails;
 use crate::control::known_levels::KnownLevels;
 use crate::control::level::{Waiter, Wakers};
@@ -29,7 +30,7 @@ use crate::control::upkeep::Upkeep;
 use crate::layer::digests::{DigestId, Digests};
 use crate::layer::work::{EstimateWork, WorkInput};
 use crate::observe::events::Arriving;
-use crate::observe::metrics::{Access, FlowCollector, LevelSample, Mark, ServerSample};
+use crate::observe::metrics::{Access, Mark};
 use crate::observe::status::LevelStatus;
 use crate::observe::trace;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
@@ -82,6 +83,9 @@ struct Control {
 /// A controller that divides seats as the preset says.
 pub(crate) type SeatController = Controller<SeatDivision>;
 
+/// The controller, locked.
+pub(crate) struct ControllerGuard<'a>(MutexGuard<'a, Control>);
+
 /// What came of a set of objects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -117,7 +121,7 @@ impl FlowControl {
         let upkeep = Arc::new(Upkeep::new(clock));
         let mut changes = LevelChanges::default();
         let (controller, applied) = Controller::with_division(preset.into(), server_concurrency, &mut changes, now);
-        let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep);
+        let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep, preset);
         let flow = Self {
             shared: Arc::new(Shared {
                 snapshot: ArcSwap::from_pointee(snapshot),
@@ -145,18 +149,18 @@ impl FlowControl {
     /// that cannot be used are ignored, with a warning.
     ///
     /// ```
-    /// use evenkeel::{FlowControl, IntoObjects};
+    /// use evenkeel::{FlowControl, Problems};
     ///
-    /// fn reload(flow: &FlowControl, manifest: &str) -> Result<(), evenkeel::api::decode::Problems> {
-    ///     let report = flow.apply(manifest.into_objects(flow.preset())?);
+    /// fn reload(flow: &FlowControl, manifest: &str) -> Result<(), Problems> {
+    ///     let report = flow.apply(manifest)?;
     ///     for schema in report.dangling.iter().filter(|schema| schema.is_dangling) {
     ///         eprintln!("flow schema {}: there is no priority level {}", schema.schema, schema.level);
     ///     }
     ///     Ok(())
     /// }
     /// ```
-    pub fn apply(&self, objects: Objects) -> Report {
-        self.follow(objects.with_mandatory_levels())
+    pub fn apply<O: IntoObjects>(&self, objects: O) -> O::Fallible<Report> {
+        objects.into_objects_then(self.preset(), |objects| self.follow(objects.with_mandatory_levels()))
     }
 
     /// The same for objects that a store holds. For a [Kubernetes API](Preset::Kubernetes), a mandatory object that is not
@@ -260,26 +264,6 @@ impl FlowControl {
         self.shared.status()
     }
 
-    /// Shows all metrics of API Priority and Fairness in a registry, under the names that they have in Kubernetes.
-    ///
-    /// ```
-    /// use evenkeel::FlowControl;
-    /// use prometheus_client::encoding::text;
-    /// use prometheus_client::registry::Registry;
-    ///
-    /// let flow = FlowControl::builder().server_concurrency(100).build();
-    /// let mut registry = Registry::default();
-    /// flow.register_metrics(&mut registry);
-    ///
-    /// let mut page = String::new();
-    /// text::encode(&mut page, &registry)?;
-    /// assert!(page.contains("apiserver_flowcontrol_nominal_limit_seats{priority_level=\"catch-all\"}"));
-    /// # Ok::<(), std::fmt::Error>(())
-    /// ```
-    pub fn register_metrics(&self, registry: &mut prometheus_client::registry::Registry) {
-        registry.register_collector(Box::new(FlowCollector(Arc::downgrade(&self.shared))));
-    }
-
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -317,7 +301,7 @@ impl FlowControl {
                 let retry_after = state.record_drop(clock.unix_second());
                 drop(state);
                 trace::rejected(class.schema, work, reason);
-                return Some(Place::Rejected(Box::new(Rejected::new(reason, retry_after, class.schema))));
+                return Some(Place::Rejected(Box::new(Rejected::new(reason, retry_after, destination))));
             }
         };
         drop(state);
@@ -333,6 +317,16 @@ impl FlowControl {
             let until = now + nanos(request.patience.wait_limit(self.shared.wait_limit()));
             Place::Waiting(Waiting::new(admission, until))
         })
+    }
+}
+
+// === impl ControllerGuard ===
+
+impl std::ops::Deref for ControllerGuard<'_> {
+    type Target = SeatController;
+
+    fn deref(&self) -> &SeatController {
+        &self.0.controller
     }
 }
 
@@ -386,7 +380,7 @@ impl Shared {
                     is_to_go |= level.is_quiescing() && found.lock().queue_set.is_idle();
                 }
             }
-            self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep)));
+            self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep, self.preset)));
             let report = Report { dangling, unusable };
             let before = std::mem::replace(&mut control.report, report.clone());
             news = report.news_since(&before);
@@ -402,6 +396,12 @@ impl Shared {
         trace::dangling(&news.dangling);
         trace::unusable(&news.unusable);
         report
+    }
+
+    /// The controller, which stays as it is until the first part is dropped, and the snapshot that it made last.
+    pub(crate) fn controlled(&self) -> (ControllerGuard<'_>, Arc<Snapshot>) {
+        let control = ControllerGuard(self.control());
+        (control, self.snapshot.load_full())
     }
 
     fn status(&self) -> Vec<LevelStatus> {
@@ -462,9 +462,5 @@ impl Shared {
 
     pub(crate) fn upkeep(&self) -> &Arc<Upkeep> {
         &self.upkeep
-    }
-
-    pub(crate) fn sample_metrics(&self) -> (Vec<LevelSample>, ServerSample) {
-        self.known_levels.sample(&self.upkeep)
     }
 }

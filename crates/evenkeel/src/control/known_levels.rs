@@ -70,6 +70,7 @@ impl KnownLevels {
         self.lock().iter().map(|(name, level)| (Arc::clone(name), Arc::clone(level))).collect()
     }
 
+    #[cfg(feature = "metrics")]
     /// A copy of all numbers. The lock of each level is held for the copy of its own.
     pub(crate) fn sample(&self, upkeep: &Upkeep) -> (Vec<LevelSample>, ServerSample) {
         let now = upkeep.clock.now();

@@ -6,6 +6,7 @@ pub(crate) mod builder;
 pub(crate) mod class;
 pub(crate) mod clock;
 pub(crate) mod flow_control;
+pub(crate) mod into_objects;
 pub(crate) mod kept_details;
 pub(crate) mod known_levels;
 pub(crate) mod level;

@@ -38,9 +38,9 @@ impl Permit {
         Self(admission)
     }
 
-    /// The headers that go with every answer to the request.
-    pub(crate) fn uid_headers(&self) -> &UidHeaders {
-        &self.0.destination.uid_headers
+    /// The headers that every response to the request gets.
+    pub(crate) fn uid_headers(&self) -> Option<&UidHeaders> {
+        self.0.destination.uid_headers.as_ref()
     }
 
     /// The flow schema and the priority level of the request, for longer than the permit.

@@ -11,13 +11,12 @@ use crate::layer::work::EstimateWork;
 /// A request that is about to arrive.
 ///
 /// ```
-/// use evenkeel::{Patience, Request};
-/// use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
+/// use evenkeel::{Attributes, Patience, Request, RequestInfo, User, WorkEstimate};
 ///
 /// let (user, info) = (User::default(), RequestInfo::default());
 /// let request = Request::new(Attributes { user: &user, request: &info })
 ///     .work(WorkEstimate::seats(3))
-///     .patience(Patience { deadline_in: Some(std::time::Duration::from_secs(8)), ..Patience::default() });
+///     .patience(Patience::deadline_in(std::time::Duration::from_secs(8)));
 /// ```
 #[derive(Debug, Clone)]
 pub struct Request<'a, W = WorkEstimate> {
@@ -31,6 +30,7 @@ pub struct Request<'a, W = WorkEstimate> {
 
 /// How long a request may wait in its queue (HF-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Patience {
     /// How long ago the server received the request.
     pub received_ago: Duration,
@@ -41,6 +41,7 @@ pub struct Patience {
 /// What the dumps of a server show of a request beyond what it is classified by. Cloning the parts of an HTTP request
 /// into it allocates nothing.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Details {
     /// Who asks.
     pub user: Arc<User>,
@@ -124,6 +125,11 @@ impl<'a, W> Request<'a, W> {
 // === impl Details ===
 
 impl Details {
+    /// A request of that user, method and target.
+    pub fn new(user: Arc<User>, method: http::Method, uri: http::Uri) -> Self {
+        Self { user, method, uri }
+    }
+
     pub(crate) fn head(&self) -> Head<'_> {
         Head { user: &self.user, method: &self.method, uri: &self.uri }
     }
@@ -141,6 +147,17 @@ impl Head<'_> {
 // === impl Patience ===
 
 impl Patience {
+    /// A request that was received just now, and has this long until nobody wants its response any more.
+    pub fn deadline_in(time: Duration) -> Self {
+        Self { deadline_in: Some(time), ..Self::default() }
+    }
+
+    /// The same, received that long ago.
+    #[must_use]
+    pub fn received_ago(self, time: Duration) -> Self {
+        Self { received_ago: time, ..self }
+    }
+
     /// No request waits longer than this (HF-6).
     const MAX: Duration = Duration::from_secs(60);
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use evenkeel_api::Preset;
 use evenkeel_engine::borrowing::DemandPeriod;
 use evenkeel_engine::controller::Levels;
 use evenkeel_engine::queue_set::QueueSetConfig;
@@ -32,7 +33,8 @@ pub(crate) struct Destination {
     pub(crate) series: u32,
     schema: usize,
     configuration: Arc<Configuration>,
-    pub(crate) uid_headers: UidHeaders,
+    /// Only a Kubernetes API has them (HF-15).
+    pub(crate) uid_headers: Option<UidHeaders>,
     pub(crate) upkeep: Arc<Upkeep>,
 }
 
@@ -61,11 +63,11 @@ pub(crate) struct LevelChanges {
 // === impl Snapshot ===
 
 impl Snapshot {
-    pub(crate) fn new(configuration: Configuration, levels: LevelTable, upkeep: &Arc<Upkeep>) -> Self {
+    pub(crate) fn new(configuration: Configuration, levels: LevelTable, upkeep: &Arc<Upkeep>, preset: Preset) -> Self {
         let configuration = Arc::new(configuration);
         let copies = |schema| {
             // Each made anew: copies of one value of a header would share the count of who shares it.
-            std::array::from_fn(|_| Arc::new(Destination::new(&configuration, schema, &levels, upkeep)))
+            std::array::from_fn(|_| Arc::new(Destination::new(&configuration, schema, &levels, upkeep, preset)))
         };
         let destinations = (0..configuration.schemas().len()).map(copies).collect();
         Self { configuration, levels, destinations }
@@ -82,13 +84,19 @@ impl Snapshot {
 // === impl Destination ===
 
 impl Destination {
-    fn new(configuration: &Arc<Configuration>, schema: usize, levels: &LevelTable, upkeep: &Arc<Upkeep>) -> Self {
+    fn new(
+        configuration: &Arc<Configuration>,
+        schema: usize,
+        levels: &LevelTable,
+        upkeep: &Arc<Upkeep>,
+        preset: Preset,
+    ) -> Self {
         let found = &configuration.schemas()[schema];
         let id = found.level.id;
         // A configuration leads only to levels that there are. Were there none, it would be as one that has just gone.
         let level = levels.get(id).map_or_else(|| Arc::new(Level::removed(id)), Arc::clone);
         let series = level.lock().metrics.series(found);
-        let uid_headers = UidHeaders::new(&found.uid, &found.level.uid);
+        let uid_headers = (preset == Preset::Kubernetes).then(|| UidHeaders::new(&found.uid, &found.level.uid));
         let (configuration, upkeep) = (Arc::clone(configuration), Arc::clone(upkeep));
         Self { level, series, schema, configuration, uid_headers, upkeep }
     }

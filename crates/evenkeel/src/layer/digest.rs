@@ -17,7 +17,7 @@ use crate::layer::occupancy::Occupancy;
 ///
 /// ```
 /// use evenkeel::Digest;
-/// use evenkeel::engine::digest::{Kubernetes, routes::{Route, RouteTable}};
+/// use evenkeel::digest::{Kubernetes, Route, RouteTable};
 ///
 /// let (parts, ()) = http::Request::get("/shops/17/orders").body(()).unwrap().into_parts();
 /// let kubernetes = Kubernetes::default();

@@ -35,8 +35,8 @@ use crate::layer::work::EstimateWork;
 /// ```
 /// use std::time::Duration;
 /// use evenkeel::FlowControl;
-/// use evenkeel::engine::WorkEstimate;
-/// use evenkeel::engine::digest::routes::{Route, RouteTable};
+/// use evenkeel::WorkEstimate;
+/// use evenkeel::digest::{Route, RouteTable};
 /// use evenkeel::identify::Anonymous;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -145,7 +145,7 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     ///
     /// ```
     /// use evenkeel::FlowControl;
-    /// use evenkeel::engine::RequestInfo;
+    /// use evenkeel::RequestInfo;
     /// use evenkeel::identify::Anonymous;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -169,7 +169,7 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     ///
     /// ```
     /// use evenkeel::FlowControl;
-    /// use evenkeel::engine::{Attributes, LevelInfo, WorkEstimate};
+    /// use evenkeel::{Attributes, LevelInfo, WorkEstimate};
     /// use evenkeel::identify::Anonymous;
     ///
     /// # #[tokio::main(flavor = "current_thread")]

@@ -18,7 +18,6 @@ use crate::layer::body::{FlowBody, Held};
 use crate::layer::occupancy::Occupancy;
 use crate::layer::response::{self, RejectionForm};
 use crate::layer::rules::Settings;
-use crate::layer::uid_headers::UidHeaders;
 use crate::layer::work::Watch;
 
 pin_project! {
@@ -221,8 +220,7 @@ impl<S: Service<Q>, Q, B> fmt::Debug for FlowFuture<S, Q, B> {
 
 /// The answer of the service with what goes with it.
 fn finish<B: Body>(mut response: Response<B>, mut held: Held, occupancy: Occupancy) -> Response<FlowBody<B>> {
-    if let Some(permit) = &held.permit {
-        let uids: &UidHeaders = permit.uid_headers();
+    if let Some(uids) = held.permit.as_ref().and_then(|permit| permit.uid_headers()) {
         uids.set(response.headers_mut());
     }
     // What comes after a switch of protocols is as long as a watch, whoever it was that asked for it.

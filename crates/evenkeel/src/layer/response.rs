@@ -91,8 +91,9 @@ impl Rejected {
         } else {
             Problem { status, message: &self.to_string(), retry_after: Some(seconds) }.answer(request)
         };
-        let uids = UidHeaders::new(&self.flow_schema_uid, &self.priority_level_uid);
-        uids.set(response.headers_mut());
+        if self.has_uid_headers {
+            UidHeaders::new(&self.flow_schema_uid, &self.priority_level_uid).set(response.headers_mut());
+        }
         response
     }
 }

@@ -41,7 +41,6 @@ impl Observed {
             .server_concurrency(server_concurrency)
             .manual_clock(clock.clone())
             .objects(objects)
-            .unwrap_or_else(|never| match never {})
             .build();
         let mut registry = Registry::default();
         flow.register_metrics(&mut registry);
@@ -49,7 +48,7 @@ impl Observed {
     }
 
     pub(crate) fn apply(&self, objects: Vec<AnyObject>) {
-        self.flow.apply(objects.into_iter().collect());
+        self.flow.apply(objects.into_iter().collect::<evenkeel::Objects>());
     }
 
     pub(crate) fn millis(&self, millis: u64) {
@@ -76,8 +75,7 @@ impl Observed {
         };
         let user = Arc::new(User::new(user, groups));
         let request: RequestInfo<'_> = Kubernetes::default().digest(method, target).unwrap();
-        let details =
-            Details { user: Arc::clone(&user), method: method.parse().unwrap(), uri: http::Uri::from_static(target) };
+        let details = Details::new(Arc::clone(&user), method.parse().unwrap(), http::Uri::from_static(target));
         let request = more(Request::new(Attributes { user: &user, request: &request }).work(work).details(details));
         Box::pin(self.flow.arrive_request(request))
     }
