@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::queue_set::Phase;
 use evenkeel_engine::time::Instant;
 use tokio::time::Sleep;
 
@@ -19,7 +19,7 @@ use crate::control::rejected::Rejected;
 #[derive(Debug)]
 pub struct Admit {
     state: State,
-    /// Made only when there is something to wait for, and apart: a request that need not wait does not carry it about.
+    /// Only where no task looks at the timers of the levels, and apart: a request that need not wait does not carry it about.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -69,28 +69,43 @@ impl Future for Admit {
             State::Rejected(rejected) => Poll::Ready(Err(*rejected)),
             State::Done => Poll::Pending,
             State::Waiting(admission, until) => {
-                if admission.is_started_or_wake(context.waker()) {
-                    return Poll::Ready(Ok(Permit::new(admission)));
-                }
-                let clock = &admission.destination.upkeep.clock;
-                if this.timer.is_none() {
-                    this.timer = clock.timer(until).map(|at| Box::pin(tokio::time::sleep_until(at)));
-                    if this.timer.is_none() {
-                        admission.destination.upkeep.note_wait_without_timer();
+                let mut phase = admission.phase_or_wake(context.waker());
+                if phase == Some(Phase::Waiting) && is_over(&mut this.timer, &admission, until, context) {
+                    phase = admission.phase_after_timeouts();
+                    // Only if the clock is behind the timer: another one is made then.
+                    if phase == Some(Phase::Waiting) {
+                        this.timer = None;
+                        context.waker().wake_by_ref();
                     }
                 }
-                let is_over = match &mut this.timer {
-                    Some(timer) => timer.as_mut().poll(context).is_ready(),
-                    None => clock.now() >= until,
-                };
-                if is_over {
-                    // It may have been started between the look above and now: then it runs.
-                    let rejected = admission.turn_away(Rejection::TimeOut);
-                    return Poll::Ready(rejected.map_or_else(|| Ok(Permit::new(admission)), Err));
+                match phase {
+                    Some(Phase::Waiting) => {}
+                    Some(Phase::Executing | Phase::Lingering) => return Poll::Ready(Ok(Permit::new(admission))),
+                    None => return Poll::Ready(Err(admission.timed_out())),
                 }
                 this.state = State::Waiting(admission, until);
                 Poll::Pending
             }
         }
+    }
+}
+
+/// Whether a request has waited as long as it may and has to look after that itself, since no task does.
+fn is_over(
+    timer: &mut Option<Pin<Box<Sleep>>>,
+    admission: &Admission,
+    until: Instant,
+    context: &mut Context<'_>,
+) -> bool {
+    let upkeep = &admission.destination.upkeep;
+    if upkeep.has_keeper() {
+        return false;
+    }
+    if timer.is_none() {
+        *timer = upkeep.clock.timer(until).map(|at| Box::pin(tokio::time::sleep_until(at)));
+    }
+    match timer {
+        Some(timer) => timer.as_mut().poll(context).is_ready(),
+        None => upkeep.clock.now() >= until,
     }
 }
