@@ -28,7 +28,7 @@ fn arrive(set: &mut QueueSet<i64>, number: i64, effects: &mut impl FnMut(Request
     let now = Instant::from_nanos(number * MILLISECOND / 100);
     match set.arrive(now, hash_of(number), WorkEstimate::ONE_SEAT, number, effects) {
         Arrival::Started { id, .. } | Arrival::Waiting { id, .. } => id,
-        Arrival::Rejected { .. } => panic!("request {number} was turned away"),
+        Arrival::Rejected { .. } => panic!("request {number} was rejected"),
     }
 }
 

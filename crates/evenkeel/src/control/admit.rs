@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use evenkeel_engine::WorkEstimate;
-use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::queue_set::Phase;
 use evenkeel_engine::time::Instant;
 use tokio::time::Sleep;
 
@@ -57,7 +57,7 @@ pub(crate) struct Waiting {
     /// `None` when the future has resolved.
     admission: Option<Admission>,
     until: Instant,
-    /// Made only when there is something to wait for, and apart: a request that need not wait does not carry it about.
+    /// Only where no task looks at the timers of the levels, and apart: a request that need not wait does not carry it about.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -146,26 +146,42 @@ impl Future for Waiting {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let Some(admission) = this.admission.take() else { return Poll::Pending };
-        if admission.is_started_or_wake(context.waker()) {
-            return Poll::Ready(Ok(Permit::new(admission)));
-        }
-        let clock = &admission.destination.upkeep.clock;
-        if this.timer.is_none() {
-            this.timer = clock.timer(this.until).map(|at| Box::pin(tokio::time::sleep_until(at)));
-            if this.timer.is_none() {
-                admission.destination.upkeep.note_wait_without_timer();
+        let mut phase = admission.phase_or_wake(context.waker());
+        if phase == Some(Phase::Waiting) && is_over(&mut this.timer, &admission, this.until, context) {
+            phase = admission.phase_after_timeouts();
+            // Only if the clock is behind the timer: another one is made then.
+            if phase == Some(Phase::Waiting) {
+                this.timer = None;
+                context.waker().wake_by_ref();
             }
         }
-        let is_over = match &mut this.timer {
-            Some(timer) => timer.as_mut().poll(context).is_ready(),
-            None => clock.now() >= this.until,
-        };
-        if is_over {
-            // It may have been started between the check above and now: then it runs.
-            let rejected = admission.reject(Rejection::TimeOut);
-            return Poll::Ready(rejected.map_or_else(|| Ok(Permit::new(admission)), Err));
+        match phase {
+            Some(Phase::Waiting) => {
+                this.admission = Some(admission);
+                Poll::Pending
+            }
+            Some(Phase::Executing | Phase::Lingering) => Poll::Ready(Ok(Permit::new(admission))),
+            None => Poll::Ready(Err(admission.timed_out())),
         }
-        this.admission = Some(admission);
-        Poll::Pending
+    }
+}
+
+/// Whether a request has waited as long as it may and has to look after that itself, since no task does.
+fn is_over(
+    timer: &mut Option<Pin<Box<Sleep>>>,
+    admission: &Admission,
+    until: Instant,
+    context: &mut Context<'_>,
+) -> bool {
+    let upkeep = &admission.destination.upkeep;
+    if upkeep.has_keeper() {
+        return false;
+    }
+    if timer.is_none() {
+        *timer = upkeep.clock.timer(until).map(|at| Box::pin(tokio::time::sleep_until(at)));
+    }
+    match timer {
+        Some(timer) => timer.as_mut().poll(context).is_ready(),
+        None => upkeep.clock.now() >= until,
     }
 }

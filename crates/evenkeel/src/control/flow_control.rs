@@ -1,4 +1,4 @@
-//! `FlowControl`: decides for a whole service which requests run, wait or are turned away.
+//! `FlowControl`: decides for a whole service which requests run, wait or are rejected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,8 +7,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use evenkeel_api::Preset;
 use evenkeel_api::v1::FlowSchema;
-use evenkeel_engine::borrowing::SeatDivision;
-use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Applied, Controller, Dangling, Objects, Unusable};
+use evenkeel_engine::controller::{Applied, Controller, Dangling, Objects, Unusable};
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::queue_set::Arrival;
 use evenkeel_engine::time::Instant;
@@ -22,9 +21,11 @@ use crate::control::into_objects::IntoObjects;
 use crate::control::kept_details::KeptDetails;
 use crate::control::known_levels::KnownLevels;
 use crate::control::level::{Waiter, Wakers};
+use crate::control::observers::Observers;
 use crate::control::permit::Permit;
 use crate::control::rejected::Rejected;
 use crate::control::request::{Details, Incoming, Request};
+use crate::control::seat_division::{DivisionChoice, SeatController};
 use crate::control::snapshot::{Destination, LevelChanges, Snapshot};
 use crate::control::upkeep::Upkeep;
 use crate::layer::digests::{DigestId, Digests};
@@ -35,7 +36,7 @@ use crate::observe::status::LevelStatus;
 use crate::observe::trace;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Decides which requests of a service run, wait or are turned away. Clones share everything.
+/// Decides which requests of a service run, wait or are rejected. Clones share everything.
 ///
 /// ```
 /// use evenkeel::FlowControl;
@@ -75,13 +76,23 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 struct Control {
     controller: SeatController,
-    adjusted_at: Instant,
+    observers: Observers,
     /// What came of the objects that were given last, so that the same warnings are not given again.
     report: Report,
 }
 
-/// A controller that divides seats as the preset says.
-pub(crate) type SeatController = Controller<SeatDivision>;
+/// What a flow control is made of.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) preset: Preset,
+    pub(crate) server_concurrency: i64,
+    pub(crate) division: DivisionChoice,
+    pub(crate) observers: Observers,
+    pub(crate) wait_limit: Duration,
+    pub(crate) clock: Clock,
+    pub(crate) exempt_paths: Option<Arc<FlowSchema>>,
+    pub(crate) objects: Objects,
+}
 
 /// The controller, locked.
 pub(crate) struct ControllerGuard<'a>(MutexGuard<'a, Control>);
@@ -109,23 +120,18 @@ impl FlowControl {
         Builder::default()
     }
 
-    pub(crate) fn new(
-        preset: Preset,
-        server_concurrency: i64,
-        wait_limit: Duration,
-        clock: Clock,
-        exempt_paths: Option<Arc<FlowSchema>>,
-        objects: Objects,
-    ) -> (Self, Report) {
+    pub(crate) fn new(setup: Setup) -> (Self, Report) {
+        let Setup { preset, server_concurrency, division, observers, wait_limit, clock, exempt_paths, objects } = setup;
         let now = clock.now();
         let upkeep = Arc::new(Upkeep::new(clock));
-        let mut changes = LevelChanges::default();
-        let (controller, applied) = Controller::with_division(preset.into(), server_concurrency, &mut changes, now);
+        let mut changes = LevelChanges { observers: observers.clone(), ..LevelChanges::default() };
+        let config = division.config(preset, server_concurrency);
+        let (controller, applied) = Controller::with_config(config, &mut changes, now);
         let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep, preset);
         let flow = Self {
             shared: Arc::new(Shared {
                 snapshot: ArcSwap::from_pointee(snapshot),
-                control: Mutex::new(Control { controller, adjusted_at: now, report: Report::default() }),
+                control: Mutex::new(Control { controller, observers, report: Report::default() }),
                 known_levels: KnownLevels::default(),
                 digests: Digests::default(),
                 upkeep,
@@ -244,10 +250,9 @@ impl FlowControl {
         }
     }
 
-    /// Does what is due: frees the seats of requests that have lingered, divides the seats among the levels every ten
-    /// seconds, and removes levels that have run out of requests. Requests that wait without a timer, because the clock is
-    /// set by hand or because they are polled outside of a tokio runtime, are all woken, so that those that have waited too
-    /// long are turned away. Returns how long it takes until something is due again, wait limits aside.
+    /// Does what is due: frees the seats of requests that have lingered, rejects requests that have waited as long as they
+    /// may, divides the seats among the levels every ten seconds, and removes levels that have run out of requests. Returns the
+    /// time until something is due again, if nothing else happens before.
     ///
     /// A flow control that was [built](Builder::build) inside of a tokio runtime calls this by itself.
     pub fn tick(&self) -> Duration {
@@ -293,10 +298,11 @@ impl FlowControl {
         }
         let now = state.at(now);
         let waiter = Waiter { waker: None, details, mark };
-        let arriving = Arriving { flow_hash: class.flow_hash, work, waiter, watches: request.watches };
-        let (id, is_started) = match state.arrive(now, arriving, &mut wakers) {
-            Arrival::Started { id, .. } => (id, true),
-            Arrival::Waiting { id, .. } => (id, false),
+        let wait_until = now + nanos(request.patience.wait_limit(self.shared.wait_limit()));
+        let arriving = Arriving { flow: class.flow(), work, wait_until, waiter, watches: request.watches };
+        let (id, is_started, change) = match state.arrive(now, arriving, &mut wakers) {
+            Arrival::Started { id, .. } => (id, true, None),
+            Arrival::Waiting { id, .. } => (id, false, state.take_earlier_timeout()),
             Arrival::Rejected { reason, .. } => {
                 let retry_after = state.record_drop(clock.unix_second());
                 drop(state);
@@ -307,6 +313,9 @@ impl FlowControl {
         drop(state);
         // Made before anybody is woken: a waker that panics must not cost seats.
         let admission = Admission { destination: Arc::clone(destination), id };
+        if let Some(change) = change {
+            upkeep.schedule(level, change, &mut wakers);
+        }
         wakers.wake();
         if !is_started {
             trace::queued(class.schema, work);
@@ -314,8 +323,7 @@ impl FlowControl {
         Some(if is_started {
             Place::Started(Permit::new(admission))
         } else {
-            let until = now + nanos(request.patience.wait_limit(self.shared.wait_limit()));
-            Place::Waiting(Waiting::new(admission, until))
+            Place::Waiting(Waiting::new(admission, wait_until))
         })
     }
 }
@@ -366,7 +374,8 @@ impl Shared {
         let mut control = self.control();
         let now = self.upkeep.clock.now();
         let table = self.snapshot.load().levels.clone();
-        let mut changes = LevelChanges { table, wakers: Wakers::default() };
+        let observers = control.observers.clone();
+        let mut changes = LevelChanges { table, wakers: Wakers::default(), observers };
         let applied = change(&mut control.controller, &mut changes, now);
         self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
         let division = trace::Division::of(&control.controller);
@@ -377,7 +386,7 @@ impl Shared {
                 if let Some(found) = changes.table.get(level.id()) {
                     found.set_quiescing(level.is_quiescing());
                     // Its last request may have ended after the controller looked and before it was marked.
-                    is_to_go |= level.is_quiescing() && found.lock().queue_set.is_idle();
+                    is_to_go |= level.is_quiescing() && found.lock().queue_set().is_idle();
                 }
             }
             self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep, self.preset)));
@@ -419,37 +428,25 @@ impl Shared {
     }
 
     pub(crate) fn tick(&self) -> Duration {
-        let next_release = self.upkeep.release_lingering();
-        if self.upkeep.lacks_timers() {
-            self.wake_waiting();
-        }
+        let next_in_levels = self.upkeep.handle_timeouts();
         if self.upkeep.take_idle_note() {
             self.remove_idle_levels();
         }
         let now = self.upkeep.clock.now();
-        // Changes of the objects adjust too, but do not put off the next time (CL-11).
-        let mut control = self.control();
-        let is_due = now >= control.adjusted_at + ADJUSTMENT_PERIOD;
+        let is_due = self.next_division().is_some_and(|next| next <= now);
         if is_due {
-            control.adjusted_at = now;
+            self.change(|controller, changes, now| {
+                controller.handle_timeout(changes, now);
+                None
+            });
         }
-        let next_adjustment = control.adjusted_at + ADJUSTMENT_PERIOD;
-        drop(control);
-        if is_due {
-            self.adjust();
-        }
-        let next = next_release.map_or(next_adjustment, |release| release.min(next_adjustment));
-        Duration::from_nanos(u64::try_from(next - now).unwrap_or(0))
+        let next = next_in_levels.into_iter().chain(self.next_division()).min();
+        next.map_or(Duration::MAX, |next| Duration::from_nanos(u64::try_from(next - now).unwrap_or(0)))
     }
 
-    /// No timer follows a clock that is set by hand, and without a runtime there are none: everybody who waits looks at
-    /// the clock now.
-    fn wake_waiting(&self) {
-        let mut wakers = Wakers::default();
-        for level in self.snapshot.load().levels.iter() {
-            level.lock().take_wakers(&mut wakers);
-        }
-        wakers.wake();
+    /// When the seats are to be divided next.
+    fn next_division(&self) -> Option<Instant> {
+        self.control().controller.next_timeout()
     }
 
     /// Removes levels that have no object any more and no requests either (CC-15).

@@ -11,6 +11,7 @@ use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Configuration, LevelId, Schema};
 
 use crate::control::level::{Level, Wakers};
+use crate::control::observers::Observers;
 use crate::control::upkeep::Upkeep;
 use crate::layer::uid_headers::UidHeaders;
 
@@ -58,6 +59,8 @@ pub(crate) struct LevelTable(Vec<Option<Arc<Level>>>);
 pub(crate) struct LevelChanges {
     pub(crate) table: LevelTable,
     pub(crate) wakers: Wakers,
+    /// Who observes levels that come into being.
+    pub(crate) observers: Observers,
 }
 
 // === impl Snapshot ===
@@ -113,21 +116,17 @@ impl LevelTable {
     pub(crate) fn get(&self, id: LevelId) -> Option<&Arc<Level>> {
         self.0.get(id.index())?.as_ref().filter(|level| level.id == id)
     }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Level>> {
-        self.0.iter().flatten()
-    }
 }
 
 // === impl LevelChanges ===
 
 impl Levels for LevelChanges {
-    fn create(&mut self, id: LevelId, config: QueueSetConfig, now: Instant) {
+    fn create(&mut self, id: LevelId, name: &str, config: QueueSetConfig, now: Instant) {
         let levels = &mut self.table.0;
         if levels.len() <= id.index() {
             levels.resize(id.index() + 1, None);
         }
-        levels[id.index()] = Some(Arc::new(Level::new(id, config, now)));
+        levels[id.index()] = Some(Arc::new(Level::new(id, config, self.observers.observe(id, name), now)));
     }
 
     fn configure(&mut self, id: LevelId, config: QueueSetConfig, now: Instant) {
@@ -142,14 +141,14 @@ impl Levels for LevelChanges {
         let Some(level) = self.table.get(id) else { return DemandPeriod::default() };
         let mut state = level.lock();
         let now = state.at(now);
-        state.queue_set.demand_mut().read_and_reset(now)
+        state.level.end_demand_period(now)
     }
 
     fn remove_if_idle(&mut self, id: LevelId) -> bool {
         let Some(level) = self.table.get(id) else { return true };
         // Under one lock: whoever takes it next sees a request or a level that is gone.
         let mut state = level.lock();
-        state.is_removed = state.queue_set.is_idle();
+        state.is_removed = state.queue_set().is_idle();
         let is_removed = state.is_removed;
         let queues = state.take_queues();
         drop(state);

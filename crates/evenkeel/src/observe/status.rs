@@ -69,11 +69,11 @@ impl LevelStatus {
         Self {
             name: name.to_owned(),
             is_quiescing: control.is_quiescing(),
-            current_limit: state.queue_set.concurrency_limit(),
-            waiting: state.queue_set.waiting(),
-            executing: state.queue_set.executing(),
-            seats_in_use: state.queue_set.seats_in_use(),
-            seats_waiting: state.queue_set.seats_waiting(),
+            current_limit: state.queue_set().concurrency_limit(),
+            waiting: state.queue_set().waiting(),
+            executing: state.queue_set().executing(),
+            seats_in_use: state.queue_set().seats_in_use(),
+            seats_waiting: state.queue_set().seats_waiting(),
             limits: SeatLimits::new(control),
         }
     }

@@ -15,7 +15,7 @@ use evenkeel_engine::controller::{Dangling, Unusable};
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::{Schema, WorkEstimate};
 
-use crate::control::flow_control::SeatController;
+use crate::control::seat_division::SeatController;
 
 /// How the seats were divided, to be told when no lock is held any more: a subscriber may look at the flow control.
 #[derive(Debug)]

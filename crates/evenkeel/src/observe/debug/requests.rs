@@ -71,7 +71,7 @@ pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)], shared: &Shared, columns: 
 
 impl Row {
     fn all_of(state: &LevelState) -> Vec<Self> {
-        let set = &state.queue_set;
+        let set = state.queue_set();
         let mut rows = Vec::with_capacity(set.waiting() + set.executing());
         for queue in 0..set.queues().len() {
             let waiting = set.waiting_in(queue).enumerate();
@@ -84,7 +84,7 @@ impl Row {
 
     fn of(state: &LevelState, request: &RequestView<'_, Waiter>, index_in_queue: Option<usize>) -> Self {
         let series = state.metrics.series.get(request.payload.mark.series as usize);
-        let has_flows = state.queue_set.mode().queues() > 1;
+        let has_flows = state.queue_set().mode().queues() > 1;
         Self {
             schema: series.map_or_else(|| "".into(), |series| Arc::clone(&series.schema)),
             method: series.filter(|_| has_flows).and_then(|series| series.method.clone()),

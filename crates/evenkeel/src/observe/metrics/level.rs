@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evenkeel_engine::borrowing::DemandStatistics;
 use evenkeel_engine::limits::LevelLimits;
-use evenkeel_engine::queue_set::{Mode, Phase, QueueSet, Rejection, RequestId, RequestView};
+use evenkeel_engine::queue_set::{Ended, Mode, Phase, QueueSet, Rejection, RequestId, RequestView};
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Schema, WorkEstimate};
 
@@ -192,7 +192,7 @@ impl LevelMetrics {
         }
     }
 
-    /// A request was turned away at once.
+    /// A request was rejected at once.
     pub(crate) fn rejected(&mut self, mark: Mark, work: WorkEstimate, watches: Option<u64>, reason: Rejection) {
         self.estimated(mark, i64::from(work.max_seats()), watches);
         if let Some(numbers) = self.numbers(mark.series) {
@@ -364,5 +364,17 @@ impl Ending {
 
     pub(crate) fn phase(&self) -> Phase {
         self.phase
+    }
+}
+
+impl From<&Ended<Waiter>> for Ending {
+    fn from(ended: &Ended<Waiter>) -> Self {
+        Self {
+            phase: ended.phase,
+            waiter: ended.payload.mark,
+            seats: i64::from(ended.work.max_seats()),
+            arrived: ended.arrived,
+            started: ended.started,
+        }
     }
 }
