@@ -5,10 +5,10 @@ use evenkeel_engine::{Attributes, RequestInfo, User};
 use super::rules::is_allowed;
 use crate::failure::{Details, Failure};
 
-/// Refuses what the user may not do. A `name` is what a field selector limits a list to.
-pub(crate) fn authorize(attributes: Attributes<'_>, name: Option<&str>) -> Result<(), Failure> {
+/// Rejects what the user may not do. `selected` is the name that a field selector limits a list to.
+pub(crate) fn authorize(attributes: Attributes<'_>, selected: impl FnOnce() -> Option<String>) -> Result<(), Failure> {
     let Attributes { user, request } = attributes;
-    if is_allowed(user, request) { Ok(()) } else { Err(refusal(user, request, name)) }
+    if is_allowed(user, request) { Ok(()) } else { Err(refusal(user, request, selected().as_deref())) }
 }
 
 fn refusal(user: &User, request: &RequestInfo<'_>, selected: Option<&str>) -> Failure {
@@ -56,7 +56,7 @@ mod tests {
     fn may(group: &str, method: &str, target: &str) -> bool {
         let groups = if group.is_empty() { vec!["system:unauthenticated"] } else { vec![group, AUTHENTICATED] };
         let request = Kubernetes::default().digest(method, target).unwrap();
-        authorize(Attributes { user: &User::new("u", groups), request: &request }, None).is_ok()
+        authorize(Attributes { user: &User::new("u", groups), request: &request }, || None).is_ok()
     }
 
     #[test]
