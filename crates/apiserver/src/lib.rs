@@ -38,7 +38,7 @@ pub mod managed_fields;
 pub mod patch;
 
 pub use data_dir::{DataDir, DataDirError, ObjectsCopy};
-pub use failure::{Cause, Details, Failure};
+pub use failure::Failure;
 pub use follow::{ObjectState, ObjectStream};
 pub use http::{Api, ApiBody};
 pub use server::{ApiServer, ApiServerOptions, StatusController};

@@ -1,9 +1,10 @@
 //! Whether a user may do what a request asks for (API-190 to API-193).
 
+use evenkeel_api::meta::StatusDetails;
 use evenkeel_engine::{Attributes, RequestInfo, User};
 
 use super::rules::is_allowed;
-use crate::failure::{Details, Failure};
+use crate::failure::Failure;
 
 /// Rejects what the user may not do. `selected` is the name that a field selector limits a list to.
 pub(crate) fn authorize(attributes: Attributes<'_>, selected: impl FnOnce() -> Option<String>) -> Result<(), Failure> {
@@ -17,7 +18,7 @@ fn refusal(user: &User, request: &RequestInfo<'_>, selected: Option<&str>) -> Fa
         let path = &request.path;
         return Failure::forbidden(
             format!("forbidden: User \"{user}\" cannot {verb} path \"{path}\""),
-            Details::default(),
+            StatusDetails::default(),
         );
     }
     let RequestInfo { resource, api_group, .. } = request;
@@ -37,11 +38,11 @@ fn refusal(user: &User, request: &RequestInfo<'_>, selected: Option<&str>) -> Fa
     let message = format!(
         "{what}{named} is forbidden: User \"{user}\" cannot {verb} resource \"{full}\" in API group \"{api_group}\" {place}"
     );
-    let details = Details {
+    let details = StatusDetails {
         name: name.to_owned(),
         group: api_group.to_string().into(),
         kind: resource.to_string().into(),
-        ..Details::default()
+        ..StatusDetails::default()
     };
     Failure::forbidden(message, details)
 }
