@@ -92,7 +92,7 @@ fn saved(label: &str, block: &[(usize, &str)], number: usize) -> Step {
     let name = label.strip_prefix('`').and_then(|rest| rest.split_once('`')).map(|(name, _)| name.to_owned());
     let name =
         name.unwrap_or_else(|| panic!("line {number}: the line before a file must begin with its name, as `name`"));
-    Step::Save { name, text: block.iter().map(|(_, line)| format!("{line}\n")).collect() }
+    Step::Save { name, text: block.iter().flat_map(|(_, line)| [line, "\n"]).collect() }
 }
 
 fn runs(block: &[(usize, &str)]) -> Vec<Step> {

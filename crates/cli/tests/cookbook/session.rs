@@ -22,15 +22,20 @@ const ADMIN: &str = ":9901/";
 const SETTLED: Duration = Duration::from_secs(30);
 
 pub(crate) struct Session {
-    /// What was started. It ends before the folder goes.
+    /// The gateway that runs. Another one takes its place.
+    gateway: Option<Running>,
+    /// What else was started. It ends before the folder goes.
     running: Vec<Box<dyn Any>>,
     folder: TempDir,
     address: Ipv4Addr,
     /// What the page has, and what it is here.
     exchanged: Vec<(String, String)>,
     variables: Vec<(String, String)>,
-    on_cargo_run: Option<Box<dyn FnOnce(&mut Session)>>,
+    on_cargo_run: Option<Start>,
 }
+
+/// Starts something in a session.
+type Start = Box<dyn FnOnce(&mut Session)>;
 
 // === impl Session ===
 
@@ -39,7 +44,15 @@ impl Session {
         let address = address_apart();
         let exchanged = vec![("127.0.0.1".to_owned(), address.to_string())];
         let folder = TempDir::new().unwrap();
-        Self { running: Vec::new(), folder, address, exchanged, variables: Vec::new(), on_cargo_run: None }
+        Self {
+            gateway: None,
+            running: Vec::new(),
+            folder,
+            address,
+            exchanged,
+            variables: Vec::new(),
+            on_cargo_run: None,
+        }
     }
 
     /// An address at which nobody else listens.
@@ -96,9 +109,10 @@ impl Session {
     fn run(&mut self, run: &Run) {
         let command = self.exchanged(&run.command);
         if command.starts_with("evenkeel serve ") {
+            self.gateway = None;
             let mut gateway = Running::spawn(&mut self.bash(&format!("exec {command} {}", self.default_addresses())));
             gateway.line_with("ready: ");
-            self.keep(gateway);
+            self.gateway = Some(gateway);
         } else if command == "python3 service.py" {
             let service = Running::spawn(&mut self.bash(&format!("exec {command}")));
             self.keep(service);
@@ -115,7 +129,7 @@ impl Session {
     /// The flags that move a gateway's default addresses to this session's.
     fn default_addresses(&self) -> String {
         let address = self.address;
-        let settings = fs::read_to_string(self.folder().join("evenkeel.yaml")).unwrap();
+        let settings = fs::read_to_string(self.folder().join("evenkeel.yaml")).unwrap_or_default();
         let listen = if settings.contains("listen:") { String::new() } else { format!("--listen {address}:8080") };
         format!("--admin-listen {address}:9901 {listen}")
     }
