@@ -23,10 +23,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// Ten seats, and objects that share them out.
 pub fn flow_control(objects: &str) -> Result<FlowControl, Problems> {
     Ok(FlowControl::builder().server_concurrency(10).exempt_paths(["/healthz"]).objects(objects)?.build())
 }
 
+/// The service, with the layer around all of its routes.
 pub fn app(flow: &FlowControl) -> Router {
     // Whoever has one of your keys is a user; everybody else is anonymous.
     let who = |parts: &Parts| match parts.headers.get("x-api-key")?.to_str().ok()? {

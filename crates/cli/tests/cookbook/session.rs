@@ -4,14 +4,13 @@ use std::any::Any;
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{self, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::child::{PATIENCE, Running};
+use super::child::{PATIENCE, Running, address_apart};
 use super::output::agrees;
 use super::page::{Run, Section, Step};
 
@@ -180,13 +179,6 @@ impl Session {
         bash.envs(self.variables.iter().map(|(name, value)| (name, value)));
         bash
     }
-}
-
-/// An address of this machine for one recipe.
-fn address_apart() -> Ipv4Addr {
-    static COUNT: AtomicU8 = AtomicU8::new(101);
-    let [.., high, low] = process::id().to_be_bytes();
-    Ipv4Addr::new(127, COUNT.fetch_add(1, Ordering::Relaxed), high, low)
 }
 
 fn await_listener(address: SocketAddr) {
