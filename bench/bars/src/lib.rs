@@ -5,8 +5,6 @@
 
 #![allow(clippy::print_stdout, reason = "a report is what this is for")]
 
-pub mod memory;
-
 use std::time::Instant;
 
 /// A table of figures and bars.

@@ -77,7 +77,7 @@ impl Version {
         Self::ALL.into_iter().find(|version| version.api_version() == api_version)
     }
 
-    /// The warning that an answer in this version carries (API-96), if it is a deprecated one.
+    /// The warning that a response in this version carries (API-96), if it is a deprecated one.
     ///
     /// ```
     /// use evenkeel_api::{Kind, Version};

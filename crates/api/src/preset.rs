@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bootstrap::{self, Objects};
+use crate::bootstrap::{self, BootstrapObjects};
 
 /// What kind of service is protected. One word decides what objects there are at first, what a path means, and which
 /// verbs rules may have.
@@ -47,7 +47,7 @@ impl Preset {
     }
 
     /// The objects that exist until an operator decides otherwise.
-    pub fn suggested(self) -> &'static Objects {
+    pub fn suggested(self) -> &'static BootstrapObjects {
         match self {
             Self::Plain => bootstrap::plain(),
             Self::Kubernetes => bootstrap::suggested(),
@@ -55,9 +55,9 @@ impl Preset {
     }
 
     /// The objects that a server starts with: the mandatory ones, and then the [suggested](Self::suggested) ones.
-    pub fn objects(self) -> Objects {
+    pub fn objects(self) -> BootstrapObjects {
         let [mandatory, suggested] = [bootstrap::mandatory(), self.suggested()];
-        Objects {
+        BootstrapObjects {
             priority_levels: [&mandatory.priority_levels[..], &suggested.priority_levels].concat(),
             flow_schemas: [&mandatory.flow_schemas[..], &suggested.flow_schemas].concat(),
         }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenkeel_api::bootstrap::{self, Objects};
+use evenkeel_api::bootstrap::{self, BootstrapObjects};
 use evenkeel_api::{Kind, Version, Wire, v1, v1beta1, v1beta2, v1beta3};
 use evenkeel_recorded::{Golden, Mismatch, compare, compared, golden_documents, transcripts};
 use serde_json::{Value, json};
@@ -117,7 +117,7 @@ fn api_74_specs_are_those_of_the_recorded_engine() {
     compared("sets of bootstrap objects", recorded.len());
 }
 
-fn assert_group(recorded: &Value, ours: &Objects) {
+fn assert_group(recorded: &Value, ours: &BootstrapObjects) {
     let (levels, schemas) = (&recorded["priorityLevels"], &recorded["flowSchemas"]);
     assert_eq!(ours.priority_levels.len(), levels.as_array().unwrap().len());
     assert_eq!(ours.flow_schemas.len(), schemas.as_array().unwrap().len());

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use evenkeel_api::meta::Time;
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec, V1};
 use evenkeel_api::{AnyObject, HubSpec, Object, Version, bootstrap};
-use evenkeel_apiserver::managed_fields::{Endpoint, SentManagers, Writer, created, settle, updated};
+use evenkeel_apiserver::managed_fields::{SentManagers, WriteTarget, Writer, created, differs, updated};
 use evenkeel_bars::{Bar, Bars, nanos_per_operation};
 
 const BAR: Bar = Bar::AtMost(15.0, "µs");
@@ -40,7 +40,7 @@ fn objects() -> Objects {
 }
 
 fn writer(version: Version) -> Writer<'static> {
-    Writer { manager: "bench", version, endpoint: Endpoint::Object }
+    Writer { manager: "bench", version, endpoint: WriteTarget::Object }
 }
 
 /// The time of one create, in microseconds, apart from that of the copy that it is made on.
@@ -81,7 +81,7 @@ fn label<S: HubSpec>(object: &Object<V1, S>) -> f64 {
         for _ in 0..REPEATS {
             let mut new = black_box(&new).clone();
             updated(&old, &mut new, SentManagers::AsDecoded, writer(Version::V1), now);
-            assert!(settle(&old, &mut new));
+            assert!(differs(&old, &mut new));
             black_box(new);
         }
     });

@@ -8,10 +8,10 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::answer::Answer;
 use crate::document::{Document, of_version};
 use crate::negotiate::{Asked, DiscoveryShape};
 use crate::output::{Layout, TextFormat};
+use crate::response_data::ResponseData;
 
 /// What can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +48,8 @@ static RESOURCES: LazyLock<[Document; 4]> =
     LazyLock::new(|| Version::ALL.map(|version| Document::new(&resources(version))));
 static VERSION: LazyLock<Document> = LazyLock::new(|| Document::new(&version()));
 
-/// The answer to a request with those header fields. `pretty` is the query parameter.
-pub(crate) fn answer(what: Discovery, request: &HeaderMap, pretty: Option<&str>) -> Result<Answer, Failure> {
+/// The response to a request with those header fields. `pretty` is the query parameter.
+pub(crate) fn response(what: Discovery, request: &HeaderMap, pretty: Option<&str>) -> Result<ResponseData, Failure> {
     let asked = Asked::new(request, pretty);
     let (plain, aggregated) = match what {
         Discovery::Core => (&*CORE, &*CORE_AGGREGATED),
@@ -63,19 +63,19 @@ pub(crate) fn answer(what: Discovery, request: &HeaderMap, pretty: Option<&str>)
     Ok(match asked.discovery()? {
         DiscoveryShape::Groups(format) => plain_answer(plain, format),
         DiscoveryShape::Aggregated => aggregated
-            .answer(request, HeaderValue::from_static(AGGREGATED))
+            .response(request, HeaderValue::from_static(AGGREGATED))
             .with(CACHE_CONTROL, HeaderValue::from_static("public")),
     }
     .with(VARY, HeaderValue::from_static("Accept")))
 }
 
-/// The answer to `/version` (API-183), which is read by people more than by programs.
-pub(crate) fn version_answer() -> Answer {
+/// The response to `/version` (API-183), which is read by people more than by programs.
+pub(crate) fn version_response() -> ResponseData {
     plain_answer(&VERSION, TextFormat::Json(Layout::Indented))
 }
 
-fn plain_answer(document: &Document, format: TextFormat) -> Answer {
-    Answer::document(StatusCode::OK, document.line(), format)
+fn plain_answer(document: &Document, format: TextFormat) -> ResponseData {
+    ResponseData::document(StatusCode::OK, document.line(), format)
 }
 
 fn core() -> Value {
@@ -186,26 +186,26 @@ mod tests {
         let mut documents = 0;
         for transcript in transcripts {
             for step in &transcript.steps {
-                let (Some(request), Some(response)) = (&step.request, &step.response) else { continue };
+                let (Some(request), Some(recorded)) = (&step.request, &step.response) else { continue };
                 let headers = recorded_headers(request);
-                let answer = match asked_for(&request.path) {
-                    Some(what) => answer(what, &headers, None)
+                let response = match asked_for(&request.path) {
+                    Some(what) => super::response(what, &headers, None)
                         .unwrap_or_else(|failure| output::failure(&failure, Asked::new(&headers, None).failure())),
-                    None if request.path == "/version" => version_answer(),
+                    None if request.path == "/version" => version_response(),
                     None => continue,
                 };
                 let what = format!("{} {} {headers:?}", transcript.name, request.path);
-                assert_eq!(answer.status, response.status, "{what}");
-                let content_type = answer.content_type.as_ref().unwrap().to_str().unwrap();
-                assert_eq!(response.headers["Content-Type"], content_type, "{what}");
+                assert_eq!(response.status, recorded.status, "{what}");
+                let content_type = response.content_type.as_ref().unwrap().to_str().unwrap();
+                assert_eq!(recorded.headers["Content-Type"], content_type, "{what}");
                 for name in ["Vary", "Cache-Control"] {
-                    let Some(expected) = response.headers.get(name) else { continue };
-                    let found = answer.headers.iter().find(|(found, _)| found.as_str().eq_ignore_ascii_case(name));
+                    let Some(expected) = recorded.headers.get(name) else { continue };
+                    let found = response.headers.iter().find(|(found, _)| found.as_str().eq_ignore_ascii_case(name));
                     assert_eq!(found.unwrap().1.to_str().unwrap(), expected, "{what}");
                 }
-                let Some(expected) = &response.body else { continue };
-                let found = serde_json::from_slice(&answer.body).unwrap();
-                let compare = if response.mode == "subset" { compare_subset } else { compare };
+                let Some(expected) = &recorded.body else { continue };
+                let found = serde_json::from_slice(&response.body).unwrap();
+                let compare = if recorded.mode == "subset" { compare_subset } else { compare };
                 assert_eq!(compare("", expected, &found), [], "{what}");
                 documents += 1;
             }
@@ -224,9 +224,9 @@ mod tests {
         ] {
             let headers = HeaderMap::from_iter([(http::header::ACCEPT, HeaderValue::from_str(&accept).unwrap())]);
             for what in [Discovery::Groups, Discovery::Core] {
-                let answer = answer(what, &headers, None).unwrap();
-                assert_eq!(answer.content_type.unwrap(), aggregated, "{accept}");
-                let caching = answer.headers.iter().find(|(name, _)| name == CACHE_CONTROL);
+                let response = super::response(what, &headers, None).unwrap();
+                assert_eq!(response.content_type.unwrap(), aggregated, "{accept}");
+                let caching = response.headers.iter().find(|(name, _)| name == CACHE_CONTROL);
                 assert_eq!(caching.unwrap().1, "public", "{accept}");
             }
         }
@@ -236,7 +236,7 @@ mod tests {
     fn api_181_another_version_of_the_aggregated_form_falls_through() {
         let with = |accept: &'static str| {
             let headers = HeaderMap::from_iter([(http::header::ACCEPT, HeaderValue::from_static(accept))]);
-            answer(Discovery::Groups, &headers, None)
+            super::response(Discovery::Groups, &headers, None)
         };
         let old = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
         assert_eq!(with(old).unwrap_err().status, StatusCode::NOT_ACCEPTABLE);

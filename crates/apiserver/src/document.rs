@@ -7,8 +7,8 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::answer::Answer;
 use crate::gzip;
+use crate::response_data::ResponseData;
 
 /// A text that never changes while the server runs.
 #[derive(Debug)]
@@ -59,20 +59,20 @@ impl Document {
         &self.hash
     }
 
-    /// The answer to a request with those header fields: the text, packed if the client can unpack it, or nothing if
+    /// The response to a request with those header fields: the text, packed if the client can unpack it, or nothing if
     /// the client has the text already.
-    pub(crate) fn answer(&self, request: &HeaderMap, content_type: HeaderValue) -> Answer {
+    pub(crate) fn response(&self, request: &HeaderMap, content_type: HeaderValue) -> ResponseData {
         let etag = format!("\"{}\"", self.hash);
-        let answer = if is_known(request, &etag) {
-            Answer::empty(StatusCode::NOT_MODIFIED)
+        let response = if is_known(request, &etag) {
+            ResponseData::empty(StatusCode::NOT_MODIFIED)
         } else if gzip::is_accepted(request) {
-            gzip::marked(Answer::new(StatusCode::OK, content_type, self.packed.clone()))
+            gzip::marked(ResponseData::new(StatusCode::OK, content_type, self.packed.clone()))
         } else {
-            Answer::new(StatusCode::OK, content_type, self.line())
+            ResponseData::new(StatusCode::OK, content_type, self.line())
         };
         match HeaderValue::try_from(etag) {
-            Ok(etag) => answer.with(ETAG, etag),
-            Err(_) => answer,
+            Ok(etag) => response.with(ETAG, etag),
+            Err(_) => response,
         }
     }
 }
@@ -94,13 +94,13 @@ mod tests {
     fn who_has_the_text_gets_nothing() {
         let document = Document::new(&json!({"a": 1}));
         let json = HeaderValue::from_static("application/json");
-        let answer = document.answer(&HeaderMap::new(), json.clone());
-        assert_eq!((answer.status, answer.body.as_ref()), (StatusCode::OK, &b"{\"a\":1}\n"[..]));
-        let (_, etag) = answer.headers.into_iter().find(|(name, _)| name == ETAG).unwrap();
+        let response = document.response(&HeaderMap::new(), json.clone());
+        assert_eq!((response.status, response.body.as_ref()), (StatusCode::OK, &b"{\"a\":1}\n"[..]));
+        let (_, etag) = response.headers.into_iter().find(|(name, _)| name == ETAG).unwrap();
         let known = HeaderMap::from_iter([(IF_NONE_MATCH, etag)]);
-        let answer = document.answer(&known, json.clone());
-        assert_eq!((answer.status, answer.body.len()), (StatusCode::NOT_MODIFIED, 0));
+        let response = document.response(&known, json.clone());
+        assert_eq!((response.status, response.body.len()), (StatusCode::NOT_MODIFIED, 0));
         let other = HeaderMap::from_iter([(IF_NONE_MATCH, HeaderValue::from_static("\"x\", W/\"y\""))]);
-        assert_eq!(document.answer(&other, json).status, StatusCode::OK);
+        assert_eq!(document.response(&other, json).status, StatusCode::OK);
     }
 }

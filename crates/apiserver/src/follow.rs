@@ -9,9 +9,9 @@ use evenkeel_store::{Error, Watch, WatchOptions};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::failure::Failure;
+use crate::log_once::LogOnce;
 use crate::options::Moment;
 use crate::registry::Registry;
-use crate::trouble::Trouble;
 
 /// The objects of a store, each time they have changed.
 ///
@@ -24,7 +24,7 @@ pub struct ObjectStream {
     watch: Option<Watch>,
     /// When the objects were last handed out, and how long it took to read them.
     handed_out: Option<(Instant, Duration)>,
-    trouble: Trouble,
+    log_once: LogOnce,
 }
 
 /// The objects at a revision.
@@ -41,7 +41,7 @@ const PAUSE_FACTOR: u32 = 9;
 const PAUSE_MAX: Duration = Duration::from_millis(80);
 /// How long to wait before trying again when the store fails.
 const RETRY: Duration = Duration::from_millis(500);
-const UNREAD: &str = "the objects cannot be read, and what took effect before stays as it is";
+const UNREAD: &str = "cannot read the objects; the last configuration stays in effect";
 
 // === impl ObjectStream ===
 
@@ -50,7 +50,7 @@ impl ObjectStream {
         schemas: Arc<Registry<FlowSchemaSpec>>,
         levels: Arc<Registry<PriorityLevelConfigurationSpec>>,
     ) -> Self {
-        Self { schemas, levels, watch: None, handed_out: None, trouble: Trouble::new(UNREAD) }
+        Self { schemas, levels, watch: None, handed_out: None, log_once: LogOnce::new(UNREAD) }
     }
 
     /// The objects: the first time at once, and then as soon as they have changed. None when the store is closed.
@@ -60,14 +60,14 @@ impl ObjectStream {
         loop {
             match self.try_next().await {
                 Ok(state) => {
-                    self.trouble.worked();
+                    self.log_once.succeeded();
                     return Some(state);
                 }
                 Err(Error::Closed) => return None,
-                // Begin again with what there is then. A watch that has fallen behind is no trouble.
+                // Begin again with what there is then. A watch that has fallen behind is no log_once.
                 Err(error) => {
                     if !matches!(error, Error::TooOld { .. }) {
-                        self.trouble.failed(&**self.schemas.store(), &error).await;
+                        self.log_once.failed(&**self.schemas.store(), &error).await;
                     }
                     self.watch = None;
                     sleep(RETRY).await;
@@ -96,8 +96,8 @@ impl ObjectStream {
 
     /// Both kinds at one revision.
     async fn read(&self) -> Result<ObjectState, Failure> {
-        let (flow_schemas, revision) = self.schemas.present(Moment::Any).await?;
-        let (priority_levels, _) = self.levels.present(Moment::Exactly(revision)).await?;
+        let (flow_schemas, revision) = self.schemas.snapshot(Moment::Any).await?;
+        let (priority_levels, _) = self.levels.snapshot(Moment::Exactly(revision)).await?;
         Ok(ObjectState { objects: Objects { flow_schemas, priority_levels }, revision })
     }
 }

@@ -1,4 +1,4 @@
-//! Large answers are compressed for clients that can unpack them.
+//! Large responses are compressed for clients that can unpack them.
 
 use std::io::Write as _;
 
@@ -8,20 +8,20 @@ use flate2::write::GzEncoder;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, VARY};
 use http::{HeaderMap, HeaderValue};
 
-use crate::answer::Answer;
+use crate::response_data::ResponseData;
 
 /// Below this, packing costs more than it saves.
 const LENGTH_MIN: usize = 128 * 1024;
 
-/// The answer to a request with those header fields: packed, if it is large and the client can unpack it.
-pub(crate) fn packed(answer: Answer, request: &HeaderMap) -> Answer {
-    let is_packed = answer.headers.iter().any(|(name, _)| name == CONTENT_ENCODING);
-    if is_packed || answer.body.len() < LENGTH_MIN || !is_accepted(request) {
-        return answer;
+/// The response to a request with those header fields: packed, if it is large and the client can unpack it.
+pub(crate) fn packed(response: ResponseData, request: &HeaderMap) -> ResponseData {
+    let is_packed = response.headers.iter().any(|(name, _)| name == CONTENT_ENCODING);
+    if is_packed || response.body.len() < LENGTH_MIN || !is_accepted(request) {
+        return response;
     }
     // These are packed while somebody waits.
-    let body = gzip(&answer.body, Compression::fast());
-    marked(Answer { body, ..answer })
+    let body = gzip(&response.body, Compression::fast());
+    marked(ResponseData { body, ..response })
 }
 
 /// Packs a text that is sent many times.
@@ -29,9 +29,9 @@ pub(crate) fn pack_once(text: &[u8]) -> Bytes {
     gzip(text, Compression::best())
 }
 
-/// Says of an answer that it is packed.
-pub(crate) fn marked(answer: Answer) -> Answer {
-    answer
+/// Says of a response that it is packed.
+pub(crate) fn marked(response: ResponseData) -> ResponseData {
+    response
         .with(CONTENT_ENCODING, HeaderValue::from_static("gzip"))
         .with(VARY, HeaderValue::from_static("Accept-Encoding"))
 }
@@ -74,13 +74,13 @@ mod tests {
 
     #[test]
     fn only_large_answers_are_packed() {
-        let text = |length: usize| Answer::text(StatusCode::OK, "x".repeat(length));
+        let text = |length: usize| ResponseData::text(StatusCode::OK, "x".repeat(length));
         assert!(packed(text(LENGTH_MIN - 1), &request("gzip")).headers.is_empty());
         assert!(packed(text(LENGTH_MIN), &HeaderMap::new()).headers.is_empty());
-        let answer = packed(text(LENGTH_MIN), &request("gzip"));
-        assert_eq!(answer.headers[0], (CONTENT_ENCODING, HeaderValue::from_static("gzip")));
+        let response = packed(text(LENGTH_MIN), &request("gzip"));
+        assert_eq!(response.headers[0], (CONTENT_ENCODING, HeaderValue::from_static("gzip")));
         let mut unpacked = String::new();
-        GzDecoder::new(&answer.body[..]).read_to_string(&mut unpacked).unwrap();
+        GzDecoder::new(&response.body[..]).read_to_string(&mut unpacked).unwrap();
         assert_eq!(unpacked, "x".repeat(LENGTH_MIN));
     }
 }

@@ -1,7 +1,6 @@
-//! The REST API of `flowcontrol.apiserver.k8s.io` over a store, in all four versions, as a kube-apiserver answers it.
+//! The REST API of `flowcontrol.apiserver.k8s.io` over a store, in all four versions, as a kube-apiserver serves it.
 
 mod access;
-mod answer;
 mod body;
 mod clock;
 mod continue_token;
@@ -12,21 +11,24 @@ mod document;
 mod failure;
 mod follow;
 mod gzip;
-mod heavy;
 mod http;
 mod in_flight;
+mod log_once;
 mod negotiate;
+mod offload;
 mod openapi;
 mod options;
 mod output;
 mod owners;
 mod registry;
+mod request_context;
+mod response_data;
 mod review;
 mod route;
 mod server;
 mod service;
 mod strconv;
-mod trouble;
+mod target;
 mod verbs;
 mod warning;
 mod watch;
@@ -36,7 +38,7 @@ pub mod managed_fields;
 pub mod patch;
 
 pub use data_dir::{DataDir, DataDirError, ObjectsCopy};
-pub use failure::{Cause, Details, Failure};
+pub use failure::Failure;
 pub use follow::{ObjectState, ObjectStream};
 pub use http::{Api, ApiBody};
 pub use server::{ApiServer, ApiServerOptions, StatusController};

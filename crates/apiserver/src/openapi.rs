@@ -10,10 +10,10 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::Failure;
-use crate::answer::Answer;
 use crate::document::{Document, of_version};
 use crate::negotiate::Asked;
 use crate::output::{Media, TextFormat};
+use crate::response_data::ResponseData;
 
 /// What the document in protobuf is called, and what clients call it who ask for it.
 const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
@@ -31,13 +31,13 @@ static V3: [LazyLock<Document>; 4] = [
 ];
 
 /// `/openapi/v3`: which documents there are.
-pub(crate) fn index_answer(request: &HeaderMap) -> Result<Answer, Failure> {
+pub(crate) fn index_response(request: &HeaderMap) -> Result<ResponseData, Failure> {
     json_only(request)?;
     Ok(in_json(&INDEX, request))
 }
 
 /// `/openapi/v3/apis/G/V`: the document of one version. `hash` is the query parameter.
-pub(crate) fn v3_answer(version: Version, hash: Option<&str>, request: &HeaderMap) -> Result<Answer, Failure> {
+pub(crate) fn v3_response(version: Version, hash: Option<&str>, request: &HeaderMap) -> Result<ResponseData, Failure> {
     json_only(request)?;
     let document = v3(version);
     match hash.unwrap_or_default() {
@@ -51,12 +51,12 @@ pub(crate) fn v3_answer(version: Version, hash: Option<&str>, request: &HeaderMa
 }
 
 /// `/openapi/v2`: the older form, of all versions at once; in protobuf for those who take nothing else, as kubectl does.
-pub(crate) fn v2_answer(request: &HeaderMap) -> Result<Answer, Failure> {
+pub(crate) fn v2_response(request: &HeaderMap) -> Result<ResponseData, Failure> {
     match json_only(request) {
         Ok(()) => Ok(in_json(&V2, request)),
         Err(_) if takes_protobuf(request) => {
-            let answer = V2_PROTOBUF.answer(request, HeaderValue::from_static(PROTOBUF));
-            Ok(answer.with(VARY, HeaderValue::from_static("Accept")))
+            let response = V2_PROTOBUF.response(request, HeaderValue::from_static(PROTOBUF));
+            Ok(response.with(VARY, HeaderValue::from_static("Accept")))
         }
         Err(failure) => Err(failure),
     }
@@ -77,16 +77,16 @@ fn json_only(request: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-fn in_json(document: &Document, request: &HeaderMap) -> Answer {
+fn in_json(document: &Document, request: &HeaderMap) -> ResponseData {
     document
-        .answer(request, HeaderValue::from_static(Media::Json.name()))
+        .response(request, HeaderValue::from_static(Media::Json.name()))
         .with(VARY, HeaderValue::from_static("Accept"))
 }
 
 /// Where the document of today is (API-186).
-fn moved(version: Version) -> Result<Answer, Failure> {
+fn moved(version: Version) -> Result<ResponseData, Failure> {
     let location = HeaderValue::try_from(url(version)).map_err(|error| Failure::plain(error.to_string()))?;
-    Ok(Answer::empty(StatusCode::MOVED_PERMANENTLY).with(LOCATION, location))
+    Ok(ResponseData::empty(StatusCode::MOVED_PERMANENTLY).with(LOCATION, location))
 }
 
 fn v3(version: Version) -> &'static Document {
@@ -108,12 +108,12 @@ mod tests {
     use crate::negotiate::recorded_headers;
     use evenkeel_recorded::{compare_subset, compared, transcripts};
 
-    fn json_body(answer: &Answer) -> Value {
-        serde_json::from_slice(&answer.body).unwrap()
+    fn json_body(response: &ResponseData) -> Value {
+        serde_json::from_slice(&response.body).unwrap()
     }
 
-    fn header<'a>(answer: &'a Answer, name: &http::HeaderName) -> Option<&'a str> {
-        answer.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.to_str().unwrap())
+    fn header<'a>(response: &'a ResponseData, name: &http::HeaderName) -> Option<&'a str> {
+        response.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.to_str().unwrap())
     }
 
     #[test]
@@ -122,16 +122,16 @@ mod tests {
         let mut documents = 0;
         for transcript in transcripts {
             for step in &transcript.steps {
-                let (Some(request), Some(response)) = (&step.request, &step.response) else { continue };
+                let (Some(request), Some(recorded)) = (&step.request, &step.response) else { continue };
                 let headers = recorded_headers(request);
-                let answer = match request.path.strip_prefix("/openapi/").unwrap() {
-                    "v2" => v2_answer(&headers),
-                    "v3" => index_answer(&headers),
-                    path => v3_answer(path.rsplit('/').next().unwrap().parse().unwrap(), None, &headers),
+                let response = match request.path.strip_prefix("/openapi/").unwrap() {
+                    "v2" => v2_response(&headers),
+                    "v3" => index_response(&headers),
+                    path => v3_response(path.rsplit('/').next().unwrap().parse().unwrap(), None, &headers),
                 };
-                let answer = answer.unwrap();
-                assert_eq!(answer.status, response.status, "{}", request.path);
-                assert_eq!(compare_subset("", response.body.as_ref().unwrap(), &json_body(&answer)), []);
+                let response = response.unwrap();
+                assert_eq!(response.status, recorded.status, "{}", request.path);
+                assert_eq!(compare_subset("", recorded.body.as_ref().unwrap(), &json_body(&response)), []);
                 documents += 1;
             }
         }
@@ -140,32 +140,32 @@ mod tests {
 
     #[test]
     fn api_185_the_index_names_documents_by_their_hash() {
-        let index = json_body(&index_answer(&HeaderMap::new()).unwrap());
+        let index = json_body(&index_response(&HeaderMap::new()).unwrap());
         for version in Version::ALL {
             let url = index["paths"][format!("apis/{GROUP}/{version}")]["serverRelativeURL"].as_str().unwrap();
             let (path, hash) = url.split_once("?hash=").unwrap();
             assert_eq!(path, format!("/openapi/v3/apis/{GROUP}/{version}"));
-            let answer = v3_answer(version, Some(hash), &HeaderMap::new()).unwrap();
-            assert_eq!(answer.status, StatusCode::OK);
-            assert!(header(&answer, &CACHE_CONTROL).unwrap().contains("immutable"));
+            let response = v3_response(version, Some(hash), &HeaderMap::new()).unwrap();
+            assert_eq!(response.status, StatusCode::OK);
+            assert!(header(&response, &CACHE_CONTROL).unwrap().contains("immutable"));
         }
     }
 
     #[test]
     fn api_186_a_wrong_hash_is_told_the_right_one() {
-        let answer = v3_answer(Version::V1beta1, Some("00"), &HeaderMap::new()).unwrap();
-        assert_eq!(answer.status, StatusCode::MOVED_PERMANENTLY);
-        assert_eq!(header(&answer, &LOCATION), Some(url(Version::V1beta1).as_str()));
+        let response = v3_response(Version::V1beta1, Some("00"), &HeaderMap::new()).unwrap();
+        assert_eq!(response.status, StatusCode::MOVED_PERMANENTLY);
+        assert_eq!(header(&response, &LOCATION), Some(url(Version::V1beta1).as_str()));
     }
 
     #[test]
     fn api_189_the_older_form_is_spoken_in_protobuf_too() {
         let asking = |accept| HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
-        let answer = v2_answer(&asking(PROTOBUF_ASKED)).unwrap();
-        assert_eq!((answer.status, answer.content_type.unwrap().to_str().unwrap()), (StatusCode::OK, PROTOBUF));
+        let response = v2_response(&asking(PROTOBUF_ASKED)).unwrap();
+        assert_eq!((response.status, response.content_type.unwrap().to_str().unwrap()), (StatusCode::OK, PROTOBUF));
         let both = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf, application/json";
-        assert_eq!(v2_answer(&asking(both)).unwrap().content_type.unwrap(), "application/json");
-        assert_eq!(v2_answer(&asking("application/cbor")).unwrap_err().status, StatusCode::NOT_ACCEPTABLE);
-        assert_eq!(index_answer(&asking(PROTOBUF_ASKED)).unwrap_err().status, StatusCode::NOT_ACCEPTABLE);
+        assert_eq!(v2_response(&asking(both)).unwrap().content_type.unwrap(), "application/json");
+        assert_eq!(v2_response(&asking("application/cbor")).unwrap_err().status, StatusCode::NOT_ACCEPTABLE);
+        assert_eq!(index_response(&asking(PROTOBUF_ASKED)).unwrap_err().status, StatusCode::NOT_ACCEPTABLE);
     }
 }

@@ -21,12 +21,12 @@ use crate::failure::Failure;
 use crate::follow::ObjectStream;
 use crate::http::Api;
 use crate::in_flight::InFlight;
-use crate::managed_fields::{Endpoint, OnConflict};
+use crate::log_once::LogOnce;
+use crate::managed_fields::{OnConflict, WriteTarget};
 use crate::options::{Persistence, WriteOptions};
 use crate::patch::{FieldValidation, json_of};
 use crate::registry::Registry;
-use crate::service::ApiService;
-use crate::trouble::Trouble;
+use crate::service::{ApiService, LimitedApi, limited};
 use crate::verbs::{self, Write};
 
 /// How an API server is set up.
@@ -61,7 +61,7 @@ pub enum StatusController {
 pub struct ApiServer {
     api: Api,
     flow: FlowControl,
-    work: KubernetesWork,
+    limited: LimitedApi,
     _tasks: JoinSet<()>,
 }
 
@@ -97,7 +97,7 @@ impl ApiServer {
         bootstrap::tidy(api.levels()).await?;
         bootstrap::tidy(api.schemas()).await?;
         if revision <= NEW_STORE_REVISION_MAX {
-            forget_the_beginning(&*store).await.map_err(Registry::<FlowSchemaSpec>::failure)?;
+            compact_initial_history(&*store).await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         }
         let mut objects = api.objects();
         let first = objects.next().await.ok_or_else(|| Failure::unavailable("the store is closed"))?;
@@ -112,7 +112,8 @@ impl ApiServer {
             let api = api.clone();
             tasks.spawn(async move { dangling::run(api.schemas(), api.levels()).await });
         }
-        Ok(Self { api, flow, work, _tasks: tasks })
+        let limited = limited(&api, &flow, work);
+        Ok(Self { api, flow, limited, _tasks: tasks })
     }
 
     /// The objects as they are and as they become, for a flow control to follow.
@@ -137,7 +138,7 @@ impl ApiServer {
     /// A `tower` service for the requests of one connection, of which `identity` knows who sends them. It is for tasks of a
     /// runtime, and not for a `LocalSet`: work on large objects lets the thread's other tasks go on elsewhere.
     pub fn service<I: evenkeel::Identify>(&self, identity: I) -> ApiService<I> {
-        ApiService::new(self.api.clone(), &self.flow, self.work.clone(), identity)
+        ApiService::new(self.limited.clone(), self.api.in_flight().connection(), identity)
     }
 
     /// The API itself, for those who know who is calling and let requests in themselves.
@@ -147,7 +148,7 @@ impl ApiServer {
 }
 
 /// Nobody watches from before the beginning (API-168).
-async fn forget_the_beginning(store: &dyn Store) -> Result<(), Error> {
+async fn compact_initial_history(store: &dyn Store) -> Result<(), Error> {
     let current = store.revision().await?;
     match store.compact(current).await {
         // Another instance that has started at the same time has done it; or it is left to etcd, whose user we are may not.
@@ -169,7 +170,7 @@ async fn apply<S: HubSpec + ValidSpec>(registry: &Registry<S>, entry: &Entry, ma
         manager: manager.to_owned(),
         on_conflict: OnConflict::Force,
     };
-    let (version, endpoint) = (entry.version, Endpoint::Object);
+    let (version, endpoint) = (entry.version, WriteTarget::Object);
     let write =
         Write { version, name: entry.object.name(), endpoint, options: &options, now: now(), weight: body.len() };
     verbs::apply(registry, body.as_bytes(), &write, &mut Vec::new()).await.map(|_| ())
@@ -206,14 +207,14 @@ async fn keep_tidy(api: Api) {
     let mut ticks = interval(bootstrap::PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks.tick().await;
-    let mut trouble = Trouble::new("the mandatory and suggested objects cannot be looked after");
+    let mut log_once = LogOnce::new("cannot restore the mandatory and suggested objects");
     loop {
         ticks.tick().await;
         // What could not be done now is done the next time.
         let (levels, schemas) = (bootstrap::tidy(api.levels()).await, bootstrap::tidy(api.schemas()).await);
-        trouble.note(&**api.schemas().store(), &levels.and(schemas)).await;
+        log_once.note(&**api.schemas().store(), &levels.and(schemas)).await;
     }
 }
 
-/// How long an answer to a write waits at most until the API's own flow control follows it.
+/// How long a response to a write waits at most until the API's own flow control follows it.
 pub(crate) const FOLLOWED_WITHIN: Duration = Duration::from_millis(2);

@@ -1,10 +1,10 @@
-//! Warnings that go along with an answer (API-95 to API-97).
+//! Warnings that go along with a response (API-95 to API-97).
 
 use std::collections::HashSet;
 
 use http::HeaderValue;
 
-/// How many characters all warnings of an answer may have together, so that they fit into what clients read.
+/// How many characters all warnings of a response may have together, so that they fit into what clients read.
 const CHARACTERS_MAX: usize = 4096;
 /// How many characters of each warning are kept once they do not fit.
 const CHARACTERS_OF_EACH_MAX: usize = 256;

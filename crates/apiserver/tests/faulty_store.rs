@@ -11,7 +11,8 @@ use evenkeel::identify::authenticated;
 use evenkeel_api::Kind;
 use evenkeel_apiserver::{ApiServer, ApiServerOptions};
 use evenkeel_store::{
-    Answer, At, EmbeddedStore, Error, Freshness, HistoryLimits, List, ListOptions, Object, Store, Watch, WatchOptions,
+    At, EmbeddedStore, Error, Freshness, HistoryLimits, List, ListOptions, Object, Store, StoreFuture, Watch,
+    WatchOptions,
 };
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, Method, Request, StatusCode};
@@ -37,15 +38,15 @@ impl Faulty {
 }
 
 impl Store for Faulty {
-    fn get<'a>(&'a self, kind: Kind, name: &'a str, at: At) -> Answer<'a, Option<Arc<Object>>> {
+    fn get<'a>(&'a self, kind: Kind, name: &'a str, at: At) -> StoreFuture<'a, Option<Arc<Object>>> {
         self.store.get(kind, name, at)
     }
 
-    fn list(&self, kind: Kind, options: ListOptions) -> Answer<'_, List> {
+    fn list(&self, kind: Kind, options: ListOptions) -> StoreFuture<'_, List> {
         self.store.list(kind, options)
     }
 
-    fn create<'a>(&'a self, kind: Kind, name: &'a str, payload: Bytes) -> Answer<'a, Arc<Object>> {
+    fn create<'a>(&'a self, kind: Kind, name: &'a str, payload: Bytes) -> StoreFuture<'a, Arc<Object>> {
         if self.is_broken.load(Ordering::Relaxed) {
             return Box::pin(async { Err(Error::Unavailable("an earlier write failed".to_owned())) });
         }
@@ -55,23 +56,23 @@ impl Store for Faulty {
         self.store.create(kind, name, payload)
     }
 
-    fn update<'a>(&'a self, kind: Kind, name: &'a str, expected: u64, payload: Bytes) -> Answer<'a, Arc<Object>> {
+    fn update<'a>(&'a self, kind: Kind, name: &'a str, expected: u64, payload: Bytes) -> StoreFuture<'a, Arc<Object>> {
         self.store.update(kind, name, expected, payload)
     }
 
-    fn delete<'a>(&'a self, kind: Kind, name: &'a str, expected: u64) -> Answer<'a, u64> {
+    fn delete<'a>(&'a self, kind: Kind, name: &'a str, expected: u64) -> StoreFuture<'a, u64> {
         self.store.delete(kind, name, expected)
     }
 
-    fn watch(&self, options: WatchOptions) -> Answer<'_, Watch> {
+    fn watch(&self, options: WatchOptions) -> StoreFuture<'_, Watch> {
         self.store.watch(options)
     }
 
-    fn compact(&self, _revision: u64) -> Answer<'_, ()> {
+    fn compact(&self, _revision: u64) -> StoreFuture<'_, ()> {
         Box::pin(async { Err(Error::Denied("etcdserver: permission denied".to_owned())) })
     }
 
-    fn revision(&self) -> Answer<'_, u64> {
+    fn revision(&self) -> StoreFuture<'_, u64> {
         self.store.revision()
     }
 
@@ -80,7 +81,7 @@ impl Store for Faulty {
         Freshness { disconnected_since, is_broken: self.is_broken.load(Ordering::Relaxed), ..self.store.freshness() }
     }
 
-    fn close(&self) -> Answer<'_, ()> {
+    fn close(&self) -> StoreFuture<'_, ()> {
         self.store.close()
     }
 }
@@ -90,7 +91,7 @@ async fn ask(server: &ApiServer, method: Method, path: &str, body: &str) -> (Sta
     *request.method_mut() = method;
     *request.uri_mut() = path.parse().unwrap();
     request.extensions_mut().insert(authenticated("admin", ["system:masters"]));
-    let (parts, body) = server.api().answer(request).await.into_parts();
+    let (parts, body) = server.api().respond(request).await.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     (parts.status, parts.headers, String::from_utf8(body.to_vec()).unwrap())
 }

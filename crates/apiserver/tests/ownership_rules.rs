@@ -12,7 +12,7 @@ use evenkeel_api::v1::{PriorityLevelConfiguration, PriorityLevelConfigurationSpe
 use evenkeel_api::{Kind, Version};
 use evenkeel_apiserver::Failure;
 use evenkeel_apiserver::managed_fields::{
-    ApplyBody, ApplyRequest, Endpoint, OnConflict, Writer, apply, settle, updated,
+    ApplyBody, ApplyRequest, OnConflict, WriteTarget, Writer, apply, differs, updated,
 };
 use evenkeel_apiserver::patch::{FieldValidation, merge_patch};
 use proptest::collection::{btree_map, vec};
@@ -41,7 +41,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn writer(manager: &str, version: Version) -> Writer<'_> {
-    Writer { manager, version, endpoint: Endpoint::Object }
+    Writer { manager, version, endpoint: WriteTarget::Object }
 }
 
 /// The object after an apply, and whether it differs from the one before.
@@ -56,7 +56,7 @@ fn applied(
     let body = ApplyBody::parse(text.as_bytes(), Kind::PriorityLevelConfiguration, writer.version).unwrap();
     let request = ApplyRequest { body: &body, name: "level", on_conflict, writer };
     let mut new = apply(live, request, Time::from_unix_seconds(now))?;
-    let differs = live.is_none_or(|live| settle(live, &mut new));
+    let differs = live.is_none_or(|live| differs(live, &mut new));
     Ok((new, differs))
 }
 
@@ -65,7 +65,7 @@ fn check_state(level: &PriorityLevelConfiguration) {
     let mut entries = BTreeSet::new();
     for entry in &level.metadata.managed_fields {
         assert!(entries.insert(owner(entry)), "two entries of {}", owner(entry));
-        assert_ne!(entry.fields_v1.as_ref().unwrap().0, serde_json::json!({}), "an entry with nothing in it");
+        assert_ne!(entry.fields_v1.as_ref().unwrap().tree(), serde_json::json!({}), "an entry with nothing in it");
     }
     for field in FIELDS {
         let (value, owners) = (field.value_in(level), field.owners(level));
@@ -197,7 +197,7 @@ fn check_step(live: Option<PriorityLevelConfiguration>, step: &Step, now: i64) -
             updated(&live, &mut new, patched.sent, writer(manager, *version), Time::from_unix_seconds(now));
             check_update(&live, &new, &format!("{manager} Update {}", version.api_version()));
             let is_same = FIELDS.iter().all(|field| field.value_in(&live) == field.value_in(&new));
-            let differs = settle(&live, &mut new);
+            let differs = differs(&live, &mut new);
             // The order of finalizers counts as a change that nobody owns.
             assert!(differs || is_same);
             assert!(!differs || !is_same || live.metadata.finalizers != new.metadata.finalizers);

@@ -6,7 +6,7 @@ use evenkeel_api::meta::Time;
 use evenkeel_api::v1::{FlowSchema, FlowSchemaSpec};
 use evenkeel_api::{Kind, Version};
 use evenkeel_apiserver::Failure;
-use evenkeel_apiserver::managed_fields::{ApplyBody, ApplyRequest, Endpoint, OnConflict, Writer, apply, settle};
+use evenkeel_apiserver::managed_fields::{ApplyBody, ApplyRequest, OnConflict, WriteTarget, Writer, apply, differs};
 use evenkeel_apiserver::patch::{FieldValidation, json_patch, merge_patch, strategic_merge_patch};
 use serde_json::{Value, json};
 
@@ -178,12 +178,12 @@ fn long_lists_in_no_order_take_no_longer_than_sorting_them() {
         "metadata": {"name": "batch", "finalizers": names},
     });
     let body = ApplyBody::parse(body.to_string().as_bytes(), Kind::FlowSchema, Version::V1).unwrap();
-    let writer = Writer { manager: "m", version: Version::V1, endpoint: Endpoint::Object };
+    let writer = Writer { manager: "m", version: Version::V1, endpoint: WriteTarget::Object };
     let request = ApplyRequest { body: &body, name: "batch", on_conflict: OnConflict::Refuse, writer };
     let now = Time::from_unix_seconds(1_700_000_000);
     let schema = apply::<FlowSchemaSpec>(None, request, now).unwrap();
     let mut again = apply(Some(&schema), request, now).unwrap();
-    assert!(!settle(&schema, &mut again));
+    assert!(!differs(&schema, &mut again));
     assert_eq!(again.metadata.finalizers.len(), names.len());
 
     let document = serde_json::to_value(&schema).unwrap();

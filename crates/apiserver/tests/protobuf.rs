@@ -35,7 +35,7 @@ struct Client {
 }
 
 /// A response that has come to its end.
-struct Answer {
+struct Response {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
@@ -72,14 +72,14 @@ impl Client {
         tokio::time::timeout(PATIENCE, self.connection.send_request(request)).await.unwrap().unwrap()
     }
 
-    async fn send(&mut self, method: &str, path: &str, accept: &str, body: (&str, &[u8])) -> Answer {
+    async fn send(&mut self, method: &str, path: &str, accept: &str, body: (&str, &[u8])) -> Response {
         let (parts, body) = self.response(method, path, accept, body).await.into_parts();
         let body = tokio::time::timeout(PATIENCE, body.collect()).await.unwrap().unwrap().to_bytes();
-        Answer { status: parts.status, headers: parts.headers, body }
+        Response { status: parts.status, headers: parts.headers, body }
     }
 
     /// Both sides in protobuf.
-    async fn protobuf(&mut self, method: &str, path: &str, body: &[u8]) -> Answer {
+    async fn protobuf(&mut self, method: &str, path: &str, body: &[u8]) -> Response {
         let answer = self.send(method, path, PROTOBUF, (PROTOBUF, body)).await;
         assert_eq!(answer.headers[CONTENT_TYPE], PROTOBUF, "{method} {path}: {:?}", answer.body);
         answer
@@ -92,9 +92,9 @@ impl Client {
     }
 }
 
-// === impl Answer ===
+// === impl Response ===
 
-impl Answer {
+impl Response {
     fn read(&self) -> Document {
         read(&self.body)
     }

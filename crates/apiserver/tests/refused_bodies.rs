@@ -1,4 +1,4 @@
-//! A client that sends all of a large body before it looks for an answer gets the answer, and not a broken connection.
+//! A client that sends all of a large body before it looks for a response gets the response, and not a broken connection.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -30,7 +30,7 @@ fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// The status in the answer's first line.
+/// The status in the response's first line.
 fn status(mut stream: TcpStream) -> u16 {
     let mut start = [0; 12];
     stream.read_exact(&mut start).unwrap();

@@ -22,7 +22,7 @@ async fn ask(server: &ApiServer, method: Method, path: &str, body: &Value) -> (S
     *request.method_mut() = method;
     *request.uri_mut() = format!("{GROUP}/{path}").parse().unwrap();
     request.extensions_mut().insert(authenticated("admin", ["system:masters"]));
-    let (parts, body) = server.api().answer(request).await.into_parts();
+    let (parts, body) = server.api().respond(request).await.into_parts();
     (parts.status, serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap())
 }
 

@@ -6,9 +6,9 @@ use evenkeel_api::v1::{FlowDistinguisherMethod, FlowSchema};
 
 use crate::classify::{Classifier, SchemaIndex, distinguisher};
 use crate::flow_hash::FlowHasher;
-use crate::{Attributes, RequestInfo};
+use crate::{Attributes, Flow, RequestInfo};
 
-/// A compiled configuration, which answers which schema and which level a request belongs to.
+/// A compiled configuration: it finds the schema and the level that a request belongs to.
 ///
 /// It is made by a [`Controller`](crate::controller::Controller), shared by all who classify, and swapped as a whole
 /// when the objects change (CC-17).
@@ -103,6 +103,16 @@ impl Configuration {
     /// The schemas, in the order in which they are tried.
     pub fn schemas(&self) -> &[Schema] {
         &self.schemas
+    }
+}
+
+// === impl Classification ===
+
+impl<'a> Classification<'a> {
+    /// The flow that the request belongs to.
+    #[inline]
+    pub fn flow(&self) -> Flow<'a> {
+        Flow::with_hash(&self.schema.name, self.distinguisher, self.flow_hash)
     }
 }
 

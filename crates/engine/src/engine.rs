@@ -1,31 +1,35 @@
 //! The engine: controller, configuration and queue sets in one, for those who need no locks.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::borrowing::{DemandPeriod, DivideSeats, FaithfulDivision};
 use crate::configuration::{Configuration, LevelId};
-use crate::controller::{Applied, ControlledLevel, Controller, Dangling, Levels, Objects, Unusable};
-use crate::queue_set::{Arrival, Effects, Finish, QueueSet, QueueSetConfig, RequestId};
+use crate::controller::{Applied, ControlledLevel, Controller, Dangling, Levels, Objects, ServerConfig, Unusable};
+use crate::level::{Level, NewRequest, ObserveLevels};
+use crate::queue_set::{Arrival, Effects, Ended, Finish, QueueSet, QueueSetConfig, RequestId, ShuffleSharding};
 use crate::retry_after::RetryAfter;
 use crate::time::Instant;
-use crate::{Attributes, Classification, WorkEstimate};
+use crate::{Attributes, Classification};
 
-/// All decisions about the requests of one server. `T` is what the caller keeps with each request, and `D` divides the
-/// seats among the levels.
+/// All decisions about the requests of one server. `T` is what the caller keeps with each request, `D` divides the
+/// seats among the levels, and `O` observes the levels.
 ///
 /// # How it is called
 ///
-/// Objects go in with [`apply`](Self::apply), and the seats are divided anew with [`adjust`](Self::adjust) every
-/// [`ADJUSTMENT_PERIOD`](crate::controller::ADJUSTMENT_PERIOD). A request is [classified](Self::classify), then it
-/// [arrives](Self::arrive) with an estimate of its work, and from then on goes by its [`Ticket`]:
-/// [`cancel`](Self::cancel) while it waits, [`finish`](Self::finish) when its handler has returned, and
-/// [`release`](Self::release) when it has lingered. Requests that start are told to the [`EngineEffects`].
+/// Objects go in with [`apply`](Self::apply). A request is [classified](Self::classify), then it [arrives](Self::arrive) with
+/// an estimate of its work, and from then on goes by its [`Ticket`]: [`cancel`](Self::cancel) while it waits, and
+/// [`finish`](Self::finish) when its handler has returned. [`next_timeout`](Self::next_timeout) says when time alone changes
+/// something, and [`handle_timeout`](Self::handle_timeout) is to be called then: seats of lingering requests become free,
+/// requests have waited for too long, the seats are divided anew. Requests that start, and requests whose time is over, are
+/// told to the [`EngineEffects`].
 ///
 /// ```
 /// use evenkeel_engine::controller::Objects;
+/// use evenkeel_engine::level::NewRequest;
 /// use evenkeel_engine::queue_set::Arrival;
-/// use evenkeel_engine::time::Instant;
+/// use evenkeel_engine::time::{Instant, SECOND};
 /// use evenkeel_engine::{Attributes, Engine, RequestInfo, Ticket, User, WorkEstimate};
 ///
 /// let now = Instant::from_nanos(0);
@@ -39,16 +43,20 @@ use crate::{Attributes, Classification, WorkEstimate};
 /// let class = configuration.classify(Attributes { user: &user, request: &request });
 /// assert_eq!((&*class.schema.name, &*class.schema.level.name), ("global-default", "global-default"));
 ///
-/// let (level, hash) = (class.schema.level.id, class.flow_hash);
-/// let arrival = engine.arrive(now, level, hash, WorkEstimate::ONE_SEAT, "my request", &mut started);
+/// let level = class.schema.level.id;
+/// let new = NewRequest::new(class.flow(), WorkEstimate::ONE_SEAT).wait_until(now + 15 * SECOND);
+/// let arrival = engine.arrive(now, level, new, "my request", &mut started);
 /// let Some(Arrival::Started { id, .. }) = arrival else { panic!("there are seats") };
 /// assert!(engine.finish(now, Ticket { level, id }, &mut started).is_some());
+///
+/// // Nothing waits and nothing lingers: the next thing to do is to divide the seats.
+/// assert_eq!(engine.next_timeout(), Some(now + 10 * SECOND));
 /// ```
 #[derive(Debug)]
-pub struct Engine<T, D = FaithfulDivision> {
+pub struct Engine<T, D = FaithfulDivision, O: ObserveLevels = ()> {
     controller: Controller<D>,
     configuration: Arc<Configuration>,
-    levels: Table<T>,
+    levels: Table<T, O>,
     wants_reapply: bool,
 }
 
@@ -61,7 +69,8 @@ pub struct Ticket {
     pub id: RequestId,
 }
 
-/// Told what an event brings about, in whichever level. A closure is told of the starts only.
+/// Told what an event brings about, in whichever level. A closure is told of the starts only; what is kept with requests whose
+/// time is over is dropped.
 pub trait EngineEffects<T> {
     /// A request starts.
     fn started(&mut self, ticket: Ticket, payload: &mut T);
@@ -74,6 +83,12 @@ pub trait EngineEffects<T> {
     /// The progress meter of a level was wound back.
     fn epoch_advanced(&mut self, level: LevelId, clean: bool) {
         let _ = (level, clean);
+    }
+
+    /// The time of a request is over, and it is gone: it has waited as long as it may, or it has lingered.
+    fn timed_out(&mut self, level: LevelId, ended: Ended<T>) {
+        let _ = level;
+        drop(ended);
     }
 }
 
@@ -99,26 +114,24 @@ pub struct LevelView<'a, T> {
     pub retry_after_seconds: u8,
 }
 
-/// The queue sets, by the number of their level.
-#[derive(Debug)]
-struct Table<T> {
-    levels: Vec<Option<Level<T>>>,
-    /// What levels that are gone told their rejected clients, by name: it is never forgotten (HF-13).
+/// The levels, by their index.
+struct Table<T, O: ObserveLevels> {
+    levels: Vec<Option<Entry<T, O::Observer>>>,
+    /// The suggestions of levels that are gone, by name: they are never forgotten (HF-13).
     gone: BTreeMap<Box<str>, RetryAfter>,
+    observe: O,
 }
 
-#[derive(Debug)]
-struct Level<T> {
+struct Entry<T, O> {
     id: LevelId,
-    /// `None` until the controller has said all that there is to say of it.
-    name: Option<Box<str>>,
-    queue_set: QueueSet<T>,
+    name: Box<str>,
+    level: Level<T, ShuffleSharding, O>,
     retry_after: RetryAfter,
 }
 
 /// The table together with who is told of requests that the controller starts.
-struct Told<'a, T, E> {
-    levels: &'a mut Table<T>,
+struct Told<'a, T, O: ObserveLevels, E> {
+    levels: &'a mut Table<T, O>,
     effects: &'a mut E,
 }
 
@@ -137,17 +150,23 @@ impl<T> Engine<T> {
     /// An engine for a server with that many seats, which divides them as Kubernetes does. It starts with the mandatory
     /// objects (CC-1).
     pub fn new(server_limit: i64, now: Instant) -> Self {
-        Self::with_division(FaithfulDivision::default(), server_limit, now)
+        Self::with_config(ServerConfig::new(server_limit), now)
     }
 }
 
 impl<T, D: DivideSeats> Engine<T, D> {
-    /// An engine that divides the seats in another way.
-    pub fn with_division(division: D, server_limit: i64, now: Instant) -> Self {
-        let mut levels = Table { levels: Vec::new(), gone: BTreeMap::new() };
+    /// An engine that divides the seats as it is told.
+    pub fn with_config(config: ServerConfig<D>, now: Instant) -> Self {
+        Self::observed(config, (), now)
+    }
+}
+
+impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
+    /// The same, with somebody who observes each level.
+    pub fn observed(config: ServerConfig<D>, observe: O, now: Instant) -> Self {
+        let mut levels = Table { levels: Vec::new(), gone: BTreeMap::new(), observe };
         let mut told = Told { levels: &mut levels, effects: &mut Nothing };
-        let (controller, applied) = Controller::with_division(division, server_limit, &mut told, now);
-        levels.name(controller.levels());
+        let (controller, applied) = Controller::with_config(config, &mut told, now);
         Self { controller, configuration: Arc::new(applied.configuration), levels, wants_reapply: false }
     }
 
@@ -168,7 +187,42 @@ impl<T, D: DivideSeats> Engine<T, D> {
         self.wants_reapply
     }
 
-    /// Divides the seats among the levels by what they have asked for since the last time.
+    /// The server has so many seats in all from now on. They are divided among the levels at once. Requests that run go on;
+    /// where there are fewer seats than they take, nothing starts until enough of them have ended.
+    pub fn set_server_limit(
+        &mut self,
+        server_limit: i64,
+        now: Instant,
+        effects: &mut impl EngineEffects<T>,
+    ) -> ApplyReport {
+        let mut told = Told { levels: &mut self.levels, effects };
+        let applied = self.controller.set_server_limit(server_limit, &mut told, now);
+        self.install(applied)
+    }
+
+    /// When something is due, if nothing else happens before.
+    pub fn next_timeout(&mut self) -> Option<Instant> {
+        let entries = self.levels.levels.iter_mut().flatten();
+        entries.filter_map(|entry| entry.level.next_timeout()).chain(self.controller.next_timeout()).min()
+    }
+
+    /// Does what is due by now: frees the seats of requests that have lingered, rejects requests that have waited as long as
+    /// they may, removes levels that have no object and no requests any more, and divides the seats. To call it too early or
+    /// too often does no harm.
+    pub fn handle_timeout(&mut self, now: Instant, effects: &mut impl EngineEffects<T>) {
+        for index in 0..self.levels.levels.len() {
+            let Some(Entry { id, level, .. }) = &mut self.levels.levels[index] else { continue };
+            let id = *id;
+            level.handle_timeout(now, &mut InLevel { level: id, effects: &mut *effects });
+            self.note_idleness(id);
+        }
+        if self.wants_reapply {
+            self.reapply(now, effects);
+        }
+        self.controller.handle_timeout(&mut Told { levels: &mut self.levels, effects }, now);
+    }
+
+    /// Divides the seats among the levels by what they have asked for since the last time, whether that is due or not.
     pub fn adjust(&mut self, now: Instant, effects: &mut impl EngineEffects<T>) {
         self.controller.adjust(&mut Told { levels: &mut self.levels, effects }, now);
     }
@@ -188,13 +242,12 @@ impl<T, D: DivideSeats> Engine<T, D> {
         &mut self,
         now: Instant,
         level: LevelId,
-        flow_hash: u64,
-        work: WorkEstimate,
+        request: NewRequest<'_>,
         payload: T,
         effects: &mut impl EngineEffects<T>,
     ) -> Option<Arrival<T>> {
-        let set = &mut self.levels.get_mut(level)?.queue_set;
-        let arrival = set.arrive(now, flow_hash, work, payload, &mut InLevel { level, effects });
+        let found = &mut self.levels.get_mut(level)?.level;
+        let arrival = found.arrive(now, request, payload, &mut InLevel { level, effects });
         if matches!(arrival, Arrival::Rejected { .. }) {
             self.note_idleness(level);
         }
@@ -204,34 +257,34 @@ impl<T, D: DivideSeats> Engine<T, D> {
     /// The handler of an executing request has returned. `None` if the request is not executing.
     pub fn finish(&mut self, now: Instant, ticket: Ticket, effects: &mut impl EngineEffects<T>) -> Option<Finish<T>> {
         let Ticket { level, id } = ticket;
-        let set = &mut self.levels.get_mut(level)?.queue_set;
-        let finish = set.finish(now, id, &mut InLevel { level, effects });
+        let found = &mut self.levels.get_mut(level)?.level;
+        let finish = found.finish(now, id, &mut InLevel { level, effects });
         self.note_idleness(level);
         finish
     }
 
-    /// A lingering request gives its seats back. `None` if the request is not lingering.
+    /// A lingering request gives its seats back before its time. `None` if the request is not lingering.
     pub fn release(&mut self, now: Instant, ticket: Ticket, effects: &mut impl EngineEffects<T>) -> Option<T> {
         let Ticket { level, id } = ticket;
-        self.levels.get_mut(level)?.queue_set.release(now, id, &mut InLevel { level, effects })
+        self.levels.get_mut(level)?.level.release(now, id, &mut InLevel { level, effects })
     }
 
     /// A waiting request gives up. `None` if the request is not waiting.
     pub fn cancel(&mut self, now: Instant, ticket: Ticket, effects: &mut impl EngineEffects<T>) -> Option<T> {
         let Ticket { level, id } = ticket;
-        let set = &mut self.levels.get_mut(level)?.queue_set;
-        let payload = set.cancel(now, id, &mut InLevel { level, effects });
+        let found = &mut self.levels.get_mut(level)?.level;
+        let payload = found.cancel(now, id, &mut InLevel { level, effects });
         self.note_idleness(level);
         payload
     }
 
-    /// A request of a level was turned away in that second of the wall clock: how many seconds its client is to wait
-    /// before it tries again (HF-12).
+    /// A request of a level was rejected in that second of the wall clock: how many seconds its client should wait before
+    /// it tries again (HF-12).
     pub fn retry_after(&mut self, level: LevelId, unix_second: i64) -> u8 {
         match self.levels.get_mut(level) {
-            Some(level) => {
-                level.retry_after.record_drop(unix_second);
-                level.retry_after.seconds()
+            Some(entry) => {
+                entry.retry_after.record_drop(unix_second);
+                entry.retry_after.seconds()
             }
             None => RetryAfter::default().seconds(),
         }
@@ -239,7 +292,7 @@ impl<T, D: DivideSeats> Engine<T, D> {
 
     /// What a request keeps, unless it is gone, to be changed.
     pub fn payload_mut(&mut self, ticket: Ticket) -> Option<&mut T> {
-        self.levels.get_mut(ticket.level)?.queue_set.payload_mut(ticket.id)
+        self.levels.get_mut(ticket.level)?.level.payload_mut(ticket.id)
     }
 
     /// The control plane, to look at.
@@ -250,23 +303,27 @@ impl<T, D: DivideSeats> Engine<T, D> {
     /// All levels in play, in ascending byte order of their names: everything that metrics, dumps and dashboards show.
     pub fn levels(&self) -> impl Iterator<Item = LevelView<'_, T>> {
         self.controller.levels().filter_map(|(name, control)| {
-            let level = self.levels.get(control.id())?;
-            let retry_after_seconds = level.retry_after.seconds();
-            Some(LevelView { name, control, queue_set: &level.queue_set, retry_after_seconds })
+            let entry = self.levels.get(control.id())?;
+            let retry_after_seconds = entry.retry_after.seconds();
+            Some(LevelView { name, control, queue_set: entry.level.queue_set(), retry_after_seconds })
         })
+    }
+
+    /// Who observes a level, unless the level is gone.
+    pub fn observer(&self, level: LevelId) -> Option<&O::Observer> {
+        self.levels.get(level).map(|entry| entry.level.observer())
     }
 
     fn install(&mut self, applied: Applied) -> ApplyReport {
         let Applied { configuration, dangling, unusable } = applied;
         self.configuration = Arc::new(configuration);
-        self.levels.name(self.controller.levels());
         self.wants_reapply = false;
         ApplyReport { dangling, unusable }
     }
 
     /// A level that has no object any more goes when its last request has ended (CC-15).
     fn note_idleness(&mut self, level: LevelId) {
-        let is_idle = self.levels.get(level).is_some_and(|level| level.queue_set.is_idle());
+        let is_idle = self.levels.get(level).is_some_and(|entry| entry.level.queue_set().is_idle());
         if is_idle && !self.wants_reapply {
             self.wants_reapply = self.controller.is_quiescing(level);
         }
@@ -297,60 +354,59 @@ impl<T, E: EngineEffects<T>> Effects<T> for InLevel<'_, E> {
     fn epoch_advanced(&mut self, clean: bool) {
         self.effects.epoch_advanced(self.level, clean);
     }
+
+    fn timed_out(&mut self, ended: Ended<T>) {
+        self.effects.timed_out(self.level, ended);
+    }
 }
 
 // === impl Table ===
 
-impl<T> Table<T> {
-    fn get(&self, level: LevelId) -> Option<&Level<T>> {
+impl<T, O: ObserveLevels> fmt::Debug for Table<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.levels.iter().flatten().map(|entry| &entry.name);
+        f.debug_list().entries(names).finish()
+    }
+}
+
+impl<T, O: ObserveLevels> Table<T, O> {
+    fn get(&self, level: LevelId) -> Option<&Entry<T, O::Observer>> {
         self.levels.get(level.index())?.as_ref().filter(|found| found.id == level)
     }
 
-    fn get_mut(&mut self, level: LevelId) -> Option<&mut Level<T>> {
+    fn get_mut(&mut self, level: LevelId) -> Option<&mut Entry<T, O::Observer>> {
         self.levels.get_mut(level.index())?.as_mut().filter(|found| found.id == level)
-    }
-
-    /// Gives new levels their names, and what was known of a level of that name.
-    fn name<'a>(&mut self, levels: impl Iterator<Item = (&'a str, &'a ControlledLevel)>) {
-        for (name, control) in levels {
-            let before = self.gone.get(name).cloned();
-            if let Some(level) = self.get_mut(control.id()).filter(|level| level.name.is_none()) {
-                level.name = Some(name.into());
-                level.retry_after = before.unwrap_or_default();
-            }
-        }
     }
 }
 
 // === impl Told ===
 
-impl<T, E: EngineEffects<T>> Levels for Told<'_, T, E> {
-    fn create(&mut self, level: LevelId, config: QueueSetConfig, now: Instant) {
-        let table = &mut self.levels.levels;
-        if table.len() <= level.index() {
-            table.resize_with(level.index() + 1, || None);
+impl<T, O: ObserveLevels, E: EngineEffects<T>> Levels for Told<'_, T, O, E> {
+    fn create(&mut self, id: LevelId, name: &str, config: QueueSetConfig, now: Instant) {
+        let Table { levels, gone, observe } = &mut *self.levels;
+        if levels.len() <= id.index() {
+            levels.resize_with(id.index() + 1, || None);
         }
-        let queue_set = QueueSet::new(config, now);
-        table[level.index()] = Some(Level { id: level, name: None, queue_set, retry_after: RetryAfter::default() });
+        let level = Level::with_observer(config, observe.observe(id, name), now);
+        let retry_after = gone.get(name).cloned().unwrap_or_default();
+        levels[id.index()] = Some(Entry { id, name: name.into(), level, retry_after });
     }
 
-    fn configure(&mut self, level: LevelId, config: QueueSetConfig, now: Instant) {
-        if let Some(found) = self.levels.get_mut(level) {
-            found.queue_set.configure(now, config, &mut InLevel { level, effects: &mut *self.effects });
+    fn configure(&mut self, id: LevelId, config: QueueSetConfig, now: Instant) {
+        if let Some(entry) = self.levels.get_mut(id) {
+            entry.level.configure(now, config, &mut InLevel { level: id, effects: &mut *self.effects });
         }
     }
 
-    fn end_demand_period(&mut self, level: LevelId, now: Instant) -> DemandPeriod {
-        let level = self.levels.get_mut(level);
-        level.map(|level| level.queue_set.demand_mut().read_and_reset(now)).unwrap_or_default()
+    fn end_demand_period(&mut self, id: LevelId, now: Instant) -> DemandPeriod {
+        self.levels.get_mut(id).map(|entry| entry.level.end_demand_period(now)).unwrap_or_default()
     }
 
-    fn remove_if_idle(&mut self, level: LevelId) -> bool {
-        let is_idle = self.levels.get(level).is_none_or(|level| level.queue_set.is_idle());
-        let Table { levels, gone } = &mut *self.levels;
+    fn remove_if_idle(&mut self, id: LevelId) -> bool {
+        let is_idle = self.levels.get(id).is_none_or(|entry| entry.level.queue_set().is_idle());
+        let Table { levels, gone, .. } = &mut *self.levels;
         if is_idle
-            && let Some(Level { name: Some(name), retry_after, .. }) =
-                levels.get_mut(level.index()).and_then(Option::take)
+            && let Some(Entry { name, retry_after, .. }) = levels.get_mut(id.index()).and_then(Option::take)
             && retry_after != RetryAfter::default()
         {
             gone.insert(name, retry_after);

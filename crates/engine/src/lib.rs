@@ -1,6 +1,6 @@
 //! Every decision of API Priority and Fairness, and nothing else.
 //!
-//! Which flow schema a request belongs to, how many seats it takes, whether it runs, waits or is turned away, which
+//! Which flow schema a request belongs to, how many seats it takes, whether it runs, waits or is rejected, which
 //! waiting request runs next, and how many seats each priority level may use at this moment. The decisions are those of
 //! Kubernetes, event by event; what a real one decided is replayed in the tests.
 //!
@@ -15,8 +15,9 @@
 //! | which schema it belongs to, and what tells its flow from others | [`classify`], [`flow_hash`] |
 //! | how many seats it takes | [`work`] |
 //! | what queues its flow may use | [`deal`] |
-//! | whether it runs, waits or is turned away; when it ends | [`queue_set`] |
-//! | what a client that is turned away is told | [`retry_after`] |
+//! | whether it runs, waits or is rejected; when it ends | [`queue_set`] |
+//! | when it has waited or lingered for long enough; who observes it | [`level`] |
+//! | when a rejected client should try again | [`retry_after`] |
 //!
 //! and of the configuration:
 //!
@@ -26,12 +27,14 @@
 //! | each level's share of the seats | [`limits`] |
 //! | lending and borrowing by what was asked for | [`borrowing`] |
 //!
-//! [`Engine`] has them all in one. A server of many threads keeps each level's [`queue_set`] behind a lock of its own and
-//! uses the [`controller`] directly; the crate `evenkeel` does that.
+//! [`Engine`] has them all in one. A server of many threads keeps each [`Level`](level::Level) behind a lock of its own and
+//! uses the [`controller`] directly; the crate `evenkeel` does that. Both ask `next_timeout` when something is due, and call
+//! `handle_timeout` then.
 
 mod attributes;
 mod configuration;
 mod engine;
+mod flow;
 mod flow_hash;
 mod seat_seconds;
 mod seats;
@@ -42,6 +45,7 @@ pub mod classify;
 pub mod controller;
 pub mod deal;
 pub mod digest;
+pub mod level;
 pub mod limits;
 pub mod queue_set;
 pub mod retry_after;
@@ -51,6 +55,7 @@ pub mod work;
 pub use attributes::{Attributes, RequestInfo, User};
 pub use configuration::{Classification, Configuration, LevelId, LevelInfo, Schema};
 pub use engine::{ApplyReport, Engine, EngineEffects, LevelView, Ticket};
+pub use flow::Flow;
 pub use flow_hash::{FlowHasher, flow_hash};
 pub use seat_seconds::SeatSeconds;
 pub use work_estimate::WorkEstimate;

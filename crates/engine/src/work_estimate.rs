@@ -1,5 +1,6 @@
 //! How much work a request is expected to be (WE-1).
 
+use crate::SeatSeconds;
 use crate::time::Nanos;
 
 /// The seats that a request takes, and for how long it keeps some after its handler has returned.
@@ -27,6 +28,28 @@ impl WorkEstimate {
     /// The seats that are set aside in both phases.
     pub fn max_seats(self) -> u32 {
         self.initial_seats.max(self.final_seats)
+    }
+
+    /// The work of lingering (FQ-6).
+    #[inline]
+    pub(crate) fn final_work(self) -> SeatSeconds {
+        if self.final_seats == 0 {
+            return SeatSeconds::ZERO;
+        }
+        SeatSeconds::of(f64::from(self.final_seats), self.additional_latency)
+    }
+
+    /// A request that would linger on more seats than the level has lingers longer on those it has (FQ-23, step 2).
+    #[inline]
+    #[expect(clippy::cast_precision_loss, reason = "FQ-3 asks for binary64")]
+    pub(crate) fn narrowed(self, limit: i64) -> Self {
+        match u32::try_from(limit) {
+            Ok(final_seats) if self.final_seats > final_seats => {
+                let additional_latency = self.final_work().span_per_seat(limit as f64);
+                Self { final_seats, additional_latency, ..self }
+            }
+            _ => self,
+        }
     }
 }
 

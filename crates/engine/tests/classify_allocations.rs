@@ -1,12 +1,12 @@
 //! Classification, distinguisher and hash allocate nothing.
 
 use evenkeel_api::bootstrap;
-use evenkeel_bars::memory::{CountingAllocator, allocations};
+use evenkeel_counting_allocator::{Counting, allocations};
 use evenkeel_engine::classify::{Classifier, distinguisher, match_order};
 use evenkeel_engine::{Attributes, FlowHasher, RequestInfo, User};
 
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
+static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn nothing_is_allocated() {
@@ -59,4 +59,5 @@ fn nothing_is_allocated() {
     });
     assert_eq!(count, 0);
     assert_eq!(matched, 16, "all but those of the last user");
+    assert_eq!(allocations(|| drop(std::hint::black_box(vec![0; 10]))), 1, "the allocator counts");
 }

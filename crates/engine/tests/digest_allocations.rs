@@ -1,13 +1,18 @@
 //! Ordinary requests are digested and estimated without allocating.
 
-use evenkeel_bars::memory::{CountingAllocator, allocations};
+use evenkeel_counting_allocator::{Counting, allocations};
 use evenkeel_engine::digest::routes::{Attribute, Route, RouteTable};
 use evenkeel_engine::digest::{FieldSelector, Kubernetes, LabelSelector, Query};
 use evenkeel_engine::time::{Instant, SECOND};
 use evenkeel_engine::work::{Circumstances, Estimator, ObjectCounts, WatchCounts};
 
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
+}
 
 #[test]
 fn ordinary_requests_allocate_nothing() {

@@ -6,7 +6,8 @@ use busy_engine::{objects, rejecting, schema};
 use evenkeel_api::Preset;
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 use evenkeel_engine::borrowing::{Adjustment, DemandStatistics, DivideSeats, ExactDivision, LevelDemand, SeatDivision};
-use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Objects};
+use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Objects, ServerConfig};
+use evenkeel_engine::level::NewRequest;
 use evenkeel_engine::limits::{LevelLimits, LevelShare, exact_limits};
 use evenkeel_engine::queue_set::Arrival;
 use evenkeel_engine::time::Instant;
@@ -18,7 +19,7 @@ type ExactEngine = Engine<(), ExactDivision>;
 const START: Instant = Instant::from_nanos(0);
 
 fn engine(server_limit: i64, objects: Objects) -> ExactEngine {
-    let mut engine = Engine::with_division(ExactDivision::default(), server_limit, START);
+    let mut engine = Engine::with_config(ServerConfig::new(server_limit).division(ExactDivision::default()), START);
     engine.apply(objects, START, &mut |_: Ticket, (): &mut ()| {});
     engine
 }
@@ -28,7 +29,8 @@ fn started<D: DivideSeats>(engine: &mut Engine<(), D>, level: &str) -> usize {
     let level = engine.controller().level(level).expect("a level").id();
     let mut started = 0;
     for hash in 0..1000 {
-        let arrival = engine.arrive(START, level, hash, WorkEstimate::ONE_SEAT, (), &mut |_: Ticket, (): &mut ()| {});
+        let new = NewRequest::new(hash, WorkEstimate::ONE_SEAT);
+        let arrival = engine.arrive(START, level, new, (), &mut |_: Ticket, (): &mut ()| {});
         started += usize::from(matches!(arrival, Some(Arrival::Started { .. })));
     }
     started
@@ -77,8 +79,8 @@ fn eight_seats_stay_eight() {
         let limited = names.iter().filter(|name| *name != "exempt");
         limited.map(|name| started(&mut engine, name)).sum::<usize>()
     };
-    let [exact, faithful] =
-        Preset::ALL.map(|preset| running(Engine::with_division(SeatDivision::from(preset), 8, START)));
+    let [exact, faithful] = Preset::ALL
+        .map(|preset| running(Engine::with_config(ServerConfig::new(8).division(SeatDivision::from(preset)), START)));
     assert_eq!(exact, 8);
     assert!(faithful > 8, "{faithful}: Kubernetes lets more run, or this test shows nothing");
 }

@@ -4,12 +4,14 @@ mod busy_engine;
 
 use busy_engine::{objects, rejecting};
 use evenkeel_engine::borrowing::{AdjustedLevel, Adjustment, DivideSeats, LevelDemand};
-use evenkeel_engine::controller::ADJUSTMENT_PERIOD;
+use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, ServerConfig};
+use evenkeel_engine::level::NewRequest;
 use evenkeel_engine::queue_set::Arrival;
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Engine, Ticket, WorkEstimate};
 
 /// Every level gets so many seats, whatever its shares are.
+#[derive(Debug)]
 struct Each(i64);
 
 impl DivideSeats for Each {
@@ -27,8 +29,8 @@ fn admitted<D: DivideSeats>(mut engine: Engine<u32, D>) -> usize {
     engine.apply(objects(&[rejecting("batch", 95), rejecting("other", 100)], &[]), start, &mut nothing);
     engine.adjust(start + ADJUSTMENT_PERIOD, &mut nothing);
     let batch = engine.controller().level("batch").expect("it was given").id();
-    let mut arrive =
-        |number| engine.arrive(start + ADJUSTMENT_PERIOD, batch, 0, WorkEstimate::ONE_SEAT, number, &mut nothing);
+    let new = NewRequest::new(0, WorkEstimate::ONE_SEAT);
+    let mut arrive = |number| engine.arrive(start + ADJUSTMENT_PERIOD, batch, new, number, &mut nothing);
     (0..100).filter(|&number| matches!(arrive(number), Some(Arrival::Started { .. }))).count()
 }
 
@@ -36,5 +38,5 @@ fn admitted<D: DivideSeats>(mut engine: Engine<u32, D>) -> usize {
 fn an_engine_divides_seats_as_it_is_told() {
     let now = Instant::from_nanos(0);
     assert_eq!(admitted(Engine::new(100, now)), 48, "95 of 200 shares");
-    assert_eq!(admitted(Engine::with_division(Each(7), 100, now)), 7);
+    assert_eq!(admitted(Engine::with_config(ServerConfig::new(100).division(Each(7)), now)), 7);
 }

@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use evenkeel_bars::memory::{CountingAllocator, allocations, bytes};
+use evenkeel_counting_allocator::{Counting, allocations, bytes};
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::{Arrival, Mode, NoEffects, QueueSet, QueueSetConfig, RequestId};
 use evenkeel_engine::time::{Instant, MILLISECOND};
 
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
+static ALLOCATOR: Counting = Counting;
 
 /// What a request that waits may cost, all told.
 const BYTES_PER_WAITING_REQUEST_MAX: i64 = 200;
@@ -31,6 +31,16 @@ fn arrive(set: &mut QueueSet<i64>, number: i64, effects: &mut impl FnMut(Request
         Arrival::Started { id, .. } | Arrival::Waiting { id, .. } => id,
         Arrival::Rejected { .. } => panic!("request {number} was rejected"),
     }
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
+    let before = bytes();
+    let text = std::hint::black_box(vec![0_u8; 1000]);
+    assert_eq!(bytes() - before, 1000);
+    drop(text);
+    assert_eq!(bytes(), before);
 }
 
 #[test]

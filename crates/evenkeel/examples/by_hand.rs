@@ -11,8 +11,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use evenkeel::api::v1::{FlowSchema, PriorityLevelConfiguration};
-use evenkeel::engine::{Attributes, RequestInfo, User, WorkEstimate};
-use evenkeel::{Admit, FlowControl, ManualClock, Permit, Rejected};
+use evenkeel::{Arrived, FlowControl, ManualClock, Permit, Rejected};
+use evenkeel::{Attributes, RequestInfo, User, WorkEstimate};
 
 fn main() -> Result<(), Infallible> {
     let level = PriorityLevelConfiguration::builder("jobs")
@@ -23,12 +23,8 @@ fn main() -> Result<(), Infallible> {
         .rule(|r| r.user("*").non_resource_urls(["/jobs/*"]).verbs(["*"]))
         .build();
     let clock = ManualClock::new();
-    let flow = FlowControl::builder()
-        .server_concurrency(1)
-        .manual_clock(clock.clone())
-        .objects(level)?
-        .objects(schema)?
-        .build();
+    let flow =
+        FlowControl::builder().server_concurrency(1).manual_clock(clock.clone()).objects(level).objects(schema).build();
 
     // A job keeps its seat for two seconds after it has ended, to pay for what it has caused elsewhere.
     let work = WorkEstimate { final_seats: 1, additional_latency: 2_000_000_000, ..WorkEstimate::ONE_SEAT };
@@ -36,7 +32,7 @@ fn main() -> Result<(), Infallible> {
     let arrive = |name: &str| {
         let request =
             RequestInfo { path: format!("/jobs/{name}").into(), verb: "run".into(), ..RequestInfo::default() };
-        Box::pin(flow.admit(Attributes { user: &user, request: &request }, work))
+        Box::pin(flow.arrive(Attributes { user: &user, request: &request }, work))
     };
 
     let mut first = arrive("first");
@@ -64,6 +60,6 @@ fn main() -> Result<(), Infallible> {
 }
 
 /// Looks whether a job may run. A real program would have a waker that puts the job back on its list.
-fn poll(job: &mut Pin<Box<Admit>>) -> Poll<Result<Permit, Rejected>> {
+fn poll(job: &mut Pin<Box<Arrived>>) -> Poll<Result<Permit, Rejected>> {
     job.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }

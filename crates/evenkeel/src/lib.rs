@@ -6,15 +6,20 @@ mod layer;
 mod observe;
 mod sync;
 
-pub use control::admit::Admit;
-pub use control::builder::{Builder, IntoObjects};
+pub use control::admit::{Admit, Arrived};
+pub use control::builder::Builder;
+pub use control::class::Class;
 pub use control::clock::ManualClock;
 pub use control::flow_control::{FlowControl, Report};
+pub use control::into_objects::IntoObjects;
 pub use control::permit::{Permit, SharedPermit};
 pub use control::rejected::Rejected;
-pub use control::request::{Details, EstimateWork, Patience, Request};
+pub use control::request::{Details, Patience, Request};
+pub use layer::admitted::{
+    Admitted, AdmittedRequest, HandOver, InsertAdmitted, PassAdmitted, RequestHead, RequestOnly,
+};
 pub use layer::body::FlowBody;
-pub use layer::digest::{Digest, PresetDigest};
+pub use layer::digest::{Digest, Digested, PresetDigest};
 pub use layer::flow_layer::FlowLayer;
 pub use layer::future::FlowFuture;
 #[doc(hidden)]
@@ -23,13 +28,26 @@ pub use layer::identify::{self, Identify};
 pub use layer::occupancy::Occupancy;
 pub use layer::response::RejectionForm;
 pub use layer::service::FlowService;
-pub use layer::work::{HttpWork, KubernetesWork, Watch};
+pub use layer::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
 pub use observe::debug;
-pub use observe::status::LevelStatus;
+pub use observe::explain::{ExplainedRequest, ExplainedSeats, Explanation, TriedSchema};
+pub use observe::status::{LevelStatus, SeatLimits};
 
 pub use evenkeel_api as api;
 pub use evenkeel_api::Preset;
-pub use evenkeel_engine as engine;
+pub use evenkeel_api::decode::Problems;
+pub use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
+pub use evenkeel_engine::controller::{Dangling, Objects, Unusable};
+pub use evenkeel_engine::queue_set::Rejection;
+pub use evenkeel_engine::work::EstimatorConfig;
+pub use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate};
+
+pub mod digest {
+    //! What requests ask for: ready-made [digests](crate::Digest), and their parts.
+
+    pub use evenkeel_engine::digest::routes::{Attribute, Route, RouteError, RouteErrors, RouteTable, TemplateFault};
+    pub use evenkeel_engine::digest::{DigestError, Kubernetes, PlainPaths, Query};
+}
 
 #[cfg(test)]
 mod tests {

@@ -6,17 +6,17 @@ use std::future::Future;
 use std::task::{Context, Poll, Waker};
 
 use evenkeel::FlowControl;
-use evenkeel_bars::memory::{CountingAllocator, allocations};
+use evenkeel_counting_allocator::{Counting, allocations};
 use evenkeel_engine::WorkEstimate;
 
 use service::{assert_idle, attributes, objects, queuing, user};
 
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
+static ALLOCATOR: Counting = Counting;
 
 /// Lets a request in and ends it.
 fn admit(flow: &FlowControl, user: &evenkeel_engine::User) {
-    let admit = std::pin::pin!(flow.admit(attributes(user), WorkEstimate::ONE_SEAT));
+    let admit = std::pin::pin!(flow.arrive(attributes(user), WorkEstimate::ONE_SEAT));
     let Poll::Ready(Ok(_permit)) = admit.poll(&mut Context::from_waker(Waker::noop())) else { panic!("no seat") };
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Wake, Waker};
 
-use evenkeel::{Admit, FlowControl, Rejected};
+use evenkeel::{Arrived, FlowControl, Rejected};
 use evenkeel_engine::WorkEstimate;
 
 use service::{assert_idle, attributes, objects, queuing, user};
@@ -39,7 +39,7 @@ impl Wake for Flag {
 }
 
 /// Polls once, and gives up just after having been woken, or after some time.
-async fn give_up_when_woken(mut admit: Pin<Box<Admit>>, turns: u64) {
+async fn give_up_when_woken(mut admit: Pin<Box<Arrived>>, turns: u64) {
     let flag = Arc::new(Flag(AtomicBool::new(false)));
     let waker = Waker::from(Arc::clone(&flag));
     let _ = admit.as_mut().poll(&mut Context::from_waker(&waker));
@@ -52,7 +52,7 @@ async fn give_up_when_woken(mut admit: Pin<Box<Admit>>, turns: u64) {
 }
 
 /// Polls every time the task has a turn, and gives up after some turns.
-async fn give_up_while_waiting(mut admit: Pin<Box<Admit>>, turns: u64) {
+async fn give_up_while_waiting(mut admit: Pin<Box<Arrived>>, turns: u64) {
     for _ in 0..turns {
         let is_over = std::future::poll_fn(|context| Ok::<_, Rejected>(admit.as_mut().poll(context).is_ready()).into());
         if is_over.await == Ok(true) {
@@ -67,7 +67,7 @@ async fn storm(flow: FlowControl, task: u64) {
     let mut random = Random(SEED + task);
     for _ in 0..REQUESTS_PER_TASK {
         let seats = if random.below(2) == 0 { 1 } else { 2 };
-        let admit = Box::pin(flow.admit(attributes(&user), WorkEstimate::seats(seats)));
+        let admit = Box::pin(flow.arrive(attributes(&user), WorkEstimate::seats(seats)));
         match random.below(5) {
             0 => drop(admit),
             1 => give_up_when_woken(admit, random.below(50)).await,

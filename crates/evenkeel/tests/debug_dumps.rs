@@ -57,7 +57,7 @@ fn ob_13_one_moment_is_written_in_one_way() {
     let flow = FlowControl::builder().kubernetes().drive_by_hand().build();
     let user = User::new("alice", ["system:authenticated"]);
     let request = RequestInfo { verb: "get".into(), path: "/orders".into(), ..RequestInfo::default() };
-    let admit = || flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT);
+    let admit = || flow.arrive(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT);
     let _held: Vec<_> = (0..10).map(|_| admit()).collect();
     let dump = flow.dump_requests(RequestColumns::Basic);
     let rows: Vec<Vec<_>> = dump.lines().skip(1).map(|row| row.split(',').map(str::trim).collect()).collect();

@@ -37,7 +37,7 @@ use evenkeel_engine::queue_set::Rejection;
 use shuttle::future::block_on;
 use shuttle::thread;
 
-use control::admit::Admit;
+use control::admit::Arrived;
 use control::clock::ManualClock;
 use control::flow_control::FlowControl;
 use control::permit::Permit;
@@ -50,21 +50,18 @@ const ORDERS: usize = 400;
 /// A service of one level with one seat.
 fn one_seat() -> (FlowControl, ManualClock) {
     let clock = ManualClock::new();
-    let nothing = FlowControl::builder()
-        .kubernetes()
-        .objects(evenkeel_engine::controller::Objects::default())
-        .unwrap_or_else(|never| match never {});
+    let nothing = FlowControl::builder().kubernetes().objects(evenkeel_engine::controller::Objects::default());
     let flow = nothing.server_concurrency(1).manual_clock(clock.clone()).build();
     flow.apply(objects([queuing("tenants", 1000)]));
     (flow, clock)
 }
 
-fn admit(flow: &FlowControl, name: &str) -> Admit {
-    flow.admit(attributes(&user(name, "tenants")), WorkEstimate::ONE_SEAT)
+fn admit(flow: &FlowControl, name: &str) -> Arrived {
+    flow.arrive(attributes(&user(name, "tenants")), WorkEstimate::ONE_SEAT)
 }
 
 /// Polls once, with a waker that wakes nobody.
-fn poll_once(admit: std::pin::Pin<&mut Admit>) -> Poll<Result<Permit, Rejected>> {
+fn poll_once(admit: std::pin::Pin<&mut Arrived>) -> Poll<Result<Permit, Rejected>> {
     admit.poll(&mut Context::from_waker(Waker::noop()))
 }
 

@@ -77,7 +77,7 @@ async fn cl_25_what_a_plain_service_has_without_objects_of_its_own() {
         let flow = FlowControl::builder().kubernetes().server_concurrency(seats).build();
         assert_eq!(limit(&flow, "global-default"), first);
         let user = user("a", "system:authenticated");
-        let requests: Vec<_> = (0..4 * seats).map(|_| flow.admit(attributes(&user), WorkEstimate::ONE_SEAT)).collect();
+        let requests: Vec<_> = (0..4 * seats).map(|_| flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT)).collect();
         tokio::time::sleep(Duration::from_millis(10_010)).await;
         assert_eq!(limit(&flow, "global-default"), borrowed);
         drop(requests);
@@ -107,7 +107,7 @@ async fn requests_outlive_the_flow_control() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
     flow.apply(objects([service::queuing("tenants", 10_000)]));
     let user = user("a", "tenants");
-    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
     let permit = admit().await.expect("a permit");
     let (next, given_up, last) = (admit(), admit(), admit());
     drop(flow);
@@ -126,7 +126,7 @@ async fn nothing_lingers_when_the_flow_control_is_gone() {
         flow.apply(objects([service::queuing("tenants", 10_000)]));
         let user = user("a", "tenants");
         let permit = flow.admit(attributes(&user), lingers).await.expect("a permit");
-        let waits = flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+        let waits = flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
         let mut flow = Some(flow);
         if goes_first {
             flow = None;
@@ -152,9 +152,9 @@ async fn it_goes_on_after_a_waker_has_panicked() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
     flow.apply(objects([service::queuing("tenants", 10_000)]));
     let user = user("a", "tenants");
-    let mut waits = Box::pin(flow.admit(attributes(&user), lingers));
+    let mut waits = Box::pin(flow.arrive(attributes(&user), lingers));
     for _ in 0..3 {
-        let mut next = Box::pin(flow.admit(attributes(&user), lingers));
+        let mut next = Box::pin(flow.arrive(attributes(&user), lingers));
         assert!(next.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::new(Panics)))).is_pending());
         drop(waits.await.expect("the keeper frees the seat"));
         waits = next;

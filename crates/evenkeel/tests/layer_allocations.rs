@@ -10,14 +10,14 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use evenkeel::FlowControl;
 use evenkeel::identify::TrustedHeaders;
-use evenkeel_bars::memory::{CountingAllocator, allocations};
+use evenkeel_counting_allocator::{Counting, allocations};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, Uri};
 use http_body_util::Full;
 use tower::{Layer, Service, service_fn};
 
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
+static ALLOCATOR: Counting = Counting;
 
 type Answer = Ready<Result<Response<Full<Bytes>>, Infallible>>;
 

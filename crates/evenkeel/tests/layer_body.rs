@@ -25,7 +25,7 @@ fn frame(body: &mut FlowBody<TestBody>) -> Poll<FrameResult> {
 }
 
 /// Whether the one seat is free.
-fn is_free<W: evenkeel::HttpWork + Send + Sync + 'static>(
+fn is_free<W: evenkeel::EstimateWork + Send + Sync + 'static>(
     layer: &evenkeel::FlowLayer<Anonymous, evenkeel::PresetDigest, W>,
 ) -> bool {
     ask(layer, &Mock::empty(), get("/other")).status() == StatusCode::OK

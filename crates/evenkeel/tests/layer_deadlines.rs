@@ -7,7 +7,7 @@ mod layer;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use evenkeel::engine::digest::routes::{Route, RouteTable};
+use evenkeel::digest::{Route, RouteTable};
 use evenkeel::identify::Anonymous;
 use evenkeel::{FlowBody, FlowControl};
 use http::{Request, Response};

@@ -7,13 +7,12 @@ mod layer;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use evenkeel::EstimatorConfig;
 use evenkeel::debug::RequestColumns;
-use evenkeel::engine::digest::Query;
-use evenkeel::engine::digest::routes::{Route, RouteTable};
-use evenkeel::engine::work::EstimatorConfig;
-use evenkeel::engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
+use evenkeel::digest::{Route, RouteTable};
 use evenkeel::identify::Anonymous;
-use evenkeel::{FlowControl, HttpWork, KubernetesWork, ManualClock};
+use evenkeel::{EstimateWork, FlowControl, KubernetesWork, ManualClock, WorkInput};
+use evenkeel::{RequestInfo, WorkEstimate};
 use http::Request;
 use layer::{Mock, ask, flow, get};
 use prometheus_client::encoding::text;
@@ -65,18 +64,12 @@ struct Unsteady {
     kubernetes: KubernetesWork,
 }
 
-impl HttpWork for Unsteady {
-    fn estimate_http(
-        &self,
-        attributes: Attributes<'_>,
-        query: Query<'_>,
-        level: &LevelInfo,
-        watches: Option<u64>,
-    ) -> WorkEstimate {
-        self.kubernetes.estimate_http(attributes, query, level, watches)
+impl EstimateWork for Unsteady {
+    fn estimate(&self, request: &WorkInput<'_>) -> WorkEstimate {
+        self.kubernetes.estimate(request)
     }
 
-    fn interested_watches(&self, _request: &RequestInfo<'_>) -> Option<u64> {
+    fn interested_watches(&self, _request: &RequestInfo<'_>, _extra: &()) -> Option<u64> {
         Some(20 + 100 * self.asked.fetch_add(1, Ordering::Relaxed))
     }
 }

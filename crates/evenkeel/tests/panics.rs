@@ -36,7 +36,7 @@ async fn a_panic_that_is_caught_gives_the_seat_back_at_once() {
     let flow = one_seat();
     let user = user("a", "tenants");
     let permit = flow.admit(attributes(&user), WorkEstimate::ONE_SEAT).await.expect("a permit");
-    let waits = flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    let waits = flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
     let result = catch_unwind(AssertUnwindSafe(|| {
         let _permit = permit;
         panic!("the handler panics");
@@ -53,7 +53,7 @@ async fn an_estimate_that_panics_leaves_nothing_behind() {
     let user = user("a", "tenants");
     let result = catch_unwind(AssertUnwindSafe(|| {
         let estimate = |_: evenkeel_engine::Attributes<'_>, _: &evenkeel_engine::LevelInfo| panic!("no estimate");
-        drop(flow.admit(attributes(&user), estimate));
+        drop(flow.arrive(attributes(&user), estimate));
     }));
     assert!(result.is_err());
     drop(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT).await.expect("a permit"));

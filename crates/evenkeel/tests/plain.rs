@@ -20,7 +20,7 @@ fn flow(seats: u32) -> FlowControl {
 fn level_of(flow: &FlowControl, user: &User, method: &str, path: &str) -> String {
     let request =
         RequestInfo { verb: method.to_owned().into(), path: path.to_owned().into(), ..RequestInfo::default() };
-    let mut admit = Box::pin(flow.admit(Attributes { user, request: &request }, WorkEstimate::ONE_SEAT));
+    let mut admit = Box::pin(flow.arrive(Attributes { user, request: &request }, WorkEstimate::ONE_SEAT));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match admit.as_mut().poll(&mut context) {
         std::task::Poll::Ready(Ok(permit)) => permit.priority_level().to_owned(),
@@ -105,7 +105,7 @@ fn health_checks_get_through_whatever_the_objects_are() {
     };
     exempt(&flow);
     let level = PriorityLevelConfiguration::builder("other").limited(|l| l.shares(1).reject()).build();
-    flow.apply(level.into_objects(flow.preset()).unwrap());
+    flow.apply(level);
     exempt(&flow);
 }
 
@@ -126,7 +126,7 @@ spec: {type: Exempt}
         let builder = builder.server_concurrency(10).drive_by_hand();
         let schemas = [schema("probes", "exempt", "/healthz"), schema("rest", "catch-all", "/rest")];
         for builder in [builder.clone(), builder.objects(bare).unwrap()] {
-            let (flow, report) = builder.objects(schemas.to_vec()).unwrap().build_with_report();
+            let (flow, report) = builder.objects(schemas.to_vec()).build_with_report();
             assert!(report.dangling.iter().all(|schema| !schema.is_dangling), "{report:?}");
             assert_eq!(report.unusable, []);
             assert_eq!(level_of(&flow, &user, "get", "/healthz"), "exempt");
@@ -156,8 +156,8 @@ spec:
 fn a_user_is_blocked_by_method() -> Result<(), Problems> {
     let objects = BLOCKED.into_objects(Preset::Plain)?;
     let flow = FlowControl::builder().server_concurrency(10).drive_by_hand();
-    let flow = flow.objects(evenkeel::engine::controller::Objects::from(Preset::Plain)).unwrap();
-    let flow = flow.objects(objects).unwrap().build();
+    let flow = flow.objects(evenkeel::Objects::from(Preset::Plain));
+    let flow = flow.objects(objects).build();
     let [mallory, alice] = ["mallory", "alice"].map(|name| User::new(name, ["system:authenticated"]));
     for method in ["post", "put"] {
         for _ in 0..3 {
@@ -175,4 +175,44 @@ fn a_user_is_blocked_by_method() -> Result<(), Problems> {
         "{verbs}"
     );
     Ok(())
+}
+
+#[tokio::test]
+async fn responses_have_no_headers_of_kubernetes() {
+    let manifest = "
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: closed, uid: level-1}
+spec: {type: Limited, limited: {nominalConcurrencyShares: 0, limitResponse: {type: Reject}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: closed, uid: schema-1}
+spec:
+  matchingPrecedence: 100
+  priorityLevelConfiguration: {name: closed}
+  rules:
+  - subjects: [{kind: Group, group: {name: system:unauthenticated}}]
+    nonResourceRules: [{verbs: ['*'], nonResourceURLs: [/closed]}]
+";
+    let objects = evenkeel_engine::controller::Objects::from(Preset::Plain);
+    let flow = FlowControl::builder().objects(manifest).unwrap().objects(objects).build();
+    let inner = tower::service_fn(async |_: http::Request<()>| {
+        Ok::<_, std::convert::Infallible>(http::Response::new(http_body_util::Empty::<bytes::Bytes>::new()))
+    });
+    let names = async |path: &str| {
+        let service = tower::Layer::layer(&flow.layer(evenkeel::identify::Anonymous), inner);
+        let request = http::Request::get(path).body(()).unwrap();
+        let response = tower::ServiceExt::oneshot(service, request).await.unwrap();
+        (response.status().as_u16(), response.headers().keys().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    // Nothing was added, so that a response without headers needs no memory for them.
+    assert_eq!(names("/orders").await, (200, vec![]));
+    let hold = {
+        let user = evenkeel::identify::anonymous();
+        let request = evenkeel::RequestInfo { path: "/closed".into(), verb: "get".into(), ..Default::default() };
+        flow.arrive(evenkeel::Attributes { user: &user, request: &request }, evenkeel::WorkEstimate::ONE_SEAT)
+    };
+    assert_eq!(names("/closed").await, (429, vec!["content-type".to_owned(), "retry-after".to_owned()]));
+    drop(hold);
 }

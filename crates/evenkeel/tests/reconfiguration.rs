@@ -78,7 +78,7 @@ async fn requests_of_a_removed_level_end_in_it_and_the_keeper_removes_it() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
     flow.apply(objects([queuing("blue", 10_000)]));
     let user = user("a", "blue");
-    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
     let permit = admit().await.expect("a permit");
     let (next, last) = (admit(), admit());
     flow.apply(objects([]));
@@ -103,7 +103,7 @@ async fn a_level_that_comes_back_keeps_its_requests() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
     flow.apply(objects([queuing("blue", 10_000)]));
     let user = user("a", "blue");
-    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
     let permit = admit().await.expect("a permit");
     let next = admit();
     flow.apply(objects([]));
@@ -124,7 +124,7 @@ async fn hf_13_a_level_that_comes_back_remembers_whom_it_turned_away() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).manual_clock(clock.clone()).build();
     flow.apply(objects([rejecting("blue", 10_000)]));
     let user = user("a", "blue");
-    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
     let (mut engine, mut permit) = (RetryAfter::default(), Some(admit().await.expect("a permit")));
     for second in 0..10 {
         for _ in 0..100 {
@@ -153,7 +153,7 @@ async fn more_seats_start_who_waits() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(4).build();
     flow.apply(objects([queuing("blue", 5), queuing("green", 500_000)]));
     let user = user("a", "blue");
-    let admit = || tokio::spawn(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
+    let admit = || tokio::spawn(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT));
     let tasks: Vec<_> = (0..4).map(|_| admit()).collect();
     tokio::task::yield_now().await;
     assert_eq!(totals(&flow), (3, 1));
@@ -170,7 +170,7 @@ async fn seats_come_and_go_while_requests_run_and_wait() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
     flow.apply(objects([queuing("blue", 10_000)]));
     let user = user("a", "blue");
-    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
     let first = admit().await.unwrap();
     let mut second = Box::pin(admit());
     assert!(tokio::time::timeout(Duration::from_secs(1), &mut second).await.is_err(), "there is one seat");
@@ -191,7 +191,7 @@ async fn a_new_wait_limit_is_for_requests_that_arrive() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).wait_limit(Duration::from_secs(20)).build();
     flow.apply(objects([queuing("blue", 10_000)]));
     let user = user("a", "blue");
-    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
     let running = admit().await.unwrap();
     let before = admit();
     flow.set_wait_limit(Duration::from_secs(2));

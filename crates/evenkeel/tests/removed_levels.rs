@@ -2,13 +2,13 @@
 
 mod observed;
 
-use evenkeel_bars::memory::{CountingAllocator, bytes};
+use evenkeel_counting_allocator::{Counting, bytes};
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::time::SECOND;
 use observed::{Observed, queuing_level, schema, started};
 
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
+static ALLOCATOR: Counting = Counting;
 
 const QUEUES: i32 = 100_000;
 /// Fewer than any queue takes.
@@ -18,6 +18,7 @@ fn objects() -> Vec<evenkeel_api::AnyObject> {
     vec![queuing_level("wide", 5, QUEUES, 1, 2), schema("fs", "wide")]
 }
 
+/// One test, so that nobody else allocates.
 #[test]
 fn ob_7_of_a_level_that_is_gone_only_the_numbers_stay() {
     let observed = Observed::new(2, Vec::new());

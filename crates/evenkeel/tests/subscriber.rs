@@ -72,7 +72,7 @@ fn course(flow: &FlowControl) {
     all.priority_levels.push(Arc::new(unusable));
     flow.apply(all);
     let (tenant, other) = (user("a", "tenants"), user("a", "others"));
-    let one = |user| flow.admit(attributes(user), WorkEstimate::ONE_SEAT);
+    let one = |user| flow.arrive(attributes(user), WorkEstimate::ONE_SEAT);
     let permits = [one(&tenant), one(&other)];
     drop([one(&tenant), one(&other)]);
     drop(permits);

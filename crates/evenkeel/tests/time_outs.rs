@@ -1,4 +1,4 @@
-//! Requests that wait too long or find no place: why they are turned away, and when to come back.
+//! Requests that wait too long or find no place: why they are rejected, and when to come back.
 
 mod service;
 
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use evenkeel::{Admit, FlowControl, ManualClock, Patience, Request};
+use evenkeel::{Arrived, FlowControl, ManualClock, Patience, Request};
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::retry_after::RetryAfter;
@@ -35,7 +35,7 @@ fn one_seat(level: evenkeel_api::v1::PriorityLevelConfiguration) -> FlowControl 
 
 /// So long does a request wait that has that much time left in all.
 fn patience(deadline_in: Duration) -> Patience {
-    Patience { deadline_in: Some(deadline_in), ..Patience::default() }
+    Patience::deadline_in(deadline_in)
 }
 
 #[tokio::test(start_paused = true)]
@@ -45,7 +45,7 @@ async fn a_request_waits_as_long_as_it_may() {
     let permit = flow.admit(attributes(&user), WorkEstimate::ONE_SEAT).await.expect("a permit");
     for (deadline_in, seconds) in [(None, 15), (Some(Duration::from_secs(8)), 2)] {
         let start = Instant::now();
-        let patience = Patience { deadline_in, ..Patience::default() };
+        let patience = deadline_in.map_or_else(Patience::default, Patience::deadline_in);
         let rejected =
             flow.admit_request(Request::new(attributes(&user)).patience(patience)).await.expect_err("no seat");
         assert_eq!(rejected.reason, Rejection::TimeOut);
@@ -66,7 +66,7 @@ fn by_hand_a_tick_turns_away_who_has_waited_too_long() {
     runtime.block_on(async {
         let user = user("a", "tenants");
         let permit = flow.admit(attributes(&user), WorkEstimate::ONE_SEAT).await.expect("a permit");
-        let waits = tokio::spawn(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
+        let waits = tokio::spawn(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT));
         for seconds in [14, 1] {
             tokio::task::yield_now().await;
             assert_eq!(totals(&flow), (1, 1));
@@ -81,21 +81,57 @@ fn by_hand_a_tick_turns_away_who_has_waited_too_long() {
 }
 
 #[test]
-fn without_a_runtime_a_tick_wakes_those_who_wait() {
-    let flow = FlowControl::builder().kubernetes().server_concurrency(1).drive_by_hand().build();
+fn without_a_runtime_a_tick_wakes_those_whose_time_is_over() {
+    let clock = ManualClock::new();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).manual_clock(clock.clone()).build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     let user = user("a", "tenants");
-    let admit = || Box::pin(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
+    let admit = || Box::pin(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT));
     let Poll::Ready(Ok(permit)) = admit().as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("there is a seat")
     };
     let woken = Arc::new(Woken::default());
     let mut waits = admit();
     assert!(waits.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::clone(&woken)))).is_pending());
+    assert_eq!(flow.tick(), Duration::from_secs(10), "seats are divided");
+    clock.advance(Duration::from_secs(10));
+    assert_eq!(flow.tick(), Duration::from_secs(5), "the wait is over");
+    assert_eq!(woken.0.load(Ordering::Relaxed), 0);
+    clock.advance(Duration::from_secs(5));
     flow.tick();
-    assert_eq!(woken.0.load(Ordering::Relaxed), 1, "it looks at the clock");
-    assert!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending(), "its time is not over");
+    assert_eq!(woken.0.load(Ordering::Relaxed), 1, "its time is over");
+    assert_eq!(totals(&flow), (0, 1), "it has left its queue before anybody looks");
+    let Poll::Ready(Err(rejected)) = waits.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("it was rejected")
+    };
+    assert_eq!(rejected.reason, Rejection::TimeOut);
     drop((waits, permit));
+    assert_idle(&flow);
+}
+
+#[test]
+fn requests_look_at_the_time_themselves_when_the_runtime_of_the_keeper_is_gone() {
+    let keeper = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let flow = keeper.block_on(async {
+        let builder = FlowControl::builder().kubernetes().server_concurrency(1);
+        builder.wait_limit(Duration::from_millis(50)).build()
+    });
+    flow.apply(objects([queuing("tenants", 10_000)]));
+    let user = user("a", "tenants");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+        let permit = admit().await.expect("a permit");
+        // One that waits while there is still a keeper, which is not running, and one that comes when there is none.
+        let mut waits = Box::pin(admit());
+        let woken = Arc::new(Woken::default());
+        assert!(waits.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::clone(&woken)))).is_pending());
+        std::thread::spawn(move || drop(keeper)).join().expect("no panic");
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1, "it has to look after itself");
+        assert_eq!(waits.await.expect_err("no seat").reason, Rejection::TimeOut);
+        assert_eq!(admit().await.expect_err("no seat").reason, Rejection::TimeOut);
+        drop(permit);
+    });
     assert_idle(&flow);
 }
 
@@ -105,7 +141,7 @@ fn without_a_runtime_the_wait_limit_holds() {
         FlowControl::builder().kubernetes().server_concurrency(1).wait_limit(Duration::ZERO).drive_by_hand().build();
     flow.apply(objects([queuing("tenants", 10_000)]));
     let user = user("a", "tenants");
-    let admit = || Box::pin(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
+    let admit = || Box::pin(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT));
     let permit = admit();
     let Poll::Ready(result) = admit().as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("its time is over")
@@ -124,7 +160,7 @@ async fn a_full_queue_and_a_level_without_queues_turn_away_at_once() {
     for (level, reason, waiting) in reasons {
         let flow = one_seat(level);
         let user = user("a", "tenants");
-        let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+        let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
         let permit = admit().await.expect("a permit");
         let waits: Vec<_> = (0..waiting).map(|_| admit()).collect();
         let start = Instant::now();
@@ -165,8 +201,8 @@ fn hf_12_a_client_that_hangs_up_counts_as_one_that_was_turned_away() {
     let flow = FlowControl::builder().kubernetes().server_concurrency(1).manual_clock(clock.clone()).build();
     flow.apply(objects([queuing_up_to("tenants", 10_000, 50)]));
     let user = user("a", "tenants");
-    let admit = || flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
-    let poll = |admit: Admit| pin!(admit).poll(&mut Context::from_waker(Waker::noop()));
+    let admit = || flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
+    let poll = |admit: Arrived| pin!(admit).poll(&mut Context::from_waker(Waker::noop()));
     let Poll::Ready(Ok(permit)) = poll(admit()) else { panic!("there is a seat") };
     let mut engine = RetryAfter::default();
     for second in 0..20 {
@@ -185,7 +221,7 @@ fn hf_12_a_client_that_hangs_up_counts_as_one_that_was_turned_away() {
     assert_idle(&flow);
 }
 
-/// Holds the seat for about as long as the others wait: some are let in, some are turned away, none both or neither.
+/// Holds the seat for about as long as the others wait: some are let in, some are rejected, none both or neither.
 async fn race(flow: FlowControl, requests: u32, hold: fn(u32) -> Duration) {
     let counts = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
     let tasks: Vec<_> = (0..requests)

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use evenkeel::{Admit, FlowControl, ManualClock, Permit};
+use evenkeel::{Arrived, FlowControl, ManualClock, Permit};
 use evenkeel_engine::WorkEstimate;
 
 use service::{assert_idle, attributes, objects, queuing, user};
@@ -46,11 +46,11 @@ fn two_seats() -> (FlowControl, ManualClock) {
     (flow, clock)
 }
 
-fn admit(flow: &FlowControl) -> std::pin::Pin<Box<Admit>> {
-    Box::pin(flow.admit(attributes(&user("a", "tenants")), WorkEstimate::ONE_SEAT))
+fn admit(flow: &FlowControl) -> std::pin::Pin<Box<Arrived>> {
+    Box::pin(flow.arrive(attributes(&user("a", "tenants")), WorkEstimate::ONE_SEAT))
 }
 
-fn poll(admit: &mut std::pin::Pin<Box<Admit>>, waker: &Waker) -> Option<Permit> {
+fn poll(admit: &mut std::pin::Pin<Box<Arrived>>, waker: &Waker) -> Option<Permit> {
     match admit.as_mut().poll(&mut Context::from_waker(waker)) {
         Poll::Ready(result) => Some(result.expect("a permit")),
         Poll::Pending => None,
@@ -58,7 +58,7 @@ fn poll(admit: &mut std::pin::Pin<Box<Admit>>, waker: &Waker) -> Option<Permit> 
 }
 
 /// A request that waits, whose waker owns one of the two permits, and the other permit.
-fn waiting_request(flow: &FlowControl) -> (std::pin::Pin<Box<Admit>>, Permit) {
+fn waiting_request(flow: &FlowControl) -> (std::pin::Pin<Box<Arrived>>, Permit) {
     let permits = [(), ()].map(|()| poll(&mut admit(flow), Waker::noop()).expect("a free seat"));
     let [owned, other] = permits;
     let waker = Waker::from(Arc::new(Owner(Mutex::new(Some(owned)))));
@@ -102,7 +102,7 @@ fn a_time_out_drops_the_waker_without_the_lock() {
 #[test]
 fn a_waker_that_panics_keeps_nobody_else_asleep() {
     let (flow, _clock) = two_seats();
-    let wide = Box::pin(flow.admit(attributes(&user("a", "tenants")), WorkEstimate::seats(2)));
+    let wide = Box::pin(flow.arrive(attributes(&user("a", "tenants")), WorkEstimate::seats(2)));
     let permit = poll(&mut { wide }, Waker::noop()).expect("two free seats");
     let (mut first, mut second) = (admit(&flow), admit(&flow));
     assert!(poll(&mut first, &Waker::from(Arc::new(Panics))).is_none());

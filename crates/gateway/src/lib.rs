@@ -69,5 +69,5 @@ pub use config::Config;
 pub use gateway::{Drained, Gateway, Reconfigured, StartError};
 pub use identity::{ClientCertificate, Peer, Transport};
 pub use observe::{Phase, Readiness};
-pub use proxy::{RequestRules, RequestRulesError};
+pub use proxy::{RequestRules, RequestRulesError, RouteMatch};
 pub use tls::TlsError;

@@ -21,9 +21,9 @@ fn parts(method: &str, target: &str) -> Parts {
 
 fn digested(requests: &RequestRules, method: &str, target: &str) -> (RequestInfo<'static>, Occupancy) {
     let parts = parts(method, target);
-    let info = requests.digest(&parts).unwrap();
-    let occupancy = requests.occupancy(&parts, &info);
-    (info.into_owned(), occupancy)
+    let digested = requests.digest(&parts).unwrap();
+    let occupancy = requests.occupancy(&digested).unwrap();
+    (digested.info.into_owned(), occupancy)
 }
 
 /// How many seats a request takes in a flow control that follows these rules.
@@ -35,8 +35,8 @@ async fn seats(requests: &RequestRules, method: &str, target: &str) -> usize {
         *note.lock().unwrap() = counted.status().iter().map(|level| usize::try_from(level.seats_in_use).unwrap()).sum();
         std::future::ready(Ok::<_, std::convert::Infallible>(http::Response::new(http_body_util::Empty::new())))
     });
-    let layer = flow.layer(evenkeel::identify::Anonymous).digest(rules.clone()).work(rules.clone());
-    let mut service = layer.long_running(move |parts, info| rules.occupancy(parts, info)).layer(service);
+    let layer = flow.layer(evenkeel::identify::Anonymous).digest(rules.clone()).work(rules);
+    let mut service = layer.layer(service);
     let request = http::Request::from_parts(parts(method, target), ());
     service.ready().await.unwrap().call(request).await.unwrap();
     *seen.lock().unwrap()

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | for | one process | several processes that share their objects |
 //! | needs | one file | an etcd, 3.4 or newer |
-//! | an answered write survives | the end of the process and a loss of power | what etcd survives |
+//! | an acknowledged write survives | the end of the process and a loss of power | what etcd survives |
 //! | [`At::Cached`] is | always the newest | as old as [`Store::freshness`] says |
 //!
 //! Both keep all objects and the latest writes in memory, and serve reads and watches from there. The objects themselves
@@ -53,5 +53,5 @@ pub use event::{Change, Event};
 pub use location::Location;
 pub use object::{NAME_BYTES_MAX, Object, PAYLOAD_BYTES_MAX};
 pub use read::{At, Freshness, List, ListOptions};
-pub use store::{Answer, Store};
+pub use store::{Store, StoreFuture};
 pub use watch::{Watch, WatchOptions};

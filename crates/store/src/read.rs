@@ -1,4 +1,4 @@
-//! How fresh a read has to be, what a list is asked, and what it answers.
+//! How fresh a read has to be, what a list is asked for, and what it returns.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use crate::Object;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum At {
     /// What is at hand. It may be behind the store by as much as [`Freshness`] says; it never goes back behind what the
-    /// same `Store` has answered to a write.
+    /// same `Store` has acknowledged.
     #[default]
     Cached,
     /// Linearizable: everything that anybody was told to be written before the read began.
@@ -32,7 +32,7 @@ pub struct ListOptions {
     pub after: Option<String>,
 }
 
-/// Objects of a kind as they were at one revision, in the order of their names.
+/// ObjectMap of a kind as they were at one revision, in the order of their names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
     /// The revision of the snapshot; a watch from here on misses nothing and repeats nothing.

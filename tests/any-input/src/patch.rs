@@ -7,7 +7,7 @@ use evenkeel_api::v1::{Condition, FlowSchemaSpec, PriorityLevelConfigurationSpec
 use evenkeel_api::{AnyObject, HubSpec, Object, Version, bootstrap};
 use evenkeel_apiserver::Failure;
 use evenkeel_apiserver::managed_fields::{
-    ApplyBody, ApplyRequest, Endpoint, OnConflict, SentManagers, Writer, apply, created, settle, updated,
+    ApplyBody, ApplyRequest, WriteTarget, OnConflict, SentManagers, Writer, apply, created, differs, updated,
 };
 use evenkeel_apiserver::patch::{FieldValidation, PatchedDocument, json_patch, merge_patch, strategic_merge_patch};
 use serde_json::Value;
@@ -29,7 +29,7 @@ const NOW: i64 = 1_700_000_000;
 /// apply again changes anything.
 pub fn patch(input: &[u8]) {
     let Some((sort, body)) = input.split_first() else { return };
-    let endpoint = if sort & 4 == 0 { Endpoint::Object } else { Endpoint::Status };
+    let endpoint = if sort & 4 == 0 { WriteTarget::Object } else { WriteTarget::Status };
     for version in Version::ALL {
         let writer = Writer { manager: if sort & 8 == 0 { "someone" } else { "kubectl" }, version, endpoint };
         match sort & 3 {
@@ -68,7 +68,7 @@ fn patch_one<S: HubSpec>(
     };
     let mut new = patched.object;
     updated(old, &mut new, patched.sent, writer, Time::from_unix_seconds(NOW));
-    settle(old, &mut new);
+    differs(old, &mut new);
     check_object(&new, writer);
 }
 
@@ -79,7 +79,7 @@ fn apply_to<S: HubSpec>(live: &Object<V1, S>, writer: Writer<'_>, body: &[u8]) {
     };
     let request = ApplyRequest { body: &body, name: live.name(), on_conflict: OnConflict::Refuse, writer };
     // The status of an object that does not exist is never written.
-    let states = if writer.endpoint == Endpoint::Object { vec![Some(live), None] } else { vec![Some(live)] };
+    let states = if writer.endpoint == WriteTarget::Object { vec![Some(live), None] } else { vec![Some(live)] };
     for live in states {
         let refusable = apply(live, request, Time::from_unix_seconds(NOW));
         let forced =
@@ -93,7 +93,7 @@ fn apply_to<S: HubSpec>(live: &Object<V1, S>, writer: Writer<'_>, body: &[u8]) {
         check_object(&new, writer);
         let again = ApplyRequest { on_conflict: OnConflict::Force, ..request };
         let mut again = apply(Some(&new), again, Time::from_unix_seconds(NOW + 1)).expect("what could be applied once");
-        assert!(!settle(&new, &mut again), "the same again changed\n{new:?}\ninto\n{again:?}");
+        assert!(!differs(&new, &mut again), "the same again changed\n{new:?}\ninto\n{again:?}");
     }
 }
 
@@ -106,7 +106,7 @@ fn check_object<S: HubSpec>(object: &Object<V1, S>, writer: Writer<'_>) {
     assert_eq!(again.object, *object);
     let mut new = again.object;
     updated(object, &mut new, SentManagers::AsDecoded, writer, Time::from_unix_seconds(NOW + 1));
-    assert!(!settle(object, &mut new), "an update of nothing changed\n{object:?}\ninto\n{new:?}");
+    assert!(!differs(object, &mut new), "an update of nothing changed\n{object:?}\ninto\n{new:?}");
 }
 
 /// The specification has two answers that blame the server for a patch (API-122, API-125).
@@ -149,12 +149,12 @@ fn dress<S: HubSpec>(object: &mut Object<V1, S>) {
     let last_applied = r#"{"apiVersion":"flowcontrol.apiserver.k8s.io/v1","metadata":{"labels":{"a":"1"}}}"#;
     let annotation = "kubectl.kubernetes.io/last-applied-configuration".to_owned();
     metadata.annotations.insert(annotation, last_applied.to_owned());
-    let writer = Writer { manager: "creator", version: Version::V1, endpoint: Endpoint::Object };
+    let writer = Writer { manager: "creator", version: Version::V1, endpoint: WriteTarget::Object };
     created(object, writer, Time::from_unix_seconds(NOW - 2));
     let mut new = object.clone();
     let condition = |name: &str| Condition { condition: name.to_owned(), ..Condition::default() };
     new.status.conditions = vec![condition("A"), condition("B")];
-    let writer = Writer { manager: "controller", version: Version::V1beta2, endpoint: Endpoint::Status };
+    let writer = Writer { manager: "controller", version: Version::V1beta2, endpoint: WriteTarget::Status };
     updated(object, &mut new, SentManagers::AsDecoded, writer, Time::from_unix_seconds(NOW - 1));
     *object = new;
 }

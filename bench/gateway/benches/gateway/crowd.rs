@@ -64,7 +64,8 @@ pub(crate) fn run() -> io::Result<()> {
     Ok(())
 }
 
-async fn ask_once(target: SocketAddr, index: usize) -> io::Result<TcpStream> {
+/// A connection on which one request has been answered.
+pub(crate) async fn ask_once(target: SocketAddr, index: usize) -> io::Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
     let last = u8::try_from(2 + index % ADDRESSES).map_err(Error::other)?;
     socket.bind(SocketAddr::from(([127, 0, 0, last], 0)))?;

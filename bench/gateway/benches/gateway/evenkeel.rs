@@ -1,9 +1,11 @@
 //! Evenkeel as `evenkeel serve`, with flow control, and tenants known by a header.
 
+use std::fmt::Write;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Command;
 
 use evenkeel_process::{Process, free_address};
 
@@ -20,17 +22,43 @@ pub(crate) fn start(task: Task, upstream: SocketAddr, folder: &Path) -> io::Resu
         Task::PassOn => SEATS,
         Task::Protect { slots } => slots,
     };
+    run(Role::Gateway.command()?, seats, 0, upstream, folder)
+}
+
+/// Starts a gateway with so many routes: this one, or the binary at a path.
+pub(crate) fn start_routed(
+    binary: Option<&Path>,
+    routes: usize,
+    upstream: SocketAddr,
+    folder: &Path,
+) -> io::Result<Process> {
+    let command = match binary {
+        Some(path) => Command::new(path),
+        None => Role::Gateway.command()?,
+    };
+    run(command, SEATS, routes, upstream, folder)
+}
+
+fn run(mut command: Command, seats: usize, routes: usize, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
     let objects = folder.join("objects");
     fs::create_dir(&objects)?;
     fs::write(objects.join("tenants.yaml"), OBJECTS)?;
-    let settings = folder.join("evenkeel.yaml");
     let identity = format!("{{fromAddresses: [127.0.0.0/8], userHeader: {TENANT_HEADER}}}");
     let log = "log: {filter: warn, rejectionsPerSecond: 0}";
-    fs::write(&settings, format!("identity: {{sources: [trustedHeaders: {identity}]}}\n{log}\n"))?;
+    let mut settings = format!("identity: {{sources: [trustedHeaders: {identity}]}}\n{log}\n");
+    if routes > 0 {
+        settings.push_str("requests:\n  routes:\n");
+        for number in 0..routes {
+            let path = format!("/shops/{{namespace}}/orders-{number}/{{name}}");
+            // Writing to a text does not fail.
+            let _ = writeln!(settings, "  - {{path: '{path}', resource: orders-{number}, seats: 2}}");
+        }
+    }
+    let file = folder.join("evenkeel.yaml");
+    fs::write(&file, settings)?;
     let address = free_address()?;
-    let mut command = Role::Gateway.command()?;
     command.args(["serve", "--admin-listen", "none", "--listen"]).arg(address.to_string());
     command.arg("--upstream").arg(format!("http://{upstream}")).arg("--concurrency").arg(seats.to_string());
-    command.arg("--config").arg(settings).arg("--objects").arg(objects);
+    command.arg("--config").arg(file).arg("--objects").arg(objects);
     Process::start(&mut command, address, folder)
 }

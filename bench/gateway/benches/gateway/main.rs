@@ -1,11 +1,12 @@
 //! The gateway beside nginx and `HAProxy`: the same upstream, the same load, in one run.
 //!
-//! Give a part of a group's name (`gateway throughput`, `gateway memory`, `gateway overload`) to run only those that contain
-//! it. Every process but wrk, nginx and `HAProxy` is this executable, which takes one of several roles.
+//! Give a part of a group's name (`gateway throughput`, `gateway memory`, `gateway connections`, `gateway overload`) to run
+//! only those that contain it. Every process but wrk, nginx and `HAProxy` is this executable, which takes one of several roles.
 
 #![allow(clippy::print_stdout, reason = "it says what is left out and why")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
 
+mod connections;
 mod contestant;
 mod crowd;
 mod evenkeel;
@@ -34,8 +35,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// A group of measures: its name, and what adds its figures.
 type Group = (&'static str, fn(&mut Bars) -> io::Result<()>);
 
-const GROUPS: [Group; 3] =
-    [("gateway throughput", throughput::bars), ("gateway memory", memory::bars), ("gateway overload", overload::bars)];
+const GROUPS: [Group; 4] = [
+    ("gateway throughput", throughput::bars),
+    ("gateway memory", memory::bars),
+    ("gateway connections", connections::bars),
+    ("gateway overload", overload::bars),
+];
 
 fn main() -> ExitCode {
     let outcome = match Role::of_this_process() {

@@ -10,10 +10,10 @@ use crate::contestant::{Contestant, Task};
 use crate::crowd::Crowd;
 use crate::upstream::Upstream;
 
-const CONNECTIONS: usize = 10_000;
+pub(crate) const CONNECTIONS: usize = 10_000;
 
 /// Allocators give memory back a little later.
-const SETTLING: Duration = Duration::from_secs(2);
+pub(crate) const SETTLING: Duration = Duration::from_secs(2);
 
 pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
     let upstream = Upstream::start()?;
@@ -31,10 +31,9 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
         figures.push(running.process.memory()?);
         drop(crowd);
     }
-    let mib = |kib: u64| kib as f64 / 1024.0;
     for (contestant, memory) in Contestant::ALL.into_iter().zip(&figures) {
         let is_ours = contestant == Contestant::Evenkeel;
-        let bar = if is_ours { Bar::TimesAtMost(3.0, mib(figures[1].proportional)) } else { Bar::None };
+        let bar = if is_ours { Bar::TimesAtMost(1.5, mib(figures[1].proportional)) } else { Bar::None };
         bars.add(
             format!("memory with {CONNECTIONS} idle connections, {}", contestant.name()),
             mib(memory.proportional),
@@ -43,4 +42,8 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
         );
     }
     Ok(())
+}
+
+pub(crate) fn mib(kib: u64) -> f64 {
+    kib as f64 / 1024.0
 }

@@ -31,45 +31,45 @@ pub const CATCH_ALL: &str = "catch-all";
 
 /// Some of the objects, by kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Objects {
+pub struct BootstrapObjects {
     /// The priority levels.
     pub priority_levels: Vec<PriorityLevelConfiguration>,
     /// The flow schemas.
     pub flow_schemas: Vec<FlowSchema>,
 }
 
-static MANDATORY: LazyLock<Objects> = LazyLock::new(|| {
-    Objects { priority_levels: mandatory::priority_levels(), flow_schemas: mandatory::flow_schemas() }.marked()
+static MANDATORY: LazyLock<BootstrapObjects> = LazyLock::new(|| {
+    BootstrapObjects { priority_levels: mandatory::priority_levels(), flow_schemas: mandatory::flow_schemas() }.marked()
 });
-static SUGGESTED: LazyLock<Objects> = LazyLock::new(|| {
-    Objects { priority_levels: suggested::priority_levels(), flow_schemas: suggested::flow_schemas() }.marked()
+static SUGGESTED: LazyLock<BootstrapObjects> = LazyLock::new(|| {
+    BootstrapObjects { priority_levels: suggested::priority_levels(), flow_schemas: suggested::flow_schemas() }.marked()
 });
-static PLAIN: LazyLock<Objects> = LazyLock::new(|| {
-    Objects { priority_levels: plain::priority_levels(), flow_schemas: plain::flow_schemas() }.marked()
+static PLAIN: LazyLock<BootstrapObjects> = LazyLock::new(|| {
+    BootstrapObjects { priority_levels: plain::priority_levels(), flow_schemas: plain::flow_schemas() }.marked()
 });
-static ALL: LazyLock<Objects> = LazyLock::new(|| Objects {
+static ALL: LazyLock<BootstrapObjects> = LazyLock::new(|| BootstrapObjects {
     priority_levels: [&*MANDATORY, &*SUGGESTED].into_iter().flat_map(|group| group.priority_levels.clone()).collect(),
     flow_schemas: [&*MANDATORY, &*SUGGESTED].into_iter().flat_map(|group| group.flow_schemas.clone()).collect(),
 });
 
 /// The objects that always exist, with a specification that nobody can change.
-pub fn mandatory() -> &'static Objects {
+pub fn mandatory() -> &'static BootstrapObjects {
     &MANDATORY
 }
 
 /// The objects that take the place of the suggested ones where the service is no Kubernetes API: see
 /// [`Preset::Plain`](crate::Preset::Plain).
-pub fn plain() -> &'static Objects {
+pub fn plain() -> &'static BootstrapObjects {
     &PLAIN
 }
 
 /// The objects that exist until an operator decides otherwise.
-pub fn suggested() -> &'static Objects {
+pub fn suggested() -> &'static BootstrapObjects {
     &SUGGESTED
 }
 
 /// The mandatory objects and then the suggested ones.
-pub fn all() -> &'static Objects {
+pub fn all() -> &'static BootstrapObjects {
     &ALL
 }
 
@@ -101,9 +101,9 @@ pub fn is_mandatory(kind: Kind, name: &str) -> bool {
     }
 }
 
-// === impl Objects ===
+// === impl BootstrapObjects ===
 
-impl Objects {
+impl BootstrapObjects {
     /// The flow schema of that name.
     pub fn flow_schema(&self, name: &str) -> Option<&FlowSchema> {
         self.flow_schemas.iter().find(|schema| schema.name() == name)

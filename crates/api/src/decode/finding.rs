@@ -31,7 +31,7 @@ pub struct Mismatch {
     pub path: String,
     /// Where the value stands.
     pub at: Position,
-    /// The text by which the API answers (API-20), without what it says of kind and version.
+    /// The text of the API's response (API-20), without what it says of kind and version.
     pub wire_message: String,
     /// The same for people: what was expected and what was found.
     pub message: String,

@@ -1,4 +1,4 @@
-//! The types that requests and answers are made of around the objects, and that no Rust type stands for.
+//! The types that requests and responses are made of around the objects, and that no Rust type stands for.
 //!
 //! They are in the form of the table, so that whatever is generated from it treats them like all others.
 
@@ -86,7 +86,7 @@ pub(super) static PATCH: TypeSchema =
 /// How a request ended.
 pub static STATUS: TypeSchema = meta(
     "Status",
-    "How a request ended, for answers that have no object to show.",
+    "How a request ended, for responses that have no object to show.",
     &[
         KIND,
         API_VERSION,

@@ -29,7 +29,7 @@ pub struct FieldError {
 
 /// All problems of an object, in order, and at least one.
 ///
-/// Written out it is what stands after `is invalid: ` in the answer (API-111).
+/// Written out it is what stands after `is invalid: ` in the response (API-111).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldErrors(Vec<FieldError>);
 
@@ -186,7 +186,7 @@ impl error::Error for FieldErrors {}
 // === impl Reason ===
 
 impl Reason {
-    /// The reason as a cause in an answer has it.
+    /// The reason as a cause in a response has it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Required => "FieldValueRequired",

@@ -12,7 +12,7 @@ use http::StatusCode;
 use crate::body::Sent;
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::managed_fields::{Endpoint, OnConflict};
+use crate::managed_fields::{OnConflict, WriteTarget};
 use crate::options::{DeleteOptions, Moment, Persistence, Propagation, WriteOptions};
 use crate::patch::FieldValidation;
 use crate::registry::Registry;
@@ -64,7 +64,7 @@ impl Bootstrap for PriorityLevelConfigurationSpec {
 
 /// Puts the objects of one kind in order. Says what could not be done, and does the rest.
 pub(crate) async fn tidy<S: Bootstrap>(registry: &Registry<S>) -> Result<(), Failure> {
-    let (present, _) = registry.present(Moment::Current).await?;
+    let (present, _) = registry.snapshot(Moment::Current).await?;
     let find = |name: &str| present.iter().find(|object| object.name() == name);
     let mut first_failure = None;
     let mut note = |done: Result<(), Failure>| {
@@ -182,5 +182,5 @@ fn write_options() -> WriteOptions {
 }
 
 fn write<'a>(name: &'a str, options: &'a WriteOptions) -> Write<'a> {
-    Write { version: Version::V1, name, endpoint: Endpoint::Object, options, now: now(), weight: 0 }
+    Write { version: Version::V1, name, endpoint: WriteTarget::Object, options, now: now(), weight: 0 }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use evenkeel_api::meta::Time;
 use evenkeel_api::v1::{Condition, FlowSchema, FlowSchemaSpec, PriorityLevelConfigurationSpec};
 use evenkeel_api::{Kind, Version};
+use evenkeel_engine::controller::{DANGLING, Dangling};
 use evenkeel_store::{Error, Watch, WatchOptions};
 use http::StatusCode;
 use serde_json::json;
@@ -13,16 +14,15 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::managed_fields::{Endpoint, OnConflict};
+use crate::log_once::LogOnce;
+use crate::managed_fields::{OnConflict, WriteTarget};
 use crate::options::{Moment, Persistence, WriteOptions};
 use crate::patch::FieldValidation;
 use crate::registry::Registry;
-use crate::trouble::Trouble;
 use crate::verbs::{self, Write};
 
 /// Who writes the condition.
 const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
-const CONDITION: &str = "Dangling";
 /// One flow schema is written at most so often in [`WINDOW`].
 const WRITES_MAX: usize = 6;
 const WINDOW: Duration = Duration::from_secs(60);
@@ -49,13 +49,13 @@ struct Told {
 /// Follows the objects, and writes conditions, until the store is closed.
 pub(crate) async fn run(schemas: &Registry<FlowSchemaSpec>, levels: &Registry<PriorityLevelConfigurationSpec>) {
     let mut pace = Pace::default();
-    let mut trouble = Trouble::new("the condition Dangling cannot be kept up to date");
+    let mut log_once = LogOnce::new("cannot update the condition Dangling");
     loop {
-        match follow(schemas, levels, &mut pace, &mut trouble).await {
+        match follow(schemas, levels, &mut pace, &mut log_once).await {
             Err(Error::Closed) => return,
-            // A watch that has fallen behind is no trouble.
+            // A watch that has fallen behind is no log_once.
             Err(Error::TooOld { .. }) | Ok(()) => {}
-            Err(error) => trouble.failed(&**schemas.store(), &error).await,
+            Err(error) => log_once.failed(&**schemas.store(), &error).await,
         }
         sleep(PAUSE).await;
     }
@@ -65,7 +65,7 @@ async fn follow(
     schemas: &Registry<FlowSchemaSpec>,
     levels: &Registry<PriorityLevelConfigurationSpec>,
     pace: &mut Pace,
-    trouble: &mut Trouble,
+    log_once: &mut LogOnce,
 ) -> Result<(), Error> {
     let revision = schemas.store().revision().await?;
     let mut watch = schemas.store().watch(WatchOptions::after(revision)).await?;
@@ -76,7 +76,7 @@ async fn follow(
             Err(_) => Some(Instant::now() + PAUSE),
         };
         let outcome = told.and_then(|told| told.failed.map_or(Ok(()), Err));
-        trouble.note(&**schemas.store(), &outcome).await;
+        log_once.note(&**schemas.store(), &outcome).await;
         wait(&mut watch, retry_at).await?;
     }
 }
@@ -104,9 +104,9 @@ async fn tell_all(
     levels: &Registry<PriorityLevelConfigurationSpec>,
     pace: &mut Pace,
 ) -> Result<Told, Failure> {
-    let (existing, _) = levels.present(Moment::Any).await?;
+    let (existing, _) = levels.snapshot(Moment::Any).await?;
     let existing: BTreeSet<&str> = existing.iter().map(|level| level.name()).collect();
-    let (present, _) = schemas.present(Moment::Any).await?;
+    let (present, _) = schemas.snapshot(Moment::Any).await?;
     pace.forget_all_but(present.iter().map(|schema| schema.name()));
     let mut told = Told::default();
     for schema in &present {
@@ -131,21 +131,17 @@ async fn tell_all(
 /// The condition that the schema should have, if it does not have it.
 fn due(schema: &FlowSchema, exists: bool, now: Time) -> Option<Condition> {
     let level = &schema.spec.priority_level_configuration.name;
-    let (status, reason, what) =
-        if exists { ("False", "Found", "and it exists") } else { ("True", "NotFound", "but there is no such object") };
-    let message = format!("This FlowSchema references the PriorityLevelConfiguration object named \"{level}\" {what}");
-    let old = schema.status.condition(CONDITION);
-    if old.is_some_and(|old| old.status == status && old.reason == reason && old.message == message) {
+    let dangling = Dangling { schema: schema.name().to_owned(), level: level.clone(), is_dangling: !exists };
+    if dangling.is_told_by(schema) {
         return None;
     }
-    let since = old.filter(|old| old.status == status).and_then(|old| old.last_transition_time);
-    Some(Condition {
-        condition: CONDITION.to_owned(),
-        status: status.to_owned(),
-        last_transition_time: Some(since.unwrap_or(now)),
-        reason: reason.to_owned(),
-        message,
-    })
+    let mut condition = dangling.condition(now);
+    // The time is that of the last change of the status, not of its reason.
+    let old = schema.status.condition(DANGLING).filter(|old| old.status == condition.status);
+    if let Some(since) = old.and_then(|old| old.last_transition_time) {
+        condition.last_transition_time = Some(since);
+    }
+    Some(condition)
 }
 
 async fn write(schemas: &Registry<FlowSchemaSpec>, name: &str, condition: &Condition) -> Result<(), Failure> {
@@ -162,7 +158,7 @@ async fn write(schemas: &Registry<FlowSchemaSpec>, name: &str, condition: &Condi
         on_conflict: OnConflict::Force,
     };
     let write =
-        Write { version: Version::V1, name, endpoint: Endpoint::Status, options: &options, now: now(), weight: 0 };
+        Write { version: Version::V1, name, endpoint: WriteTarget::Status, options: &options, now: now(), weight: 0 };
     match verbs::apply(schemas, body.to_string().as_bytes(), &write, &mut Vec::new()).await {
         // It was deleted in the meantime.
         Err(failure) if failure.status == StatusCode::NOT_FOUND => Ok(()),

@@ -1,7 +1,7 @@
-//! From an HTTP request to an answer: who may, what path, what method, what form (API-5).
+//! From an HTTP request to a response: who may, what path, what method, what form (API-5).
 
-mod answers;
 mod call;
+mod fixed_routes;
 mod objects;
 mod pages;
 mod reply;
@@ -12,20 +12,18 @@ use std::sync::Arc;
 use evenkeel::FlowControl;
 use evenkeel_api::Preset;
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
-use evenkeel_engine::digest::Kubernetes;
 use evenkeel_store::Store;
-use http::request::Parts;
 use http::{Request, Response};
 use http_body::Body;
 use tokio::sync::watch;
 
-use crate::failure::Failure;
 use crate::follow::ObjectStream;
 use crate::in_flight::InFlight;
 use crate::registry::Registry;
 use crate::server::FOLLOWED_WITHIN;
 use crate::watch::WatchLimit;
 
+pub(crate) use call::reject;
 pub use reply::ApiBody;
 pub(crate) use request_body::discard;
 
@@ -43,7 +41,6 @@ struct Shared {
     levels: Arc<Registry<PriorityLevelConfigurationSpec>>,
     watches: WatchLimit,
     in_flight: InFlight,
-    digest: Kubernetes,
     /// The API's own flow control, which its metrics and dumps are about.
     flow: FlowControl,
     /// The revision that the API's own flow control follows.
@@ -68,26 +65,20 @@ impl Api {
                 levels: Arc::new(Registry::new(Arc::clone(store), preset)),
                 watches: WatchLimit::new(watches_max),
                 in_flight,
-                digest: Kubernetes::default(),
                 flow,
                 applied,
             }),
         }
     }
 
-    /// Answers a request.
-    pub async fn answer<B>(&self, request: Request<B>) -> Response<ApiBody>
+    /// Responds to a request.
+    pub async fn respond<B>(&self, request: Request<B>) -> Response<ApiBody>
     where
         B: Body + Send,
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        call::answer(&self.shared, request).await
-    }
-
-    /// The answer to a request that does not get so far.
-    pub(crate) fn refuse(&self, parts: &Parts, failure: &Failure) -> Response<ApiBody> {
-        call::refuse(&self.shared, parts, failure)
+        call::respond(&self.shared, request).await
     }
 
     /// How many bytes the responses take that their clients have not read yet.

@@ -14,15 +14,15 @@ use crate::body;
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::gzip;
-use crate::heavy::Place;
 use crate::in_flight::Room;
-use crate::managed_fields::Endpoint;
+use crate::managed_fields::WriteTarget;
 use crate::negotiate::{self, BodyFormat, PatchType, Shape, Wanted};
+use crate::offload::Offload;
 use crate::options::{DeleteOptions, ListOptions, Moment, Propagation, WatchOptions, WriteKind, WriteOptions};
 use crate::output::{self, Columns, EventWriter, Format, ListMeta, View};
 use crate::owners;
 use crate::registry::{Form, Record, Registry};
-use crate::route::{Objects, Scope};
+use crate::route::{ObjectsRoute, Scope};
 use crate::verbs::{self, Deleted, Listed, Patch, Write};
 use crate::watch::{CountedWatch, WatchBody, WatchStream};
 use crate::websocket::{Handshake, Message};
@@ -31,7 +31,7 @@ use crate::websocket::{Handshake, Message};
 #[derive(Debug)]
 pub(super) struct ObjectsCall<'a> {
     call: Call<'a>,
-    route: &'a Objects,
+    route: &'a ObjectsRoute,
     verb: Verb,
     wanted: Wanted,
 }
@@ -72,12 +72,12 @@ const JSON_PATCH_WEIGHT: usize = 64;
 
 impl<'a> ObjectsCall<'a> {
     /// Refuses methods that the path does not have, and forms that are not spoken.
-    pub(super) fn new(call: Call<'a>, route: &'a Objects) -> Result<Self, Failure> {
+    pub(super) fn new(call: Call<'a>, route: &'a ObjectsRoute) -> Result<Self, Failure> {
         let verb = verb(call, route)?;
         let endpoint = match verb {
-            Verb::Watch => negotiate::Endpoint::Watch,
-            Verb::List | Verb::DeleteCollection => negotiate::Endpoint::Collection,
-            _ => negotiate::Endpoint::Object,
+            Verb::Watch => negotiate::ResponseKind::Watch,
+            Verb::List | Verb::DeleteCollection => negotiate::ResponseKind::Collection,
+            _ => negotiate::ResponseKind::Object,
         };
         let wanted = call.asked.objects(endpoint)?;
         let verb = match verb {
@@ -138,7 +138,7 @@ impl<'a> ObjectsCall<'a> {
             Prepared::Get(moment) => {
                 let stored = registry.find(self.name(), moment).await?;
                 let room = self.room(stored.payload.len()).await?;
-                let record = registry.show(&stored)?;
+                let record = registry.decode(&stored)?;
                 self.object(StatusCode::OK, &record, room).await
             }
             Prepared::List(options) => {
@@ -148,7 +148,7 @@ impl<'a> ObjectsCall<'a> {
             Prepared::Watch(options) => self.watch(registry, options),
             Prepared::Write(options, format) => {
                 let room = self.room(body.len()).await?;
-                let place = Place::of(body.len()).await;
+                let place = Offload::of(body.len()).await;
                 let mut sent =
                     place.run(|| body::decode::<S>(&body, format, self.route.version, options.validation))?;
                 warnings.extend_from_slice(&sent.warnings);
@@ -215,8 +215,8 @@ impl<'a> ObjectsCall<'a> {
 
     fn write<'w>(&'w self, options: &'w WriteOptions, now: evenkeel_api::meta::Time, weight: usize) -> Write<'w> {
         let endpoint = match self.route.scope {
-            Scope::Status(_) => Endpoint::Status,
-            _ => Endpoint::Object,
+            Scope::Status(_) => WriteTarget::Status,
+            _ => WriteTarget::Object,
         };
         Write { version: self.route.version, name: self.name(), endpoint, options, now, weight }
     }
@@ -238,9 +238,9 @@ impl<'a> ObjectsCall<'a> {
         let include = self.call.query.first("includeObject");
         let view = self.view(include.as_deref());
         let headers = &self.call.parts.headers;
-        let encoded = Place::of(record.len())
+        let encoded = Offload::of(record.len())
             .await
-            .run(|| output::object(status, record.shown(), &view).map(|answer| gzip::packed(answer, headers)))?;
+            .run(|| output::object(status, record.shown(), &view).map(|response| gzip::packed(response, headers)))?;
         Ok(Reply::with_room(encoded, room))
     }
 
@@ -258,7 +258,7 @@ impl<'a> ObjectsCall<'a> {
                 remaining_item_count: remaining.and_then(|count| u64::try_from(count).ok()),
             };
             let items: Vec<_> = items.iter().map(|record| record.shown()).collect();
-            output::list(&metadata, &items, &view).map(|answer| gzip::packed(answer, headers))
+            output::list(&metadata, &items, &view).map(|response| gzip::packed(response, headers))
         };
         if bytes < SHARED_BYTES_MIN {
             return Ok(Reply::with_room(encode()?, Some(room)));
@@ -273,11 +273,11 @@ impl<'a> ObjectsCall<'a> {
             now: matches!(view.wanted.shape, Shape::Table(_)).then_some(view.now),
             is_packed: gzip::is_accepted(headers),
         };
-        let encode = || async { Place::of(bytes).await.run(encode) };
+        let encode = || async { Offload::of(bytes).await.run(encode) };
         let Room { mut connection, all } = room;
-        let answer = registry.encodings().share(form, &items, all, encode).await?;
-        connection.shrink(answer.body.len());
-        Ok(Reply::Answer(answer, Some(connection)))
+        let response = registry.encodings().share(form, &items, all, encode).await?;
+        connection.shrink(response.body.len());
+        Ok(Reply::Whole(response, Some(connection)))
     }
 
     fn watch<S: HubSpec + Columns>(
@@ -314,11 +314,11 @@ fn content_type(call: Call<'_>) -> Option<&str> {
 }
 
 /// What a method means on a path (API-3).
-fn verb(call: Call<'_>, route: &Objects) -> Result<Verb, Failure> {
+fn verb(call: Call<'_>, route: &ObjectsRoute) -> Result<Verb, Failure> {
     let method = &call.parts.method;
     Ok(match (&route.scope, method) {
         (Scope::Watched(_), &Method::GET) => Verb::Watch,
-        (Scope::Collection, &Method::GET) if ListOptions::is_watch(call.query) => Verb::Watch,
+        (Scope::Collection, &Method::GET) if call.context.target.request().verb == "watch" => Verb::Watch,
         (Scope::Collection, &Method::GET) => Verb::List,
         (Scope::Collection, &Method::POST) => Verb::Create,
         (Scope::Collection, &Method::DELETE) => Verb::DeleteCollection,

@@ -9,8 +9,8 @@ use prometheus_client::registry::Registry;
 use serde_json::json;
 
 use super::call::Call;
-use crate::answer::Answer;
 use crate::failure::Failure;
+use crate::response_data::ResponseData;
 use crate::route::Dump;
 
 /// The paths that `/` lists, in order.
@@ -39,22 +39,22 @@ const OPEN_METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 
 /// The paths of the server.
-pub(super) fn index(call: Call<'_>) -> Result<Answer, Failure> {
+pub(super) fn index(call: Call<'_>) -> Result<ResponseData, Failure> {
     let line = Bytes::from(json!({ "paths": PATHS }).to_string());
-    Ok(Answer::document(StatusCode::OK, line, call.asked.document()?))
+    Ok(ResponseData::document(StatusCode::OK, line, call.asked.document()?))
 }
 
 /// The metrics of the API's own flow control.
-pub(super) fn metrics(flow: &FlowControl) -> Result<Answer, Failure> {
+pub(super) fn metrics(flow: &FlowControl) -> Result<ResponseData, Failure> {
     let mut registry = Registry::default();
     flow.register_metrics(&mut registry);
     let mut page = String::new();
     text::encode(&mut page, &registry).map_err(|_| Failure::plain("the metrics cannot be written"))?;
-    Ok(Answer::new(StatusCode::OK, OPEN_METRICS, page.into()))
+    Ok(ResponseData::new(StatusCode::OK, OPEN_METRICS, page.into()))
 }
 
 /// What the API's own flow control is doing (section 9.2 of the specification of the engine).
-pub(super) fn dump(dump: Dump, call: Call<'_>) -> Answer {
+pub(super) fn dump(dump: Dump, call: Call<'_>) -> ResponseData {
     let flow = &call.shared.flow;
     let page = match dump {
         Dump::PriorityLevels => flow.dump_priority_levels(),
@@ -64,5 +64,5 @@ pub(super) fn dump(dump: Dump, call: Call<'_>) -> Answer {
             flow.dump_requests(if has_details { RequestColumns::WithDetails } else { RequestColumns::Basic })
         }
     };
-    Answer::text(StatusCode::OK, page)
+    ResponseData::text(StatusCode::OK, page)
 }

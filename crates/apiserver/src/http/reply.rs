@@ -1,4 +1,4 @@
-//! What goes back over HTTP: an answer with the header fields that every one has, or a watch (API-92).
+//! What goes back over HTTP: a response with the header fields that every one has, or a watch (API-92).
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -9,13 +9,13 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderVal
 use http::{Extensions, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 
-use crate::answer::Answer;
 use crate::gzip;
 use crate::in_flight::{ConnectionInFlight, ConnectionRoom, Room};
+use crate::response_data::ResponseData;
 use crate::watch::{CountedWatch, WatchBody};
 use crate::websocket::{self, Handshake, Message};
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug)]
 pub struct ApiBody(Inner);
 
@@ -35,8 +35,8 @@ struct Whole {
 /// What a request comes to.
 #[derive(Debug)]
 pub(super) enum Reply {
-    /// An answer, and the room that it takes of its connection, if it is counted.
-    Answer(Answer, Option<ConnectionRoom>),
+    /// A response, and the room that it takes of its connection, if it is counted.
+    Whole(ResponseData, Option<ConnectionRoom>),
     /// A watch, and the room of its connection.
     Watch(WatchBody, ConnectionInFlight),
     /// A watch over a `WebSocket`. What came with the request is kept for as long as the connection is used.
@@ -51,27 +51,27 @@ const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, private");
 
 // === impl Reply ===
 
-impl From<Answer> for Reply {
-    fn from(answer: Answer) -> Self {
-        Self::Answer(answer, None)
+impl From<ResponseData> for Reply {
+    fn from(response: ResponseData) -> Self {
+        Self::Whole(response, None)
     }
 }
 
 impl Reply {
-    /// An answer that takes this room, if any.
-    pub(super) fn with_room(mut answer: Answer, room: Option<Room>) -> Self {
-        let Some(Room { mut connection, mut all }) = room else { return answer.into() };
-        connection.shrink(answer.body.len());
-        all.shrink(answer.body.len());
-        answer.body = all.count(answer.body);
-        Self::Answer(answer, Some(connection))
+    /// A response that takes this room, if any.
+    pub(super) fn with_room(mut response: ResponseData, room: Option<Room>) -> Self {
+        let Some(Room { mut connection, mut all }) = room else { return response.into() };
+        connection.shrink(response.body.len());
+        all.shrink(response.body.len());
+        response.body = all.count(response.body);
+        Self::Whole(response, Some(connection))
     }
 
     /// The response, with the warnings that go with it.
     pub(super) fn into_response(self, request: &HeaderMap, warnings: Vec<HeaderValue>) -> Response<ApiBody> {
         let mut response = match self {
-            Self::Answer(answer, room) => {
-                let Answer { status, content_type, headers, body } = gzip::packed(answer, request);
+            Self::Whole(response, room) => {
+                let ResponseData { status, content_type, headers, body } = gzip::packed(response, request);
                 let mut response = Response::new(ApiBody(Inner::Whole(Whole { rest: body, room })));
                 *response.status_mut() = status;
                 if let Some(content_type) = content_type {

@@ -1,4 +1,4 @@
-//! The body of a request: read as a whole up to a limit, or thrown away so that the answer gets through.
+//! The body of a request: read as a whole up to a limit, or thrown away so that the response gets through.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -36,8 +36,8 @@ where
 
 /// Throws away what is left of the body of a request that is refused.
 ///
-/// Most clients send all of it before they look for an answer. If the connection were closed under them they would
-/// report that instead of the answer. Those who asked whether to send it at all need not.
+/// Most clients send all of it before they look for a response. If the connection were closed under them they would
+/// report that instead of the response. Those who asked whether to send it at all need not.
 pub(crate) async fn discard<B: Body>(headers: &HeaderMap, mut body: Pin<&mut B>) {
     if body.is_end_stream() || headers.contains_key(EXPECT) {
         return;

@@ -12,13 +12,13 @@ use super::difference::Differences;
 use super::last_applied::{self, KUBECTL};
 use super::merge::merge;
 use super::owned::owned_fields;
+use super::owned_parts::OwnedParts;
 use super::owner::{Operation, Owner, read, write};
-use super::ownership::Ownership;
 use super::prune::{Claims, prune};
 use super::translate::translate;
 use super::update::track;
 use super::view::{self, Defaults, view};
-use super::writer::{Endpoint, Writer, strip};
+use super::writer::{WriteTarget, Writer, strip};
 use crate::failure::Failure;
 
 /// An apply patch: what to apply, and as whom.
@@ -69,9 +69,9 @@ enum Refusal {
 /// The object after an apply, its defaults filled in and its managed fields set.
 ///
 /// `live` is the stored object. Without one, the result is to be created; `/status` of an object that does not exist is
-/// answered 404 before this is called. What the endpoint cannot change is that of the stored object; what else the server
+/// rejected with 404 before this is called. What the endpoint cannot change is that of the stored object; what else the server
 /// sets or checks in an update, the preconditions included, is left to the caller. Whether anything is to be written
-/// is for [`settle`](super::settle) to say.
+/// is for [`differs`](super::differs) to say.
 pub fn apply<S: HubSpec>(
     live: Option<&Object<V1, S>>,
     request: ApplyRequest<'_>,
@@ -108,20 +108,20 @@ impl<'a, S: HubSpec> Live<'a, S> {
     /// Applies, or finds the conflicts.
     fn attempt(&self, request: ApplyRequest<'_>, on_conflict: OnConflict, now: Time) -> Result<Merged<S>, Refusal> {
         let writer = request.writer;
-        let ownership = Ownership::of_object(S::KIND, writer.version);
-        let mut fields = owned_fields(&request.body.value, ownership);
+        let parts = OwnedParts::of_object(S::KIND, writer.version);
+        let mut fields = owned_fields(&request.body.value, parts);
         writer.endpoint.reset(&mut fields);
         let mut own = Owner::new(writer, Operation::Apply, fields);
         let mut others = self.owners.clone();
         let last = others.iter().position(|owner| owner.identity() == own.identity()).map(|place| others.remove(place));
 
-        let mut value = merge(Some(&self.value), &request.body.value, ownership);
+        let mut value = merge(Some(&self.value), &request.body.value, parts);
         if let Some(last) = &last {
             take_away::<S>(&mut value, last, &own, &others);
         }
         let undefaulted = read_back(&value, request, Defaults::LeaveOut)?;
         let mut differences = Differences::new(self.object, &undefaulted, writer.endpoint)
-            .knowing(writer.version, Comparison::of(&self.value, &value, ownership));
+            .knowing(writer.version, Comparison::of(&self.value, &value, parts));
         if on_conflict == OnConflict::Refuse {
             refuse_conflicts(&others, &mut differences)?;
         }
@@ -163,16 +163,15 @@ impl<'a, S: HubSpec> Live<'a, S> {
 
 /// Takes away what the manager no longer applies and nobody else owns.
 fn take_away<S: HubSpec>(value: &mut Value, last: &Owner, own: &Owner, others: &[Owner]) {
-    let ownership = Ownership::of_object(S::KIND, own.version);
-    let in_own_version =
-        |owner: &Owner| translate(&owner.fields, Ownership::of_object(S::KIND, owner.version), ownership);
+    let parts = OwnedParts::of_object(S::KIND, own.version);
+    let in_own_version = |owner: &Owner| translate(&owner.fields, OwnedParts::of_object(S::KIND, owner.version), parts);
     let mut last_fields = in_own_version(last);
     strip(&mut last_fields);
     let mut current = own.fields.clone();
     for owner in others {
         current.unite(in_own_version(owner));
     }
-    prune(value, ownership, Claims { last: &last_fields, current: &current });
+    prune(value, parts, Claims { last: &last_fields, current: &current });
 }
 
 fn refuse_conflicts<S: HubSpec>(others: &[Owner], differences: &mut Differences<'_, S>) -> Result<(), Refusal> {
@@ -200,10 +199,10 @@ fn read_back<S: HubSpec>(
 }
 
 /// Gives back what requests to this endpoint cannot change (API-115). What is needed to check preconditions stays.
-fn reset<S: HubSpec>(object: &mut Object<V1, S>, live: &Object<V1, S>, endpoint: Endpoint) {
+fn reset<S: HubSpec>(object: &mut Object<V1, S>, live: &Object<V1, S>, endpoint: WriteTarget) {
     match endpoint {
-        Endpoint::Object => object.status = live.status.clone(),
-        Endpoint::Status => {
+        WriteTarget::Object => object.status = live.status.clone(),
+        WriteTarget::Status => {
             object.spec = live.spec.clone();
             let metadata = std::mem::replace(&mut object.metadata, live.metadata.clone());
             object.metadata.name = metadata.name;

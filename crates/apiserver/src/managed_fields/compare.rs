@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::element::Element;
 use super::field_set::FieldSet;
-use super::ownership::{Ownership, is_empty};
+use super::owned_parts::{OwnedParts, is_empty};
 
 /// The difference between two states of an object.
 #[derive(Debug, Clone, Default)]
@@ -36,8 +36,8 @@ struct Items<'a> {
 
 impl Comparison {
     /// Compares two states of an object.
-    pub(crate) fn of(old: &Value, new: &Value, ownership: Ownership) -> Self {
-        Pair { old: Some(old), new: Some(new) }.compare(ownership)
+    pub(crate) fn of(old: &Value, new: &Value, parts: OwnedParts) -> Self {
+        Pair { old: Some(old), new: Some(new) }.compare(parts)
     }
 
     /// What differs below these elements, which come in any order.
@@ -58,14 +58,14 @@ impl Comparison {
 // === impl Pair ===
 
 impl<'a> Pair<'a> {
-    fn compare(self, ownership: Ownership) -> Comparison {
+    fn compare(self, parts: OwnedParts) -> Comparison {
         // Where there are no parts on either side, what is left to compare is `null`, empty and absent.
-        if matches!(ownership, Ownership::Whole) || (is_empty(self.old) && is_empty(self.new)) {
+        if matches!(parts, OwnedParts::Whole) || (is_empty(self.old) && is_empty(self.new)) {
             return self.compare_whole();
         }
-        let mut comparison = match ownership {
-            Ownership::Elements | Ownership::Members { .. } => self.compare_items(ownership),
-            _ => self.compare_members(ownership),
+        let mut comparison = match parts {
+            OwnedParts::Elements | OwnedParts::Members { .. } => self.compare_items(parts),
+            _ => self.compare_members(parts),
         };
         // What comes into being is owned together with its parts.
         comparison.changed.itself = self.old.is_none();
@@ -80,34 +80,34 @@ impl<'a> Pair<'a> {
         }
     }
 
-    fn compare_members(self, ownership: Ownership) -> Comparison {
+    fn compare_members(self, parts: OwnedParts) -> Comparison {
         let (old, new) = (members(self.old), members(self.new));
         Comparison::of_children(both_names(old, new).filter_map(|name| {
             let pair = Pair { old: old.and_then(|old| old.get(name)), new: new.and_then(|new| new.get(name)) };
             if pair.old == pair.new {
                 return None;
             }
-            let (name, below) = match ownership {
-                Ownership::Fields(schema) => match schema.field(name) {
-                    Some(field) => (Cow::Borrowed(field.name), Ownership::of_field(field)),
-                    None => (Cow::Owned(name.clone()), Ownership::Whole),
+            let (name, below) = match parts {
+                OwnedParts::Fields(schema) => match schema.field(name) {
+                    Some(field) => (Cow::Borrowed(field.name), OwnedParts::of_field(field)),
+                    None => (Cow::Owned(name.clone()), OwnedParts::Whole),
                 },
-                _ => (Cow::Owned(name.clone()), Ownership::Whole),
+                _ => (Cow::Owned(name.clone()), OwnedParts::Whole),
             };
             Some((Element::Field(name), pair.compare(below)))
         }))
     }
 
-    fn compare_items(self, ownership: Ownership) -> Comparison {
+    fn compare_items(self, parts: OwnedParts) -> Comparison {
         let mut items: BTreeMap<Element, Items<'a>> = BTreeMap::new();
         for item in elements(self.old) {
-            items.entry(element(ownership, item)).or_default().old.push(item);
+            items.entry(element(parts, item)).or_default().old.push(item);
         }
         for item in elements(self.new) {
-            items.entry(element(ownership, item)).or_default().new.push(item);
+            items.entry(element(parts, item)).or_default().new.push(item);
         }
         Comparison::of_children(items.into_iter().map(|(element, items)| {
-            let below = items.compare(ownership.below(&element));
+            let below = items.compare(parts.below(&element));
             (element, below)
         }))
     }
@@ -116,9 +116,9 @@ impl<'a> Pair<'a> {
 // === impl Items ===
 
 impl Items<'_> {
-    fn compare(self, ownership: Ownership) -> Comparison {
+    fn compare(self, parts: OwnedParts) -> Comparison {
         if let ([] | [_], [] | [_]) = (self.old.as_slice(), self.new.as_slice()) {
-            return Pair { old: self.old.first().copied(), new: self.new.first().copied() }.compare(ownership);
+            return Pair { old: self.old.first().copied(), new: self.new.first().copied() }.compare(parts);
         }
         Comparison {
             changed: (!self.new.is_empty() && self.old != self.new).then(FieldSet::leaf).unwrap_or_default(),
@@ -135,8 +135,8 @@ fn elements(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-fn element(ownership: Ownership, item: &Value) -> Element {
-    ownership.element_of(item).unwrap_or_else(|| Element::value(item))
+fn element(parts: OwnedParts, item: &Value) -> Element {
+    parts.element_of(item).unwrap_or_else(|| Element::value(item))
 }
 
 /// The names of both maps, each once.

@@ -5,16 +5,16 @@ use evenkeel_api::{HubSpec, Object, Version};
 
 use super::compare::Comparison;
 use super::field_set::FieldSet;
+use super::owned_parts::OwnedParts;
 use super::owner::Owner;
-use super::ownership::Ownership;
 use super::view::view_both;
-use super::writer::Endpoint;
+use super::writer::WriteTarget;
 
 /// The differences between two states of an object, worked out for each version when it is first asked for.
 pub(crate) struct Differences<'a, S: HubSpec> {
     old: &'a Object<V1, S>,
     new: &'a Object<V1, S>,
-    endpoint: Endpoint,
+    endpoint: WriteTarget,
     known: Vec<(Version, Comparison)>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Differences<'a, S: HubSpec> {
 
 impl<'a, S: HubSpec> Differences<'a, S> {
     /// The differences between two states that a request to this endpoint makes.
-    pub(crate) fn new(old: &'a Object<V1, S>, new: &'a Object<V1, S>, endpoint: Endpoint) -> Self {
+    pub(crate) fn new(old: &'a Object<V1, S>, new: &'a Object<V1, S>, endpoint: WriteTarget) -> Self {
         Self { old, new, endpoint, known: Vec::new() }
     }
 
@@ -37,7 +37,7 @@ impl<'a, S: HubSpec> Differences<'a, S> {
         let place = self.known.iter().position(|(known, _)| *known == version);
         let place = place.unwrap_or_else(|| {
             let (old, new) = view_both(self.old, self.new, version);
-            self.add(version, Comparison::of(&old, &new, Ownership::of_object(S::KIND, version)))
+            self.add(version, Comparison::of(&old, &new, OwnedParts::of_object(S::KIND, version)))
         });
         &self.known[place].1
     }

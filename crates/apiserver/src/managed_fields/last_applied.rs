@@ -10,7 +10,7 @@ use super::apply_body::ApplyBody;
 use super::compare::Comparison;
 use super::field_set::FieldSet;
 use super::owned::owned_fields;
-use super::ownership::Ownership;
+use super::owned_parts::OwnedParts;
 use super::schema_check::check;
 
 /// The manager of `kubectl apply --server-side`.
@@ -33,9 +33,9 @@ pub(crate) fn fields_to_take_over<S: HubSpec>(
     if applied["apiVersion"] != request.version.api_version() || check(&applied, schema).is_err() {
         return None;
     }
-    let ownership = Ownership::Fields(schema);
-    let mut fields = owned_fields(&applied, ownership);
-    let comparison = Comparison::of(&applied, live, ownership);
+    let parts = OwnedParts::Fields(schema);
+    let mut fields = owned_fields(&applied, parts);
+    let comparison = Comparison::of(&applied, live, parts);
     fields.subtract(&comparison.changed);
     fields.subtract(&comparison.removed);
     Some(fields)

@@ -3,32 +3,30 @@
 use serde_json::{Map, Value};
 
 use super::element::Element;
-use super::ownership::{Ownership, is_empty};
+use super::owned_parts::{OwnedParts, is_empty};
 
 /// The stored value with everything set that the applied one says.
-pub(crate) fn merge(live: Option<&Value>, applied: &Value, ownership: Ownership) -> Value {
-    if matches!(ownership, Ownership::Whole) || is_empty(live) {
+pub(crate) fn merge(live: Option<&Value>, applied: &Value, parts: OwnedParts) -> Value {
+    if matches!(parts, OwnedParts::Whole) || is_empty(live) {
         return applied.clone();
     }
-    match (ownership, live, applied) {
+    match (parts, live, applied) {
         // An empty value takes nothing away from what is there.
         (_, Some(live), _) if is_empty(Some(applied)) => live.clone(),
-        (Ownership::Elements | Ownership::Members { .. }, Some(Value::Array(live)), Value::Array(applied)) => {
-            Value::Array(merge_items(live, applied, ownership))
+        (OwnedParts::Elements | OwnedParts::Members { .. }, Some(Value::Array(live)), Value::Array(applied)) => {
+            Value::Array(merge_items(live, applied, parts))
         }
-        (_, Some(Value::Object(live)), Value::Object(applied)) => {
-            Value::Object(merge_members(live, applied, ownership))
-        }
+        (_, Some(Value::Object(live)), Value::Object(applied)) => Value::Object(merge_members(live, applied, parts)),
         _ => applied.clone(),
     }
 }
 
-fn merge_members(live: &Map<String, Value>, applied: &Map<String, Value>, ownership: Ownership) -> Map<String, Value> {
+fn merge_members(live: &Map<String, Value>, applied: &Map<String, Value>, parts: OwnedParts) -> Map<String, Value> {
     let mut merged = live.clone();
     for (name, value) in applied {
-        let below = match ownership {
-            Ownership::Fields(schema) => Ownership::of_named(schema, name),
-            _ => Ownership::Whole,
+        let below = match parts {
+            OwnedParts::Fields(schema) => OwnedParts::of_named(schema, name),
+            _ => OwnedParts::Whole,
         };
         merged.insert(name.clone(), merge(live.get(name), value, below));
     }
@@ -37,15 +35,15 @@ fn merge_members(live: &Map<String, Value>, applied: &Map<String, Value>, owners
 
 /// Both lists as one. Items keep the order of the applied list; those that only the stored one has stay in front of
 /// the item that they stood in front of.
-fn merge_items(live: &[Value], applied: &[Value], ownership: Ownership) -> Vec<Value> {
-    let element = |item: &Value| ownership.element_of(item).unwrap_or_else(|| Element::value(item));
+fn merge_items(live: &[Value], applied: &[Value], parts: OwnedParts) -> Vec<Value> {
+    let element = |item: &Value| parts.element_of(item).unwrap_or_else(|| Element::value(item));
     let live: Vec<_> = live.iter().map(|item| (element(item), item)).collect();
     let applied: Vec<_> = applied.iter().map(|item| (element(item), item)).collect();
     let stored = Index::new(&live);
     let sent = Index::new(&applied);
     let item = |(element, item): &(Element, &Value)| {
         let stored = stored.get(element).map(|place| live[place].1);
-        merge(stored, item, ownership.below(element))
+        merge(stored, item, parts.below(element))
     };
 
     let mut merged = Vec::with_capacity(live.len() + applied.len());

@@ -5,8 +5,8 @@
 //! | request | call |
 //! |---|---|
 //! | POST | [`created`] |
-//! | PUT, and patches other than apply | [`updated`], then [`settle`] |
-//! | apply patch | [`ApplyBody::parse`], [`apply`], then [`settle`] if the object exists |
+//! | PUT, and patches other than apply | [`updated`], then [`differs`] |
+//! | apply patch | [`ApplyBody::parse`], [`apply`], then [`differs`] if the object exists |
 //!
 //! Which fields there are, and what of them is owned as a whole, comes from the schema table (`ownership`). Two states
 //! of an object are compared field by field (`compare`) in every version that an owner has named its fields in.
@@ -17,6 +17,7 @@ mod apply_body;
 mod compare;
 mod conflict;
 mod difference;
+mod differs;
 mod element;
 mod field_set;
 #[cfg(test)]
@@ -25,11 +26,10 @@ mod fields_v1;
 mod last_applied;
 mod merge;
 mod owned;
+mod owned_parts;
 mod owner;
-mod ownership;
 mod prune;
 mod schema_check;
-mod settle;
 mod translate;
 mod update;
 mod view;
@@ -37,6 +37,6 @@ mod writer;
 
 pub use apply::{ApplyRequest, OnConflict, apply};
 pub use apply_body::ApplyBody;
-pub use settle::settle;
+pub use differs::differs;
 pub use update::{SentManagers, created, updated};
-pub use writer::{Endpoint, Writer};
+pub use writer::{WriteTarget, Writer};

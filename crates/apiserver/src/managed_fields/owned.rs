@@ -6,33 +6,33 @@ use serde_json::Value;
 
 use super::element::Element;
 use super::field_set::FieldSet;
-use super::ownership::Ownership;
+use super::owned_parts::OwnedParts;
 
 /// The fields of an object that was sent to be applied.
-pub(crate) fn owned_fields(value: &Value, ownership: Ownership) -> FieldSet {
+pub(crate) fn owned_fields(value: &Value, parts: OwnedParts) -> FieldSet {
     let field = |name: &String| Element::Field(Cow::Owned(name.clone()));
-    let children = match (ownership, value) {
-        (Ownership::Whole, _) => return FieldSet::leaf(),
-        (Ownership::Fields(schema), Value::Object(members)) => {
+    let children = match (parts, value) {
+        (OwnedParts::Whole, _) => return FieldSet::leaf(),
+        (OwnedParts::Fields(schema), Value::Object(members)) => {
             let below = |(name, value): (&String, &Value)| {
-                let mut below = owned_fields(value, Ownership::of_named(schema, name));
+                let mut below = owned_fields(value, OwnedParts::of_named(schema, name));
                 // An explicit `null` or empty object is a value like any other.
                 below.itself |= value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
                 (field(name), below)
             };
             members.iter().map(below).collect()
         }
-        (Ownership::Keys, Value::Object(members)) => {
+        (OwnedParts::Keys, Value::Object(members)) => {
             members.keys().map(|name| (field(name), FieldSet::leaf())).collect()
         }
-        (Ownership::Elements, Value::Array(items)) => {
+        (OwnedParts::Elements, Value::Array(items)) => {
             items.iter().map(|item| (Element::value(item), FieldSet::leaf())).collect()
         }
-        (Ownership::Members { shape, .. }, Value::Array(items)) => {
+        (OwnedParts::Members { shape, .. }, Value::Array(items)) => {
             let below = |item: &Value| {
-                let mut below = owned_fields(item, Ownership::of_member(shape));
+                let mut below = owned_fields(item, OwnedParts::of_member(shape));
                 below.itself = true;
-                Some((ownership.element_of(item)?, below))
+                Some((parts.element_of(item)?, below))
             };
             items.iter().filter_map(below).collect()
         }

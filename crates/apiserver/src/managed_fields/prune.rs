@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::element::Element;
 use super::field_set::FieldSet;
-use super::ownership::Ownership;
+use super::owned_parts::OwnedParts;
 
 /// What decides whether a part of an object stays.
 #[derive(Clone, Copy)]
@@ -21,18 +21,18 @@ pub(crate) struct Claims<'a> {
 ///
 /// An object that has its name from the schema goes when nobody claims anything in it; a key of a map or an item of a list
 /// goes when nobody claims itself.
-pub(crate) fn prune(value: &mut Value, ownership: Ownership, claims: Claims<'_>) {
+pub(crate) fn prune(value: &mut Value, parts: OwnedParts, claims: Claims<'_>) {
     let emptied = match value {
         Value::Object(members) => {
             members.retain(|name, value| {
                 let element = Element::Field(Cow::Owned(name.clone()));
-                keep(value, &element, ownership, claims)
+                keep(value, &element, parts, claims)
             });
             members.is_empty()
         }
         Value::Array(items) => {
-            items.retain_mut(|item| match ownership.element_of(item) {
-                Some(element) => keep(item, &element, ownership, claims),
+            items.retain_mut(|item| match parts.element_of(item) {
+                Some(element) => keep(item, &element, parts, claims),
                 None => true,
             });
             items.is_empty()
@@ -44,17 +44,17 @@ pub(crate) fn prune(value: &mut Value, ownership: Ownership, claims: Claims<'_>)
     }
 }
 
-fn keep(value: &mut Value, element: &Element, ownership: Ownership, claims: Claims<'_>) -> bool {
+fn keep(value: &mut Value, element: &Element, parts: OwnedParts, claims: Claims<'_>) -> bool {
     let Some(last) = claims.last.child(element) else { return true };
     let nobody = FieldSet::default();
     let current = claims.current.child(element).unwrap_or(&nobody);
-    let is_named = ownership.names(element);
+    let is_named = parts.names(element);
     let claimed = |set: &FieldSet| set.itself || (is_named && set.has_children());
     if claimed(last) && !claimed(current) {
         return false;
     }
     if last.has_children() {
-        prune(value, ownership.below(element), Claims { last, current });
+        prune(value, parts.below(element), Claims { last, current });
     }
     true
 }

@@ -7,19 +7,19 @@ use std::borrow::Cow;
 
 use super::element::Element;
 use super::field_set::FieldSet;
-use super::ownership::Ownership;
+use super::owned_parts::OwnedParts;
 
 /// A set of fields of one version, named as in another one. What lies below a value that is owned as a whole counts as
 /// that value.
-pub(crate) fn translate(set: &FieldSet, from: Ownership, to: Ownership) -> FieldSet {
-    if matches!(from, Ownership::Whole) {
+pub(crate) fn translate(set: &FieldSet, from: OwnedParts, to: OwnedParts) -> FieldSet {
+    if matches!(from, OwnedParts::Whole) {
         return if set.is_empty() { FieldSet::default() } else { FieldSet::leaf() };
     }
     let below = |(element, below): (&Element, &FieldSet)| {
         let renamed = rename(element, from, to);
         let below = match (from, from.names(element)) {
             // A field that the schema does not know has no parts that could be told.
-            (Ownership::Fields(_), false) => below.clone(),
+            (OwnedParts::Fields(_), false) => below.clone(),
             _ => translate(below, from.below(element), to.below(&renamed)),
         };
         (renamed, below)
@@ -29,8 +29,8 @@ pub(crate) fn translate(set: &FieldSet, from: Ownership, to: Ownership) -> Field
     translated
 }
 
-fn rename(element: &Element, from: Ownership, to: Ownership) -> Element {
-    let (Ownership::Fields(from), Ownership::Fields(to), Element::Field(name)) = (from, to, element) else {
+fn rename(element: &Element, from: OwnedParts, to: OwnedParts) -> Element {
+    let (OwnedParts::Fields(from), OwnedParts::Fields(to), Element::Field(name)) = (from, to, element) else {
         return element.clone();
     };
     let place = from.fields.iter().position(|field| field.name == name);
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn api_130_the_shares_have_the_name_of_the_other_version() {
-        let of = |version| Ownership::of_object(Kind::PriorityLevelConfiguration, version);
+        let of = |version| OwnedParts::of_object(Kind::PriorityLevelConfiguration, version);
         let fields =
             json!({"f:spec": {"f:limited": {".": {}, "f:lendablePercent": {}, "f:nominalConcurrencyShares": {}}}});
         let set = FieldSet::from_fields_v1(&fields).unwrap();
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn what_lies_below_an_atomic_list_counts_as_the_list() {
-        let of = Ownership::of_object(Kind::FlowSchema, Version::V1);
+        let of = OwnedParts::of_object(Kind::FlowSchema, Version::V1);
         let set = FieldSet::from_fields_v1(&json!({"f:spec": {"f:rules": {"i:0": {"f:subjects": {}}}}})).unwrap();
         assert_eq!(translate(&set, of, of).to_fields_v1(), json!({"f:spec": {"f:rules": {}}}));
     }

@@ -8,7 +8,7 @@ use evenkeel_api::{HubSpec, Object};
 use super::ancient::merge_oldest;
 use super::difference::Differences;
 use super::owner::{Operation, Owner, read, write};
-use super::writer::{Endpoint, Writer, strip};
+use super::writer::{WriteTarget, Writer, strip};
 
 /// What a request says of `metadata.managedFields`.
 ///
@@ -46,7 +46,7 @@ pub fn created<S: HubSpec>(object: &mut Object<V1, S>, writer: Writer<'_>, now: 
 /// Gives an object that takes the place of another one its managed fields (API-137 to API-142, API-144).
 ///
 /// `new` is as it will be stored, with what the request sent in `managed_fields`. Whether the update writes anything at
-/// all is for [`settle`](super::settle) to say.
+/// all is for [`differs`](super::differs) to say.
 pub fn updated<S: HubSpec>(
     old: &Object<V1, S>,
     new: &mut Object<V1, S>,
@@ -66,9 +66,9 @@ fn starting_point<S: HubSpec>(
     old: &Object<V1, S>,
     entries: &[ManagedFieldsEntry],
     sent: SentManagers,
-    endpoint: Endpoint,
+    endpoint: WriteTarget,
 ) -> Option<Vec<Owner>> {
-    if endpoint == Endpoint::Object {
+    if endpoint == WriteTarget::Object {
         if sent == SentManagers::EmptyList || entries == [ManagedFieldsEntry::default()] {
             return None;
         }

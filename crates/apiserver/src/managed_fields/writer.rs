@@ -15,12 +15,12 @@ pub struct Writer<'a> {
     /// The version of the request.
     pub version: Version,
     /// What the request writes to.
-    pub endpoint: Endpoint,
+    pub endpoint: WriteTarget,
 }
 
 /// What a request writes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Endpoint {
+pub enum WriteTarget {
     /// The object itself, all but its status.
     Object,
     /// The subresource `status`.
@@ -59,9 +59,9 @@ impl<'a> Writer<'a> {
     }
 }
 
-// === impl Endpoint ===
+// === impl WriteTarget ===
 
-impl Endpoint {
+impl WriteTarget {
     /// The name of the subresource in a `managedFields` entry.
     pub(crate) const fn subresource(self) -> &'static str {
         match self {

@@ -9,7 +9,7 @@ pub(super) struct Entry<'a> {
     range: &'a str,
     /// How much the client likes it, from 0 to 1.
     quality: f32,
-    /// Which kind the answer shall be turned into; all empty when none.
+    /// Which kind the response shall be turned into; all empty when none.
     pub(super) target: Target<'a>,
     /// What is streamed; empty when nothing is said.
     pub(super) stream: &'a str,
@@ -17,7 +17,7 @@ pub(super) struct Entry<'a> {
     pub(super) pretty: &'a str,
 }
 
-/// The kind that an answer shall be turned into: the parameters `as`, `v` and `g`.
+/// The kind that a response shall be turned into: the parameters `as`, `v` and `g`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Target<'a> {
     pub(super) kind: &'a str,
@@ -106,7 +106,7 @@ impl<'a> Entry<'a> {
 // === impl Target ===
 
 impl Target<'_> {
-    /// Whether the answer shall stay what it is.
+    /// Whether the response shall stay what it is.
     pub(super) fn is_none(&self) -> bool {
         *self == Self::default()
     }

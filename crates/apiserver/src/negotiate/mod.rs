@@ -8,7 +8,7 @@ mod tests;
 mod wanted;
 
 pub(crate) use content_type::{BodyFormat, PatchType, body_format, patch_type};
-pub(crate) use wanted::{Asked, DiscoveryShape, Endpoint, MetaVersion, SPOKEN, Shape, Wanted};
+pub(crate) use wanted::{Asked, DiscoveryShape, MetaVersion, ResponseKind, SPOKEN, Shape, Wanted};
 
 #[cfg(test)]
 pub(crate) use tests::recorded_headers;

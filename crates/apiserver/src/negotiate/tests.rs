@@ -28,19 +28,19 @@ fn asking(accept: &str) -> HeaderMap {
     HeaderMap::from_iter([(ACCEPT, accept.parse().unwrap())])
 }
 
-fn wanted(accept: &str, endpoint: Endpoint) -> Result<Wanted, crate::Failure> {
+fn wanted(accept: &str, endpoint: ResponseKind) -> Result<Wanted, crate::Failure> {
     Asked::new(&asking(accept), None).objects(endpoint)
 }
 
 /// Whether the request is for objects, and of which endpoint.
-fn endpoint(request: &Request) -> Option<Endpoint> {
+fn endpoint(request: &Request) -> Option<ResponseKind> {
     let mut parts = request.path.strip_prefix("/apis/flowcontrol.apiserver.k8s.io/")?.split('/').skip(1);
     parts.next().filter(|resource| !resource.is_empty())?;
     let is_get = request.method == "GET";
     Some(match parts.next() {
-        None if is_get && request.query("watch") == Some("true") => Endpoint::Watch,
-        None if is_get => Endpoint::Collection,
-        _ => Endpoint::Object,
+        None if is_get && request.query("watch") == Some("true") => ResponseKind::Watch,
+        None if is_get => ResponseKind::Collection,
+        _ => ResponseKind::Object,
     })
 }
 
@@ -145,14 +145,14 @@ fn api_91_the_best_entry_wins() {
         (&table.replace("json", "yaml"), Media::Yaml, Table(MetaVersion::V1)),
         (&format!("{},application/json", table.replace("Table", "Chair")), Media::Json, Plain),
     ] {
-        let wanted = wanted(accept, Endpoint::Object).unwrap_or_else(|failure| panic!("{accept}: {failure}"));
+        let wanted = wanted(accept, ResponseKind::Object).unwrap_or_else(|failure| panic!("{accept}: {failure}"));
         assert_eq!((wanted.format, wanted.shape), (Format::new(media, Layout::OneLine), shape), "{accept}");
     }
 }
 
 #[test]
 fn api_110_what_is_spoken_is_offered() {
-    let failure = wanted("text/html", Endpoint::Collection).unwrap_err();
+    let failure = wanted("text/html", ResponseKind::Collection).unwrap_err();
     assert_eq!(failure.status, StatusCode::NOT_ACCEPTABLE);
     let offered = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
     let streamed = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
@@ -165,9 +165,9 @@ fn api_110_what_is_spoken_is_offered() {
 #[test]
 fn pb_5_tables_are_text() {
     let table = "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io";
-    let failure = wanted(table, Endpoint::Collection).unwrap_err();
+    let failure = wanted(table, ResponseKind::Collection).unwrap_err();
     assert!(failure.message.starts_with("only the following media types are accepted: application/json, "));
-    let both = wanted(&format!("{table},application/json;as=Table;v=v1;g=meta.k8s.io"), Endpoint::Object).unwrap();
+    let both = wanted(&format!("{table},application/json;as=Table;v=v1;g=meta.k8s.io"), ResponseKind::Object).unwrap();
     assert_eq!((both.format, both.shape), (Format::default(), Shape::Table(MetaVersion::V1)));
 }
 
@@ -185,15 +185,15 @@ fn documents_that_are_no_objects_are_text() {
 
 #[test]
 fn api_171_a_watch_is_streamed_in_json_or_protobuf() {
-    let failure = wanted("application/yaml", Endpoint::Watch).unwrap_err();
+    let failure = wanted("application/yaml", ResponseKind::Watch).unwrap_err();
     let streamed = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
     assert_eq!(failure.message, format!("only the following media types are accepted: {streamed}"));
     assert_eq!(Asked::new(&asking("application/yaml"), None).failure(), Format::Text(TextFormat::Yaml));
-    let both = wanted("application/yaml, application/json;stream=watch", Endpoint::Watch).unwrap();
+    let both = wanted("application/yaml, application/json;stream=watch", ResponseKind::Watch).unwrap();
     assert_eq!(both.format, Format::default());
-    let streamed = wanted("application/vnd.kubernetes.protobuf;stream=watch", Endpoint::Watch).unwrap();
+    let streamed = wanted("application/vnd.kubernetes.protobuf;stream=watch", ResponseKind::Watch).unwrap();
     assert_eq!(streamed.format, Format::Protobuf);
-    assert!(wanted("application/json;stream=other", Endpoint::Watch).is_err());
+    assert!(wanted("application/json;stream=other", ResponseKind::Watch).is_err());
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn api_78_people_get_indented_json() {
         (Some("yes"), "", Layout::OneLine),
     ] {
         let headers = HeaderMap::from_iter([(USER_AGENT, HeaderValue::from_static(user_agent))]);
-        let wanted = Asked::new(&headers, pretty).objects(Endpoint::Object).unwrap();
+        let wanted = Asked::new(&headers, pretty).objects(ResponseKind::Object).unwrap();
         assert_eq!(wanted.format, Format::new(Media::Json, expected), "{pretty:?} {user_agent}");
     }
 }
@@ -225,7 +225,7 @@ proptest! {
         let Ok(value) = HeaderValue::from_bytes(&text) else { return Ok(()) };
         let headers = HeaderMap::from_iter([(ACCEPT, value)]);
         let asked = Asked::new(&headers, None);
-        for endpoint in [Endpoint::Object, Endpoint::Collection, Endpoint::Watch] {
+        for endpoint in [ResponseKind::Object, ResponseKind::Collection, ResponseKind::Watch] {
             let _ = asked.objects(endpoint);
         }
         let _ = (asked.document(), asked.discovery(), asked.failure());
@@ -236,5 +236,5 @@ proptest! {
 #[test]
 fn a_long_header_is_read_in_one_pass() {
     let long = "application/json;as=Chair;v=v1;g=meta.k8s.io,".repeat(100_000);
-    assert!(wanted(&long, Endpoint::Object).is_err());
+    assert!(wanted(&long, ResponseKind::Object).is_err());
 }

@@ -9,14 +9,14 @@ use crate::Failure;
 use crate::failure::META_GROUP;
 use crate::output::{Format, Layout, Media, TextFormat};
 
-/// What a client says about the answer that it wants.
+/// What a client says about the response that it wants.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
     accept: &'a str,
     layout: Layout,
 }
 
-/// The form of an answer with objects.
+/// The form of a response with objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Wanted {
     /// How its text is written.
@@ -25,7 +25,7 @@ pub(crate) struct Wanted {
     pub(crate) shape: Shape,
 }
 
-/// What an answer shows of objects.
+/// What a response shows of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Shape {
     /// Everything.
@@ -48,12 +48,12 @@ pub(crate) enum MetaVersion {
     V1beta1,
 }
 
-/// What sort of endpoint is asked.
+/// What a response holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Endpoint {
-    /// One that answers with one object.
+pub(crate) enum ResponseKind {
+    /// One object.
     Object,
-    /// One that answers with a list.
+    /// A list.
     Collection,
     /// A watch.
     Watch,
@@ -86,24 +86,24 @@ impl<'a> Asked<'a> {
         Self { accept: text(headers, &ACCEPT), layout: layout(pretty, text(headers, &USER_AGENT)) }
     }
 
-    /// The form of an answer with objects.
-    pub(crate) fn objects(&self, endpoint: Endpoint) -> Result<Wanted, Failure> {
+    /// The form of a response with objects.
+    pub(crate) fn objects(&self, endpoint: ResponseKind) -> Result<Wanted, Failure> {
         if !entries(self.accept).any(|entry| Media::ALL.into_iter().any(|media| entry.names(media))) {
             return Err(Failure::not_acceptable(match endpoint {
-                Endpoint::Object => SPOKEN,
-                Endpoint::Collection | Endpoint::Watch => SPOKEN_BY_COLLECTIONS,
+                ResponseKind::Object => SPOKEN,
+                ResponseKind::Collection | ResponseKind::Watch => SPOKEN_BY_COLLECTIONS,
             }));
         }
         let accept = |entry: &Entry<'a>, media| {
-            if endpoint == Endpoint::Watch && media == Media::Yaml {
+            if endpoint == ResponseKind::Watch && media == Media::Yaml {
                 return None;
             }
             let shape = Shape::of(&entry.target).filter(|shape| shape.is_written_in(media))?;
             Some(Wanted { format: self.format(entry, media)?, shape })
         };
         best(self.accept, accept).ok_or_else(|| match endpoint {
-            Endpoint::Object | Endpoint::Collection => Failure::only_accepted(SPOKEN),
-            Endpoint::Watch => Failure::only_accepted(STREAMED),
+            ResponseKind::Object | ResponseKind::Collection => Failure::only_accepted(SPOKEN),
+            ResponseKind::Watch => Failure::only_accepted(STREAMED),
         })
     }
 

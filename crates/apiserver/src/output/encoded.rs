@@ -37,7 +37,7 @@ impl Encoded {
         Self { line, heading }
     }
 
-    /// The JSON and a newline: the body of an answer.
+    /// The JSON and a newline: the body of a response.
     pub(crate) fn line(&self) -> Bytes {
         self.line.clone()
     }

@@ -10,8 +10,8 @@ use super::partial::PartialMetadataList;
 use super::table::{Table, TableStyle};
 use super::{Columns, Encoded, Format, Shown, View, protobuf};
 use crate::Failure;
-use crate::answer::Answer;
 use crate::negotiate::{SPOKEN, Shape};
+use crate::response_data::ResponseData;
 
 /// What a list says of itself. What is empty is left out.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -28,15 +28,15 @@ pub(crate) struct ListMeta<'a> {
     pub(crate) remaining_item_count: Option<u64>,
 }
 
-/// The answer to a list, or to the deletion of a collection.
+/// The response to a list, or to the deletion of a collection.
 pub(crate) fn list<S: Columns>(
     metadata: &ListMeta<'_>,
     items: &[Shown<'_, S>],
     view: &View<'_>,
-) -> Result<Answer, Failure> {
+) -> Result<ResponseData, Failure> {
     Ok(match view.wanted.format {
-        Format::Text(format) => Answer::document(StatusCode::OK, line(metadata, items, view)?, format),
-        Format::Protobuf => Answer::protobuf(StatusCode::OK, message(metadata, items, view)?),
+        Format::Text(format) => ResponseData::document(StatusCode::OK, line(metadata, items, view)?, format),
+        Format::Protobuf => ResponseData::protobuf(StatusCode::OK, message(metadata, items, view)?),
     })
 }
 

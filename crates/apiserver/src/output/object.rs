@@ -8,14 +8,18 @@ use super::partial::PartialMetadata;
 use super::table::{Table, TableStyle};
 use super::{Columns, Format, Shown, View, protobuf};
 use crate::Failure;
-use crate::answer::Answer;
 use crate::negotiate::{SPOKEN, Shape};
+use crate::response_data::ResponseData;
 
-/// The answer to a get or a write: one object.
-pub(crate) fn object<S: Columns>(status: StatusCode, shown: Shown<'_, S>, view: &View<'_>) -> Result<Answer, Failure> {
+/// The response to a get or a write: one object.
+pub(crate) fn object<S: Columns>(
+    status: StatusCode,
+    shown: Shown<'_, S>,
+    view: &View<'_>,
+) -> Result<ResponseData, Failure> {
     Ok(match view.wanted.format {
-        Format::Text(format) => Answer::document(status, line(shown, view)?, format),
-        Format::Protobuf => Answer::protobuf(status, message(shown, view)?),
+        Format::Text(format) => ResponseData::document(status, line(shown, view)?, format),
+        Format::Protobuf => ResponseData::protobuf(status, message(shown, view)?),
     })
 }
 

@@ -1,51 +1,42 @@
 //! A `Status`: why a request failed, or that an object is gone.
 
+use evenkeel_api::meta::{Outcome, Status, StatusDetails};
 use evenkeel_api::{GROUP, Kind};
 use http::StatusCode;
 use http::header::RETRY_AFTER;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use super::format::json_line;
 use super::{Format, protobuf};
-use crate::answer::Answer;
-use crate::{Details, Failure};
+use crate::Failure;
+use crate::response_data::ResponseData;
 
-/// The answer to a request that failed (API-98). When it may be tried again is in the body and in a header field, which is
+/// The response to a request that failed (API-98). When it may be tried again is in the body and in a header field, which is
 /// what clients look at.
-pub(crate) fn failure(failure: &Failure, format: Format) -> Answer {
-    let answer = status(failure.status, failure, format);
+pub(crate) fn failure(failure: &Failure, format: Format) -> ResponseData {
+    let response = status(failure.status, failure, format);
     match failure.details.as_ref().and_then(|details| details.retry_after_seconds) {
-        Some(seconds) => answer.with(RETRY_AFTER, seconds.into()),
-        None => answer,
+        Some(seconds) => response.with(RETRY_AFTER, seconds.into()),
+        None => response,
     }
 }
 
-/// The answer to the deletion of an object that is gone (API-66).
-pub(crate) fn deleted(kind: Kind, name: &str, uid: &str, format: Format) -> Answer {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Success {
-        kind: &'static str,
-        api_version: &'static str,
-        metadata: Map<String, Value>,
-        status: &'static str,
-        details: Details,
-    }
-    let details = Details {
+/// The response to the deletion of an object that is gone (API-66).
+pub(crate) fn deleted(kind: Kind, name: &str, uid: &str, format: Format) -> ResponseData {
+    let details = StatusDetails {
         name: name.to_owned(),
         group: GROUP.into(),
         kind: kind.resource().into(),
         uid: uid.to_owned(),
-        ..Details::default()
+        ..StatusDetails::default()
     };
-    let success = Success { kind: "Status", api_version: "v1", metadata: Map::new(), status: "Success", details };
+    let success = Status { outcome: Outcome::Success, details: Some(&details), ..Status::default() };
     status(StatusCode::OK, &success, format)
 }
 
-fn status(code: StatusCode, status: &impl Serialize, format: Format) -> Answer {
+fn status(code: StatusCode, status: &impl Serialize, format: Format) -> ResponseData {
     match format {
-        Format::Text(format) => Answer::document(code, json_line(status), format),
-        Format::Protobuf => Answer::protobuf(code, protobuf::status(status)),
+        Format::Text(format) => ResponseData::document(code, json_line(status), format),
+        Format::Protobuf => ResponseData::protobuf(code, protobuf::status(status)),
     }
 }

@@ -9,10 +9,10 @@ use evenkeel_api::{HubSpec, Version};
 use tokio::sync::OnceCell;
 
 use super::Record;
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::in_flight::AllRoom;
 use crate::negotiate::Wanted;
+use crate::response_data::ResponseData;
 
 /// The encodings that somebody still sends. Those that nobody sends any more are gone.
 #[derive(Debug)]
@@ -48,14 +48,14 @@ pub(crate) struct Form {
 #[derive(Debug)]
 struct Slot<S: HubSpec> {
     form: Form,
-    /// Kept, so that nothing else can be at the same place in memory.
+    /// Held, so that nothing else can be at the same place in memory.
     items: Vec<Arc<Record<S>>>,
     encoded: OnceCell<Encoded>,
 }
 
 #[derive(Debug)]
 struct Encoded {
-    answer: Answer,
+    response: ResponseData,
     _room: AllRoom,
 }
 
@@ -81,18 +81,18 @@ impl<S: HubSpec> Encodings<S> {
         items: &[Arc<Record<S>>],
         mut room: AllRoom,
         encode: impl FnOnce() -> F,
-    ) -> Result<Answer, Failure>
+    ) -> Result<ResponseData, Failure>
     where
-        F: Future<Output = Result<Answer, Failure>>,
+        F: Future<Output = Result<ResponseData, Failure>>,
     {
         let slot = self.slot(form, items);
         let encoded = slot.encoded.get_or_try_init(|| async {
-            let answer = encode().await?;
-            room.shrink(answer.body.len());
-            Ok::<_, Failure>(Encoded { answer, _room: room })
+            let response = encode().await?;
+            room.shrink(response.body.len());
+            Ok::<_, Failure>(Encoded { response, _room: room })
         });
-        let answer = encoded.await?.answer.clone();
-        Ok(Answer { body: Bytes::from_owner(SharedBody(slot)), ..answer })
+        let response = encoded.await?.response.clone();
+        Ok(ResponseData { body: Bytes::from_owner(SharedBody(slot)), ..response })
     }
 
     /// The slot of this encoding.
@@ -127,6 +127,6 @@ impl<S: HubSpec> Slot<S> {
 
 impl<S: HubSpec> AsRef<[u8]> for SharedBody<S> {
     fn as_ref(&self) -> &[u8] {
-        self.0.encoded.get().map_or(&[], |encoded| &encoded.answer.body)
+        self.0.encoded.get().map_or(&[], |encoded| &encoded.response.body)
     }
 }

@@ -1,12 +1,12 @@
-//! The objects of one kind, as the store keeps them and as answers show them.
+//! The objects of one kind, as the store keeps them and as responses show them.
 
+mod decoded_cache;
 mod encodings;
-mod kept;
 mod payload;
-mod present;
 mod record;
-mod turns;
+mod snapshot;
 mod wait;
+mod write_locks;
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use evenkeel_api::{HubSpec, Object, Preset};
 use evenkeel_store::{At, Error, List, ListOptions, Store};
 
 use crate::failure::Failure;
-use crate::heavy::Place;
+use crate::offload::Offload;
 use crate::options::Moment;
 
+use decoded_cache::DecodedCache;
 use encodings::Encodings;
-use kept::Kept;
 use payload::payload;
-use present::Present;
-use turns::Turns;
+use snapshot::Snapshot;
+use write_locks::WriteLocks;
 
 pub(crate) use encodings::Form;
 pub(crate) use payload::Managers;
 pub(crate) use record::Record;
-pub(crate) use turns::Turn;
+pub(crate) use write_locks::WriteLock;
 
 /// The objects of one kind.
 #[derive(Debug)]
@@ -35,10 +35,10 @@ pub(crate) struct Registry<S: HubSpec> {
     store: Arc<dyn Store>,
     /// By whose rules objects are checked, and which of them there are at first.
     preset: Preset,
-    kept: Kept<S>,
-    present: Present<S>,
+    decoded_cache: DecodedCache<S>,
+    snapshot: Snapshot<S>,
     encodings: Encodings<S>,
-    turns: Arc<Turns>,
+    write_locks: Arc<WriteLocks>,
 }
 
 /// Objects as they were at one revision, in the order of their names.
@@ -66,10 +66,10 @@ impl<S: HubSpec> Registry<S> {
         Self {
             store,
             preset,
-            kept: Kept::default(),
-            present: Present::default(),
+            decoded_cache: DecodedCache::default(),
+            snapshot: Snapshot::default(),
             encodings: Encodings::default(),
-            turns: Arc::default(),
+            write_locks: Arc::default(),
         }
     }
 
@@ -82,13 +82,13 @@ impl<S: HubSpec> Registry<S> {
     }
 
     /// Whose turn it is to write which object.
-    pub(crate) fn turns(&self) -> &Arc<Turns> {
-        &self.turns
+    pub(crate) fn write_locks(&self) -> &Arc<WriteLocks> {
+        &self.write_locks
     }
 
     /// The object of this name.
     pub(crate) async fn get(&self, name: &str, moment: Moment) -> Result<Arc<Record<S>>, Failure> {
-        self.kept.show(&self.find(name, moment).await?)
+        self.decoded_cache.decode(&self.find(name, moment).await?)
     }
 
     /// The object of this name as the store keeps it, which need not make sense.
@@ -116,19 +116,19 @@ impl<S: HubSpec> Registry<S> {
 
     /// What the store has listed, decoded.
     pub(crate) async fn page(&self, list: &List) -> Result<Page<S>, Failure> {
-        let unknown = self.kept.unknown_bytes(&list.items);
-        let items = Place::of(unknown).await.run(|| self.kept.show_all(&list.items))?;
+        let unknown = self.decoded_cache.unknown_bytes(&list.items);
+        let items = Offload::of(unknown).await.run(|| self.decoded_cache.decode_all(&list.items))?;
         Ok(Page { revision: list.revision, items, remaining: list.remaining })
     }
 
     /// All objects without their managed fields, and their revision: for those who look at all of them after each change.
     /// What cannot be read is left out, so that it does not keep the others from taking effect.
-    pub(crate) async fn present(&self, moment: Moment) -> Result<(Vec<Arc<Object<V1, S>>>, u64), Failure> {
+    pub(crate) async fn snapshot(&self, moment: Moment) -> Result<(Vec<Arc<Object<V1, S>>>, u64), Failure> {
         let list = self.stored(moment, 0, None).await.map_err(|error| match error {
             Unlisted::Expired => Failure::expired("the present state is gone"),
             Unlisted::Failed(failure) => failure,
         })?;
-        Ok((self.present.show(&list), list.revision))
+        Ok((self.snapshot.update(&list), list.revision))
     }
 
     /// The encodings of lists that are being sent.
@@ -146,15 +146,15 @@ impl<S: HubSpec> Registry<S> {
     }
 
     /// Shows what the store has handed out.
-    pub(crate) fn show(&self, object: &Arc<evenkeel_store::Object>) -> Result<Arc<Record<S>>, Failure> {
-        self.kept.show(object)
+    pub(crate) fn decode(&self, object: &Arc<evenkeel_store::Object>) -> Result<Arc<Record<S>>, Failure> {
+        self.decoded_cache.decode(object)
     }
 
     /// Writes an object that is not there yet.
     pub(crate) async fn create(&self, object: &Object<V1, S>, managers: Managers) -> Result<Arc<Record<S>>, Failure> {
         let name = object.name();
         match self.store.create(S::KIND, name, payload(object, managers)).await {
-            Ok(stored) => self.kept.show(&stored),
+            Ok(stored) => self.decoded_cache.decode(&stored),
             Err(Error::AlreadyExists { .. }) => Err(Failure::already_exists(S::KIND, name)),
             Err(error) => Err(Self::failure(error)),
         }
@@ -170,7 +170,7 @@ impl<S: HubSpec> Registry<S> {
         let payload = payload(object, managers);
         let written = self.store.update(S::KIND, object.name(), old.revision, payload).await;
         match written {
-            Ok(stored) => self.kept.show(&stored).map_err(Unwritten::Failed),
+            Ok(stored) => self.decoded_cache.decode(&stored).map_err(Unwritten::Failed),
             Err(error) => Err(Self::unwritten(error)),
         }
     }

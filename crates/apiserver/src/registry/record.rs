@@ -1,4 +1,4 @@
-//! `Record`: an object of the store, decoded, and as the text that most answers are made of.
+//! `Record`: an object of the store, decoded, and as the text that most responses are made of.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl<S: HubSpec> Record<S> {
         self.encoded.json().len()
     }
 
-    /// For answers.
+    /// For responses.
     pub(crate) fn shown(&self) -> Shown<'_, S> {
         Shown { object: &self.object, v1: Some(&self.encoded) }
     }

@@ -14,11 +14,11 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::access::{is_allowed, path_rules, resource_rules};
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::negotiate::BodyFormat;
 use crate::output::Format;
 use crate::patch::json_of;
+use crate::response_data::ResponseData;
 
 /// A review that can be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,8 +65,14 @@ impl Review {
         REVIEWS.iter().find(|(known, _)| *known == path).map(|(_, review)| *review)
     }
 
-    /// Answers what the user asks in that body.
-    pub(crate) fn answer(self, user: &User, body: &[u8], sent: BodyFormat, wanted: Format) -> Result<Answer, Failure> {
+    /// The response to the review in that body.
+    pub(crate) fn respond(
+        self,
+        user: &User,
+        body: &[u8],
+        sent: BodyFormat,
+        wanted: Format,
+    ) -> Result<ResponseData, Failure> {
         let sent = self.read(body, sent)?;
         let mut review = json!({"kind": self.kind(), "apiVersion": self.api_version, "metadata": {}});
         review["status"] = match self.question {
@@ -85,11 +91,11 @@ impl Review {
             review["spec"] = sent.get("spec").cloned().unwrap_or_else(|| json!({}));
         }
         match wanted {
-            Format::Text(format) => Ok(Answer::document(StatusCode::CREATED, review.to_string().into(), format)),
+            Format::Text(format) => Ok(ResponseData::document(StatusCode::CREATED, review.to_string().into(), format)),
             Format::Protobuf => {
                 let members = json!({"spec": review["spec"], "status": review["status"]});
                 let message = encode(&members, self.schema()).map_err(|error| self.unreadable(&error))?;
-                Ok(Answer::protobuf(StatusCode::CREATED, sealed(self.api_version, self.kind(), &message)))
+                Ok(ResponseData::protobuf(StatusCode::CREATED, sealed(self.api_version, self.kind(), &message)))
             }
         }
     }

@@ -5,11 +5,11 @@ use evenkeel_api::validate::ValidSpec;
 use http::StatusCode;
 
 use super::attempts::Attempts;
-use super::change::{Candidate, Ownership, attempt};
+use super::change::{Candidate, ManagedFields, attempt};
 use super::{Write, Written, create, prepare};
 use crate::failure::Failure;
-use crate::heavy::Place;
-use crate::managed_fields::{self, ApplyBody, ApplyRequest, Endpoint};
+use crate::managed_fields::{self, ApplyBody, ApplyRequest, WriteTarget};
+use crate::offload::Offload;
 use crate::options::Moment;
 use crate::registry::{Managers, Registry, Unwritten};
 
@@ -20,7 +20,7 @@ pub(crate) async fn apply<S: HubSpec + ValidSpec>(
     write: &Write<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Written<S>, Failure> {
-    let body = Place::of(write.weight).await.run(|| ApplyBody::parse(body, S::KIND, write.version))?;
+    let body = Offload::of(write.weight).await.run(|| ApplyBody::parse(body, S::KIND, write.version))?;
     let request =
         ApplyRequest { body: &body, name: write.name, on_conflict: write.options.on_conflict, writer: write.writer() };
     let mut attempts = Attempts::begin(registry, write.name).await;
@@ -30,12 +30,12 @@ pub(crate) async fn apply<S: HubSpec + ValidSpec>(
                 let changed = attempt(registry, old, write, |old| {
                     let object = managed_fields::apply(Some(&old.object), request, write.now)?;
                     *warnings = body.duplicates(write.options.validation)?;
-                    Ok(Candidate { object, ownership: Ownership::Settled })
+                    Ok(Candidate { object, managed_fields: ManagedFields::Final })
                 });
                 changed.await.map(|record| Written { status: StatusCode::OK, record })
             }
-            Err(failure) if failure.status == StatusCode::NOT_FOUND && write.endpoint == Endpoint::Object => {
-                let place = Place::of(write.weight).await;
+            Err(failure) if failure.status == StatusCode::NOT_FOUND && write.endpoint == WriteTarget::Object => {
+                let place = Offload::of(write.weight).await;
                 let mut object = place.run(|| managed_fields::apply(None, request, write.now))?;
                 *warnings = body.duplicates(write.options.validation)?;
                 prepare::for_create(&mut object, write.now);

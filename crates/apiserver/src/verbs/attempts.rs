@@ -6,7 +6,7 @@ use evenkeel_api::HubSpec;
 use tokio::time::{Instant, sleep};
 
 use crate::failure::Failure;
-use crate::registry::{Registry, Turn};
+use crate::registry::{Registry, WriteLock};
 
 /// The attempts to write one object. Other writers of this process wait until it is dropped.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Attempts<'a> {
     name: &'a str,
     ends_at: Instant,
     pause: Duration,
-    _turn: Turn,
+    _lock: WriteLock,
 }
 
 /// How long a write is tried. Requests end earlier, by their own deadline.
@@ -26,11 +26,11 @@ const PAUSE_MAX: Duration = Duration::from_millis(128);
 // === impl Attempts ===
 
 impl<'a> Attempts<'a> {
-    /// Waits until it is this writer's turn.
+    /// Waits until it is this writer's lock.
     pub(super) async fn begin<S: HubSpec>(registry: &Registry<S>, name: &'a str) -> Self {
         let ends_at = Instant::now() + TIME_MAX;
-        let turn = registry.turns().take(name).await;
-        Self { name, ends_at, pause: PAUSE_MIN, _turn: turn }
+        let lock = registry.write_locks().lock(name).await;
+        Self { name, ends_at, pause: PAUSE_MIN, _lock: lock }
     }
 
     /// Waits a moment after somebody else was faster. Fails when the time is over.

@@ -10,8 +10,8 @@ use evenkeel_api::{HubSpec, Kind, Object, Preset};
 use super::attempts::Attempts;
 use super::{Write, prepare};
 use crate::failure::Failure;
-use crate::heavy::Place;
-use crate::managed_fields::{self, Endpoint, SentManagers};
+use crate::managed_fields::{self, SentManagers, WriteTarget};
+use crate::offload::Offload;
 use crate::options::{Moment, Persistence};
 use crate::registry::{Managers, Record, Registry, Unwritten};
 use crate::strconv::parse_uint;
@@ -20,25 +20,25 @@ use crate::strconv::parse_uint;
 #[derive(Debug)]
 pub(super) struct Candidate<S: HubSpec> {
     pub(super) object: Object<V1, S>,
-    pub(super) ownership: Ownership,
+    pub(super) managed_fields: ManagedFields,
 }
 
 /// Who decides what becomes of `managedFields`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ownership {
+pub(super) enum ManagedFields {
     /// The comparison of old and new, beginning with what was sent.
-    Compared(SentManagers),
+    Compare(SentManagers),
     /// They are in the object already.
-    Settled,
+    Final,
 }
 
-// === impl Ownership ===
+// === impl ManagedFields ===
 
-impl Ownership {
+impl ManagedFields {
     fn managers(self) -> Managers {
         match self {
-            Self::Compared(_) => Managers::Expendable,
-            Self::Settled => Managers::Needed,
+            Self::Compare(_) => Managers::Expendable,
+            Self::Final => Managers::Needed,
         }
     }
 }
@@ -67,13 +67,13 @@ pub(super) async fn attempt<S: HubSpec + ValidSpec>(
     write: &Write<'_>,
     change: impl FnOnce(&Record<S>) -> Result<Candidate<S>, Failure>,
 ) -> Result<Arc<Record<S>>, Unwritten> {
-    let place = Place::of(write.weight + old.len()).await;
+    let place = Offload::of(write.weight + old.len()).await;
     let changed = place.run(|| {
         let candidate = change(&old)?;
         check_version(&candidate.object, &old, S::KIND)?;
-        let managers = candidate.ownership.managers();
+        let managers = candidate.managed_fields.managers();
         let mut new = prepared(candidate, &old.object, write, registry.preset())?;
-        Ok(managed_fields::settle(&old.object, &mut new).then_some((new, managers)))
+        Ok(managed_fields::differs(&old.object, &mut new).then_some((new, managers)))
     });
     match changed.map_err(Unwritten::Failed)? {
         Some((new, managers)) => store(registry, &old, new, write, managers).await,
@@ -101,19 +101,19 @@ fn prepared<S: HubSpec + ValidSpec>(
     write: &Write<'_>,
     preset: Preset,
 ) -> Result<Object<V1, S>, Failure> {
-    let Candidate { object: mut new, ownership } = candidate;
+    let Candidate { object: mut new, managed_fields } = candidate;
     match write.endpoint {
-        Endpoint::Object => prepare::for_update(&mut new, old),
-        Endpoint::Status => prepare::for_status_update(&mut new, old),
+        WriteTarget::Object => prepare::for_update(&mut new, old),
+        WriteTarget::Status => prepare::for_status_update(&mut new, old),
     }
-    if let Ownership::Compared(sent) = ownership {
+    if let ManagedFields::Compare(sent) = managed_fields {
         managed_fields::updated(old, &mut new, sent, write.writer(), write.now);
     }
     new.metadata.resource_version.clone_from(&old.metadata.resource_version);
     let context = Context { version: write.version, preset };
     let checked = match write.endpoint {
-        Endpoint::Object => validate::update(&new, old, context),
-        Endpoint::Status => validate::status_update(&new, old, context),
+        WriteTarget::Object => validate::update(&new, old, context),
+        WriteTarget::Status => validate::status_update(&new, old, context),
     };
     checked.map_err(|errors| Failure::invalid(S::KIND, new.name(), &errors))?;
     Ok(new)

@@ -37,7 +37,7 @@ pub(crate) async fn delete<S: HubSpec>(
     let mut attempts = Attempts::begin(registry, name).await;
     loop {
         let stored = registry.find(name, Moment::Current).await?;
-        let outcome = match registry.show(&stored) {
+        let outcome = match registry.decode(&stored) {
             Ok(old) => remove_or_mark(registry, &old, options, now).await,
             Err(unreadable) => remove_unreadable(registry, &stored, options, unreadable).await,
         };

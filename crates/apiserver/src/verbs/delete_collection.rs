@@ -10,7 +10,7 @@ use crate::in_flight::ConnectionInFlight;
 use crate::options::{DeleteOptions, ListOptions};
 use crate::registry::Registry;
 
-/// Deletes what a list shows, and answers with the list as it was before.
+/// Deletes what a list shows, and returns the list as it was before.
 pub(crate) async fn delete_collection<S: HubSpec>(
     registry: &Registry<S>,
     which: &ListOptions,

@@ -16,7 +16,7 @@ use evenkeel_api::HubSpec;
 use evenkeel_api::meta::Time;
 use http::StatusCode;
 
-use crate::managed_fields::{Endpoint, Writer};
+use crate::managed_fields::{WriteTarget, Writer};
 use crate::options::WriteOptions;
 use crate::registry::Record;
 
@@ -33,7 +33,7 @@ pub(crate) struct Write<'a> {
     pub(crate) version: evenkeel_api::Version,
     /// The name in the URL; empty for a create.
     pub(crate) name: &'a str,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: WriteTarget,
     pub(crate) options: &'a WriteOptions,
     pub(crate) now: Time,
     /// How many bytes the request is about, which tells how long it takes.

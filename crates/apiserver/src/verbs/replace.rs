@@ -6,7 +6,7 @@ use evenkeel_api::validate::ValidSpec;
 use evenkeel_api::{HubSpec, Object};
 use http::StatusCode;
 
-use super::change::{Candidate, Ownership, change};
+use super::change::{Candidate, ManagedFields, change};
 use super::{Write, Written};
 use crate::body::Sent;
 use crate::failure::Failure;
@@ -41,7 +41,7 @@ pub(crate) async fn replace<S: HubSpec + ValidSpec>(
             );
             return Err(Failure::conflict(S::KIND, write.name, why));
         }
-        Ok(Candidate { object: object.clone(), ownership: Ownership::Compared(managers) })
+        Ok(Candidate { object: object.clone(), managed_fields: ManagedFields::Compare(managers) })
     })
     .await?;
     Ok(Written { status: StatusCode::OK, record })
@@ -60,7 +60,7 @@ pub(crate) async fn patch<S: HubSpec + ValidSpec>(
         *warnings = patched.warnings;
         let owners = &mut patched.object.metadata.owner_references;
         warnings.extend(owners::remove_duplicates(owners, owners::Found::Patched));
-        Ok(Candidate { object: patched.object, ownership: Ownership::Compared(patched.sent) })
+        Ok(Candidate { object: patched.object, managed_fields: ManagedFields::Compare(patched.sent) })
     })
     .await?;
     Ok(Written { status: StatusCode::OK, record })

@@ -1,4 +1,4 @@
-//! A watch as the body of an answer: read as fast as the client takes it, and no faster.
+//! A watch as the body of a response: read as fast as the client takes it, and no faster.
 
 use std::fmt;
 use std::future::Future;

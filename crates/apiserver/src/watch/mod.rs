@@ -1,4 +1,4 @@
-//! Watches: the changes to objects of a kind, as an answer without an end (API-159 to API-172).
+//! Watches: the changes to objects of a kind, as a response without an end (API-159 to API-172).
 
 mod body;
 mod counted;

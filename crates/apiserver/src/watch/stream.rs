@@ -236,7 +236,7 @@ impl<S: HubSpec + Columns> WatchStream<S> {
 
     fn translate(&self, event: &Event) -> Result<Option<Seen<S>>, Failure> {
         let selected = |object| {
-            let record = self.registry.show(object)?;
+            let record = self.registry.decode(object)?;
             Ok::<_, Failure>(self.selection.matches(&record.object.metadata).then_some(record))
         };
         // What cannot be read was never shown to anybody.

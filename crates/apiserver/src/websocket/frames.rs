@@ -20,10 +20,10 @@ pub(super) struct Incoming {
     skipped: u64,
 }
 
-/// What a client sent that has to be answered.
+/// A frame of the client that needs a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Received {
-    /// To be answered with the same bytes.
+    /// The response has the same bytes.
     Ping(Bytes),
     /// The client wants to end.
     Close,
@@ -57,7 +57,7 @@ pub(super) fn head(opcode: Opcode, length: usize) -> BytesMut {
 // === impl Incoming ===
 
 impl Incoming {
-    /// The next frame that has to be answered, if it has arrived. Messages are skipped: a watch has nothing to be told.
+    /// The next frame that needs a response, if it has arrived. Messages are skipped: a watch takes no input.
     pub(super) fn next(&mut self) -> Option<Received> {
         loop {
             let here = usize::try_from(self.skipped).unwrap_or(usize::MAX).min(self.arrived.len());
@@ -102,7 +102,7 @@ impl Incoming {
                     return Some(Received::Ping(payload.collect()));
                 }
                 8 => return Some(Received::Close),
-                // A pong answers nothing that was asked.
+                // We send no pings, so a pong means nothing.
                 _ => {}
             }
         }

@@ -9,7 +9,7 @@ use evenkeel_api::validate::{self, ValidSpec};
 use evenkeel_api::{GROUP, HubSpec, Object, Version};
 use evenkeel_apiserver::Failure;
 use evenkeel_apiserver::managed_fields::{
-    ApplyBody, ApplyRequest, Endpoint, OnConflict, SentManagers, Writer, apply, created, settle, updated,
+    ApplyBody, ApplyRequest, OnConflict, SentManagers, WriteTarget, Writer, apply, created, differs, updated,
 };
 use evenkeel_apiserver::patch::{FieldValidation, Patched, json_patch, merge_patch, strategic_merge_patch};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub(crate) struct Server<S: HubSpec> {
 pub(crate) struct Call<'a> {
     pub(crate) method: &'a str,
     pub(crate) name: &'a str,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: WriteTarget,
     pub(crate) version: Version,
     pub(crate) manager: &'a str,
     pub(crate) validation: FieldValidation,
@@ -37,7 +37,7 @@ pub(crate) struct Call<'a> {
 
 /// What a request is answered.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ModelResponse {
     pub(crate) status: u16,
     pub(crate) body: Value,
     pub(crate) warnings: Vec<String>,
@@ -72,7 +72,7 @@ impl<S: HubSpec + ValidSpec> Server<S> {
     }
 
     /// Answers a request; time goes on by a second.
-    pub(crate) fn answer(&mut self, call: &Call<'_>) -> Answer {
+    pub(crate) fn respond(&mut self, call: &Call<'_>) -> ModelResponse {
         self.now += 1;
         let written = match call.method {
             "GET" => self.get(call),
@@ -84,11 +84,15 @@ impl<S: HubSpec + ValidSpec> Server<S> {
             other => panic!("no such method: {other}"),
         };
         match written {
-            Ok(Written { status, object, warnings }) => Answer { status, body: shown(&object, call.version), warnings },
-            Err(Refusal::NotFound) => not_found::<S>(call.name),
-            Err(Refusal::Failure(failure, warnings)) => {
-                Answer { status: failure.status.as_u16(), body: serde_json::to_value(&failure).unwrap(), warnings }
+            Ok(Written { status, object, warnings }) => {
+                ModelResponse { status, body: shown(&object, call.version), warnings }
             }
+            Err(Refusal::NotFound) => not_found::<S>(call.name),
+            Err(Refusal::Failure(failure, warnings)) => ModelResponse {
+                status: failure.status.as_u16(),
+                body: serde_json::to_value(&failure).unwrap(),
+                warnings,
+            },
         }
     }
 
@@ -181,8 +185,8 @@ impl<S: HubSpec + ValidSpec> Server<S> {
     ) -> Result<Written<S>, Refusal> {
         check_resource_version(&new, old, call.name)?;
         match call.endpoint {
-            Endpoint::Object => new.status = old.status.clone(),
-            Endpoint::Status => {
+            WriteTarget::Object => new.status = old.status.clone(),
+            WriteTarget::Status => {
                 let (status, uid) = (new.status, new.metadata.uid);
                 let entries = new.metadata.managed_fields;
                 new = Object::new(old.metadata.clone(), old.spec.clone());
@@ -195,7 +199,7 @@ impl<S: HubSpec + ValidSpec> Server<S> {
     }
 
     fn apply(&mut self, call: &Call<'_>) -> Result<Written<S>, Refusal> {
-        if call.endpoint == Endpoint::Status {
+        if call.endpoint == WriteTarget::Status {
             self.stored(call.name)?;
         }
         let body = ApplyBody::parse(call.body, S::KIND, call.version)?;
@@ -226,11 +230,11 @@ impl<S: HubSpec + ValidSpec> Server<S> {
             new.metadata.generation += 1;
         }
         let validate = match call.endpoint {
-            Endpoint::Object => validate::update,
-            Endpoint::Status => validate::status_update,
+            WriteTarget::Object => validate::update,
+            WriteTarget::Status => validate::status_update,
         };
         validate(&new, old, call.version).map_err(|errors| Failure::invalid(S::KIND, call.name, &errors))?;
-        let changed = settle(old, &mut new);
+        let changed = differs(old, &mut new);
         assert_eq!(changed, new != *old);
         if new.metadata.deletion_timestamp.is_some() && new.metadata.finalizers.is_empty() && !call.dry_run {
             self.objects.remove(call.name);
@@ -241,14 +245,14 @@ impl<S: HubSpec + ValidSpec> Server<S> {
         Ok(Written { status: 200, object: new, warnings })
     }
 
-    fn delete(&mut self, call: &Call<'_>) -> Answer {
+    fn delete(&mut self, call: &Call<'_>) -> ModelResponse {
         let Some(mut object) = self.objects.remove(call.name) else { return not_found::<S>(call.name) };
         if object.metadata.finalizers.is_empty() {
             let (resource, uid) = (S::KIND.resource(), &object.metadata.uid);
             let details = json!({"name": call.name, "group": GROUP, "kind": resource, "uid": uid});
             let body =
                 json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
-            return Answer { status: 200, body, warnings: Vec::new() };
+            return ModelResponse { status: 200, body, warnings: Vec::new() };
         }
         if object.metadata.deletion_timestamp.is_none() {
             object.metadata.deletion_timestamp = Some(self.time());
@@ -258,7 +262,7 @@ impl<S: HubSpec + ValidSpec> Server<S> {
         }
         let body = shown(&object, call.version);
         self.objects.insert(call.name.to_owned(), object);
-        Answer { status: 200, body, warnings: Vec::new() }
+        ModelResponse { status: 200, body, warnings: Vec::new() }
     }
 }
 
@@ -322,12 +326,12 @@ fn shown<S: HubSpec>(object: &Object<V1, S>, version: Version) -> Value {
     serde_json::to_value(object.in_version(version)).unwrap()
 }
 
-fn not_found<S: HubSpec>(name: &str) -> Answer {
+fn not_found<S: HubSpec>(name: &str) -> ModelResponse {
     let resource = S::KIND.resource();
     let body = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": format!("{resource}.{GROUP} \"{name}\" not found"), "reason": "NotFound",
         "details": {"name": name, "group": GROUP, "kind": resource}, "code": 404,
     });
-    Answer { status: 404, body, warnings: Vec::new() }
+    ModelResponse { status: 404, body, warnings: Vec::new() }
 }

@@ -18,15 +18,15 @@ pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// What came back.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) bytes: Bytes,
 }
 
-// === impl Answer ===
+// === impl Response ===
 
-impl Answer {
+impl Response {
     /// The body, or null if it is not JSON.
     pub(crate) fn body(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap_or_default()
@@ -63,7 +63,7 @@ pub(crate) async fn ask(
     target: &str,
     content_type: &'static str,
     body: impl Into<Bytes>,
-) -> Answer {
+) -> Response {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     ask_as(server, authenticated("admin", ["system:masters"]), method, target, headers, body).await
@@ -77,18 +77,18 @@ pub(crate) async fn ask_as(
     target: &str,
     headers: HeaderMap,
     body: impl Into<Bytes>,
-) -> Answer {
+) -> Response {
     let mut request = Request::new(Full::new(body.into()));
     *request.method_mut() = method;
     *request.uri_mut() = target.parse().unwrap();
     *request.headers_mut() = headers;
     request.extensions_mut().insert(user);
-    let (parts, body) = server.api().answer(request).await.into_parts();
+    let (parts, body) = server.api().respond(request).await.into_parts();
     let bytes = body.collect().await.unwrap().to_bytes();
-    Answer { status: parts.status.as_u16(), headers: parts.headers, bytes }
+    Response { status: parts.status.as_u16(), headers: parts.headers, bytes }
 }
 
-pub(crate) async fn get(server: &ApiServer, target: &str) -> Answer {
+pub(crate) async fn get(server: &ApiServer, target: &str) -> Response {
     ask(server, Method::GET, target, JSON, "").await
 }
 
@@ -103,6 +103,6 @@ pub(crate) fn schema(metadata: &Value) -> Value {
 }
 
 /// Creates a flow schema with that metadata.
-pub(crate) async fn create(server: &ApiServer, metadata: &Value) -> Answer {
+pub(crate) async fn create(server: &ApiServer, metadata: &Value) -> Response {
     ask(server, Method::POST, SCHEMAS, JSON, schema(metadata).to_string()).await
 }

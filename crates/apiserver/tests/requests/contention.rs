@@ -9,7 +9,7 @@ use evenkeel_api::Kind;
 use evenkeel_api::decode::{Manifest, Strictness};
 use evenkeel_apiserver::ApiServer;
 use evenkeel_store::{
-    Answer, At, Error, Freshness, HistoryLimits, List, ListOptions, Location, Object, Store, Watch, WatchOptions,
+    At, Error, Freshness, HistoryLimits, List, ListOptions, Location, Object, Store, StoreFuture, Watch, WatchOptions,
 };
 use http::Method;
 use serde_json::json;
@@ -74,16 +74,16 @@ struct Contended {
 const FLICKERING: &str = "flickering";
 
 impl Store for Contended {
-    fn get<'a>(&'a self, kind: Kind, name: &'a str, at: At) -> Answer<'a, Option<Arc<Object>>> {
+    fn get<'a>(&'a self, kind: Kind, name: &'a str, at: At) -> StoreFuture<'a, Option<Arc<Object>>> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         self.store.get(kind, name, at)
     }
 
-    fn list(&self, kind: Kind, options: ListOptions) -> Answer<'_, List> {
+    fn list(&self, kind: Kind, options: ListOptions) -> StoreFuture<'_, List> {
         self.store.list(kind, options)
     }
 
-    fn create<'a>(&'a self, kind: Kind, name: &'a str, payload: Bytes) -> Answer<'a, Arc<Object>> {
+    fn create<'a>(&'a self, kind: Kind, name: &'a str, payload: Bytes) -> StoreFuture<'a, Arc<Object>> {
         if name == FLICKERING {
             let current = Arc::new(Object { kind, name: name.into(), revision: 1, create_revision: 1, payload });
             return Box::pin(async { Err(Error::AlreadyExists { current }) });
@@ -91,23 +91,23 @@ impl Store for Contended {
         self.store.create(kind, name, payload)
     }
 
-    fn update<'a>(&'a self, kind: Kind, name: &'a str, expected: u64, payload: Bytes) -> Answer<'a, Arc<Object>> {
+    fn update<'a>(&'a self, kind: Kind, name: &'a str, expected: u64, payload: Bytes) -> StoreFuture<'a, Arc<Object>> {
         self.store.update(kind, name, expected, payload)
     }
 
-    fn delete<'a>(&'a self, kind: Kind, name: &'a str, expected: u64) -> Answer<'a, u64> {
+    fn delete<'a>(&'a self, kind: Kind, name: &'a str, expected: u64) -> StoreFuture<'a, u64> {
         self.store.delete(kind, name, expected)
     }
 
-    fn watch(&self, options: WatchOptions) -> Answer<'_, Watch> {
+    fn watch(&self, options: WatchOptions) -> StoreFuture<'_, Watch> {
         self.store.watch(options)
     }
 
-    fn compact(&self, revision: u64) -> Answer<'_, ()> {
+    fn compact(&self, revision: u64) -> StoreFuture<'_, ()> {
         self.store.compact(revision)
     }
 
-    fn revision(&self) -> Answer<'_, u64> {
+    fn revision(&self) -> StoreFuture<'_, u64> {
         self.store.revision()
     }
 
@@ -115,7 +115,7 @@ impl Store for Contended {
         self.store.freshness()
     }
 
-    fn close(&self) -> Answer<'_, ()> {
+    fn close(&self) -> StoreFuture<'_, ()> {
         self.store.close()
     }
 }

@@ -38,5 +38,5 @@ async fn one_unreadable_value_is_named_and_stops_nothing() {
     assert!(error.contains("bad"), "{error}");
     api.delete("bad", &DeleteParams::default()).await.unwrap();
     assert!(api.list(&ListParams::default()).await.is_ok());
-    served.process.line_with("is gone, or can be read again");
+    served.process.line_with("resolved: an unreadable object");
 }

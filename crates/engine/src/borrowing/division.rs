@@ -1,4 +1,6 @@
-//! Dividing seats among levels: the question, the answer, and the trait of those who decide.
+//! Dividing seats among levels: what goes in, what comes out, and the trait of those who decide.
+
+use std::fmt;
 
 use super::DemandStatistics;
 use crate::limits::{LevelLimits, LevelShare, faithful_limits};
@@ -6,8 +8,8 @@ use crate::limits::{LevelLimits, LevelShare, faithful_limits};
 /// Divides the server's seats among the levels, given what they have asked for.
 ///
 /// [`FaithfulDivision`](super::FaithfulDivision) decides as Kubernetes does. Another one may be put in its place; all it
-/// has to promise is one answer for each level, in the same order.
-pub trait DivideSeats {
+/// has to promise is one result for each level, in the same order.
+pub trait DivideSeats: fmt::Debug {
     /// Divides seats among levels, which come in ascending byte order of their names (CV-8).
     ///
     /// What `adjustment` held before is replaced, in the memory that it already has.
@@ -21,6 +23,20 @@ pub trait DivideSeats {
     /// Whether a level that rejects and has no seats rejects every request. In Kubernetes one runs at a time (FQ-21).
     fn closes_empty_levels(&self) -> bool {
         false
+    }
+}
+
+impl<D: DivideSeats + ?Sized> DivideSeats for Box<D> {
+    fn divide(&mut self, levels: &[LevelDemand], adjustment: &mut Adjustment) {
+        (**self).divide(levels, adjustment);
+    }
+
+    fn limits(&self, levels: &[LevelShare<'_>], server_limit: i64) -> Vec<LevelLimits> {
+        (**self).limits(levels, server_limit)
+    }
+
+    fn closes_empty_levels(&self) -> bool {
+        (**self).closes_empty_levels()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which flow schema a request belongs to, and which flow of it (FM-1 to FM-15).
 //!
-//! Kubernetes tries one flow schema after the other. A [`Classifier`] gives the same answer without that walk: every rule
+//! Kubernetes tries one flow schema after the other. A [`Classifier`] finds the same one without that walk: every rule
 //! of every schema becomes a numbered *clause*, in match order, and for each value that some rule lists (a user, a group, a
 //! verb, a resource, a namespace, a path) there is the set of clauses that list it. A request looks up the sets of its
 //! own values, and the first clause that is in all of them decides. So the cost is that of the look-ups, whatever the

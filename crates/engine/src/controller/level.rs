@@ -103,7 +103,7 @@ impl ControlledLevel {
 
     pub(super) fn demand(&self) -> LevelDemand {
         LevelDemand {
-            // By the type: a limited level with a negative number of queues turns nobody away, but has its limits.
+            // By the type: a limited level with a negative number of queues rejects nobody, but has its limits.
             is_exempt: self.object.spec.enablement == PriorityLevelEnablement::Exempt,
             limits: self.limits,
             statistics: self.statistics,

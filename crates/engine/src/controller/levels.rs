@@ -9,8 +9,8 @@ use crate::time::Instant;
 ///
 /// The controller names only levels that it has created and not removed.
 pub trait Levels {
-    /// A level comes into being: it needs a queue set.
-    fn create(&mut self, level: LevelId, config: QueueSetConfig, now: Instant);
+    /// A level of that name comes into being: it needs a queue set.
+    fn create(&mut self, level: LevelId, name: &str, config: QueueSetConfig, now: Instant);
 
     /// The queue set of a level is configured anew, which may start waiting requests.
     fn configure(&mut self, level: LevelId, config: QueueSetConfig, now: Instant);

@@ -5,20 +5,23 @@
 //! queue sets themselves are kept by somebody else, behind the trait [`Levels`]: a plain table in an
 //! [`Engine`](crate::Engine), or a table of locks in a server of many threads. So one implementation serves both.
 //!
-//! [`apply`](Controller::apply) takes a new set of objects, [`adjust`](Controller::adjust) divides the seats anew, and
-//! [`reapply`](Controller::reapply) removes levels that have run out of requests.
+//! [`apply`](Controller::apply) takes a new set of objects, [`reapply`](Controller::reapply) removes levels that have run out of
+//! requests, and [`handle_timeout`](Controller::handle_timeout) divides the seats anew when that
+//! [is due](Controller::next_timeout). [`ServerConfig`] says how many seats there are, who divides them, and how often.
 
 mod dangling;
 mod level;
 mod levels;
 mod objects;
 mod reach;
+mod server_config;
 mod usable;
 
 pub use dangling::{DANGLING, Dangling};
 pub use level::ControlledLevel;
 pub use levels::Levels;
 pub use objects::Objects;
+pub use server_config::{ADJUSTMENT_PERIOD, ServerConfig};
 pub use usable::Unusable;
 
 use std::collections::BTreeMap;
@@ -32,10 +35,7 @@ use crate::classify::match_order;
 use crate::configuration::{Configuration, LevelId, LevelInfo};
 use crate::limits::{LevelShare, nominal_sum};
 use crate::queue_set::Mode;
-use crate::time::{Instant, Nanos, SECOND};
-
-/// How long after an adjustment the next one is due (CL-11).
-pub const ADJUSTMENT_PERIOD: Nanos = 10 * SECOND;
+use crate::time::{Instant, Nanos};
 
 /// The names of the objects that there always are.
 const MANDATORY: [&str; 2] = [EXEMPT, CATCH_ALL];
@@ -53,6 +53,9 @@ pub struct Controller<D = FaithfulDivision> {
     free_ids: Vec<LevelId>,
     indexes: u32,
     division: D,
+    period: Option<Nanos>,
+    /// When the seats were last divided because that was due.
+    divided_at: Instant,
     adjustment: Adjustment,
 }
 
@@ -74,13 +77,14 @@ impl Controller {
     ///
     /// `server_limit` is how many seats the server has in all.
     pub fn new(server_limit: i64, levels: &mut impl Levels, now: Instant) -> (Self, Applied) {
-        Self::with_division(FaithfulDivision::default(), server_limit, levels, now)
+        Self::with_config(ServerConfig::new(server_limit), levels, now)
     }
 }
 
 impl<D: DivideSeats> Controller<D> {
-    /// A controller that divides seats in another way.
-    pub fn with_division(division: D, server_limit: i64, levels: &mut impl Levels, now: Instant) -> (Self, Applied) {
+    /// A controller that divides seats as it is told.
+    pub fn with_config(config: ServerConfig<D>, levels: &mut impl Levels, now: Instant) -> (Self, Applied) {
+        let ServerConfig { server_limit, division, period } = config;
         let mut controller = Self {
             server_limit: server_limit.max(0),
             objects: Objects::default(),
@@ -89,6 +93,8 @@ impl<D: DivideSeats> Controller<D> {
             free_ids: Vec::new(),
             indexes: 0,
             division,
+            period,
+            divided_at: now,
             adjustment: Adjustment::default(),
         };
         let applied = controller.reapply(levels, now);
@@ -129,16 +135,37 @@ impl<D: DivideSeats> Controller<D> {
         let demands: Vec<_> = self.levels.values().map(ControlledLevel::demand).collect();
         self.division.divide(&demands, &mut self.adjustment);
         let closes_empty_levels = self.division.closes_empty_levels();
-        for (level, adjusted) in self.levels.values_mut().zip(&self.adjustment.levels) {
+        for ((name, level), adjusted) in self.levels.iter_mut().zip(&self.adjustment.levels) {
             level.adjusted = *adjusted;
             let config = level.queue_set_config(closes_empty_levels);
             if level.is_running {
                 levels.configure(level.id, config, now);
             } else {
-                levels.create(level.id, config, now);
+                levels.create(level.id, name, config, now);
                 level.is_running = true;
             }
         }
+    }
+
+    /// The objects that it follows, as they were given.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    /// When the seats are to be divided next; `None` if that is never due. Changes of the objects divide them too, but do not
+    /// put off this time (CL-11).
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.period.map(|period| self.divided_at + period)
+    }
+
+    /// Divides the seats if that is due by now, and tells whether it was.
+    pub fn handle_timeout(&mut self, levels: &mut impl Levels, now: Instant) -> bool {
+        let is_due = self.next_timeout().is_some_and(|next| next <= now);
+        if is_due {
+            self.divided_at = now;
+            self.adjust(levels, now);
+        }
+        is_due
     }
 
     /// How many seats the server has in all.

@@ -56,8 +56,8 @@ impl Objects {
     }
 }
 
-impl From<&bootstrap::Objects> for Objects {
-    fn from(objects: &bootstrap::Objects) -> Self {
+impl From<&bootstrap::BootstrapObjects> for Objects {
+    fn from(objects: &bootstrap::BootstrapObjects) -> Self {
         Self {
             priority_levels: objects.priority_levels.iter().cloned().map(Arc::new).collect(),
             flow_schemas: objects.flow_schemas.iter().cloned().map(Arc::new).collect(),

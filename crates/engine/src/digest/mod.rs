@@ -53,19 +53,19 @@ use crate::RequestInfo;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DigestError {
-    /// The path has a percent sign that two hexadecimal digits do not follow. The answer is 400.
+    /// The path has a percent sign that two hexadecimal digits do not follow. The response is 400.
     #[error("the path has an invalid escape at byte {position}")]
     Escape {
         /// Where in the path.
         position: usize,
     },
-    /// The path could be taken for another one, and is refused. The answer is 400.
+    /// The path could be taken for another one, and is refused. The response is 400.
     #[error("the path {problem}")]
     Path {
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// The path ends after `watch` or `proxy`. The answer is 500 (DG-16).
+    /// The path ends after `watch` or `proxy`. The response is 500 (DG-16).
     #[error("unable to determine kind and namespace from url: nothing follows {verb:?}")]
     NoResource {
         /// The verb.

@@ -1,7 +1,7 @@
 //! Remembers the hashes of the flows that came lately.
 //!
 //! The same few flows come again and again, and SHA-256 is slow beside a comparison. What is remembered is a pure
-//! function of the whole key, so no answer is ever another one than without it, whatever configuration is asked. Every
+//! function of the whole key, so the result is always the same as without it, whatever the configuration. Every
 //! thread has a memory of its own, of a fixed size: there is nothing to share, to lock or to clear. A client that makes
 //! its names collide only makes its own hashes be worked out each time.
 

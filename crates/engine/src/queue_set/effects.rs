@@ -1,10 +1,11 @@
 //! What a queue set says while it handles an event, and how an arrival and a finish end.
 
-use super::RequestId;
+use super::{Phase, RequestId};
+use crate::WorkEstimate;
 use crate::time::Instant;
 
 /// Told what an event brings about, while it is being handled. A closure that takes a request and what is kept with
-/// it is told of the starts only.
+/// it is told of the starts only; what is kept with requests whose time is over is dropped.
 pub trait Effects<T> {
     /// A request starts: one that has been waiting, or the one that has just arrived.
     fn started(&mut self, id: RequestId, payload: &mut T);
@@ -18,6 +19,29 @@ pub trait Effects<T> {
     fn epoch_advanced(&mut self, clean: bool) {
         let _ = clean;
     }
+
+    /// The time of a request is over, and it is gone: it has waited as long as it may, or it has lingered. Only a
+    /// [`Level`](crate::level::Level), which has timers, says so.
+    fn timed_out(&mut self, ended: Ended<T>) {
+        drop(ended);
+    }
+}
+
+/// A request that is gone, as it was last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended<T> {
+    /// The request.
+    pub id: RequestId,
+    /// What it was doing.
+    pub phase: Phase,
+    /// How many seats it took, and for how long it lingered.
+    pub work: WorkEstimate,
+    /// When it arrived.
+    pub arrived: Instant,
+    /// When it started, if it has.
+    pub started: Option<Instant>,
+    /// What the caller kept with it.
+    pub payload: T,
 }
 
 impl<T, F: FnMut(RequestId, &mut T)> Effects<T> for F {
@@ -51,7 +75,7 @@ pub enum Arrival<T> {
         /// The queue that it waits in.
         queue: usize,
     },
-    /// The request is turned away.
+    /// The request is rejected.
     Rejected {
         /// Why.
         reason: Rejection,
@@ -62,7 +86,7 @@ pub enum Arrival<T> {
     },
 }
 
-/// Why a request is turned away (OB-2).
+/// Why a request is rejected (OB-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rejection {

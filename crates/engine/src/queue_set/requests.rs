@@ -1,17 +1,17 @@
 //! The requests that a queue set knows: waiting, executing or lingering.
 //!
-//! They stand in slots that are used again, so that nothing is allocated once the set has seen its largest crowd. A slot
-//! counts how often it has been used, and is given up before that count would begin anew.
+//! They are in slots that are used again, so that nothing is allocated once the set has seen its largest crowd. A slot
+//! counts how often it has been used, and is retired before that count would start again from zero.
 
 use std::fmt;
 
+use crate::WorkEstimate;
 use crate::time::Instant;
-use crate::{SeatSeconds, WorkEstimate};
 
 /// Names a request of one queue set. It is never given to another request of that set.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId {
-    /// The slot in the lower half and its generation in the upper one: a name is handed on as one number.
+    /// The slot in the lower half and its generation in the upper one: an id is passed on as one number.
     number: u64,
 }
 
@@ -26,36 +26,36 @@ pub enum Phase {
     Lingering,
 }
 
-/// A request and what its caller keeps with it.
+/// A slot: a request and what its caller keeps with it, or nothing.
+///
+/// `K` is what the discipline keeps with a request that waits.
 #[derive(Debug)]
-pub(super) struct Request<T> {
-    pub(super) stage: Stage,
-    /// The queue that it came through, or [`NO_QUEUE`].
-    pub(super) queue: u32,
+pub(super) struct Request<T, K> {
+    /// The slots of its neighbours in its queue, or [`NO_SLOT`]. In a free slot `next` is the next free one.
+    pub(super) previous: u32,
+    pub(super) next: u32,
+    pub(super) stage: Stage<K>,
     pub(super) work: WorkEstimate,
+    generation: u32,
+    /// The key of the queue that it came through, or [`NO_QUEUE`].
+    pub(super) queue: u32,
     pub(super) arrived: Instant,
-    pub(super) payload: T,
+    /// There unless the slot is free.
+    payload: Option<T>,
 }
 
 /// What a request is doing, and what is known of it only then.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Stage {
-    Waiting(Place),
-    Executing { started: Instant },
-    Lingering { started: Instant },
-}
-
-/// The place of a request in its queue.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    /// The slot of the request before it, or [`NO_SLOT`].
-    pub(super) previous: u32,
-    /// The slot of the request after it, or [`NO_SLOT`].
-    pub(super) next: u32,
-    /// The progress when it arrived.
-    pub(super) arrival_r: SeatSeconds,
-    /// What it is charged up front.
-    pub(super) total_work: SeatSeconds,
+pub(super) enum Stage<K> {
+    /// There is no request.
+    Free,
+    Waiting(K),
+    Executing {
+        started: Instant,
+    },
+    Lingering {
+        started: Instant,
+    },
 }
 
 /// The queue of a request that came through none.
@@ -65,22 +65,9 @@ pub(super) const NO_SLOT: u32 = u32::MAX;
 
 /// All requests of a queue set.
 #[derive(Debug)]
-pub(super) struct Requests<T> {
-    slots: Vec<Slot<T>>,
+pub struct Requests<T, K> {
+    slots: Vec<Request<T, K>>,
     free: u32,
-}
-
-#[derive(Debug)]
-struct Slot<T> {
-    generation: u32,
-    content: Content<T>,
-}
-
-#[derive(Debug)]
-enum Content<T> {
-    /// The next free slot.
-    Free(u32),
-    Taken(Request<T>),
 }
 
 // === impl RequestId ===
@@ -118,26 +105,57 @@ impl fmt::Debug for RequestId {
     }
 }
 
-// === impl Stage ===
+// === impl Request ===
 
-impl Stage {
-    pub(super) fn phase(self) -> Phase {
-        match self {
-            Self::Waiting(_) => Phase::Waiting,
-            Self::Executing { .. } => Phase::Executing,
-            Self::Lingering { .. } => Phase::Lingering,
+impl<T, K: Copy> Request<T, K> {
+    /// What the request is doing; `None` if the slot is free.
+    #[inline]
+    pub(super) fn phase(&self) -> Option<Phase> {
+        match self.stage {
+            Stage::Free => None,
+            Stage::Waiting(_) => Some(Phase::Waiting),
+            Stage::Executing { .. } => Some(Phase::Executing),
+            Stage::Lingering { .. } => Some(Phase::Lingering),
         }
+    }
+
+    /// When the request started, if it has.
+    #[inline]
+    pub(super) fn started(&self) -> Option<Instant> {
+        match self.stage {
+            Stage::Free | Stage::Waiting(_) => None,
+            Stage::Executing { started } | Stage::Lingering { started } => Some(started),
+        }
+    }
+
+    /// What the discipline keeps with it while it waits.
+    #[inline]
+    pub(super) fn ticket(&self) -> Option<K> {
+        match self.stage {
+            Stage::Waiting(ticket) => Some(ticket),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn payload(&self) -> Option<&T> {
+        self.payload.as_ref()
+    }
+
+    #[inline]
+    pub(super) fn payload_mut(&mut self) -> Option<&mut T> {
+        self.payload.as_mut()
     }
 }
 
 // === impl Requests ===
 
-impl<T> Requests<T> {
+impl<T, K: Copy> Requests<T, K> {
     pub(super) fn new() -> Self {
         Self { slots: Vec::new(), free: NO_SLOT }
     }
 
-    /// The name that the next request gets.
+    /// The id that the next request gets.
     #[inline]
     pub(super) fn next_id(&mut self) -> RequestId {
         if self.free == NO_SLOT {
@@ -146,17 +164,22 @@ impl<T> Requests<T> {
         RequestId::new(self.free, self.slots[self.free as usize].generation)
     }
 
-    /// Takes a request in, which gets the [next name](Self::next_id).
+    /// Takes a request in, which gets the [next id](Self::next_id).
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "so that the request is written where it stays, and not moved there")]
-    pub(super) fn insert(&mut self, request: Request<T>) -> RequestId {
+    pub(super) fn insert(
+        &mut self,
+        stage: Stage<K>,
+        queue: u32,
+        work: WorkEstimate,
+        arrived: Instant,
+        payload: T,
+    ) -> RequestId {
         let id = self.next_id();
-        let taken = &mut self.slots[id.slot()];
-        // Inside, where it is known that nothing has to be dropped: the request is written where it stays.
-        if let Content::Free(next) = taken.content {
-            self.free = next;
-            taken.content = Content::Taken(request);
-        }
+        let slot = &mut self.slots[id.slot()];
+        self.free = slot.next;
+        (slot.stage, slot.queue, slot.work, slot.arrived) = (stage, queue, work, arrived);
+        slot.payload = Some(payload);
         id
     }
 
@@ -164,89 +187,75 @@ impl<T> Requests<T> {
     fn add_slot(&mut self) {
         let slot = u32::try_from(self.slots.len()).unwrap_or(NO_SLOT);
         assert!(slot < NO_SLOT, "a queue set holds less than 2^32 requests");
-        self.slots.push(Slot { generation: 0, content: Content::Free(NO_SLOT) });
+        self.slots.push(Request {
+            previous: NO_SLOT,
+            next: NO_SLOT,
+            stage: Stage::Free,
+            work: WorkEstimate::ONE_SEAT,
+            generation: 0,
+            queue: NO_QUEUE,
+            arrived: Instant::default(),
+            payload: None,
+        });
         self.free = slot;
     }
 
     /// The request, unless it is gone.
     #[inline]
-    pub(super) fn get(&self, id: RequestId) -> Option<&Request<T>> {
-        match self.slots.get(id.slot()) {
-            Some(Slot { generation, content: Content::Taken(request) }) if *generation == id.generation() => {
-                Some(request)
-            }
-            _ => None,
-        }
+    pub(super) fn get(&self, id: RequestId) -> Option<&Request<T, K>> {
+        self.slots.get(id.slot()).filter(|slot| slot.is(id))
     }
 
     /// The request, unless it is gone, to be changed.
     #[inline]
-    pub(super) fn get_mut(&mut self, id: RequestId) -> Option<&mut Request<T>> {
-        match self.slots.get_mut(id.slot()) {
-            Some(Slot { generation, content: Content::Taken(request) }) if *generation == id.generation() => {
-                Some(request)
-            }
-            _ => None,
-        }
+    pub(super) fn get_mut(&mut self, id: RequestId) -> Option<&mut Request<T, K>> {
+        self.slots.get_mut(id.slot()).filter(|slot| slot.is(id))
     }
 
-    /// The request in a slot, and its name.
-    pub(super) fn in_slot(&self, slot: u32) -> Option<(RequestId, &Request<T>)> {
-        match self.slots.get(slot as usize) {
-            Some(Slot { generation, content: Content::Taken(request) }) => {
-                Some((RequestId::new(slot, *generation), request))
-            }
-            _ => None,
-        }
-    }
-
-    /// The request in a slot, and its name, to be changed.
+    /// What is in a slot; `None` if there is no such slot.
     #[inline]
-    pub(super) fn in_slot_mut(&mut self, slot: u32) -> Option<(RequestId, &mut Request<T>)> {
-        match self.slots.get_mut(slot as usize) {
-            Some(Slot { generation, content: Content::Taken(request) }) => {
-                Some((RequestId::new(slot, *generation), request))
-            }
-            _ => None,
-        }
+    pub(super) fn slot(&self, slot: u32) -> Option<&Request<T, K>> {
+        self.slots.get(slot as usize)
     }
 
-    /// The place of the waiting request in a slot, to be changed.
+    /// What is in a slot, to be changed.
     #[inline]
-    pub(super) fn place_mut(&mut self, slot: u32) -> Option<&mut Place> {
-        match self.in_slot_mut(slot)?.1 {
-            Request { stage: Stage::Waiting(place), .. } => Some(place),
-            _ => None,
-        }
+    pub(super) fn slot_mut(&mut self, slot: u32) -> Option<&mut Request<T, K>> {
+        self.slots.get_mut(slot as usize)
+    }
+
+    /// The id of the request in a slot.
+    #[inline]
+    pub(super) fn id_of(&self, slot: u32) -> Option<RequestId> {
+        self.slot(slot).map(|request| RequestId::new(slot, request.generation))
     }
 
     /// Lets the request go.
     #[inline]
-    pub(super) fn remove(&mut self, id: RequestId) -> Option<Request<T>> {
-        let slot = self.slots.get_mut(id.slot()).filter(|slot| slot.generation == id.generation())?;
-        match std::mem::replace(&mut slot.content, Content::Free(self.free)) {
-            Content::Taken(request) => {
-                // The slot of the last generation stays as it is, on no list: no name is left for another request.
-                if let Some(next) = slot.generation.checked_add(1) {
-                    slot.generation = next;
-                    self.free = id.slot_number();
-                }
-                Some(request)
-            }
-            // Only a slot whose names are used up is free under a generation that was given out.
-            Content::Free(next) => {
-                slot.content = Content::Free(next);
-                None
-            }
+    pub(super) fn remove(&mut self, id: RequestId) -> Option<T> {
+        let slot = self.slots.get_mut(id.slot()).filter(|slot| slot.is(id))?;
+        slot.stage = Stage::Free;
+        // A slot of the last generation stays as it is, on no list: no id is left for another request.
+        if let Some(next) = slot.generation.checked_add(1) {
+            slot.generation = next;
+            slot.next = self.free;
+            self.free = id.slot_number();
         }
+        slot.payload.take()
     }
 
     /// All requests, in no order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (RequestId, &Request<T>)> {
-        self.slots.iter().zip(0..).filter_map(|(slot, index)| match &slot.content {
-            Content::Taken(request) => Some((RequestId::new(index, slot.generation), request)),
-            Content::Free(_) => None,
-        })
+    pub(super) fn iter(&self) -> impl Iterator<Item = (RequestId, &Request<T, K>)> {
+        let taken = self.slots.iter().zip(0..).filter(|(slot, _)| slot.phase().is_some());
+        taken.map(|(slot, index)| (RequestId::new(index, slot.generation), slot))
+    }
+}
+
+impl<T, K: Copy> Request<T, K> {
+    /// Whether the slot holds the request of that id.
+    #[inline]
+    fn is(&self, id: RequestId) -> bool {
+        self.generation == id.generation() && !matches!(self.stage, Stage::Free)
     }
 }
 
@@ -254,34 +263,33 @@ impl<T> Requests<T> {
 mod tests {
     use super::*;
 
-    fn request(payload: u32) -> Request<u32> {
+    fn insert(requests: &mut Requests<u32, ()>, payload: u32) -> RequestId {
         let started = Instant::from_nanos(0);
-        let stage = Stage::Executing { started };
-        Request { stage, queue: NO_QUEUE, work: WorkEstimate::ONE_SEAT, arrived: started, payload }
+        requests.insert(Stage::Executing { started }, NO_QUEUE, WorkEstimate::ONE_SEAT, started, payload)
     }
 
     #[test]
-    fn a_name_is_never_given_again() {
+    fn an_id_is_never_given_again() {
         let mut requests = Requests::new();
-        let first = requests.insert(request(1));
+        let first = insert(&mut requests, 1);
         assert!(requests.remove(first).is_some());
         // As after 2^32 - 2 more requests.
         requests.slots[first.slot()].generation = u32::MAX;
-        let last = requests.insert(request(2));
+        let last = insert(&mut requests, 2);
         assert_eq!((last.slot(), last.generation()), (first.slot(), u32::MAX));
-        let other = requests.insert(request(3));
-        assert_eq!(requests.remove(last).map(|request| request.payload), Some(2));
+        let other = insert(&mut requests, 3);
+        assert_eq!(requests.remove(last), Some(2));
 
         assert!(requests.get(last).is_none() && requests.remove(last).is_none(), "it is gone");
-        let next = requests.insert(request(4));
+        let next = insert(&mut requests, 4);
         assert!(
             next != first && next.slot() != last.slot() && next.slot() != other.slot(),
-            "{next:?}: the slot is given up"
+            "{next:?}: the slot is retired"
         );
         assert!(requests.get(first).is_none());
-        assert_eq!(requests.remove(other).map(|request| request.payload), Some(3));
-        assert_eq!(requests.insert(request(5)).slot(), other.slot(), "other slots are used again");
-        let mut left: Vec<_> = requests.iter().map(|(_, request)| request.payload).collect();
+        assert_eq!(requests.remove(other), Some(3));
+        assert_eq!(insert(&mut requests, 5).slot(), other.slot(), "other slots are used again");
+        let mut left: Vec<_> = requests.iter().filter_map(|(_, request)| request.payload().copied()).collect();
         left.sort_unstable();
         assert_eq!(left, [4, 5]);
     }

@@ -7,7 +7,7 @@ use crate::digest::{ListOptions, Query};
 
 /// Where estimates find out how many watches have to be told of a change.
 ///
-/// An implementation may also keep the answers as samples for a metric (WE-18).
+/// An implementation may also keep the results as samples for a metric (WE-18).
 pub trait WatchInterest {
     /// How many watches have to be told when this request changes something.
     fn interested(&self, request: &RequestInfo<'_>) -> u64;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 use evenkeel_engine::controller::{ControlledLevel, Objects};
+use evenkeel_engine::level::NewRequest;
 use evenkeel_engine::queue_set::{Arrival, Finish};
 use evenkeel_engine::time::{Instant, Nanos};
 use evenkeel_engine::{ApplyReport, Engine, LevelId, LevelView, Ticket, WorkEstimate};
@@ -56,7 +57,7 @@ pub(crate) fn with_queues(
     level
 }
 
-/// A level that turns requests away.
+/// A level that rejects requests.
 pub(crate) fn rejecting(name: &str, shares: i32) -> PriorityLevelConfiguration {
     PriorityLevelConfiguration::builder(name).limited(|l| l.shares(shares).reject()).build()
 }
@@ -98,15 +99,16 @@ impl BusyEngine {
     /// A request of a flow of its own comes.
     pub(crate) fn arrive(&mut self, level: LevelId, number: u32, work: WorkEstimate) -> Came {
         let mut note = |_: Ticket, number: &mut u32| self.started.push(*number);
-        let (came, id) = match self.engine.arrive(self.now, level, number.into(), work, number, &mut note) {
-            Some(Arrival::Started { id, .. }) => (Came::Started, id),
-            Some(Arrival::Waiting { id, .. }) => (Came::Waiting, id),
-            Some(Arrival::Rejected { payload, .. }) => {
-                assert_eq!(payload, number);
-                return Came::Rejected;
-            }
-            None => return Came::Nowhere,
-        };
+        let (came, id) =
+            match self.engine.arrive(self.now, level, NewRequest::new(u64::from(number), work), number, &mut note) {
+                Some(Arrival::Started { id, .. }) => (Came::Started, id),
+                Some(Arrival::Waiting { id, .. }) => (Came::Waiting, id),
+                Some(Arrival::Rejected { payload, .. }) => {
+                    assert_eq!(payload, number);
+                    return Came::Rejected;
+                }
+                None => return Came::Nowhere,
+            };
         self.tickets.insert(number, Ticket { level, id });
         came
     }

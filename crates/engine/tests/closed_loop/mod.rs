@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use evenkeel_engine::WorkEstimate;
-use evenkeel_engine::queue_set::{Arrival, Effects, Finish, QueueSet, QueueSetConfig, RequestId};
+use evenkeel_engine::level::{Level, NewRequest};
+use evenkeel_engine::queue_set::{Arrival, Effects, QueueSetConfig, RequestId};
 use evenkeel_engine::time::{Instant, Nanos};
 
 /// One flow: so many threads, each of which makes so many calls one after the other.
@@ -16,7 +17,7 @@ pub(crate) struct Client {
     pub(crate) calls: usize,
     /// How long a request executes.
     pub(crate) exec: Range<Nanos>,
-    /// How long a thread pauses between its requests, and after one that was turned away.
+    /// How long a thread pauses between its requests, and after one that was rejected.
     pub(crate) think: Range<Nanos>,
     /// What the requests are like, one as often as the other.
     pub(crate) works: Vec<WorkEstimate>,
@@ -44,7 +45,7 @@ pub(crate) struct Report {
 pub(crate) struct ClosedLoop {
     clients: Vec<Client>,
     horizon: Nanos,
-    set: QueueSet<Call>,
+    level: Level<Call>,
     todo: BinaryHeap<Reverse<(Nanos, u64, Todo)>>,
     todos: u64,
     random: u64,
@@ -68,9 +69,8 @@ enum Todo {
         client: usize,
         calls_left: usize,
     },
-    /// The request in that slot finishes, or is released.
+    /// The request in that slot finishes.
     Finish(usize),
-    Release(usize),
 }
 
 #[derive(Default)]
@@ -84,9 +84,9 @@ struct Told {
 impl ClosedLoop {
     pub(crate) fn new(config: QueueSetConfig, clients: Vec<Client>, horizon: Nanos, seed: u64) -> Self {
         let report = Report { clients: vec![Served::default(); clients.len()], epoch_advances: 0 };
-        let set = QueueSet::new(config, Instant::from_nanos(0));
+        let level = Level::new(config, Instant::from_nanos(0));
         let told = Told::default();
-        Self { clients, horizon, set, todo: BinaryHeap::new(), todos: 0, random: seed | 1, told, report }
+        Self { clients, horizon, level, todo: BinaryHeap::new(), todos: 0, random: seed | 1, told, report }
     }
 
     /// Thread `j` of client `i` starts at `90·j + 20·i` ns. The run ends when the clients do, or `overtime` after the
@@ -99,17 +99,30 @@ impl ClosedLoop {
                 self.plan(90 * thread + 20 * client, todo);
             }
         }
-        while let Some(Reverse((now, _, todo))) = self.todo.pop() {
-            if now - self.horizon > overtime {
-                break;
-            }
-            self.step(now, todo);
-            for id in std::mem::take(&mut self.told.started) {
-                self.start(now, id);
+        while let Some(now) = self.next_time().filter(|now| now - self.horizon <= overtime) {
+            self.level.handle_timeout(Instant::from_nanos(now), &mut self.told);
+            self.start_all(now);
+            if self.todo.peek().is_some_and(|Reverse((at, ..))| *at == now)
+                && let Some(Reverse((_, _, todo))) = self.todo.pop()
+            {
+                self.step(now, todo);
+                self.start_all(now);
             }
         }
         self.report.epoch_advances = self.told.epoch_advances;
         self.report
+    }
+
+    /// When something happens next, by the clients or by the timers of the level.
+    fn next_time(&mut self) -> Option<Nanos> {
+        let todo = self.todo.peek().map(|Reverse((at, ..))| *at);
+        todo.into_iter().chain(self.level.next_timeout().map(Instant::as_nanos)).min()
+    }
+
+    fn start_all(&mut self, now: Nanos) {
+        for id in std::mem::take(&mut self.told.started) {
+            self.start(now, id);
+        }
     }
 
     fn step(&mut self, now: Nanos, todo: Todo) {
@@ -119,18 +132,11 @@ impl ClosedLoop {
             Todo::Call { client, calls_left } => self.call(now, client, calls_left - 1),
             Todo::Finish(slot) => {
                 let id = self.told.names[slot].expect("a request that executes");
-                let call = *self.set.request(id).expect("a request that executes").payload;
-                match self.set.finish(at, id, &mut self.told).expect("a request that executes") {
-                    Finish::Released(_) => {}
-                    Finish::Lingering { until } => self.plan(until.as_nanos(), Todo::Release(slot)),
-                }
+                let call = *self.level.queue_set().request(id).expect("a request that executes").payload;
+                self.level.finish(at, id, &mut self.told).expect("a request that executes");
                 let served = i128::from(now.min(self.horizon) - call.started.min(self.horizon));
                 self.report.clients[call.client].seat_nanos += served * i128::from(call.initial_seats);
                 self.think(now, call.client, call.calls_left);
-            }
-            Todo::Release(slot) => {
-                let id = self.told.names[slot].expect("a request that lingers");
-                self.set.release(at, id, &mut self.told).expect("a request that lingers");
             }
         }
     }
@@ -140,7 +146,7 @@ impl ClosedLoop {
         let work = self.clients[client].works[pick];
         let call = Call { client, calls_left, initial_seats: work.initial_seats, arrived: now, started: 0 };
         let hash = self.clients[client].hash;
-        let arrival = self.set.arrive(Instant::from_nanos(now), hash, work, call, &mut self.told);
+        let arrival = self.level.arrive(Instant::from_nanos(now), NewRequest::new(hash, work), call, &mut self.told);
         if matches!(arrival, Arrival::Rejected { .. }) {
             self.report.clients[client].rejected += 1;
             self.think(now, client, calls_left);
@@ -148,7 +154,7 @@ impl ClosedLoop {
     }
 
     fn start(&mut self, now: Nanos, id: RequestId) {
-        let call = self.set.payload_mut(id).expect("a request that has just started");
+        let call = self.level.payload_mut(id).expect("a request that has just started");
         call.started = now;
         if now <= self.horizon {
             let served = &mut self.report.clients[call.client];

@@ -36,7 +36,7 @@ impl LevelTable {
 }
 
 impl Levels for LevelTable {
-    fn create(&mut self, level: LevelId, config: QueueSetConfig, now: Instant) {
+    fn create(&mut self, level: LevelId, _name: &str, config: QueueSetConfig, now: Instant) {
         let created = Level { config, demand: DemandIntegrator::new(now) };
         assert!(self.0.insert(level, created).is_none(), "{level:?} was there already");
     }

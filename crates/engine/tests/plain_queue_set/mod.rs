@@ -22,7 +22,7 @@ const G: Nanos = 3 * MILLISECOND;
 const R_DECREMENT: u64 = u64::MAX / 2;
 const HIGH_R: u64 = R_DECREMENT + R_DECREMENT / 2;
 
-/// FQ-7. Requests go by the order in which they arrived, those that were turned away included.
+/// FQ-7. Requests go by the order in which they arrived, those that were rejected included.
 pub(crate) struct PlainQueueSet {
     desired_queues: i64,
     is_closed: bool,

@@ -1,6 +1,6 @@
 //! Random events for a queue set, and the indexed queue set driven by them.
 //!
-//! Requests go by the order in which they arrived, those that were turned away included; that number is also their
+//! Requests go by the order in which they arrived, those that were rejected included; that number is also their
 //! payload.
 
 mod strategy;
@@ -79,7 +79,7 @@ pub(crate) struct Told {
 pub(crate) struct Driven {
     pub(crate) set: QueueSet<usize>,
     pub(crate) now: Instant,
-    /// Of each request: its name, unless it was turned away, and what it is doing, unless it has ended.
+    /// Of each request: its name, unless it was rejected, and what it is doing, unless it has ended.
     pub(crate) ledger: Vec<(Option<RequestId>, Option<Phase>)>,
 }
 
@@ -154,7 +154,7 @@ impl Driven {
             Arrival::Started { id, queue } => ((Some(id), Some(Phase::Waiting)), Outcome::Started { queue }),
             Arrival::Waiting { id, queue } => ((Some(id), Some(Phase::Waiting)), Outcome::Waiting { queue }),
             Arrival::Rejected { reason, queue, payload } => {
-                assert_eq!(payload, number, "the payload of a request that is turned away");
+                assert_eq!(payload, number, "the payload of a request that is rejected");
                 ((None, None), Outcome::Rejected { reason, queue })
             }
         };

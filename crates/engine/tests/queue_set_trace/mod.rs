@@ -234,7 +234,7 @@ impl Replay {
                     final_seats: *final_seats,
                     additional_latency: *additional_latency_ns,
                 };
-                let hash = hash.parse().expect("a hash");
+                let hash: u64 = hash.parse().expect("a hash");
                 match self.set.arrive(now, hash, work, *id, &mut note) {
                     Arrival::Started { id: request, queue } => {
                         actual.queue = queue;

@@ -6,7 +6,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use evenkeel_bars::{Bar, Bars, memory, nanos_per_operation};
+use evenkeel_bars::{Bar, Bars, nanos_per_operation};
+use evenkeel_counting_allocator::counted;
 use evenkeel_engine::User;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
@@ -71,7 +72,7 @@ fn overhead(answer: fn(Request<Body>) -> Answer) -> f64 {
 fn allocations(answer: fn(Request<Body>) -> Answer) -> f64 {
     let (mut bare, mut layered) = (service_fn(answer), layered(answer));
     call(&mut layered);
-    let without = memory::allocations(|| (0..1_000).for_each(|_| call(&mut bare)));
-    let with = memory::allocations(|| (0..1_000).for_each(|_| call(&mut layered)));
+    let ((), without, _) = counted(|| (0..1_000).for_each(|_| call(&mut bare)));
+    let ((), with, _) = counted(|| (0..1_000).for_each(|_| call(&mut layered)));
     with.saturating_sub(without) as f64 / 1e3
 }

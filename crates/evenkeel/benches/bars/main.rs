@@ -15,14 +15,14 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use evenkeel::FlowControl;
-use evenkeel_bars::memory::CountingAllocator;
-use evenkeel_bars::{Bar, Bars, memory, nanos_per_operation};
+use evenkeel_bars::{Bar, Bars, nanos_per_operation};
+use evenkeel_counting_allocator::{Counting, counted};
 use evenkeel_engine::{User, WorkEstimate};
 
 use service::{assert_idle, attributes, objects, queuing, user};
 
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
+static ALLOCATOR: Counting = Counting;
 
 /// How many requests one round makes: enough that reading the clock does not count, and so few that most rounds are not
 /// disturbed.
@@ -83,5 +83,6 @@ pub(crate) fn admit_by_two() -> f64 {
 fn allocations() -> f64 {
     let (flow, user) = (roomy(), user("one", "tenants"));
     admit(&flow, &user);
-    memory::allocations(|| (0..1_000).for_each(|_| admit(&flow, &user))) as f64
+    let ((), allocations, _) = counted(|| (0..1_000).for_each(|_| admit(&flow, &user)));
+    allocations as f64
 }

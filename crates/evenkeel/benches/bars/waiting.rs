@@ -6,8 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use evenkeel::{Admit, FlowControl, Permit};
-use evenkeel_bars::{Bar, Bars, memory, nanos_per_operation};
+use evenkeel::{Arrived, FlowControl, Permit};
+use evenkeel_bars::{Bar, Bars, nanos_per_operation};
+use evenkeel_counting_allocator::counted;
 use evenkeel_engine::{User, WorkEstimate};
 
 use crate::ROUND;
@@ -38,7 +39,7 @@ struct Crowd {
     users: Vec<User>,
     waker: Waker,
     permit: Option<Permit>,
-    waiting: VecDeque<Pin<Box<Admit>>>,
+    waiting: VecDeque<Pin<Box<Arrived>>>,
 }
 
 impl Crowd {
@@ -53,12 +54,12 @@ impl Crowd {
         crowd
     }
 
-    fn admit(&self, n: u32) -> Pin<Box<Admit>> {
+    fn admit(&self, n: u32) -> Pin<Box<Arrived>> {
         let user = &self.users[n as usize % self.users.len()];
-        Box::pin(self.flow.admit(attributes(user), WorkEstimate::ONE_SEAT))
+        Box::pin(self.flow.arrive(attributes(user), WorkEstimate::ONE_SEAT))
     }
 
-    fn poll(&self, admit: &mut Pin<Box<Admit>>) -> Option<Permit> {
+    fn poll(&self, admit: &mut Pin<Box<Arrived>>) -> Option<Permit> {
         match admit.as_mut().poll(&mut Context::from_waker(&self.waker)) {
             Poll::Ready(result) => Some(result.expect("a seat")),
             Poll::Pending => None,
@@ -105,9 +106,7 @@ fn memory() -> f64 {
     in_runtime(|| {
         let mut crowd = Crowd::new(100);
         crowd.waiting.reserve(MANY as usize);
-        let before = memory::bytes();
-        crowd.fill(MANY);
-        let bytes = memory::bytes() - before;
+        let ((), _, bytes) = counted(|| crowd.fill(MANY));
         crowd.end();
         bytes as f64 / f64::from(MANY)
     })

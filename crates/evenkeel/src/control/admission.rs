@@ -22,38 +22,37 @@ pub(crate) struct Admission {
 // === impl Admission ===
 
 impl Admission {
-    /// Whether the request has been started. If not, whoever is behind the waker is woken when it is.
-    pub(crate) fn is_started_or_wake(&self, waker: &std::task::Waker) -> bool {
+    /// What the request is doing. If it waits, whoever is behind the waker is woken when it is started or rejected. `None` if
+    /// it has been rejected.
+    pub(crate) fn phase_or_wake(&self, waker: &std::task::Waker) -> Option<Phase> {
         // Cloning and dropping a waker may run anything, code that takes this very lock included.
         let mut waker = Some(waker.clone());
         let mut state = self.destination.level.lock();
-        let is_waiting = state.queue_set.request(self.id).is_some_and(|request| request.phase == Phase::Waiting);
-        if is_waiting && let Some(waiter) = state.queue_set.payload_mut(self.id) {
+        let phase = state.queue_set().phase(self.id);
+        if phase == Some(Phase::Waiting)
+            && let Some(waiter) = state.level.payload_mut(self.id)
+        {
             std::mem::swap(&mut waiter.waker, &mut waker);
         }
         drop(state);
         drop(waker);
-        !is_waiting
+        phase
     }
 
-    /// Turns a waiting request away. `None` if it has been started just now.
-    pub(crate) fn turn_away(&self, reason: Rejection) -> Option<Rejected> {
-        let clock = &self.destination.upkeep.clock;
-        let (mut wakers, now) = (Wakers::default(), clock.now());
-        self.destination.upkeep.server.before_event(now);
-        let level = &self.destination.level;
-        let mut state = level.lock();
-        let now = state.at(now);
-        let waiter = state.cancel(now, self.id, &mut wakers)?;
-        let retry_after = state.record_drop(clock.unix_second());
-        let is_idle = state.queue_set.is_idle();
-        drop(state);
-        // With it goes its waker: see `is_started_or_wake`.
-        drop(waiter);
-        level.note_end(is_idle, &self.destination.upkeep);
+    /// What the request is doing, once everything that is due in its level has been done.
+    pub(crate) fn phase_after_timeouts(&self) -> Option<Phase> {
+        let mut wakers = Wakers::default();
+        self.destination.upkeep.handle_timeout(&self.destination.level, &mut wakers);
+        let phase = self.destination.level.lock().queue_set().phase(self.id);
         wakers.wake();
-        trace::turned_away(self.destination.schema(), reason);
-        Some(Rejected::new(reason, retry_after, self.destination.schema()))
+        phase
+    }
+
+    /// The request is gone, since it has waited as long as it may.
+    pub(crate) fn timed_out(&self) -> Rejected {
+        let retry_after = self.destination.level.lock().retry_after();
+        trace::gave_up(self.destination.schema(), Rejection::TimeOut);
+        Rejected::new(Rejection::TimeOut, retry_after, &self.destination)
     }
 }
 
@@ -69,21 +68,23 @@ impl Drop for Admission {
         let cancelled = if finish.is_none() { state.cancel(now, self.id, &mut wakers) } else { None };
         let has_given_up = cancelled.is_some();
         if has_given_up {
-            // Nobody is left to be told of it, but it counts as a request that was turned away (FQ-28, HF-12).
+            // Nobody is left to be told, but it counts as a rejected request (FQ-28, HF-12).
             state.record_drop(upkeep.clock.unix_second());
         }
-        let is_idle = state.queue_set.is_idle();
+        let is_idle = state.queue_set().is_idle();
+        let lingers = matches!(finish, Some(Finish::Lingering { .. }));
+        let change = if lingers { state.take_earlier_timeout() } else { None };
         drop(state);
-        // With it goes its waker: see `is_started_or_wake`.
+        // With it goes its waker: see `phase_or_wake`.
         drop(cancelled);
         // Before anybody is woken: a waker that panics must not cost seats.
-        if let Some(Finish::Lingering { until }) = finish {
-            upkeep.release_at(until, Arc::clone(level), self.id, &mut wakers);
+        if let Some(change) = change {
+            upkeep.schedule(level, change, &mut wakers);
         }
         level.note_end(is_idle, upkeep);
         wakers.wake();
         if has_given_up {
-            trace::turned_away(self.destination.schema(), Rejection::TimeOut);
+            trace::gave_up(self.destination.schema(), Rejection::TimeOut);
         }
     }
 }

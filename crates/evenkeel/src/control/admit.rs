@@ -1,96 +1,187 @@
-//! `Admit`: the future of a request that has arrived.
+//! `Admit` and `Arrived`: a request that asks to run, before and after it has its place in a level.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::WorkEstimate;
+use evenkeel_engine::queue_set::Phase;
 use evenkeel_engine::time::Instant;
 use tokio::time::Sleep;
 
 use crate::control::admission::Admission;
+use crate::control::class::Class;
+use crate::control::flow_control::FlowControl;
 use crate::control::permit::Permit;
 use crate::control::rejected::Rejected;
+use crate::control::request::Request;
+use crate::layer::work::EstimateWork;
 
-/// Waits until a request may run. Made by [`FlowControl::admit`](crate::FlowControl::admit).
+/// Lets a request in: waits until it may run. Made by [`FlowControl::admit`].
 ///
-/// The request has already arrived; dropping this future gives it up.
-#[must_use = "the request is given up when this future is dropped"]
-#[derive(Debug)]
-pub struct Admit {
-    state: State,
-    /// Made only when there is something to wait for, and apart: a request that need not wait does not carry it about.
-    timer: Option<Pin<Box<Sleep>>>,
+/// Like every future, it does nothing until it is polled: the request is classified and gets its place in a queue with the
+/// first poll. Dropping the future removes the request from its queue.
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub struct Admit<'a, W = WorkEstimate> {
+    flow: &'a FlowControl,
+    state: AdmitState<'a, W>,
 }
 
-/// Where the request is.
-#[derive(Debug)]
-enum State {
-    Started(Permit),
-    Waiting(Admission, Instant),
-    Rejected(Box<Rejected>),
+enum AdmitState<'a, W> {
+    Unpolled(Request<'a, W>),
+    Arrived(Arrived),
     Done,
+}
+
+/// A request that has arrived: it is classified, and runs, waits in a queue or is rejected. Made by
+/// [`FlowControl::arrive`]; the future resolves when the request may run.
+///
+/// Dropping it removes the request from its queue.
+#[must_use = "the request leaves its queue when this future is dropped"]
+#[derive(Debug)]
+pub struct Arrived(Option<Place>);
+
+/// Where a request that has arrived is.
+#[derive(Debug)]
+pub(crate) enum Place {
+    Started(Permit),
+    Waiting(Waiting),
+    Rejected(Box<Rejected>),
+}
+
+/// A request in a queue.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    /// `None` when the future has resolved.
+    admission: Option<Admission>,
+    until: Instant,
+    /// Only where no task looks at the timers of the levels, and apart: a request that need not wait does not carry it about.
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 // === impl Admit ===
 
-impl Admit {
-    pub(crate) fn started(permit: Permit) -> Self {
-        Self { state: State::Started(permit), timer: None }
-    }
-
-    pub(crate) fn waiting(admission: Admission, until: Instant) -> Self {
-        Self { state: State::Waiting(admission, until), timer: None }
-    }
-
-    pub(crate) fn rejected(rejected: Rejected) -> Self {
-        Self { state: State::Rejected(Box::new(rejected)), timer: None }
+impl<'a, W> Admit<'a, W> {
+    pub(crate) fn new(flow: &'a FlowControl, request: Request<'a, W>) -> Self {
+        Self { flow, state: AdmitState::Unpolled(request) }
     }
 }
 
-impl Admit {
-    /// The permit of a request that has been started at once, and otherwise what waits for it.
-    #[inline]
-    pub(crate) fn into_permit(self) -> Result<Permit, Self> {
-        match self.state {
-            State::Started(permit) => Ok(permit),
-            state => Err(Self { state, timer: self.timer }),
+/// Nothing in it is pinned.
+impl<W> Unpin for Admit<'_, W> {}
+
+impl<W: EstimateWork> Future for Admit<'_, W> {
+    type Output = Result<Permit, Rejected>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut arrived = match std::mem::replace(&mut self.state, AdmitState::Done) {
+            AdmitState::Unpolled(request) => self.flow.arrive_request(request),
+            AdmitState::Arrived(arrived) => arrived,
+            AdmitState::Done => return Poll::Pending,
+        };
+        let result = Pin::new(&mut arrived).poll(context);
+        if result.is_pending() {
+            self.state = AdmitState::Arrived(arrived);
+        }
+        result
+    }
+}
+
+impl<W> fmt::Debug for Admit<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match &self.state {
+            AdmitState::Unpolled(_) => "not polled",
+            AdmitState::Arrived(_) => "arrived",
+            AdmitState::Done => "done",
+        };
+        f.debug_tuple("Admit").field(&state).finish()
+    }
+}
+
+// === impl Arrived ===
+
+impl Arrived {
+    pub(crate) fn new(place: Place) -> Self {
+        Self(Some(place))
+    }
+}
+
+impl Future for Arrived {
+    type Output = Result<Permit, Rejected>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.0.take() {
+            Some(Place::Started(permit)) => Poll::Ready(Ok(permit)),
+            Some(Place::Rejected(rejected)) => Poll::Ready(Err(*rejected)),
+            Some(Place::Waiting(mut waiting)) => {
+                let result = Pin::new(&mut waiting).poll(context);
+                if result.is_pending() {
+                    self.0 = Some(Place::Waiting(waiting));
+                }
+                result
+            }
+            None => Poll::Pending,
         }
     }
 }
 
-impl Future for Admit {
+// === impl Waiting ===
+
+impl Waiting {
+    pub(crate) fn new(admission: Admission, until: Instant) -> Self {
+        Self { admission: Some(admission), until, timer: None }
+    }
+
+    /// Where the request belongs, unless the future has resolved.
+    pub(crate) fn class(&self) -> Option<Class> {
+        self.admission.as_ref().map(|admission| Class(Arc::clone(&admission.destination)))
+    }
+}
+
+impl Future for Waiting {
     type Output = Result<Permit, Rejected>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        match std::mem::replace(&mut this.state, State::Done) {
-            State::Started(permit) => Poll::Ready(Ok(permit)),
-            State::Rejected(rejected) => Poll::Ready(Err(*rejected)),
-            State::Done => Poll::Pending,
-            State::Waiting(admission, until) => {
-                if admission.is_started_or_wake(context.waker()) {
-                    return Poll::Ready(Ok(Permit::new(admission)));
-                }
-                let clock = &admission.destination.upkeep.clock;
-                if this.timer.is_none() {
-                    this.timer = clock.timer(until).map(|at| Box::pin(tokio::time::sleep_until(at)));
-                    if this.timer.is_none() {
-                        admission.destination.upkeep.note_wait_without_timer();
-                    }
-                }
-                let is_over = match &mut this.timer {
-                    Some(timer) => timer.as_mut().poll(context).is_ready(),
-                    None => clock.now() >= until,
-                };
-                if is_over {
-                    // It may have been started between the look above and now: then it runs.
-                    let rejected = admission.turn_away(Rejection::TimeOut);
-                    return Poll::Ready(rejected.map_or_else(|| Ok(Permit::new(admission)), Err));
-                }
-                this.state = State::Waiting(admission, until);
-                Poll::Pending
+        let Some(admission) = this.admission.take() else { return Poll::Pending };
+        let mut phase = admission.phase_or_wake(context.waker());
+        if phase == Some(Phase::Waiting) && is_over(&mut this.timer, &admission, this.until, context) {
+            phase = admission.phase_after_timeouts();
+            // Only if the clock is behind the timer: another one is made then.
+            if phase == Some(Phase::Waiting) {
+                this.timer = None;
+                context.waker().wake_by_ref();
             }
         }
+        match phase {
+            Some(Phase::Waiting) => {
+                this.admission = Some(admission);
+                Poll::Pending
+            }
+            Some(Phase::Executing | Phase::Lingering) => Poll::Ready(Ok(Permit::new(admission))),
+            None => Poll::Ready(Err(admission.timed_out())),
+        }
+    }
+}
+
+/// Whether a request has waited as long as it may and has to look after that itself, since no task does.
+fn is_over(
+    timer: &mut Option<Pin<Box<Sleep>>>,
+    admission: &Admission,
+    until: Instant,
+    context: &mut Context<'_>,
+) -> bool {
+    let upkeep = &admission.destination.upkeep;
+    if upkeep.has_keeper() {
+        return false;
+    }
+    if timer.is_none() {
+        *timer = upkeep.clock.timer(until).map(|at| Box::pin(tokio::time::sleep_until(at)));
+    }
+    match timer {
+        Some(timer) => timer.as_mut().poll(context).is_ready(),
+        None => upkeep.clock.now() >= until,
     }
 }

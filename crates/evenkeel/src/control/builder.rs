@@ -1,19 +1,24 @@
 //! Setting up a flow control.
 
-use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use evenkeel_api::Preset;
 use evenkeel_api::bootstrap::EXEMPT;
 use evenkeel_api::build::RuleBuilder;
-use evenkeel_api::decode::{Manifest, Problems, Strictness};
-use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
-use evenkeel_api::{AnyObject, Preset};
+use evenkeel_api::v1::FlowSchema;
+use evenkeel_engine::LevelId;
+use evenkeel_engine::borrowing::DivideSeats;
 use evenkeel_engine::controller::Objects;
+use evenkeel_engine::level::Observer;
 
-use crate::control::clock::{Clock, ManualClock};
-use crate::control::flow_control::{FlowControl, Report, Shared};
+use crate::control::clock::{Clock, ManualClock, nanos};
+use crate::control::flow_control::{FlowControl, Report, Setup, Shared};
+use crate::control::into_objects::IntoObjects;
+use crate::control::observers::Observers;
+use crate::control::seat_division::DivisionChoice;
+use crate::control::upkeep::Keeper;
 use crate::observe::trace;
 
 /// Sets up a [`FlowControl`]. With nothing said, it is for an ordinary HTTP service: one level has all seats, users take
@@ -23,23 +28,13 @@ use crate::observe::trace;
 pub struct Builder {
     preset: Preset,
     server_concurrency: u32,
+    division: DivisionChoice,
+    observers: Observers,
     wait_limit: Duration,
     clock: Option<ManualClock>,
     objects: Option<Objects>,
     exempt_paths: Vec<String>,
     has_keeper: bool,
-}
-
-/// Anything that objects can be made of: the text of a manifest, a manifest that has been read, one object or several.
-///
-/// [`Builder::objects`] takes them; to change the objects later, hand what this makes of them to
-/// [`FlowControl::apply`].
-pub trait IntoObjects {
-    /// What is wrong with them, if anything can be.
-    type Error;
-
-    /// The objects. Manifests are read by the rules of the preset.
-    fn into_objects(self, preset: Preset) -> Result<Objects, Self::Error>;
 }
 
 /// The seats of a server that does not say how many it has (CL-1).
@@ -97,6 +92,68 @@ impl Builder {
         self
     }
 
+    /// Divides the seats among the levels in this way, instead of that of the preset.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use evenkeel_engine::borrowing::ExactDivision;
+    ///
+    /// // The levels of a Kubernetes API, but never more seats than there are.
+    /// let flow = FlowControl::builder().kubernetes().divide_seats(ExactDivision::default()).drive_by_hand().build();
+    /// assert_eq!(flow.status().iter().map(|level| level.current_limit).sum::<i64>(), 600);
+    /// ```
+    pub fn divide_seats(mut self, division: impl DivideSeats + Clone + Send + Sync + 'static) -> Self {
+        self.division.set(division);
+        self
+    }
+
+    /// How often the seats are divided among the levels by what they have asked for. The default is every ten seconds, as in
+    /// Kubernetes; `None`: only when the objects or the number of seats change.
+    pub fn division_period(mut self, period: Option<Duration>) -> Self {
+        // At least a nanosecond, or there would be no end to it.
+        self.division.period = period.map(|period| nanos(period).max(1));
+        self
+    }
+
+    /// Has each level observed by what this makes for it: told of arrivals, starts, ends and rejections as they happen.
+    ///
+    /// An observer is called while its level is locked: it has to be quick, and must not use the flow control.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// use evenkeel::FlowControl;
+    /// use evenkeel_engine::level::Observer;
+    /// use evenkeel_engine::queue_set::RequestId;
+    /// use evenkeel_engine::time::Instant;
+    /// use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
+    ///
+    /// /// Counts what starts, in all levels together.
+    /// #[derive(Debug)]
+    /// struct Starts(Arc<AtomicU64>);
+    ///
+    /// impl Observer for Starts {
+    ///     fn started(&mut self, _now: Instant, _id: RequestId) {
+    ///         self.0.fetch_add(1, Ordering::Relaxed);
+    ///     }
+    /// }
+    ///
+    /// let starts = Arc::new(AtomicU64::new(0));
+    /// let counted = Arc::clone(&starts);
+    /// let flow = FlowControl::builder().observe(move |_, _| Starts(Arc::clone(&counted))).drive_by_hand().build();
+    /// let (user, request) = (User::default(), RequestInfo::default());
+    /// drop(flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT));
+    /// assert_eq!(starts.load(Ordering::Relaxed), 1);
+    /// ```
+    pub fn observe<O: Observer + Send + 'static>(
+        mut self,
+        observe: impl Fn(LevelId, &str) -> O + Send + Sync + 'static,
+    ) -> Self {
+        self.observers = Observers::new(observe);
+        self
+    }
+
     /// The objects to follow instead of those of the preset: the text of a manifest, or objects in Rust. The mandatory
     /// objects are always there. Called again, it adds to those given before.
     ///
@@ -105,29 +162,30 @@ impl Builder {
     /// with the user `*`, and with rules for all resources and all paths.
     ///
     /// ```
-    /// use evenkeel::FlowControl;
-    /// use evenkeel_api::v1::PriorityLevelConfiguration;
+    /// use evenkeel::{FlowControl, PriorityLevelConfiguration};
     ///
     /// let level = PriorityLevelConfiguration::builder("tenants").limited(|l| l.shares(40).reject()).build();
-    /// let flow = FlowControl::builder().objects(level)?.build();
+    /// let flow = FlowControl::builder().objects(level).drive_by_hand().build();
+    ///
+    /// // A text may have problems.
     /// let problems = FlowControl::builder().objects("kind: FlowSchema").unwrap_err();
     /// assert!(problems.to_string().contains("apiVersion is missing"));
-    /// # Ok::<(), std::convert::Infallible>(())
     /// ```
-    pub fn objects<O: IntoObjects>(mut self, objects: O) -> Result<Self, O::Error> {
-        let more = objects.into_objects(self.preset)?;
-        let all = self.objects.get_or_insert_default();
-        all.priority_levels.extend(more.priority_levels);
-        all.flow_schemas.extend(more.flow_schemas);
-        Ok(self)
+    pub fn objects<O: IntoObjects>(mut self, objects: O) -> O::Fallible<Self> {
+        objects.into_objects_then(self.preset, |more| {
+            let all = self.objects.get_or_insert_default();
+            all.priority_levels.extend(more.priority_levels);
+            all.flow_schemas.extend(more.flow_schemas);
+            self
+        })
     }
 
     /// Lets the service drive the flow control: nothing runs in the background, and
     /// [`tick`](FlowControl::tick) has to be called from time to time. Until it is called, seats are not lent, seats of
     /// requests that linger are not free, and levels without objects do not go.
     ///
-    /// Requests may wait without a runtime of tokio then, on any executor: those that have waited too long are turned
-    /// away at the next call.
+    /// Requests may wait without a runtime of tokio then, on any executor: those that have waited too long are rejected at
+    /// the next call. In a runtime they have timers of their own.
     pub fn drive_by_hand(mut self) -> Self {
         self.has_keeper = false;
         self
@@ -153,13 +211,11 @@ impl Builder {
     /// The same, and what came of the objects: flow schemas without a level, and levels that cannot be used.
     ///
     /// ```
-    /// use evenkeel::FlowControl;
-    /// use evenkeel_api::v1::FlowSchema;
+    /// use evenkeel::{FlowControl, FlowSchema};
     ///
     /// let lost = FlowSchema::builder("lost").priority_level("nowhere").rule(|r| r.user("alice").everything()).build();
-    /// let (flow, report) = FlowControl::builder().objects(lost)?.drive_by_hand().build_with_report();
+    /// let (flow, report) = FlowControl::builder().objects(lost).drive_by_hand().build_with_report();
     /// assert!(report.dangling[0].is_dangling);
-    /// # Ok::<(), std::convert::Infallible>(())
     /// ```
     pub fn build_with_report(self) -> (FlowControl, Report) {
         let clock = self.clock.map_or_else(|| Clock::Tokio(tokio::time::Instant::now()), Clock::Manual);
@@ -167,12 +223,22 @@ impl Builder {
             trace::no_seats();
         }
         let objects = self.objects.unwrap_or_else(|| self.preset.into());
-        let exempt = exempt_schema(&self.exempt_paths);
-        let seats = self.server_concurrency.into();
-        let (flow, report) = FlowControl::new(self.preset, seats, self.wait_limit, clock, exempt, objects);
+        let (flow, report) = FlowControl::new(Setup {
+            preset: self.preset,
+            server_concurrency: self.server_concurrency.into(),
+            division: self.division,
+            observers: self.observers,
+            wait_limit: self.wait_limit,
+            clock,
+            exempt_paths: exempt_schema(&self.exempt_paths),
+            objects,
+        });
         if self.has_keeper {
             match tokio::runtime::Handle::try_current() {
-                Ok(runtime) => drop(runtime.spawn(keep(Arc::downgrade(flow.shared())))),
+                Ok(runtime) => {
+                    let keeper = Keeper::new(Arc::clone(flow.shared().upkeep()));
+                    drop(runtime.spawn(keep(Arc::downgrade(flow.shared()), keeper)));
+                }
                 Err(_) => trace::unkept(),
             }
         }
@@ -185,6 +251,8 @@ impl Default for Builder {
         Self {
             preset: Preset::default(),
             server_concurrency: SERVER_CONCURRENCY_DEFAULT,
+            division: DivisionChoice::default(),
+            observers: Observers::default(),
             wait_limit: WAIT_LIMIT_DEFAULT,
             clock: None,
             objects: None,
@@ -202,7 +270,7 @@ fn exempt_schema(paths: &[String]) -> Option<Arc<FlowSchema>> {
 }
 
 /// Does what is due, until nobody uses the flow control any more.
-async fn keep(shared: Weak<Shared>) {
+async fn keep(shared: Weak<Shared>, _keeper: Keeper) {
     loop {
         let Some(strong) = shared.upgrade() else { return };
         // A waker that panics must not leave the others without a keeper.
@@ -210,81 +278,5 @@ async fn keep(shared: Weak<Shared>) {
         let upkeep = Arc::clone(strong.upkeep());
         drop(strong);
         let _ = tokio::time::timeout(pause, upkeep.news.notified()).await;
-    }
-}
-
-// === impl IntoObjects ===
-
-impl IntoObjects for &str {
-    type Error = Problems;
-
-    /// The text of a manifest, which is read strictly.
-    fn into_objects(self, preset: Preset) -> Result<Objects, Problems> {
-        let manifest = Manifest::read_for(preset, "manifest", self.as_bytes(), Strictness::Strict)?;
-        manifest.into_objects(preset).map_err(|never| match never {})
-    }
-}
-
-impl IntoObjects for &String {
-    type Error = Problems;
-
-    fn into_objects(self, preset: Preset) -> Result<Objects, Problems> {
-        self.as_str().into_objects(preset)
-    }
-}
-
-impl IntoObjects for String {
-    type Error = Problems;
-
-    fn into_objects(self, preset: Preset) -> Result<Objects, Problems> {
-        self.as_str().into_objects(preset)
-    }
-}
-
-impl IntoObjects for Manifest {
-    type Error = Infallible;
-
-    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
-        Ok(self.entries.into_iter().map(|entry| entry.object).collect())
-    }
-}
-
-impl IntoObjects for Objects {
-    type Error = Infallible;
-
-    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
-        Ok(self)
-    }
-}
-
-impl IntoObjects for FlowSchema {
-    type Error = Infallible;
-
-    fn into_objects(self, preset: Preset) -> Result<Objects, Infallible> {
-        [self].into_objects(preset)
-    }
-}
-
-impl IntoObjects for PriorityLevelConfiguration {
-    type Error = Infallible;
-
-    fn into_objects(self, preset: Preset) -> Result<Objects, Infallible> {
-        [self].into_objects(preset)
-    }
-}
-
-impl<T: Into<AnyObject>> IntoObjects for Vec<T> {
-    type Error = Infallible;
-
-    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
-        Ok(self.into_iter().map(Into::into).collect())
-    }
-}
-
-impl<T: Into<AnyObject>, const N: usize> IntoObjects for [T; N] {
-    type Error = Infallible;
-
-    fn into_objects(self, _preset: Preset) -> Result<Objects, Infallible> {
-        Ok(self.into_iter().map(Into::into).collect())
     }
 }

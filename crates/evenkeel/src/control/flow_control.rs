@@ -1,4 +1,4 @@
-//! `FlowControl`: decides for a whole service which requests run, wait or are turned away.
+//! `FlowControl`: decides for a whole service which requests run, wait or are rejected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,32 +7,36 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use evenkeel_api::Preset;
 use evenkeel_api::v1::FlowSchema;
-use evenkeel_engine::Attributes;
-use evenkeel_engine::borrowing::SeatDivision;
-use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Applied, Controller, Dangling, Objects, Unusable};
+use evenkeel_engine::controller::{Applied, Controller, Dangling, Objects, Unusable};
+use evenkeel_engine::digest::Query;
 use evenkeel_engine::queue_set::Arrival;
 use evenkeel_engine::time::Instant;
+use evenkeel_engine::{Attributes, LevelInfo, WorkEstimate};
 
 use crate::control::admission::Admission;
-use crate::control::admit::Admit;
+use crate::control::admit::{Admit, Arrived, Place, Waiting};
 use crate::control::builder::Builder;
 use crate::control::clock::{Clock, nanos};
+use crate::control::into_objects::IntoObjects;
 use crate::control::kept_details::KeptDetails;
 use crate::control::known_levels::KnownLevels;
 use crate::control::level::{Waiter, Wakers};
+use crate::control::observers::Observers;
 use crate::control::permit::Permit;
 use crate::control::rejected::Rejected;
-use crate::control::request::{Details, EstimateWork, Incoming, Patience, Request};
+use crate::control::request::{Details, Incoming, Request};
+use crate::control::seat_division::{DivisionChoice, SeatController};
 use crate::control::snapshot::{Destination, LevelChanges, Snapshot};
 use crate::control::upkeep::Upkeep;
 use crate::layer::digests::{DigestId, Digests};
+use crate::layer::work::{EstimateWork, WorkInput};
 use crate::observe::events::Arriving;
-use crate::observe::metrics::{Access, FlowCollector, LevelSample, Mark, ServerSample};
+use crate::observe::metrics::{Access, Mark};
 use crate::observe::status::LevelStatus;
 use crate::observe::trace;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Decides which requests of a service run, wait or are turned away. Clones share everything.
+/// Decides which requests of a service run, wait or are rejected. Clones share everything.
 ///
 /// ```
 /// use evenkeel::FlowControl;
@@ -72,13 +76,26 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 struct Control {
     controller: SeatController,
-    adjusted_at: Instant,
+    observers: Observers,
     /// What came of the objects that were given last, so that the same warnings are not given again.
     report: Report,
 }
 
-/// A controller that divides seats as the preset says.
-pub(crate) type SeatController = Controller<SeatDivision>;
+/// What a flow control is made of.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) preset: Preset,
+    pub(crate) server_concurrency: i64,
+    pub(crate) division: DivisionChoice,
+    pub(crate) observers: Observers,
+    pub(crate) wait_limit: Duration,
+    pub(crate) clock: Clock,
+    pub(crate) exempt_paths: Option<Arc<FlowSchema>>,
+    pub(crate) objects: Objects,
+}
+
+/// The controller, locked.
+pub(crate) struct ControllerGuard<'a>(MutexGuard<'a, Control>);
 
 /// What came of a set of objects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -103,23 +120,18 @@ impl FlowControl {
         Builder::default()
     }
 
-    pub(crate) fn new(
-        preset: Preset,
-        server_concurrency: i64,
-        wait_limit: Duration,
-        clock: Clock,
-        exempt_paths: Option<Arc<FlowSchema>>,
-        objects: Objects,
-    ) -> (Self, Report) {
+    pub(crate) fn new(setup: Setup) -> (Self, Report) {
+        let Setup { preset, server_concurrency, division, observers, wait_limit, clock, exempt_paths, objects } = setup;
         let now = clock.now();
         let upkeep = Arc::new(Upkeep::new(clock));
-        let mut changes = LevelChanges::default();
-        let (controller, applied) = Controller::with_division(preset.into(), server_concurrency, &mut changes, now);
-        let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep);
+        let mut changes = LevelChanges { observers: observers.clone(), ..LevelChanges::default() };
+        let config = division.config(preset, server_concurrency);
+        let (controller, applied) = Controller::with_config(config, &mut changes, now);
+        let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep, preset);
         let flow = Self {
             shared: Arc::new(Shared {
                 snapshot: ArcSwap::from_pointee(snapshot),
-                control: Mutex::new(Control { controller, adjusted_at: now, report: Report::default() }),
+                control: Mutex::new(Control { controller, observers, report: Report::default() }),
                 known_levels: KnownLevels::default(),
                 digests: Digests::default(),
                 upkeep,
@@ -143,18 +155,18 @@ impl FlowControl {
     /// that cannot be used are ignored, with a warning.
     ///
     /// ```
-    /// use evenkeel::{FlowControl, IntoObjects};
+    /// use evenkeel::{FlowControl, Problems};
     ///
-    /// fn reload(flow: &FlowControl, manifest: &str) -> Result<(), evenkeel::api::decode::Problems> {
-    ///     let report = flow.apply(manifest.into_objects(flow.preset())?);
+    /// fn reload(flow: &FlowControl, manifest: &str) -> Result<(), Problems> {
+    ///     let report = flow.apply(manifest)?;
     ///     for schema in report.dangling.iter().filter(|schema| schema.is_dangling) {
     ///         eprintln!("flow schema {}: there is no priority level {}", schema.schema, schema.level);
     ///     }
     ///     Ok(())
     /// }
     /// ```
-    pub fn apply(&self, objects: Objects) -> Report {
-        self.follow(objects.with_mandatory_levels())
+    pub fn apply<O: IntoObjects>(&self, objects: O) -> O::Fallible<Report> {
+        objects.into_objects_then(self.preset(), |objects| self.follow(objects.with_mandatory_levels()))
     }
 
     /// The same for objects that a store holds. For a [Kubernetes API](Preset::Kubernetes), a mandatory object that is not
@@ -197,37 +209,50 @@ impl FlowControl {
         self.shared.wait_limit_ns.store(whole_ns(limit), Ordering::Relaxed);
     }
 
-    /// A request arrives; the future waits until it may run.
+    /// Lets a request in: the future waits until the request may run, and gives its [`Permit`].
     ///
-    /// The request is classified and given a place at once. Dropping the future gives the place up.
-    pub fn admit(&self, attributes: Attributes<'_>, work: impl EstimateWork) -> Admit {
-        let (patience, digest) = (Patience::default(), DigestId::default());
-        self.take_in(&Incoming { attributes, work, patience, head: None, digest, is_watch: false, watches: None })
+    /// The request arrives with the first poll, and leaves its queue when the future is dropped.
+    pub fn admit<'a, W: EstimateWork>(&'a self, attributes: Attributes<'a>, work: W) -> Admit<'a, W> {
+        self.admit_request(Request::new(attributes).work(work))
     }
 
     /// The same for a request about which there is more to say.
-    pub fn admit_request<W: EstimateWork>(&self, request: Request<'_, W>) -> Admit {
+    pub fn admit_request<'a, W: EstimateWork>(&'a self, request: Request<'a, W>) -> Admit<'a, W> {
+        Admit::new(self, request)
+    }
+
+    /// A request arrives now, before the future that it gives is polled: it is classified, and started, put into a queue or
+    /// rejected. The future borrows nothing, so that it can be sent to another task.
+    pub fn arrive<W: EstimateWork>(&self, attributes: Attributes<'_>, work: W) -> Arrived {
+        self.arrive_request(Request::new(attributes).work(work))
+    }
+
+    /// The same for a request about which there is more to say.
+    pub fn arrive_request<W: EstimateWork>(&self, request: Request<'_, W>) -> Arrived {
         let Request { attributes, work, patience, details, is_watch, watches } = request;
-        let head = details.as_ref().map(Details::head);
-        self.take_in(&Incoming { attributes, work, patience, head, digest: DigestId::default(), is_watch, watches })
+        let (head, digest) = (details.as_ref().map(Details::head), DigestId::default());
+        let estimate = |level: &LevelInfo| {
+            let query = Query::new("");
+            work.estimate(&WorkInput { attributes, level, query, watches, extra: &() })
+        };
+        Arrived::new(self.take_in(&Incoming { attributes, estimate, patience, head, digest, is_watch, watches }))
     }
 
     #[inline]
-    pub(crate) fn take_in<W: EstimateWork>(&self, request: &Incoming<'_, W>) -> Admit {
+    pub(crate) fn take_in<E: Fn(&LevelInfo) -> WorkEstimate>(&self, request: &Incoming<'_, E>) -> Place {
         loop {
             // A level that is gone by the time its lock is taken was in a configuration that is gone too.
-            if let Some(admit) = self.try_admit(request) {
-                return admit;
+            if let Some(place) = self.try_admit(request) {
+                return place;
             }
             // Whoever removed it is about to put the next one in place.
             drop(self.shared.control());
         }
     }
 
-    /// Does what is due: frees the seats of requests that have lingered, divides the seats among the levels every ten
-    /// seconds, and removes levels that have run out of requests. Requests that wait without a timer, because the clock is
-    /// set by hand or because they are polled outside of a tokio runtime, are all woken, so that those that have waited too
-    /// long are turned away. Returns how long it takes until something is due again, wait limits aside.
+    /// Does what is due: frees the seats of requests that have lingered, rejects requests that have waited as long as they
+    /// may, divides the seats among the levels every ten seconds, and removes levels that have run out of requests. Returns the
+    /// time until something is due again, if nothing else happens before.
     ///
     /// A flow control that was [built](Builder::build) inside of a tokio runtime calls this by itself.
     pub fn tick(&self) -> Duration {
@@ -244,36 +269,16 @@ impl FlowControl {
         self.shared.status()
     }
 
-    /// Shows all metrics of API Priority and Fairness in a registry, under the names that they have in Kubernetes.
-    ///
-    /// ```
-    /// use evenkeel::FlowControl;
-    /// use prometheus_client::encoding::text;
-    /// use prometheus_client::registry::Registry;
-    ///
-    /// let flow = FlowControl::builder().server_concurrency(100).build();
-    /// let mut registry = Registry::default();
-    /// flow.register_metrics(&mut registry);
-    ///
-    /// let mut page = String::new();
-    /// text::encode(&mut page, &registry)?;
-    /// assert!(page.contains("apiserver_flowcontrol_nominal_limit_seats{priority_level=\"catch-all\"}"));
-    /// # Ok::<(), std::fmt::Error>(())
-    /// ```
-    pub fn register_metrics(&self, registry: &mut prometheus_client::registry::Registry) {
-        registry.register_collector(Box::new(FlowCollector(Arc::downgrade(&self.shared))));
-    }
-
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
     /// `None` if the level was removed between looking it up and taking its lock.
     #[inline]
-    fn try_admit<W: EstimateWork>(&self, request: &Incoming<'_, W>) -> Option<Admit> {
+    fn try_admit<E: Fn(&LevelInfo) -> WorkEstimate>(&self, request: &Incoming<'_, E>) -> Option<Place> {
         let snapshot = self.shared.snapshot.load();
         let class = snapshot.configuration.classify(request.attributes);
-        let work = request.work.estimate(request.attributes, &class.schema.level);
+        let work = (request.estimate)(&class.schema.level);
         let destination = snapshot.destination(class.index);
         let Destination { level, upkeep, .. } = &**destination;
         let clock = &upkeep.clock;
@@ -293,29 +298,43 @@ impl FlowControl {
         }
         let now = state.at(now);
         let waiter = Waiter { waker: None, details, mark };
-        let arriving = Arriving { flow_hash: class.flow_hash, work, waiter, watches: request.watches };
-        let (id, is_started) = match state.arrive(now, arriving, &mut wakers) {
-            Arrival::Started { id, .. } => (id, true),
-            Arrival::Waiting { id, .. } => (id, false),
+        let wait_until = now + nanos(request.patience.wait_limit(self.shared.wait_limit()));
+        let arriving = Arriving { flow: class.flow(), work, wait_until, waiter, watches: request.watches };
+        let (id, is_started, change) = match state.arrive(now, arriving, &mut wakers) {
+            Arrival::Started { id, .. } => (id, true, None),
+            Arrival::Waiting { id, .. } => (id, false, state.take_earlier_timeout()),
             Arrival::Rejected { reason, .. } => {
                 let retry_after = state.record_drop(clock.unix_second());
                 drop(state);
                 trace::rejected(class.schema, work, reason);
-                return Some(Admit::rejected(Rejected::new(reason, retry_after, class.schema)));
+                return Some(Place::Rejected(Box::new(Rejected::new(reason, retry_after, destination))));
             }
         };
         drop(state);
         // Made before anybody is woken: a waker that panics must not cost seats.
         let admission = Admission { destination: Arc::clone(destination), id };
+        if let Some(change) = change {
+            upkeep.schedule(level, change, &mut wakers);
+        }
         wakers.wake();
         if !is_started {
             trace::queued(class.schema, work);
         }
         Some(if is_started {
-            Admit::started(Permit::new(admission))
+            Place::Started(Permit::new(admission))
         } else {
-            Admit::waiting(admission, now + nanos(request.patience.wait_limit(self.shared.wait_limit())))
+            Place::Waiting(Waiting::new(admission, wait_until))
         })
+    }
+}
+
+// === impl ControllerGuard ===
+
+impl std::ops::Deref for ControllerGuard<'_> {
+    type Target = SeatController;
+
+    fn deref(&self) -> &SeatController {
+        &self.0.controller
     }
 }
 
@@ -355,7 +374,8 @@ impl Shared {
         let mut control = self.control();
         let now = self.upkeep.clock.now();
         let table = self.snapshot.load().levels.clone();
-        let mut changes = LevelChanges { table, wakers: Wakers::default() };
+        let observers = control.observers.clone();
+        let mut changes = LevelChanges { table, wakers: Wakers::default(), observers };
         let applied = change(&mut control.controller, &mut changes, now);
         self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
         let division = trace::Division::of(&control.controller);
@@ -366,10 +386,10 @@ impl Shared {
                 if let Some(found) = changes.table.get(level.id()) {
                     found.set_quiescing(level.is_quiescing());
                     // Its last request may have ended after the controller looked and before it was marked.
-                    is_to_go |= level.is_quiescing() && found.lock().queue_set.is_idle();
+                    is_to_go |= level.is_quiescing() && found.lock().queue_set().is_idle();
                 }
             }
-            self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep)));
+            self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep, self.preset)));
             let report = Report { dangling, unusable };
             let before = std::mem::replace(&mut control.report, report.clone());
             news = report.news_since(&before);
@@ -387,6 +407,12 @@ impl Shared {
         report
     }
 
+    /// The controller, which stays as it is until the first part is dropped, and the snapshot that it made last.
+    pub(crate) fn controlled(&self) -> (ControllerGuard<'_>, Arc<Snapshot>) {
+        let control = ControllerGuard(self.control());
+        (control, self.snapshot.load_full())
+    }
+
     fn status(&self) -> Vec<LevelStatus> {
         let control = self.control();
         let table = self.snapshot.load();
@@ -402,37 +428,25 @@ impl Shared {
     }
 
     pub(crate) fn tick(&self) -> Duration {
-        let next_release = self.upkeep.release_lingering();
-        if self.upkeep.lacks_timers() {
-            self.wake_waiting();
-        }
+        let next_in_levels = self.upkeep.handle_timeouts();
         if self.upkeep.take_idle_note() {
             self.remove_idle_levels();
         }
         let now = self.upkeep.clock.now();
-        // Changes of the objects adjust too, but do not put off the next time (CL-11).
-        let mut control = self.control();
-        let is_due = now >= control.adjusted_at + ADJUSTMENT_PERIOD;
+        let is_due = self.next_division().is_some_and(|next| next <= now);
         if is_due {
-            control.adjusted_at = now;
+            self.change(|controller, changes, now| {
+                controller.handle_timeout(changes, now);
+                None
+            });
         }
-        let next_adjustment = control.adjusted_at + ADJUSTMENT_PERIOD;
-        drop(control);
-        if is_due {
-            self.adjust();
-        }
-        let next = next_release.map_or(next_adjustment, |release| release.min(next_adjustment));
-        Duration::from_nanos(u64::try_from(next - now).unwrap_or(0))
+        let next = next_in_levels.into_iter().chain(self.next_division()).min();
+        next.map_or(Duration::MAX, |next| Duration::from_nanos(u64::try_from(next - now).unwrap_or(0)))
     }
 
-    /// No timer follows a clock that is set by hand, and without a runtime there are none: everybody who waits looks at
-    /// the clock now.
-    fn wake_waiting(&self) {
-        let mut wakers = Wakers::default();
-        for level in self.snapshot.load().levels.iter() {
-            level.lock().take_wakers(&mut wakers);
-        }
-        wakers.wake();
+    /// When the seats are to be divided next.
+    fn next_division(&self) -> Option<Instant> {
+        self.control().controller.next_timeout()
     }
 
     /// Removes levels that have no object any more and no requests either (CC-15).
@@ -445,9 +459,5 @@ impl Shared {
 
     pub(crate) fn upkeep(&self) -> &Arc<Upkeep> {
         &self.upkeep
-    }
-
-    pub(crate) fn sample_metrics(&self) -> (Vec<LevelSample>, ServerSample) {
-        self.known_levels.sample(&self.upkeep)
     }
 }

@@ -7,8 +7,8 @@ use evenkeel_engine::limits::ratio_denominator;
 use evenkeel_engine::queue_set::Mode;
 use evenkeel_engine::time::Instant;
 
-use crate::control::flow_control::SeatController;
 use crate::control::level::Level;
+use crate::control::seat_division::SeatController;
 use crate::control::snapshot::LevelTable;
 use crate::control::upkeep::Upkeep;
 use crate::observe::metrics::{ControlGauges, LevelSample, ServerSample};
@@ -22,7 +22,7 @@ pub(crate) struct KnownLevels(Mutex<BTreeMap<Arc<str>, Arc<Level>>>);
 
 impl KnownLevels {
     /// Takes over what the controller has done. A level that comes back goes on with the numbers that it had (OB-7),
-    /// and with what it told the clients that it turned away (HF-13).
+    /// and with what it suggested to rejected clients (HF-13).
     pub(crate) fn update(&self, controller: &SeatController, table: &LevelTable, now: Instant, upkeep: &Upkeep) {
         let mut known = self.lock();
         let mut waiting_max = 0_i64;
@@ -32,7 +32,7 @@ impl KnownLevels {
                 let mut state = before.lock();
                 let now = state.at(now);
                 let state = &mut *state;
-                let metrics = state.metrics.hand_over(&state.queue_set, now);
+                let metrics = state.metrics.hand_over(state.level.queue_set(), now);
                 let retry_after = std::mem::take(&mut state.retry_after);
                 let mut level = level.lock();
                 (level.metrics, level.retry_after) = (metrics, retry_after);
@@ -54,7 +54,7 @@ impl KnownLevels {
             let mut state = level.lock();
             let now = state.at(now);
             let state = &mut *state;
-            state.metrics.configure(now, &state.queue_set, gauges, denominator);
+            state.metrics.configure(now, state.level.queue_set(), gauges, denominator);
         }
         // A level that was deleted has no seats: a sum over all levels must not count those that it once had.
         for (_, level) in known.iter().filter(|(name, _)| controller.level(name).is_none()) {
@@ -70,6 +70,7 @@ impl KnownLevels {
         self.lock().iter().map(|(name, level)| (Arc::clone(name), Arc::clone(level))).collect()
     }
 
+    #[cfg(feature = "metrics")]
     /// A copy of all numbers. The lock of each level is held for the copy of its own.
     pub(crate) fn sample(&self, upkeep: &Upkeep) -> (Vec<LevelSample>, ServerSample) {
         let now = upkeep.clock.now();

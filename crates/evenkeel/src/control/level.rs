@@ -5,11 +5,13 @@ use std::task::Waker;
 use std::time::Duration;
 
 use evenkeel_engine::LevelId;
-use evenkeel_engine::queue_set::{Effects, Mode, Phase, QueueSet, QueueSetConfig, RequestId};
+use evenkeel_engine::level;
+use evenkeel_engine::queue_set::{Effects, Mode, Phase, QueueSet, QueueSetConfig, RequestId, ShuffleSharding};
 use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
 
 use crate::control::kept_details::KeptDetails;
+use crate::control::observers::LevelObserver;
 use crate::control::upkeep::Upkeep;
 use crate::observe::metrics::{LevelMetrics, Mark, Notes, Readings};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
@@ -26,7 +28,7 @@ pub(crate) struct Level {
 /// What the lock of a level guards.
 #[derive(Debug)]
 pub(crate) struct LevelState {
-    pub(crate) queue_set: QueueSet<Waiter>,
+    pub(crate) level: EngineLevel,
     pub(crate) retry_after: RetryAfter,
     pub(crate) metrics: LevelMetrics,
     /// Whether the level is gone: whoever still comes has to be classified anew.
@@ -35,6 +37,18 @@ pub(crate) struct LevelState {
     last_readings: Option<Readings>,
     /// The time of the latest event.
     latest: Instant,
+    /// When somebody looks at the timers of the level, if anybody does.
+    scheduled: Option<Instant>,
+}
+
+/// The level as the engine has it.
+pub(crate) type EngineLevel = level::Level<Waiter, ShuffleSharding, LevelObserver>;
+
+/// When to look at the timers of a level, and when that was to be until now.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reschedule {
+    pub(crate) before: Option<Instant>,
+    pub(crate) at: Option<Instant>,
 }
 
 /// What is kept with a request.
@@ -64,13 +78,13 @@ const NOTHING: QueueSetConfig = QueueSetConfig { mode: Mode::Reject, concurrency
 // === impl Level ===
 
 impl Level {
-    pub(crate) fn new(id: LevelId, config: QueueSetConfig, now: Instant) -> Self {
-        Self { id, is_quiescing: AtomicBool::new(false), state: Mutex::new(LevelState::new(config, now)) }
+    pub(crate) fn new(id: LevelId, config: QueueSetConfig, observer: LevelObserver, now: Instant) -> Self {
+        Self { id, is_quiescing: AtomicBool::new(false), state: Mutex::new(LevelState::new(config, observer, now)) }
     }
 
     /// A level that has gone, whose requests have to be classified anew.
     pub(crate) fn removed(id: LevelId) -> Self {
-        let level = Self::new(id, NOTHING, Instant::default());
+        let level = Self::new(id, NOTHING, None, Instant::default());
         level.lock().is_removed = true;
         level
     }
@@ -101,28 +115,57 @@ impl Level {
 // === impl LevelState ===
 
 impl LevelState {
-    fn new(config: QueueSetConfig, now: Instant) -> Self {
-        let queue_set = QueueSet::new(config, now);
-        let metrics = LevelMetrics::new(now);
-        let retry_after = RetryAfter::default();
-        Self { queue_set, retry_after, metrics, is_removed: false, last_readings: None, latest: now }
+    fn new(config: QueueSetConfig, observer: LevelObserver, now: Instant) -> Self {
+        Self {
+            level: EngineLevel::with_observer(config, observer, now),
+            retry_after: RetryAfter::default(),
+            metrics: LevelMetrics::new(now),
+            is_removed: false,
+            last_readings: None,
+            latest: now,
+            scheduled: None,
+        }
+    }
+
+    /// The requests and queues of the level.
+    #[inline]
+    pub(crate) fn queue_set(&self) -> &QueueSet<Waiter> {
+        self.level.queue_set()
+    }
+
+    /// A timer may have been added: says so if somebody has to look at the timers earlier than planned.
+    pub(crate) fn take_earlier_timeout(&mut self) -> Option<Reschedule> {
+        let next = self.level.next_timeout()?;
+        let is_earlier = self.scheduled.is_none_or(|scheduled| next < scheduled);
+        is_earlier.then(|| self.reschedule())
+    }
+
+    /// The timers of the level have been looked at, or changed: when to look at them again.
+    pub(crate) fn reschedule(&mut self) -> Reschedule {
+        let at = self.level.next_timeout();
+        Reschedule { before: std::mem::replace(&mut self.scheduled, at), at }
+    }
+
+    /// Nobody looks at the timers of the level any more.
+    pub(crate) fn unschedule(&mut self) {
+        self.scheduled = None;
     }
 
     /// What metrics show of the progress of the queue set.
     pub(crate) fn readings(&self) -> Readings {
-        self.last_readings.unwrap_or_else(|| Readings::of(&self.queue_set))
+        self.last_readings.unwrap_or_else(|| Readings::of(self.level.queue_set()))
     }
 
     /// Gives up the queues of a level that is gone, once nothing lingers in it any more. Its numbers stay for ever, and
     /// millions of queues need not. To be dropped without the lock.
-    pub(crate) fn take_queues(&mut self) -> Option<QueueSet<Waiter>> {
-        let set = &self.queue_set;
+    pub(crate) fn take_queues(&mut self) -> Option<EngineLevel> {
+        let set = self.level.queue_set();
         let is_used = !self.is_removed || !set.is_idle() || set.seats_in_use() != 0 || set.requests().next().is_some();
         if is_used || self.last_readings.is_some() {
             return None;
         }
         self.last_readings = Some(Readings::of(set));
-        Some(std::mem::replace(&mut self.queue_set, QueueSet::new(NOTHING, self.latest)))
+        Some(std::mem::replace(&mut self.level, EngineLevel::with_observer(NOTHING, None, self.latest)))
     }
 
     /// The time at which an event happens whose thread has read the clock before it took the lock: threads overtake each
@@ -135,16 +178,25 @@ impl LevelState {
 
     /// Takes the wakers of all who wait. They leave them again when they find that they have to wait on.
     pub(crate) fn take_wakers(&mut self, wakers: &mut Wakers) {
-        let waiting = self.queue_set.requests().filter(|request| request.phase == Phase::Waiting);
-        let waiting: Vec<_> = waiting.map(|request| request.id).collect();
-        for id in waiting {
-            wakers.extend(self.queue_set.payload_mut(id).and_then(|waiter| waiter.waker.take()));
+        for id in self.requests_in(Phase::Waiting) {
+            wakers.extend(self.level.payload_mut(id).and_then(|waiter| waiter.waker.take()));
         }
     }
 
-    /// Counts a request that was turned away, and tells how long its client is to wait (HF-12).
+    /// The requests that are in a phase.
+    pub(crate) fn requests_in(&self, phase: Phase) -> Vec<RequestId> {
+        let requests = self.queue_set().requests().filter(|request| request.phase == phase);
+        requests.map(|request| request.id).collect()
+    }
+
+    /// Counts a rejected request, and tells how long its client should wait (HF-12).
     pub(crate) fn record_drop(&mut self, unix_second: i64) -> Duration {
         self.retry_after.record_drop(unix_second);
+        self.retry_after()
+    }
+
+    /// How long a rejected client should wait.
+    pub(crate) fn retry_after(&self) -> Duration {
         Duration::from_secs(u64::from(self.retry_after.seconds()))
     }
 }
@@ -153,7 +205,7 @@ impl LevelState {
 
 impl Wakers {
     #[inline]
-    fn extend(&mut self, waker: Option<Waker>) {
+    pub(crate) fn extend(&mut self, waker: Option<Waker>) {
         if self.first.is_none() {
             self.first = waker;
         } else {
@@ -205,6 +257,7 @@ impl Effects<Waiter> for Wakers {
 #[cfg(test)]
 mod tests {
     use evenkeel_engine::WorkEstimate;
+    use evenkeel_engine::level::NewRequest;
     use evenkeel_engine::queue_set::{Arrival, NoEffects};
 
     use super::*;
@@ -212,13 +265,14 @@ mod tests {
     #[test]
     fn time_does_not_go_backwards_when_threads_overtake_each_other() {
         let config = QueueSetConfig { mode: Mode::queue(1, 1, 9).unwrap(), concurrency_limit: 1 };
-        let mut state = LevelState::new(config, Instant::from_nanos(0));
+        let mut state = LevelState::new(config, None, Instant::from_nanos(0));
         let later = state.at(Instant::from_nanos(1_000));
-        let arrival = state.queue_set.arrive(later, 0, WorkEstimate::ONE_SEAT, Waiter::default(), &mut NoEffects);
+        let new = NewRequest::new(0, WorkEstimate::ONE_SEAT);
+        let arrival = state.level.arrive(later, new, Waiter::default(), &mut NoEffects);
         let Arrival::Started { id, .. } = arrival else { panic!("it waits") };
         let earlier = state.at(Instant::from_nanos(500));
-        state.queue_set.finish(earlier, id, &mut NoEffects);
+        state.level.finish(earlier, id, &mut NoEffects);
         // A meter that ran below zero would have been wound back from its far end.
-        assert_eq!(state.queue_set.r().units(), 0);
+        assert_eq!(state.queue_set().r().units(), 0);
     }
 }

@@ -3,13 +3,17 @@
 pub(crate) mod admission;
 pub(crate) mod admit;
 pub(crate) mod builder;
+pub(crate) mod class;
 pub(crate) mod clock;
 pub(crate) mod flow_control;
+pub(crate) mod into_objects;
 pub(crate) mod kept_details;
 pub(crate) mod known_levels;
 pub(crate) mod level;
+pub(crate) mod observers;
 pub(crate) mod permit;
 pub(crate) mod rejected;
 pub(crate) mod request;
+pub(crate) mod seat_division;
 pub(crate) mod snapshot;
 pub(crate) mod upkeep;

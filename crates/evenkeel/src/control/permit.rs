@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::control::admission::Admission;
+use crate::control::class::Class;
 use crate::layer::uid_headers::UidHeaders;
 
 /// The right to run, and the seats that go with it.
@@ -37,9 +38,14 @@ impl Permit {
         Self(admission)
     }
 
-    /// The headers that go with every answer to the request.
-    pub(crate) fn uid_headers(&self) -> &UidHeaders {
-        &self.0.destination.uid_headers
+    /// The headers that every response to the request gets.
+    pub(crate) fn uid_headers(&self) -> Option<&UidHeaders> {
+        self.0.destination.uid_headers.as_ref()
+    }
+
+    /// The flow schema and the priority level of the request, for longer than the permit.
+    pub fn class(&self) -> Class {
+        Class(Arc::clone(&self.0.destination))
     }
 
     /// The name of the flow schema that the request belongs to.

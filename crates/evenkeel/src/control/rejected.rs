@@ -1,16 +1,17 @@
-//! Why a request was turned away, and when to try again.
+//! Why a request was rejected, and when to try again.
 
 use std::time::Duration;
 
-use evenkeel_engine::Schema;
 use evenkeel_engine::queue_set::Rejection;
 
-/// A request that was not let in.
+use crate::control::snapshot::Destination;
+
+/// A request that was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("too many requests ({}), try again in {} s", reason.as_str(), retry_after.as_secs())]
 #[non_exhaustive]
 pub struct Rejected {
-    /// Why.
+    /// Why it was rejected.
     pub reason: Rejection,
     /// How long to wait before the next try.
     pub retry_after: Duration,
@@ -18,16 +19,19 @@ pub struct Rejected {
     pub flow_schema: Box<str>,
     /// The name of its priority level.
     pub priority_level: Box<str>,
-    /// The identity of the flow schema that the request belonged to; empty for a built-in one.
+    /// The UID of the flow schema that the request belonged to; empty for a built-in one.
     pub flow_schema_uid: Box<str>,
-    /// The identity of its priority level; empty for a built-in one.
+    /// The UID of its priority level; empty for a built-in one.
     pub priority_level_uid: Box<str>,
+    /// Whether the response has headers with the two UIDs.
+    pub(crate) has_uid_headers: bool,
 }
 
 // === impl Rejected ===
 
 impl Rejected {
-    pub(crate) fn new(reason: Rejection, retry_after: Duration, schema: &Schema) -> Self {
+    pub(crate) fn new(reason: Rejection, retry_after: Duration, destination: &Destination) -> Self {
+        let schema = destination.schema();
         Self {
             reason,
             retry_after,
@@ -35,6 +39,7 @@ impl Rejected {
             priority_level: schema.level.name.clone(),
             flow_schema_uid: schema.uid.clone(),
             priority_level_uid: schema.level.uid.clone(),
+            has_uid_headers: destination.uid_headers.is_some(),
         }
     }
 }

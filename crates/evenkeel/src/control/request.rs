@@ -3,20 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel_engine::{Attributes, LevelInfo, User, WorkEstimate};
+use evenkeel_engine::{Attributes, User, WorkEstimate};
 
 use crate::layer::digests::DigestId;
+use crate::layer::work::EstimateWork;
 
 /// A request that is about to arrive.
 ///
 /// ```
-/// use evenkeel::{Patience, Request};
-/// use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
+/// use evenkeel::{Attributes, Patience, Request, RequestInfo, User, WorkEstimate};
 ///
 /// let (user, info) = (User::default(), RequestInfo::default());
 /// let request = Request::new(Attributes { user: &user, request: &info })
 ///     .work(WorkEstimate::seats(3))
-///     .patience(Patience { deadline_in: Some(std::time::Duration::from_secs(8)), ..Patience::default() });
+///     .patience(Patience::deadline_in(std::time::Duration::from_secs(8)));
 /// ```
 #[derive(Debug, Clone)]
 pub struct Request<'a, W = WorkEstimate> {
@@ -30,6 +30,7 @@ pub struct Request<'a, W = WorkEstimate> {
 
 /// How long a request may wait in its queue (HF-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Patience {
     /// How long ago the server received the request.
     pub received_ago: Duration,
@@ -40,6 +41,7 @@ pub struct Patience {
 /// What the dumps of a server show of a request beyond what it is classified by. Cloning the parts of an HTTP request
 /// into it allocates nothing.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Details {
     /// Who asks.
     pub user: Arc<User>,
@@ -59,21 +61,15 @@ pub(crate) struct Head<'a> {
 
 /// A request on its way in.
 #[derive(Debug)]
-pub(crate) struct Incoming<'a, W> {
+pub(crate) struct Incoming<'a, E> {
     pub(crate) attributes: Attributes<'a>,
-    pub(crate) work: W,
+    /// Estimates its work, once its level is known.
+    pub(crate) estimate: E,
     pub(crate) patience: Patience,
     pub(crate) head: Option<Head<'a>>,
     pub(crate) digest: DigestId,
     pub(crate) is_watch: bool,
     pub(crate) watches: Option<u64>,
-}
-
-/// Says how much work a request is. A [`WorkEstimate`] says the same of all; a closure may look at the request and at
-/// the level that it belongs to.
-pub trait EstimateWork {
-    /// How much work the request is, given the level that it belongs to.
-    fn estimate(&self, attributes: Attributes<'_>, level: &LevelInfo) -> WorkEstimate;
 }
 
 // === impl Request ===
@@ -129,6 +125,11 @@ impl<'a, W> Request<'a, W> {
 // === impl Details ===
 
 impl Details {
+    /// A request of that user, method and target.
+    pub fn new(user: Arc<User>, method: http::Method, uri: http::Uri) -> Self {
+        Self { user, method, uri }
+    }
+
     pub(crate) fn head(&self) -> Head<'_> {
         Head { user: &self.user, method: &self.method, uri: &self.uri }
     }
@@ -146,6 +147,17 @@ impl Head<'_> {
 // === impl Patience ===
 
 impl Patience {
+    /// A request that was received just now, and has this long until nobody wants its response any more.
+    pub fn deadline_in(time: Duration) -> Self {
+        Self { deadline_in: Some(time), ..Self::default() }
+    }
+
+    /// The same, received that long ago.
+    #[must_use]
+    pub fn received_ago(self, time: Duration) -> Self {
+        Self { received_ago: time, ..self }
+    }
+
     /// No request waits longer than this (HF-6).
     const MAX: Duration = Duration::from_secs(60);
 
@@ -154,20 +166,6 @@ impl Patience {
         let whole = self.deadline_in.map(|left| self.received_ago.saturating_add(left));
         let limit = whole.map_or(default, |whole| whole / 4).min(Self::MAX);
         limit.saturating_sub(self.received_ago)
-    }
-}
-
-// === impl EstimateWork ===
-
-impl EstimateWork for WorkEstimate {
-    fn estimate(&self, _attributes: Attributes<'_>, _level: &LevelInfo) -> WorkEstimate {
-        *self
-    }
-}
-
-impl<F: Fn(Attributes<'_>, &LevelInfo) -> WorkEstimate> EstimateWork for F {
-    fn estimate(&self, attributes: Attributes<'_>, level: &LevelInfo) -> WorkEstimate {
-        self(attributes, level)
     }
 }
 

@@ -1,8 +1,9 @@
 //! What a request needs to find its level: swapped as a whole when the objects change.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use evenkeel_api::Preset;
 use evenkeel_engine::borrowing::DemandPeriod;
 use evenkeel_engine::controller::Levels;
 use evenkeel_engine::queue_set::QueueSetConfig;
@@ -10,6 +11,7 @@ use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Configuration, LevelId, Schema};
 
 use crate::control::level::{Level, Wakers};
+use crate::control::observers::Observers;
 use crate::control::upkeep::Upkeep;
 use crate::layer::uid_headers::UidHeaders;
 
@@ -18,8 +20,11 @@ use crate::layer::uid_headers::UidHeaders;
 pub(crate) struct Snapshot {
     pub(crate) configuration: Arc<Configuration>,
     pub(crate) levels: LevelTable,
-    /// One row for each flow schema of the configuration.
-    destinations: Box<[[Arc<Destination>; COPIES]]>,
+    /// One row for each flow schema of the configuration. Each copy is made when its first request comes: there may be
+    /// thousands of flow schemas, and most never get one.
+    destinations: Box<[[OnceLock<Arc<Destination>>; COPIES]]>,
+    upkeep: Arc<Upkeep>,
+    preset: Preset,
 }
 
 /// Where the requests of a flow schema go, and what goes with them. Requests share it, and nothing else, while they are
@@ -32,7 +37,8 @@ pub(crate) struct Destination {
     pub(crate) series: u32,
     schema: usize,
     configuration: Arc<Configuration>,
-    pub(crate) uid_headers: UidHeaders,
+    /// Only a Kubernetes API has them (HF-15).
+    pub(crate) uid_headers: Option<UidHeaders>,
     pub(crate) upkeep: Arc<Upkeep>,
 }
 
@@ -56,39 +62,56 @@ pub(crate) struct LevelTable(Vec<Option<Arc<Level>>>);
 pub(crate) struct LevelChanges {
     pub(crate) table: LevelTable,
     pub(crate) wakers: Wakers,
+    /// Who observes levels that come into being.
+    pub(crate) observers: Observers,
 }
 
 // === impl Snapshot ===
 
 impl Snapshot {
-    pub(crate) fn new(configuration: Configuration, levels: LevelTable, upkeep: &Arc<Upkeep>) -> Self {
-        let configuration = Arc::new(configuration);
-        let copies = |schema| {
-            // Each made anew: copies of one value of a header would share the count of who shares it.
-            std::array::from_fn(|_| Arc::new(Destination::new(&configuration, schema, &levels, upkeep)))
-        };
-        let destinations = (0..configuration.schemas().len()).map(copies).collect();
-        Self { configuration, levels, destinations }
+    pub(crate) fn new(configuration: Configuration, levels: LevelTable, upkeep: &Arc<Upkeep>, preset: Preset) -> Self {
+        for schema in configuration.schemas() {
+            if let Some(level) = levels.get(schema.level.id) {
+                level.lock().metrics.update_series(schema);
+            }
+        }
+        let destinations = configuration.schemas().iter().map(|_| Default::default()).collect();
+        Self { configuration: Arc::new(configuration), levels, destinations, upkeep: Arc::clone(upkeep), preset }
     }
 
     /// Where the requests of that flow schema go.
     #[inline]
     pub(crate) fn destination(&self, schema: usize) -> &Arc<Destination> {
         // A thread that is ending uses that of another.
-        &self.destinations[schema][COPY.try_with(|copy| *copy).unwrap_or(0)]
+        let copy = &self.destinations[schema][COPY.try_with(|copy| *copy).unwrap_or(0)];
+        copy.get().unwrap_or_else(|| self.add_destination(schema, copy))
+    }
+
+    /// Makes a copy. Each is made anew: clones of one header value would share a reference count.
+    #[cold]
+    fn add_destination<'a>(&self, schema: usize, copy: &'a OnceLock<Arc<Destination>>) -> &'a Arc<Destination> {
+        // Made before it is put in place, so that nobody takes a level's lock while others wait for the copy.
+        let made = Arc::new(Destination::new(&self.configuration, schema, &self.levels, &self.upkeep, self.preset));
+        copy.get_or_init(|| made)
     }
 }
 
 // === impl Destination ===
 
 impl Destination {
-    fn new(configuration: &Arc<Configuration>, schema: usize, levels: &LevelTable, upkeep: &Arc<Upkeep>) -> Self {
+    fn new(
+        configuration: &Arc<Configuration>,
+        schema: usize,
+        levels: &LevelTable,
+        upkeep: &Arc<Upkeep>,
+        preset: Preset,
+    ) -> Self {
         let found = &configuration.schemas()[schema];
         let id = found.level.id;
         // A configuration leads only to levels that there are. Were there none, it would be as one that has just gone.
         let level = levels.get(id).map_or_else(|| Arc::new(Level::removed(id)), Arc::clone);
         let series = level.lock().metrics.series(found);
-        let uid_headers = UidHeaders::new(&found.uid, &found.level.uid);
+        let uid_headers = (preset == Preset::Kubernetes).then(|| UidHeaders::new(&found.uid, &found.level.uid));
         let (configuration, upkeep) = (Arc::clone(configuration), Arc::clone(upkeep));
         Self { level, series, schema, configuration, uid_headers, upkeep }
     }
@@ -105,21 +128,17 @@ impl LevelTable {
     pub(crate) fn get(&self, id: LevelId) -> Option<&Arc<Level>> {
         self.0.get(id.index())?.as_ref().filter(|level| level.id == id)
     }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Level>> {
-        self.0.iter().flatten()
-    }
 }
 
 // === impl LevelChanges ===
 
 impl Levels for LevelChanges {
-    fn create(&mut self, id: LevelId, config: QueueSetConfig, now: Instant) {
+    fn create(&mut self, id: LevelId, name: &str, config: QueueSetConfig, now: Instant) {
         let levels = &mut self.table.0;
         if levels.len() <= id.index() {
             levels.resize(id.index() + 1, None);
         }
-        levels[id.index()] = Some(Arc::new(Level::new(id, config, now)));
+        levels[id.index()] = Some(Arc::new(Level::new(id, config, self.observers.observe(id, name), now)));
     }
 
     fn configure(&mut self, id: LevelId, config: QueueSetConfig, now: Instant) {
@@ -134,14 +153,14 @@ impl Levels for LevelChanges {
         let Some(level) = self.table.get(id) else { return DemandPeriod::default() };
         let mut state = level.lock();
         let now = state.at(now);
-        state.queue_set.demand_mut().read_and_reset(now)
+        state.level.end_demand_period(now)
     }
 
     fn remove_if_idle(&mut self, id: LevelId) -> bool {
         let Some(level) = self.table.get(id) else { return true };
         // Under one lock: whoever takes it next sees a request or a level that is gone.
         let mut state = level.lock();
-        state.is_removed = state.queue_set.is_idle();
+        state.is_removed = state.queue_set().is_idle();
         let is_removed = state.is_removed;
         let queues = state.take_queues();
         drop(state);

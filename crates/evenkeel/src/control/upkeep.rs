@@ -1,16 +1,19 @@
-//! What has to be done from time to time: free the seats of requests that linger, divide the seats among the levels,
-//! remove levels that have run out of requests.
+//! What has to be done from time to time: look at the timers of the levels, divide the seats among them, remove levels that have
+//! run out of requests.
+//!
+//! The engine says what is due and when. Here is the list of the levels by when that is, so that nobody has to take the locks
+//! of all levels to find out.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenkeel_engine::queue_set::RequestId;
+use evenkeel_engine::LevelId;
+use evenkeel_engine::queue_set::Phase;
 use evenkeel_engine::time::Instant;
 use tokio::sync::Notify;
 
 use crate::control::clock::Clock;
-use crate::control::level::{Level, Wakers};
+use crate::control::level::{Level, Reschedule, Wakers};
 use crate::observe::metrics::ServerMetrics;
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 
@@ -19,29 +22,25 @@ use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 pub(crate) struct Upkeep {
     pub(crate) clock: Clock,
     pub(crate) server: ServerMetrics,
-    lingering: Mutex<Lingering>,
+    schedule: Mutex<Schedule>,
     wants_reapply: AtomicBool,
-    /// Whether requests have waited that no timer wakes.
-    lacks_timers: AtomicBool,
+    /// Whether a task looks at the timers. Without one, requests that wait look at the time themselves.
+    has_keeper: AtomicBool,
     /// Told when something is due earlier than before.
     pub(crate) news: Notify,
 }
 
-/// The requests that linger.
+/// The levels in which something is due, by when.
 #[derive(Debug, Default)]
-struct Lingering {
-    due: BinaryHeap<Reverse<Due>>,
-    /// Whether nobody looks after them any more.
+struct Schedule {
+    levels: BTreeMap<(Instant, LevelId), Arc<Level>>,
+    /// Whether nobody looks at it any more.
     is_closed: bool,
 }
 
-/// A lingering request and when its seats are to be free.
+/// Says that a task looks at the timers, until it is dropped: when the task has ended, or its runtime has.
 #[derive(Debug)]
-struct Due {
-    at: Instant,
-    level: Arc<Level>,
-    id: RequestId,
-}
+pub(crate) struct Keeper(Arc<Upkeep>);
 
 // === impl Upkeep ===
 
@@ -51,37 +50,37 @@ impl Upkeep {
         Self {
             clock,
             server,
-            lingering: Mutex::new(Lingering::default()),
+            schedule: Mutex::new(Schedule::default()),
             wants_reapply: AtomicBool::new(false),
-            lacks_timers: AtomicBool::new(false),
+            has_keeper: AtomicBool::new(false),
             news: Notify::new(),
         }
     }
 
-    /// Frees the seats of a lingering request at that time, or now if the flow control is gone.
-    pub(crate) fn release_at(&self, at: Instant, level: Arc<Level>, id: RequestId, wakers: &mut Wakers) {
-        let due = Due { at, level, id };
-        let mut lingering = self.lingering();
-        if lingering.is_closed {
-            drop(lingering);
-            self.release(&due, wakers);
+    /// Something is due in a level earlier than before. If the flow control is gone, nothing lingers any more.
+    pub(crate) fn schedule(&self, level: &Arc<Level>, change: Reschedule, wakers: &mut Wakers) {
+        let Some(at) = change.at else { return };
+        let mut schedule = self.lock();
+        if schedule.is_closed {
+            drop(schedule);
+            self.end_lingering(level, wakers);
             return;
         }
-        let is_next = lingering.due.peek().is_none_or(|Reverse(next)| at < next.at);
-        lingering.due.push(Reverse(due));
-        drop(lingering);
+        let is_next = schedule.levels.first_key_value().is_none_or(|((next, _), _)| at < *next);
+        schedule.update(level, change);
+        drop(schedule);
         if is_next {
             self.news.notify_one();
         }
     }
 
-    /// Frees the seats of requests that have lingered, and tells when the next one has.
-    pub(crate) fn release_lingering(&self) -> Option<Instant> {
+    /// Does what is due in the levels, and tells when something is due next.
+    pub(crate) fn handle_timeouts(&self) -> Option<Instant> {
         loop {
-            match self.next_due(self.clock.now()) {
-                Ok(due) => {
+            match self.lock().next_due(self.clock.now()) {
+                Ok(level) => {
                     let mut wakers = Wakers::default();
-                    self.release(&due, &mut wakers);
+                    self.handle_timeout(&level, &mut wakers);
                     wakers.wake();
                 }
                 Err(next) => return next,
@@ -89,45 +88,67 @@ impl Upkeep {
         }
     }
 
-    /// The flow control is gone. Nobody looks at the time any more, so that nothing lingers from now on: requests that
-    /// still wait must not wait for seats that nobody frees.
+    /// Does what is due in a level.
+    pub(crate) fn handle_timeout(&self, level: &Arc<Level>, wakers: &mut Wakers) {
+        let now = self.clock.now();
+        self.server.before_event(now);
+        let unix_second = self.clock.unix_second();
+        let mut state = level.lock();
+        let now = state.at(now);
+        let ended = state.handle_timeout(now, unix_second, wakers);
+        let change = state.reschedule();
+        let is_idle = state.queue_set().is_idle();
+        let queues = state.take_queues();
+        drop(state);
+        // To drop them may run anything: see `Admission::phase_or_wake`.
+        drop((ended, queues));
+        let mut schedule = self.lock();
+        if !schedule.is_closed {
+            schedule.update(level, change);
+        }
+        drop(schedule);
+        level.note_end(is_idle, self);
+    }
+
+    /// The flow control is gone. Nobody looks at the time any more, so that nothing lingers from now on, and requests that
+    /// wait have to look at the time themselves.
     pub(crate) fn close(&self) {
-        let mut lingering = self.lingering();
-        lingering.is_closed = true;
-        let due = std::mem::take(&mut lingering.due);
-        drop(lingering);
+        self.has_keeper.store(false, Ordering::Release);
+        let mut schedule = self.lock();
+        schedule.is_closed = true;
+        let levels = std::mem::take(&mut schedule.levels);
+        drop(schedule);
         let mut wakers = Wakers::default();
-        for Reverse(due) in &due {
-            self.release(due, &mut wakers);
+        for level in levels.values() {
+            self.end_lingering(level, &mut wakers);
+            level.lock().take_wakers(&mut wakers);
         }
         // The keeper ends at once, and not when it would have had something to do.
         self.news.notify_one();
         wakers.wake();
     }
 
-    /// The lingering request whose seats are to be free by now, and after that the time of the next one.
-    fn next_due(&self, now: Instant) -> Result<Due, Option<Instant>> {
-        let mut lingering = self.lingering();
-        match lingering.due.peek() {
-            Some(Reverse(next)) if next.at <= now => lingering.due.pop().map(|Reverse(due)| due).ok_or(None),
-            next => Err(next.map(|Reverse(next)| next.at)),
-        }
-    }
-
-    fn release(&self, due: &Due, wakers: &mut Wakers) {
+    /// Frees the seats of all requests that linger in a level.
+    fn end_lingering(&self, level: &Level, wakers: &mut Wakers) {
         let now = self.clock.now();
         self.server.before_event(now);
-        let mut state = due.level.lock();
+        let mut state = level.lock();
         let now = state.at(now);
-        let released = state.release(now, due.id, wakers);
+        state.unschedule();
+        let lingering = state.requests_in(Phase::Lingering);
+        let released: Vec<_> = lingering.into_iter().map(|id| state.release(now, id, wakers)).collect();
         let queues = state.take_queues();
         drop(state);
-        // To drop it may run anything: see `Admission::is_started_or_wake`.
         drop((released, queues));
     }
 
-    fn lingering(&self) -> MutexGuard<'_, Lingering> {
-        self.lingering.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Schedule> {
+        self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a task looks at the timers.
+    pub(crate) fn has_keeper(&self) -> bool {
+        self.has_keeper.load(Ordering::Acquire)
     }
 
     /// A level may have run out of requests, and may be one that is to go then.
@@ -141,36 +162,46 @@ impl Upkeep {
     pub(crate) fn take_idle_note(&self) -> bool {
         self.wants_reapply.swap(false, Ordering::AcqRel)
     }
+}
 
-    /// A request waits that no timer wakes when its time is over: whoever ticks has to.
-    pub(crate) fn note_wait_without_timer(&self) {
-        self.lacks_timers.store(true, Ordering::Release);
+// === impl Schedule ===
+
+impl Schedule {
+    fn update(&mut self, level: &Arc<Level>, change: Reschedule) {
+        if let Some(before) = change.before {
+            self.levels.remove(&(before, level.id));
+        }
+        if let Some(at) = change.at {
+            self.levels.insert((at, level.id), Arc::clone(level));
+        }
     }
 
-    /// Whether there may be requests that no timer wakes.
-    pub(crate) fn lacks_timers(&self) -> bool {
-        self.lacks_timers.load(Ordering::Acquire)
+    /// A level in which something is due by now, and if there is none, when there is.
+    fn next_due(&mut self, now: Instant) -> Result<Arc<Level>, Option<Instant>> {
+        match self.levels.first_key_value() {
+            Some(((at, _), _)) if *at <= now => self.levels.pop_first().map(|(_, level)| level).ok_or(None),
+            next => Err(next.map(|((at, _), _)| *at)),
+        }
     }
 }
 
-// === impl Due ===
+// === impl Keeper ===
 
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        self.at == other.at
+impl Keeper {
+    pub(crate) fn new(upkeep: Arc<Upkeep>) -> Self {
+        upkeep.has_keeper.store(true, Ordering::Release);
+        Self(upkeep)
     }
 }
 
-impl Eq for Due {}
-
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.at.cmp(&other.at)
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.0.has_keeper.store(false, Ordering::Release);
+        let mut wakers = Wakers::default();
+        let levels: Vec<_> = self.0.lock().levels.values().cloned().collect();
+        for level in levels {
+            level.lock().take_wakers(&mut wakers);
+        }
+        wakers.wake();
     }
 }

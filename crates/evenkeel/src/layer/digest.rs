@@ -10,32 +10,52 @@ use http::Uri;
 use http::request::Parts;
 
 use crate::layer::deadline;
+use crate::layer::occupancy::Occupancy;
 
 /// Says what a request asks for. Any function from the head of a request does; see
 /// [`FlowLayer::digest_with`](crate::FlowLayer::digest_with) for closures.
 ///
 /// ```
 /// use evenkeel::Digest;
-/// use evenkeel::engine::digest::{Kubernetes, routes::{Route, RouteTable}};
+/// use evenkeel::digest::{Kubernetes, Route, RouteTable};
 ///
 /// let (parts, ()) = http::Request::get("/shops/17/orders").body(()).unwrap().into_parts();
 /// let kubernetes = Kubernetes::default();
 /// let request = Digest::digest(&kubernetes, &parts).unwrap();
-/// assert!(!request.is_resource_request);
+/// assert!(!request.info.is_resource_request);
 ///
 /// let table = RouteTable::new([Route::new("/shops/{namespace}/{resource}")]).unwrap();
-/// let request = Digest::digest(&table, &parts).unwrap();
+/// let request = Digest::digest(&table, &parts).unwrap().info;
 /// assert_eq!((&*request.verb, &*request.namespace, &*request.resource), ("list", "17", "orders"));
 /// ```
 pub trait Digest {
+    /// What the digest finds beyond the [`RequestInfo`], such as a route: work estimates see it, and the service behind the
+    /// layer gets it in [`Admitted`](crate::Admitted). `()` if there is nothing.
+    type Extra;
+
     /// What the request with this head asks for.
-    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError>;
+    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<Digested<'a, Self::Extra>, DigestError>;
 
     /// How much time the request says that it has, where that is part of its form: the parameter `timeout` of Kubernetes
-    /// (HF-7). It is not asked if [`FlowLayer::deadline`](crate::FlowLayer::deadline) was.
+    /// (HF-7). [`FlowLayer::deadline`](crate::FlowLayer::deadline) takes precedence.
     fn timeout(&self, _parts: &Parts) -> Option<Duration> {
         None
     }
+
+    /// How long the request keeps its seats, where the digest knows; `None` leaves it to the preset.
+    /// [`FlowLayer::long_running`](crate::FlowLayer::long_running) takes precedence.
+    fn occupancy(&self, _digested: &Digested<'_, Self::Extra>) -> Option<Occupancy> {
+        None
+    }
+}
+
+/// What a [`Digest`] makes of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Digested<'a, X = ()> {
+    /// What is asked for: what flow schemas are matched with.
+    pub info: RequestInfo<'a>,
+    /// What the digest found beyond that.
+    pub extra: X,
 }
 
 /// What a request asks for, as the preset of the flow control has it. It is what layers use unless they are told otherwise.
@@ -61,8 +81,11 @@ pub(crate) fn query(uri: &Uri) -> Query<'_> {
 // === impl Digest ===
 
 impl Digest for Kubernetes {
-    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
-        Kubernetes::digest(self, parts.method.as_str(), target(&parts.uri))
+    type Extra = ();
+
+    #[inline]
+    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<Digested<'a>, DigestError> {
+        Kubernetes::digest(self, parts.method.as_str(), target(&parts.uri)).map(Digested::from)
     }
 
     fn timeout(&self, parts: &Parts) -> Option<Duration> {
@@ -71,20 +94,28 @@ impl Digest for Kubernetes {
 }
 
 impl Digest for RouteTable {
-    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
-        RouteTable::digest(self, parts.method.as_str(), target(&parts.uri))
+    type Extra = ();
+
+    #[inline]
+    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<Digested<'a>, DigestError> {
+        RouteTable::digest(self, parts.method.as_str(), target(&parts.uri)).map(Digested::from)
     }
 }
 
 impl Digest for PlainPaths {
-    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
-        PlainPaths::digest(self, parts.method.as_str(), target(&parts.uri))
+    type Extra = ();
+
+    #[inline]
+    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<Digested<'a>, DigestError> {
+        PlainPaths::digest(self, parts.method.as_str(), target(&parts.uri)).map(Digested::from)
     }
 }
 
 impl Digest for PresetDigest {
+    type Extra = ();
+
     #[inline]
-    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
+    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<Digested<'a>, DigestError> {
         match self {
             Self::Plain(plain) => Digest::digest(plain, parts),
             Self::Kubernetes(kubernetes) => Digest::digest(kubernetes, parts),
@@ -104,8 +135,20 @@ impl<F> Digest for F
 where
     F: for<'a> Fn(&'a Parts) -> Result<RequestInfo<'a>, DigestError>,
 {
-    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
-        self(parts)
+    type Extra = ();
+
+    #[inline]
+    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<Digested<'a>, DigestError> {
+        self(parts).map(Digested::from)
+    }
+}
+
+// === impl Digested ===
+
+impl<'a> From<RequestInfo<'a>> for Digested<'a> {
+    #[inline]
+    fn from(info: RequestInfo<'a>) -> Self {
+        Self { info, extra: () }
     }
 }
 

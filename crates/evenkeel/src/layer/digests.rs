@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use evenkeel_engine::RequestInfo;
 use http::request::Parts;
 use http::{Method, Uri};
 
@@ -16,7 +17,21 @@ pub(crate) struct Digests(Mutex<Vec<Weak<SharedDigest>>>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct DigestId(u16);
 
-pub(crate) type SharedDigest = dyn Digest + Send + Sync;
+/// A digest, whatever its extra is.
+pub(crate) type SharedDigest = dyn DigestInfo + Send + Sync;
+
+/// What dumps need of a digest.
+pub(crate) trait DigestInfo {
+    fn info<'a>(&'a self, parts: &'a Parts) -> Option<RequestInfo<'a>>;
+}
+
+// === impl DigestInfo ===
+
+impl<D: Digest> DigestInfo for D {
+    fn info<'a>(&'a self, parts: &'a Parts) -> Option<RequestInfo<'a>> {
+        self.digest(parts).ok().map(|digested| digested.info)
+    }
+}
 
 // === impl Digests ===
 

@@ -1,5 +1,6 @@
 //! `FlowLayer`: puts a flow control around a `tower` service.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,14 +11,14 @@ use http::request::Parts;
 use tower_layer::Layer;
 
 use crate::control::flow_control::FlowControl;
+use crate::layer::admitted::{InsertAdmitted, PassAdmitted, RequestOnly};
 use crate::layer::digest::{Digest, PresetDigest};
-use crate::layer::digests::{DigestId, SharedDigest};
-use crate::layer::identify::Identify;
+use crate::layer::identify::{Identify, NoIdentity};
 use crate::layer::occupancy::Occupancy;
 use crate::layer::response::RejectionForm;
-use crate::layer::rules::Rules;
+use crate::layer::rules::{RegisteredDigest, Rules, Settings};
 use crate::layer::service::FlowService;
-use crate::layer::work::HttpWork;
+use crate::layer::work::EstimateWork;
 
 /// Puts a [`FlowControl`] around a service. Made by [`FlowControl::layer`].
 ///
@@ -34,8 +35,8 @@ use crate::layer::work::HttpWork;
 /// ```
 /// use std::time::Duration;
 /// use evenkeel::FlowControl;
-/// use evenkeel::engine::WorkEstimate;
-/// use evenkeel::engine::digest::routes::{Route, RouteTable};
+/// use evenkeel::WorkEstimate;
+/// use evenkeel::digest::{Route, RouteTable};
 /// use evenkeel::identify::Anonymous;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -51,8 +52,9 @@ use crate::layer::work::HttpWork;
 /// ```
 #[derive(Debug)]
 #[must_use = "a layer does nothing until a service is put into it"]
-pub struct FlowLayer<I, D = PresetDigest, W = WorkEstimate> {
+pub struct FlowLayer<I, D = PresetDigest, W = WorkEstimate, H = RequestOnly> {
     rules: Rules<I, D, W>,
+    hand_over: PhantomData<fn() -> H>,
 }
 
 // === impl FlowControl ===
@@ -73,35 +75,39 @@ impl FlowControl {
     /// # }
     /// ```
     pub fn layer<I: Identify>(&self, identify: I) -> FlowLayer<I> {
-        let (digest, digest_id) = remembered(self, PresetDigest::from(self.preset()));
-        FlowLayer {
-            rules: Rules {
+        self.layer_with(identify)
+    }
+
+    /// A layer for services that are called with [`FlowService::call_as`](crate::FlowService::call_as), which says for each
+    /// request who is calling. The service is no `tower` service.
+    pub fn layer_without_identity(&self) -> FlowLayer<NoIdentity> {
+        self.layer_with(NoIdentity)
+    }
+
+    fn layer_with<I>(&self, identify: I) -> FlowLayer<I> {
+        FlowLayer::new(Rules {
+            identify: Arc::new(identify),
+            digest: RegisteredDigest::new(self, PresetDigest::from(self.preset())),
+            work: Arc::default(),
+            settings: Settings {
                 flow: self.clone(),
-                identify: Arc::new(identify),
-                digest,
-                work: Arc::default(),
-                digest_id,
                 occupancy: None,
                 deadline: None,
                 rejection_form: RejectionForm::default(),
                 shares_permits: false,
                 allows_system_names: self.preset() == Preset::Kubernetes,
             },
-        }
+        })
     }
-}
-
-/// A digest, and the number by which dumps find it.
-fn remembered<D: Digest + Send + Sync + 'static>(flow: &FlowControl, digest: D) -> (Arc<D>, DigestId) {
-    let digest = Arc::new(digest);
-    let shared: Arc<SharedDigest> = Arc::clone(&digest) as _;
-    let id = flow.shared().digests.add(Arc::downgrade(&shared));
-    (digest, id)
 }
 
 // === impl FlowLayer ===
 
-impl<I, D, W> FlowLayer<I, D, W> {
+impl<I, D, W, H> FlowLayer<I, D, W, H> {
+    fn new(rules: Rules<I, D, W>) -> Self {
+        Self { rules, hand_over: PhantomData }
+    }
+
     /// Takes every request for what its method and its path say, and none for one of Kubernetes: `/api/v1/orders` is a
     /// path as any other, and no path, query or method gives seats back early or goes past the limits. This is the default,
     /// unless the flow control is [for a Kubernetes API](crate::Builder::kubernetes).
@@ -117,9 +123,9 @@ impl<I, D, W> FlowLayer<I, D, W> {
     /// let layer = FlowControl::builder().build().layer(Anonymous).plain_paths();
     /// # }
     /// ```
-    pub fn plain_paths(self) -> FlowLayer<I, PlainPaths, W> {
+    pub fn plain_paths(self) -> FlowLayer<I, PlainPaths, W, H> {
         let mut layer = self.digest(PlainPaths);
-        layer.rules.occupancy.get_or_insert_with(|| Arc::new(|_, _| Occupancy::ToTheEnd));
+        layer.rules.settings.occupancy.get_or_insert_with(|| Arc::new(|_, _| Occupancy::ToTheEnd));
         layer
     }
 
@@ -128,33 +134,10 @@ impl<I, D, W> FlowLayer<I, D, W> {
     /// If the flow control is [for a Kubernetes API](crate::Builder::kubernetes), the verb that the digest finds decides which
     /// requests run for long, unless [`long_running`](Self::long_running) says otherwise. Where no route fits, the verb is
     /// the method in lower case: a client that sends `PROXY` is not limited then, as in Kubernetes.
-    pub fn digest<E: Digest + Send + Sync + 'static>(self, digest: E) -> FlowLayer<I, E, W> {
-        let (digest, digest_id) = remembered(&self.rules.flow, digest);
-        let Rules {
-            flow,
-            identify,
-            work,
-            occupancy,
-            deadline,
-            rejection_form,
-            shares_permits,
-            allows_system_names,
-            ..
-        } = self.rules;
-        FlowLayer {
-            rules: Rules {
-                flow,
-                identify,
-                digest,
-                work,
-                digest_id,
-                occupancy,
-                deadline,
-                rejection_form,
-                shares_permits,
-                allows_system_names,
-            },
-        }
+    pub fn digest<E: Digest + Send + Sync + 'static>(self, digest: E) -> FlowLayer<I, E, W, H> {
+        let Rules { identify, work, settings, .. } = self.rules;
+        let digest = RegisteredDigest::new(&settings.flow, digest);
+        FlowLayer::new(Rules { identify, digest, work, settings })
     }
 
     /// What is asked, as a closure knows it. The dump of requests asks the closure once more, and has nothing left of the
@@ -162,7 +145,7 @@ impl<I, D, W> FlowLayer<I, D, W> {
     ///
     /// ```
     /// use evenkeel::FlowControl;
-    /// use evenkeel::engine::RequestInfo;
+    /// use evenkeel::RequestInfo;
     /// use evenkeel::identify::Anonymous;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -173,7 +156,7 @@ impl<I, D, W> FlowLayer<I, D, W> {
     /// });
     /// # }
     /// ```
-    pub fn digest_with<F>(self, digest: F) -> FlowLayer<I, F, W>
+    pub fn digest_with<F>(self, digest: F) -> FlowLayer<I, F, W, H>
     where
         F: for<'a> Fn(&'a Parts) -> Result<RequestInfo<'a>, DigestError> + Send + Sync + 'static,
     {
@@ -186,7 +169,7 @@ impl<I, D, W> FlowLayer<I, D, W> {
     ///
     /// ```
     /// use evenkeel::FlowControl;
-    /// use evenkeel::engine::{Attributes, LevelInfo, WorkEstimate};
+    /// use evenkeel::{Attributes, LevelInfo, WorkEstimate};
     /// use evenkeel::identify::Anonymous;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -198,34 +181,65 @@ impl<I, D, W> FlowLayer<I, D, W> {
     /// let layer = FlowControl::builder().build().layer(Anonymous).work(work);
     /// # }
     /// ```
-    pub fn work<V: HttpWork>(self, work: V) -> FlowLayer<I, D, V> {
-        let Rules {
-            flow,
-            identify,
-            digest,
-            digest_id,
-            occupancy,
-            deadline,
-            rejection_form,
-            shares_permits,
-            allows_system_names,
-            ..
-        } = self.rules;
-        let work = Arc::new(work);
-        FlowLayer {
-            rules: Rules {
-                flow,
-                identify,
-                digest,
-                work,
-                digest_id,
-                occupancy,
-                deadline,
-                rejection_form,
-                shares_permits,
-                allows_system_names,
-            },
-        }
+    pub fn work<V>(self, work: V) -> FlowLayer<I, D, V, H>
+    where
+        D: Digest,
+        V: EstimateWork<D::Extra>,
+    {
+        let Rules { identify, digest, settings, .. } = self.rules;
+        FlowLayer::new(Rules { identify, digest, work: Arc::new(work), settings })
+    }
+
+    /// Calls the inner service with an [`AdmittedRequest`](crate::AdmittedRequest): the request, who sent it, its flow schema
+    /// and priority level, and what the [digest](Digest::Extra) found. Allocates nothing.
+    ///
+    /// Every request is identified then, also one that [is not limited](Occupancy::None).
+    ///
+    /// ```
+    /// use evenkeel::identify::Anonymous;
+    /// use evenkeel::{AdmittedRequest, FlowControl};
+    /// use http::{Request, Response};
+    /// use http_body_util::Full;
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let level = service_fn(async |AdmittedRequest { admitted, .. }: AdmittedRequest<()>| {
+    ///     let level = admitted.class.map_or("none".to_owned(), |class| class.priority_level().to_owned());
+    ///     Ok::<_, std::io::Error>(Response::new(Full::new(bytes::Bytes::from(level))))
+    /// });
+    /// let service = FlowControl::builder().build().layer(Anonymous).pass_admitted().layer(level);
+    /// let response = service.oneshot(Request::new(())).await.unwrap();
+    /// # use http_body_util::BodyExt;
+    /// assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "everyone");
+    /// # }
+    /// ```
+    pub fn pass_admitted(self) -> FlowLayer<I, D, W, PassAdmitted> {
+        FlowLayer::new(self.rules)
+    }
+
+    /// Inserts an [`Admitted`](crate::Admitted) into the extensions of every request, for handlers of axum and the like. It
+    /// costs an allocation.
+    ///
+    /// Every request is identified then, also one that [is not limited](Occupancy::None).
+    ///
+    /// ```
+    /// use axum::{Extension, Router, routing::get};
+    /// use evenkeel::identify::Anonymous;
+    /// use evenkeel::{Admitted, FlowControl};
+    ///
+    /// async fn greet(Extension(admitted): Extension<Admitted>) -> String {
+    ///     format!("Hello {}", admitted.user.name)
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let flow = FlowControl::builder().build();
+    /// let app: Router = Router::new().route("/", get(greet)).layer(flow.layer(Anonymous).insert_admitted());
+    /// # }
+    /// ```
+    pub fn insert_admitted(self) -> FlowLayer<I, D, W, InsertAdmitted> {
+        FlowLayer::new(self.rules)
     }
 
     /// Which requests run for long, and for how long they take their seats. By default all take them to their ends, or what
@@ -250,7 +264,7 @@ impl<I, D, W> FlowLayer<I, D, W> {
         mut self,
         occupancy: impl Fn(&Parts, &RequestInfo<'_>) -> Occupancy + Send + Sync + 'static,
     ) -> Self {
-        self.rules.occupancy = Some(Arc::new(occupancy));
+        self.rules.settings.occupancy = Some(Arc::new(occupancy));
         self
     }
 
@@ -264,7 +278,7 @@ impl<I, D, W> FlowLayer<I, D, W> {
     /// Only ordinary requests are asked for: those that keep their seats [to the headers](Occupancy::ToTheHeaders) are
     /// meant to go on and have no deadline (HF-7), and wait for the [`wait_limit`](crate::Builder::wait_limit).
     pub fn deadline(mut self, deadline: impl Fn(&Parts) -> Option<Duration> + Send + Sync + 'static) -> Self {
-        self.rules.deadline = Some(Arc::new(deadline));
+        self.rules.settings.deadline = Some(Arc::new(deadline));
         self
     }
 
@@ -273,7 +287,7 @@ impl<I, D, W> FlowLayer<I, D, W> {
     ///
     /// Say it only if whoever says who is calling gives such names to nobody who just asks for one.
     pub fn allow_system_names(mut self) -> Self {
-        self.rules.allows_system_names = true;
+        self.rules.settings.allows_system_names = true;
         self
     }
 
@@ -307,27 +321,27 @@ impl<I, D, W> FlowLayer<I, D, W> {
     /// # }
     /// ```
     pub fn share_permits(mut self) -> Self {
-        self.rules.shares_permits = true;
+        self.rules.settings.shares_permits = true;
         self
     }
 
     /// How a request is told that there are too many.
     pub fn rejection_form(mut self, form: RejectionForm) -> Self {
-        self.rules.rejection_form = form;
+        self.rules.settings.rejection_form = form;
         self
     }
 }
 
-impl<S, I, D, W> Layer<S> for FlowLayer<I, D, W> {
-    type Service = FlowService<S, I, D, W>;
+impl<S, I, D, W, H> Layer<S> for FlowLayer<I, D, W, H> {
+    type Service = FlowService<S, I, D, W, H>;
 
     fn layer(&self, inner: S) -> Self::Service {
         FlowService::new(inner, self.rules.clone())
     }
 }
 
-impl<I, D, W> Clone for FlowLayer<I, D, W> {
+impl<I, D, W, H> Clone for FlowLayer<I, D, W, H> {
     fn clone(&self) -> Self {
-        Self { rules: self.rules.clone() }
+        Self::new(self.rules.clone())
     }
 }

@@ -6,34 +6,36 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
-use http::request::Parts;
-use http::{Request, Response, StatusCode};
+use http::{Response, StatusCode};
 use http_body::Body;
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use crate::control::admit::Admit;
+use crate::control::admit::Waiting;
 use crate::control::permit::{HeldPermit, Permit, SharedPermit};
+use crate::layer::admitted::RequestHead;
 use crate::layer::body::{FlowBody, Held};
 use crate::layer::occupancy::Occupancy;
 use crate::layer::response::{self, RejectionForm};
-use crate::layer::uid_headers::UidHeaders;
+use crate::layer::rules::Settings;
 use crate::layer::work::Watch;
 
 pin_project! {
-    /// The answer to a request. Made by [`FlowService`](crate::FlowService).
+    /// The response to a request. Made by [`FlowService`](crate::FlowService).
+    ///
+    /// `S` is the inner service, `Q` what it is called with, and `B` the body of its responses.
     ///
     /// Dropping it gives the request up, wherever it is: it leaves its queue, or its seats are free. That is right for
     /// handlers, which stop when their future is dropped. Where the work goes on, keep the seats until it has ended: with
     /// [`take_permit`](Self::take_permit) outside of the layer, with
     /// [`share_permits`](crate::FlowLayer::share_permits) inside of it.
     #[must_use = "the request is given up when this future is dropped"]
-    pub struct FlowFuture<S, A, B>
+    pub struct FlowFuture<S, Q, B>
     where
-        S: Service<Request<A>>,
+        S: Service<Q>,
     {
         #[pin]
-        stage: Stage<S, S::Future, S::Error, A, B>,
+        stage: Stage<S, S::Future, S::Error, Q, B>,
         held: Held,
         occupancy: Occupancy,
         rejection_form: RejectionForm,
@@ -43,11 +45,11 @@ pin_project! {
 
 pin_project! {
     #[project = StageProjection]
-    enum Stage<S, F, E, A, B> {
+    enum Stage<S, F, E, Q, B> {
         /// It waits to be let in.
-        Waiting { #[pin] admit: Admit, call: Option<Call<S, A>> },
+        Waiting { #[pin] waiting: Waiting, call: Option<Call<S, Q>> },
         /// It has been let in, or needs not be, and the service is not ready.
-        Readying { call: Option<Call<S, A>> },
+        Readying { call: Option<Call<S, Q>> },
         /// The service works on it.
         Running { #[pin] future: F },
         /// The service has failed before it got the request.
@@ -60,28 +62,27 @@ pin_project! {
 }
 
 /// A call that is to be made.
-pub(crate) struct Call<S, A> {
+pub(crate) struct Call<S, Q> {
     pub(crate) service: S,
-    pub(crate) parts: Parts,
-    pub(crate) body: A,
+    pub(crate) request: Q,
 }
 
 // === impl FlowFuture ===
 
-impl<S, A, B> FlowFuture<S, A, B>
+impl<S, Q, B> FlowFuture<S, Q, B>
 where
-    S: Service<Request<A>>,
+    S: Service<Q>,
 {
     /// A request that waits.
-    pub(crate) fn arrived(
-        call: Call<S, A>,
-        admit: Admit,
+    pub(crate) fn waiting(
+        call: Call<S, Q>,
+        waiting: Waiting,
         occupancy: Occupancy,
         watch: Option<Box<Watch>>,
-        rejection_form: RejectionForm,
-        shares_permit: bool,
+        settings: &Settings,
     ) -> Self {
-        let stage = Stage::Waiting { admit, call: Some(call) };
+        let stage = Stage::Waiting { waiting, call: Some(call) };
+        let (rejection_form, shares_permit) = (settings.rejection_form, settings.shares_permits);
         Self { stage, held: Held { permit: None, watch }, occupancy, rejection_form, shares_permit }
     }
 
@@ -98,7 +99,7 @@ where
 
     /// A request that has been let in, or needs not be.
     #[inline]
-    pub(crate) fn started(mut call: Call<S, A>, mut held: Held, occupancy: Occupancy) -> Self {
+    pub(crate) fn started(mut call: Call<S, Q>, mut held: Held, occupancy: Occupancy) -> Self {
         held.start_watch();
         // Nobody is to be woken yet: a service that is not ready is asked again when the future is polled.
         let stage = match call.service.poll_ready(&mut Context::from_waker(Waker::noop())) {
@@ -120,9 +121,10 @@ where
     }
 }
 
-impl<S, A, B> Future for FlowFuture<S, A, B>
+impl<S, Q, B> Future for FlowFuture<S, Q, B>
 where
-    S: Service<Request<A>, Response = Response<B>>,
+    S: Service<Q, Response = Response<B>>,
+    Q: RequestHead,
     B: Body<Data = Bytes>,
 {
     type Output = Result<Response<FlowBody<B>>, S::Error>;
@@ -142,7 +144,7 @@ where
                     this.stage.set(Stage::Done);
                     return Poll::Ready(response);
                 }
-                StageProjection::Waiting { admit, call } => match ready!(admit.poll(context)) {
+                StageProjection::Waiting { waiting, call } => match ready!(waiting.poll(context)) {
                     Ok(permit) => {
                         let mut call = call.take();
                         this.held.permit = Some(match &mut call {
@@ -153,13 +155,10 @@ where
                         Stage::Readying { call }
                     }
                     Err(rejected) => {
-                        let answer = |Call { parts, .. }: Call<S, A>| {
-                            let mut response = response::rejection(&rejected, *this.rejection_form, &parts.headers);
-                            // For whoever is around this service, to tell it from an answer of the service.
-                            response.extensions_mut().insert(rejected);
-                            response
+                        let respond = |call: Call<S, Q>| {
+                            response::rejection(rejected, *this.rejection_form, call.request.headers())
                         };
-                        Stage::Refused { response: call.take().map(answer) }
+                        Stage::Refused { response: call.take().map(respond) }
                     }
                 },
                 StageProjection::Readying { call } => {
@@ -196,24 +195,24 @@ where
 
 // === impl Call ===
 
-impl<S, A> Call<S, A> {
+impl<S, Q: RequestHead> Call<S, Q> {
     /// Gives the service a share of the permit.
     pub(crate) fn share(&mut self, permit: Permit) -> HeldPermit {
         let shared = SharedPermit::from(permit);
-        self.parts.extensions.insert(shared.clone());
+        self.request.extensions_mut().insert(shared.clone());
         HeldPermit::Shared(shared)
     }
 }
 
-impl<S: Service<Request<A>>, A> Call<S, A> {
+impl<S: Service<Q>, Q> Call<S, Q> {
     /// Makes the call to a service that has said that it is ready.
     #[inline]
     fn make(mut self) -> S::Future {
-        self.service.call(Request::from_parts(self.parts, self.body))
+        self.service.call(self.request)
     }
 }
 
-impl<S: Service<Request<A>>, A, B> fmt::Debug for FlowFuture<S, A, B> {
+impl<S: Service<Q>, Q, B> fmt::Debug for FlowFuture<S, Q, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FlowFuture").field("held", &self.held).finish_non_exhaustive()
     }
@@ -221,8 +220,7 @@ impl<S: Service<Request<A>>, A, B> fmt::Debug for FlowFuture<S, A, B> {
 
 /// The answer of the service with what goes with it.
 fn finish<B: Body>(mut response: Response<B>, mut held: Held, occupancy: Occupancy) -> Response<FlowBody<B>> {
-    if let Some(permit) = &held.permit {
-        let uids: &UidHeaders = permit.uid_headers();
+    if let Some(uids) = held.permit.as_ref().and_then(|permit| permit.uid_headers()) {
         uids.set(response.headers_mut());
     }
     // What comes after a switch of protocols is as long as a watch, whoever it was that asked for it.

@@ -1,5 +1,6 @@
 //! The `tower` layer: who calls, what is asked, how long the request keeps its seats, and the responses of the layer itself.
 
+pub(crate) mod admitted;
 pub(crate) mod body;
 pub(crate) mod deadline;
 pub(crate) mod digest;

@@ -6,7 +6,7 @@ use evenkeel_engine::RequestInfo;
 ///
 /// ```
 /// use evenkeel::Occupancy;
-/// use evenkeel::engine::digest::Kubernetes;
+/// use evenkeel::digest::Kubernetes;
 ///
 /// let of = |method, target| Occupancy::kubernetes(&Kubernetes::default().digest(method, target).unwrap());
 /// assert_eq!(of("GET", "/api/v1/namespaces/shop/pods"), Occupancy::ToTheEnd);

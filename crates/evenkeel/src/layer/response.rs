@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use bytes::Bytes;
+use evenkeel_api::meta::{Status, StatusDetails};
 use evenkeel_engine::digest::DigestError;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, Response, StatusCode};
@@ -36,9 +37,12 @@ const PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8")
 const GRPC_RETRY_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 const PLAIN_TEXT: &str = "Too many requests, please try again later.\n";
 
-/// The answer to a request that was turned away (HF-12).
-pub(crate) fn rejection<B>(rejected: &Rejected, form: RejectionForm, request: &HeaderMap) -> Response<FlowBody<B>> {
-    rejected.response(form, request).map(FlowBody::own)
+/// The response to a rejected request (HF-12). It has the rejection among its extensions, so that a layer further out can
+/// tell it from a response of the service.
+pub(crate) fn rejection<B>(rejected: Rejected, form: RejectionForm, request: &HeaderMap) -> Response<FlowBody<B>> {
+    let mut response = rejected.response(form, request).map(FlowBody::own);
+    response.extensions_mut().insert(rejected);
+    response
 }
 
 /// The answer to a request that asks for nothing that can be understood (DG-16).
@@ -85,8 +89,9 @@ impl Rejected {
         } else {
             Problem { status, message: &self.to_string(), retry_after: Some(seconds) }.answer(request)
         };
-        let uids = UidHeaders::new(&self.flow_schema_uid, &self.priority_level_uid);
-        uids.set(response.headers_mut());
+        if self.has_uid_headers {
+            UidHeaders::new(&self.flow_schema_uid, &self.priority_level_uid).set(response.headers_mut());
+        }
         response
     }
 }
@@ -107,19 +112,16 @@ impl Problem<'_> {
 
     /// A Kubernetes `Status` (API-98).
     fn status_object(&self) -> String {
-        let mut text = format!(
-            r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":{}"#,
-            serde_json::Value::from(self.message)
-        );
-        // Writing to a string does not fail.
-        if let Some(reason) = reason(self.status) {
-            let _ = write!(text, r#","reason":"{reason}""#);
-        }
-        if let Some(seconds) = self.retry_after {
-            let _ = write!(text, r#","details":{{"retryAfterSeconds":{seconds}}}"#);
-        }
-        let _ = write!(text, r#","code":{}}}"#, self.status.as_u16());
-        text
+        let details = StatusDetails { retry_after_seconds: self.retry_after, ..StatusDetails::default() };
+        let status = Status {
+            message: Some(self.message),
+            reason: reason(self.status),
+            details: self.retry_after.is_some().then_some(&details),
+            code: Some(self.status.as_u16()),
+            ..Status::default()
+        };
+        // A status has no value that JSON cannot say.
+        serde_json::to_string(&status).unwrap_or_default()
     }
 
     fn grpc(&self) -> Response<Bytes> {

@@ -5,31 +5,43 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel_api::Preset;
-use evenkeel_engine::{Attributes, LevelInfo, RequestInfo};
+use evenkeel_engine::digest::DigestError;
+use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User};
 use http::Response;
 use http::request::Parts;
 
-use crate::control::admit::Admit;
+use crate::control::admit::Place;
 use crate::control::flow_control::FlowControl;
 use crate::control::request::{Head, Incoming, Patience};
+use crate::layer::admitted::HandOver;
 use crate::layer::body::FlowBody;
 use crate::layer::deadline;
-use crate::layer::digest::{Digest, query};
-use crate::layer::digests::DigestId;
-use crate::layer::identify::{Identify, without_system_names};
+use crate::layer::digest::{Digest, Digested, query};
+use crate::layer::digests::{DigestId, SharedDigest};
+use crate::layer::identify::{Identify, Unidentified, without_system_names};
 use crate::layer::occupancy::Occupancy;
 use crate::layer::response::{self, RejectionForm};
-use crate::layer::work::{HttpWork, Watch};
+use crate::layer::work::{EstimateWork, Watch, WorkInput};
 
-/// Who is calling, what is asked, how much work that is, and how long it may take.
+/// Who calls, what is asked, how much work that is, and how long it may take.
 pub(crate) struct Rules<I, D, W> {
-    pub(crate) flow: FlowControl,
     pub(crate) identify: Arc<I>,
-    pub(crate) digest: Arc<D>,
+    pub(crate) digest: RegisteredDigest<D>,
     pub(crate) work: Arc<W>,
-    /// By which dumps find the digest.
-    pub(crate) digest_id: DigestId,
-    /// `None` for what the preset says.
+    pub(crate) settings: Settings,
+}
+
+/// A digest that dumps find again by its number.
+pub(crate) struct RegisteredDigest<D> {
+    digest: Arc<D>,
+    id: DigestId,
+}
+
+/// What holds whatever identifies, digests and estimates.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) flow: FlowControl,
+    /// `None` for what the digest or the preset says.
     pub(crate) occupancy: Option<Arc<OccupancyOf>>,
     /// `None` for what requests say themselves.
     pub(crate) deadline: Option<Arc<DeadlineOf>>,
@@ -44,69 +56,97 @@ pub(crate) type OccupancyOf = dyn Fn(&Parts, &RequestInfo<'_>) -> Occupancy + Se
 pub(crate) type DeadlineOf = dyn Fn(&Parts) -> Option<Duration> + Send + Sync;
 
 /// What becomes of a request.
-pub(crate) enum Verdict<B> {
+pub(crate) enum Verdict<U, X, B> {
     /// It has arrived at its level.
-    Arrived { admit: Admit, occupancy: Occupancy, watch: Option<Box<Watch>> },
+    Arrived { place: Place, occupancy: Occupancy, watch: Option<Box<Watch>>, user: U, extra: X },
     /// It goes to the service at once.
-    Unlimited,
+    Unlimited { user: U, extra: X },
     /// It does not go anywhere.
     Refused(Box<Response<FlowBody<B>>>),
 }
 
 // === impl Rules ===
 
-impl<I: Identify, D: Digest, W: HttpWork> Rules<I, D, W> {
-    pub(crate) fn judge<B>(&self, parts: &Parts) -> Verdict<B> {
-        // Looked at where it is: it is large.
-        let digested = self.digest.digest(parts);
-        let request = match &digested {
-            Ok(request) => request,
-            Err(error) => return Verdict::Refused(Box::new(response::undigested(error, &parts.headers))),
+impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
+    /// What is asked.
+    #[inline]
+    pub(crate) fn digested<'a>(&'a self, parts: &'a Parts) -> Result<Digested<'a, D::Extra>, DigestError> {
+        self.digest.digest.digest(parts)
+    }
+
+    /// Decides about a request, with these two steps before the flow control: what is asked (digest), and, unless the
+    /// request is not limited, who calls (identify).
+    pub(crate) fn judge<H: HandOver<A, D::Extra>, A, B>(
+        &self,
+        identify: &impl Identify,
+        digested: Result<Digested<'_, D::Extra>, DigestError>,
+        parts: &Parts,
+    ) -> Verdict<H::User, D::Extra, B> {
+        let refused = |error: Unidentified| Verdict::Refused(Box::new(response::unidentified(&error, &parts.headers)));
+        let digested = match digested {
+            Ok(digested) => digested,
+            Err(error) => return Verdict::Refused(Box::new(response::undigested(&error, &parts.headers))),
         };
-        let occupancy = match &self.occupancy {
-            Some(occupancy) => occupancy(parts, request),
-            None => match self.flow.preset() {
-                Preset::Plain => Occupancy::ToTheEnd,
-                Preset::Kubernetes => Occupancy::kubernetes(request),
-            },
-        };
+        let occupancy = self.occupancy(parts, &digested);
         if occupancy == Occupancy::None {
-            return Verdict::Unlimited;
+            return match H::unlimited_user(|| self.user(identify, parts)) {
+                Ok(user) => Verdict::Unlimited { user, extra: digested.extra },
+                Err(error) => refused(error),
+            };
         }
-        let identified = self.identify.identify(parts);
-        let user = match if self.allows_system_names { identified } else { identified.and_then(without_system_names) } {
+        let user = match self.user(identify, parts) {
             Ok(user) => user,
-            Err(error) => return Verdict::Refused(Box::new(response::unidentified(&error, &parts.headers))),
+            Err(error) => return refused(error),
         };
+        let Digested { info, extra } = &digested;
         let query = query(&parts.uri);
         // A watch has no deadline: it is meant to go on (HF-7).
         let deadline_in = if occupancy == Occupancy::ToTheEnd { self.deadline_of(parts) } else { None };
         let is_watch = occupancy == Occupancy::ToTheHeaders;
-        let watches = self.work.interested_watches(request);
-        let admit = self.flow.take_in(&Incoming {
-            attributes: Attributes { user: &user, request },
-            work: |attributes: Attributes<'_>, level: &LevelInfo| {
-                self.work.estimate_http(attributes, query, level, watches)
-            },
+        let watches = self.work.interested_watches(info, extra);
+        let attributes = Attributes { user: &user, request: info };
+        let place = self.settings.flow.take_in(&Incoming {
+            attributes,
+            estimate: |level: &LevelInfo| self.work.estimate(&WorkInput { attributes, level, query, watches, extra }),
             patience: Patience { received_ago: Duration::ZERO, deadline_in },
             head: Some(Head { user: &user, method: &parts.method, uri: &parts.uri }),
-            digest: self.digest_id,
+            digest: self.digest.id,
             is_watch,
             watches,
         });
-        let watch = if is_watch { self.work.watch(request, query).map(Box::new) } else { None };
-        Verdict::Arrived { admit, occupancy, watch }
+        let watch = if is_watch { self.work.watch(info, query, extra).map(Box::new) } else { None };
+        Verdict::Arrived { place, occupancy, watch, user: H::known_user(user), extra: digested.extra }
     }
 
-    /// How much time a request has: what somebody was asked to say, or what the request itself says, unless that is as
-    /// long as all requests have (HF-7).
+    /// How long a request keeps its seats.
+    #[inline]
+    fn occupancy(&self, parts: &Parts, digested: &Digested<'_, D::Extra>) -> Occupancy {
+        if let Some(occupancy) = &self.settings.occupancy {
+            return occupancy(parts, &digested.info);
+        }
+        let known = self.digest.digest.occupancy(digested);
+        known.unwrap_or_else(|| match self.settings.flow.preset() {
+            Preset::Plain => Occupancy::ToTheEnd,
+            Preset::Kubernetes => Occupancy::kubernetes(&digested.info),
+        })
+    }
+
+    /// Who calls.
+    #[inline]
+    fn user(&self, identify: &impl Identify, parts: &Parts) -> Result<Arc<User>, Unidentified> {
+        let user = identify.identify(parts)?;
+        if self.settings.allows_system_names { Ok(user) } else { without_system_names(user) }
+    }
+
+    /// How much time a request has: what the layer was told, or what the request itself says, unless that is as long as
+    /// all requests have (HF-7).
     #[inline]
     fn deadline_of(&self, parts: &Parts) -> Option<Duration> {
-        if let Some(deadline) = &self.deadline {
+        if let Some(deadline) = &self.settings.deadline {
             return deadline(parts);
         }
-        let timeout = self.digest.timeout(parts).or_else(|| deadline::of_grpc(parts))?;
-        let request_timeout = self.flow.shared().wait_limit().saturating_mul(4);
+        let timeout = self.digest.digest.timeout(parts).or_else(|| deadline::of_grpc(parts))?;
+        let request_timeout = self.settings.flow.shared().wait_limit().saturating_mul(4);
         Some(timeout).filter(|timeout| !timeout.is_zero() && *timeout < request_timeout)
     }
 }
@@ -114,22 +154,36 @@ impl<I: Identify, D: Digest, W: HttpWork> Rules<I, D, W> {
 impl<I, D, W> Clone for Rules<I, D, W> {
     fn clone(&self) -> Self {
         Self {
-            flow: self.flow.clone(),
             identify: Arc::clone(&self.identify),
-            digest: Arc::clone(&self.digest),
+            digest: self.digest.clone(),
             work: Arc::clone(&self.work),
-            digest_id: self.digest_id,
-            occupancy: self.occupancy.clone(),
-            deadline: self.deadline.clone(),
-            rejection_form: self.rejection_form,
-            shares_permits: self.shares_permits,
-            allows_system_names: self.allows_system_names,
+            settings: self.settings.clone(),
         }
     }
 }
 
 impl<I, D, W> fmt::Debug for Rules<I, D, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rules").field("rejection_form", &self.rejection_form).finish_non_exhaustive()
+        f.debug_struct("Rules").field("rejection_form", &self.settings.rejection_form).finish_non_exhaustive()
+    }
+}
+
+// === impl RegisteredDigest ===
+
+impl<D> RegisteredDigest<D> {
+    pub(crate) fn new(flow: &FlowControl, digest: D) -> Self
+    where
+        D: Digest + Send + Sync + 'static,
+    {
+        let digest = Arc::new(digest);
+        let shared: Arc<SharedDigest> = Arc::clone(&digest) as _;
+        let id = flow.shared().digests.add(Arc::downgrade(&shared));
+        Self { digest, id }
+    }
+}
+
+impl<D> Clone for RegisteredDigest<D> {
+    fn clone(&self) -> Self {
+        Self { digest: Arc::clone(&self.digest), id: self.id }
     }
 }

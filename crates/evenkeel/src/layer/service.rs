@@ -1,87 +1,171 @@
 //! `FlowService`: a service whose requests are let in by a flow control.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use evenkeel_engine::WorkEstimate;
+use evenkeel_engine::digest::DigestError;
+use http::request::Parts;
 use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
+use crate::control::admit::Place;
 use crate::control::permit::HeldPermit;
+use crate::layer::admitted::{HandOver, RequestOnly};
 use crate::layer::body::{FlowBody, Held};
-use crate::layer::digest::{Digest, PresetDigest};
+use crate::layer::digest::{Digest, Digested, PresetDigest};
 use crate::layer::future::{Call, FlowFuture};
 use crate::layer::identify::Identify;
 use crate::layer::occupancy::Occupancy;
+use crate::layer::response;
 use crate::layer::rules::{Rules, Verdict};
-use crate::layer::work::HttpWork;
+use crate::layer::work::EstimateWork;
 
 /// A service whose requests are let in by a flow control. Made by [`FlowLayer`](crate::FlowLayer).
 ///
 /// It is always ready: a request has to arrive before it is known where it belongs and whether it has to wait. A clone of
-/// the service inside is asked whether it is ready when the request has been let in, and not before, so that requests
+/// the inner service is asked whether it is ready when the request has been let in, and not before, so that requests
 /// that wait keep nothing of it. If it is ready at once, it gets the request at once, and otherwise when the future is
 /// polled.
 #[derive(Debug)]
-pub struct FlowService<S, I, D = PresetDigest, W = WorkEstimate> {
+pub struct FlowService<S, I, D = PresetDigest, W = WorkEstimate, H = RequestOnly> {
     inner: S,
     rules: Arc<Rules<I, D, W>>,
+    hand_over: PhantomData<fn() -> H>,
 }
 
 // === impl FlowService ===
 
-impl<S, I, D, W> FlowService<S, I, D, W> {
+impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
     pub(crate) fn new(inner: S, rules: Rules<I, D, W>) -> Self {
-        Self { inner, rules: Arc::new(rules) }
+        Self { inner, rules: Arc::new(rules), hand_over: PhantomData }
     }
 
-    /// The service inside.
+    /// The inner service.
     pub fn get_ref(&self) -> &S {
         &self.inner
     }
+
+    /// Lets a request in like [`call`](Service::call), with an identity that comes with it. So one service can serve many
+    /// connections, each with an identity of its own: see
+    /// [`FlowControl::layer_without_identity`](crate::FlowControl::layer_without_identity).
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use evenkeel::identify::authenticated;
+    /// use http::{Request, Response};
+    /// use http_body_util::Empty;
+    /// use tower::{Layer, service_fn};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let hello = service_fn(async |_: Request<()>| Ok::<_, std::io::Error>(Response::new(Empty::<bytes::Bytes>::new())));
+    /// let service = FlowControl::builder().build().layer_without_identity().layer(hello);
+    /// let alice = authenticated("alice", ["staff"]);
+    /// let response = service.call_as(&|_: &_| alice.clone(), Request::new(())).await.unwrap();
+    /// assert_eq!(response.status(), 200);
+    /// # }
+    /// ```
+    pub fn call_as<A, B>(&self, identify: &impl Identify, request: Request<A>) -> FlowFuture<S, H::Request, B>
+    where
+        H: HandOver<A, D::Extra>,
+        S: Service<H::Request, Response = Response<B>> + Clone,
+        B: Body<Data = Bytes>,
+        D: Digest,
+        W: EstimateWork<D::Extra>,
+    {
+        let (parts, body) = request.into_parts();
+        let verdict = self.rules.judge::<H, A, B>(identify, self.rules.digested(&parts), &parts);
+        self.proceed(verdict, parts, body)
+    }
+
+    /// Lets a request in like [`call_as`](Self::call_as), where the caller has digested it already, with the digest of the
+    /// layer or with another that finds the same.
+    pub fn call_digested<A, B>(
+        &self,
+        identify: &impl Identify,
+        digested: Result<Digested<'_, D::Extra>, DigestError>,
+        request: Request<A>,
+    ) -> FlowFuture<S, H::Request, B>
+    where
+        H: HandOver<A, D::Extra>,
+        S: Service<H::Request, Response = Response<B>> + Clone,
+        B: Body<Data = Bytes>,
+        D: Digest,
+        W: EstimateWork<D::Extra>,
+    {
+        let (parts, body) = request.into_parts();
+        let verdict = self.rules.judge::<H, A, B>(identify, digested, &parts);
+        self.proceed(verdict, parts, body)
+    }
+
+    #[inline]
+    fn proceed<A, B>(
+        &self,
+        verdict: Verdict<H::User, D::Extra, B>,
+        parts: Parts,
+        body: A,
+    ) -> FlowFuture<S, H::Request, B>
+    where
+        H: HandOver<A, D::Extra>,
+        S: Service<H::Request, Response = Response<B>> + Clone,
+        B: Body<Data = Bytes>,
+        D: Digest,
+    {
+        let settings = &self.rules.settings;
+        match verdict {
+            Verdict::Arrived { place, occupancy, watch, user, extra } => match place {
+                Place::Started(permit) => {
+                    let request = H::hand_over(Request::from_parts(parts, body), user, || Some(permit.class()), extra);
+                    let mut call = Call { service: self.inner.clone(), request };
+                    let permit = if settings.shares_permits { call.share(permit) } else { HeldPermit::Own(permit) };
+                    FlowFuture::started(call, Held { permit: Some(permit), watch }, occupancy)
+                }
+                Place::Waiting(waiting) => {
+                    let request = H::hand_over(Request::from_parts(parts, body), user, || waiting.class(), extra);
+                    let call = Call { service: self.inner.clone(), request };
+                    FlowFuture::waiting(call, waiting, occupancy, watch, settings)
+                }
+                Place::Rejected(rejected) => {
+                    FlowFuture::refused(response::rejection(*rejected, settings.rejection_form, &parts.headers))
+                }
+            },
+            Verdict::Unlimited { user, extra } => {
+                let request = H::hand_over(Request::from_parts(parts, body), user, || None, extra);
+                FlowFuture::started(Call { service: self.inner.clone(), request }, Held::default(), Occupancy::None)
+            }
+            Verdict::Refused(response) => FlowFuture::refused(*response),
+        }
+    }
 }
 
-impl<S, I, D, W, A, B> Service<Request<A>> for FlowService<S, I, D, W>
+impl<S, I, D, W, H, A, B> Service<Request<A>> for FlowService<S, I, D, W, H>
 where
-    S: Service<Request<A>, Response = Response<B>> + Clone,
+    H: HandOver<A, D::Extra>,
+    S: Service<H::Request, Response = Response<B>> + Clone,
     B: Body<Data = Bytes>,
     I: Identify,
     D: Digest,
-    W: HttpWork,
+    W: EstimateWork<D::Extra>,
 {
     type Response = Response<FlowBody<B>>;
     type Error = S::Error;
-    type Future = FlowFuture<S, A, B>;
+    type Future = FlowFuture<S, H::Request, B>;
 
     fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
-        let (parts, body) = request.into_parts();
-        let verdict = self.rules.judge(&parts);
-        let mut call = Call { service: self.inner.clone(), parts, body };
-        match verdict {
-            Verdict::Arrived { admit, occupancy, watch } => {
-                let (form, shares_permit) = (self.rules.rejection_form, self.rules.shares_permits);
-                match admit.into_permit() {
-                    Ok(permit) => {
-                        let permit = if shares_permit { call.share(permit) } else { HeldPermit::Own(permit) };
-                        FlowFuture::started(call, Held { permit: Some(permit), watch }, occupancy)
-                    }
-                    Err(admit) => FlowFuture::arrived(call, admit, occupancy, watch, form, shares_permit),
-                }
-            }
-            Verdict::Unlimited => FlowFuture::started(call, Held::default(), Occupancy::None),
-            Verdict::Refused(response) => FlowFuture::refused(*response),
-        }
+        self.call_as(&*self.rules.identify, request)
     }
 }
 
-impl<S: Clone, I, D, W> Clone for FlowService<S, I, D, W> {
+impl<S: Clone, I, D, W, H> Clone for FlowService<S, I, D, W, H> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), rules: Arc::clone(&self.rules) }
+        Self { inner: self.inner.clone(), rules: Arc::clone(&self.rules), hand_over: PhantomData }
     }
 }

@@ -1,36 +1,46 @@
 //! The events of a level: what the queue set decides, counted as it happens.
 
-use evenkeel_engine::WorkEstimate;
-use evenkeel_engine::queue_set::{Arrival, Finish, Mode, Phase, QueueSetConfig, RequestId};
+use evenkeel_engine::level::NewRequest;
+use evenkeel_engine::queue_set::{Arrival, Effects, Ended, Finish, Mode, Phase, QueueSetConfig, RequestId};
 use evenkeel_engine::time::Instant;
+use evenkeel_engine::{Flow, WorkEstimate};
 
 use crate::control::level::{LevelState, Waiter, Wakers};
 use crate::observe::metrics::{Ending, Passed};
 
 /// A request on its way into a level.
 #[derive(Debug)]
-pub(crate) struct Arriving {
-    pub(crate) flow_hash: u64,
+pub(crate) struct Arriving<'a> {
+    pub(crate) flow: Flow<'a>,
     pub(crate) work: WorkEstimate,
+    /// How long it waits at most.
+    pub(crate) wait_until: Instant,
     pub(crate) waiter: Waiter,
     /// How many watches it concerns, if that was asked (WE-18).
     pub(crate) watches: Option<u64>,
+}
+
+/// Collects requests whose time is over, and what else an event brings about.
+struct TimedOut<'a> {
+    wakers: &'a mut Wakers,
+    ended: Vec<Ended<Waiter>>,
 }
 
 // === impl LevelState ===
 
 impl LevelState {
     #[inline]
-    pub(crate) fn arrive(&mut self, now: Instant, arriving: Arriving, wakers: &mut Wakers) -> Arrival<Waiter> {
-        let Arriving { flow_hash, work, waiter, watches } = arriving;
+    pub(crate) fn arrive(&mut self, now: Instant, arriving: Arriving<'_>, wakers: &mut Wakers) -> Arrival<Waiter> {
+        let Arriving { flow, work, wait_until, waiter, watches } = arriving;
         let mark = waiter.mark;
-        let arrival = self.queue_set.arrive(now, flow_hash, work, waiter, wakers);
+        let request = NewRequest::new(flow, work).wait_until(wait_until);
+        let arrival = self.level.arrive(now, request, waiter, wakers);
         let queue = match &arrival {
             Arrival::Started { id, queue } if wakers.notes.tell_only_of(*id) && !self.narrows(work) => {
                 wakers.notes.first_started = None;
                 let passed = self.passed(*queue);
                 self.metrics.passed(mark, work, watches, passed);
-                self.metrics.take_over(now, &self.queue_set);
+                self.metrics.take_over(now, self.level.queue_set());
                 return arrival;
             }
             Arrival::Started { queue, .. } => *queue,
@@ -41,7 +51,7 @@ impl LevelState {
                 return arrival;
             }
         };
-        self.metrics.arrived(mark, work, watches, &self.queue_set, &wakers.notes, queue);
+        self.metrics.arrived(mark, work, watches, self.level.queue_set(), &wakers.notes, queue);
         self.settle(now, wakers);
         arrival
     }
@@ -50,7 +60,7 @@ impl LevelState {
     #[inline]
     pub(crate) fn finish(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Finish<Waiter>> {
         let ending = self.ending(id, Phase::Executing)?;
-        let finish = self.queue_set.finish(now, id, wakers);
+        let finish = self.level.finish(now, id, wakers);
         self.metrics.finished(now, ending);
         if let Some(Finish::Released(_)) = &finish {
             self.metrics.released(ending);
@@ -61,7 +71,7 @@ impl LevelState {
 
     pub(crate) fn cancel(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Waiter> {
         let ending = self.ending(id, Phase::Waiting)?;
-        let waiter = self.queue_set.cancel(now, id, wakers)?;
+        let waiter = self.level.cancel(now, id, wakers)?;
         self.metrics.gave_up(now, ending);
         self.settle(now, wakers);
         Some(waiter)
@@ -69,40 +79,79 @@ impl LevelState {
 
     pub(crate) fn release(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Waiter> {
         let ending = self.ending(id, Phase::Lingering)?;
-        let waiter = self.queue_set.release(now, id, wakers)?;
+        let waiter = self.level.release(now, id, wakers)?;
         self.metrics.released(ending);
         self.settle(now, wakers);
         Some(waiter)
     }
 
     pub(crate) fn configure(&mut self, now: Instant, config: QueueSetConfig, wakers: &mut Wakers) {
-        self.queue_set.configure(now, config, wakers);
+        self.level.configure(now, config, wakers);
         self.settle(now, wakers);
+    }
+
+    /// Does what is due: frees the seats of requests that have lingered, and rejects requests that have waited as long as they
+    /// may. Those are to be dropped without the lock.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, unix_second: i64, wakers: &mut Wakers) -> Vec<Ended<Waiter>> {
+        let mut timed_out = TimedOut { wakers: &mut *wakers, ended: Vec::new() };
+        self.level.handle_timeout(now, &mut timed_out);
+        let mut ended = timed_out.ended;
+        for ended in &mut ended {
+            if ended.phase == Phase::Waiting {
+                self.metrics.gave_up(now, Ending::from(&*ended));
+                self.record_drop(unix_second);
+                wakers.extend(ended.payload.waker.take());
+            } else {
+                self.metrics.released(Ending::from(&*ended));
+            }
+        }
+        self.settle(now, wakers);
+        ended
     }
 
     /// Whether the level takes seats from a request that starts (FQ-23).
     #[inline]
     fn narrows(&self, work: WorkEstimate) -> bool {
-        i64::from(work.final_seats) > self.queue_set.concurrency_limit()
+        i64::from(work.final_seats) > self.queue_set().concurrency_limit()
     }
 
     /// What a request that was started at once went through.
     #[inline]
     fn passed(&self, queue: Option<usize>) -> Passed {
         match queue {
-            Some(queue) => Passed::Queue { length: self.queue_set.queue_length(queue) + 1 },
-            None if self.queue_set.mode() == Mode::Exempt => Passed::Exempt,
+            Some(queue) => Passed::Queue { length: self.queue_set().queue_length(queue) + 1 },
+            None if self.queue_set().mode() == Mode::Exempt => Passed::Exempt,
             None => Passed::NoQueue,
         }
     }
 
     #[inline]
     fn ending(&self, id: RequestId, phase: Phase) -> Option<Ending> {
-        self.queue_set.request(id).map(|request| Ending::of(&request)).filter(|ending| ending.phase() == phase)
+        self.queue_set().request(id).map(|request| Ending::of(&request)).filter(|ending| ending.phase() == phase)
     }
 
     #[inline]
     fn settle(&mut self, now: Instant, wakers: &mut Wakers) {
-        self.metrics.settle(now, &self.queue_set, &mut wakers.notes);
+        self.metrics.settle(now, self.level.queue_set(), &mut wakers.notes);
+    }
+}
+
+// === impl TimedOut ===
+
+impl Effects<Waiter> for TimedOut<'_> {
+    fn started(&mut self, id: RequestId, waiter: &mut Waiter) {
+        self.wakers.started(id, waiter);
+    }
+
+    fn blocked(&mut self, waiter: &Waiter) {
+        self.wakers.blocked(waiter);
+    }
+
+    fn epoch_advanced(&mut self, clean: bool) {
+        self.wakers.epoch_advanced(clean);
+    }
+
+    fn timed_out(&mut self, ended: Ended<Waiter>) {
+        self.ended.push(ended);
     }
 }

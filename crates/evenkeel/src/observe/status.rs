@@ -1,24 +1,26 @@
-//! What is going on in the levels, for whoever wants to look.
+//! `FlowControl::status`: what every level is doing, as a structure for tools.
 
 use evenkeel_engine::controller::ControlledLevel;
+use evenkeel_engine::limits::LevelLimits;
+use serde::Serialize;
 
 use crate::control::level::Level;
 
-/// What is going on in a level. Told by [`FlowControl::status`](crate::FlowControl::status).
+/// What a level is doing. Made by [`FlowControl::status`](crate::FlowControl::status); it can be serialised.
 ///
 /// ```
-/// use evenkeel::FlowControl;
-/// use evenkeel::engine::{Attributes, RequestInfo, User, WorkEstimate};
+/// use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
 ///
 /// let flow = FlowControl::builder().drive_by_hand().build();
 /// let (user, request) = (User::default(), RequestInfo::default());
-/// let admit = flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT);
+/// let arrived = flow.arrive(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT);
 /// let busy: Vec<_> = flow.status().into_iter().filter(|level| !level.is_idle()).collect();
 /// assert_eq!((busy[0].name.as_str(), busy[0].seats_in_use), ("everyone", 1));
-/// drop(admit);
+/// drop(arrived);
 /// assert!(flow.status().iter().all(|level| level.is_idle()));
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LevelStatus {
     /// The name of the level.
@@ -36,6 +38,27 @@ pub struct LevelStatus {
     /// The seats that waiting requests ask for. A request that got fewer seats than it asked for, because the level
     /// has not as many, leaves the difference behind here.
     pub seats_waiting: i64,
+    /// The seats that its configuration gives it.
+    pub limits: SeatLimits,
+}
+
+/// The seats that the configuration gives a level (CL-3 to CL-6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SeatLimits {
+    /// The seats that the level has of its own.
+    pub nominal: i64,
+    /// How many of them others may borrow.
+    pub lendable: i64,
+    /// How many seats it may borrow from others.
+    pub borrowing: i64,
+    /// The seats that nobody can take from it.
+    pub min: i64,
+    /// The seats that it can have at most.
+    pub max: i64,
+    /// The seats that it may use now.
+    pub current: i64,
 }
 
 // === impl LevelStatus ===
@@ -46,16 +69,26 @@ impl LevelStatus {
         Self {
             name: name.to_owned(),
             is_quiescing: control.is_quiescing(),
-            current_limit: state.queue_set.concurrency_limit(),
-            waiting: state.queue_set.waiting(),
-            executing: state.queue_set.executing(),
-            seats_in_use: state.queue_set.seats_in_use(),
-            seats_waiting: state.queue_set.seats_waiting(),
+            current_limit: state.queue_set().concurrency_limit(),
+            waiting: state.queue_set().waiting(),
+            executing: state.queue_set().executing(),
+            seats_in_use: state.queue_set().seats_in_use(),
+            seats_waiting: state.queue_set().seats_waiting(),
+            limits: SeatLimits::new(control),
         }
     }
 
     /// Whether nothing waits, runs or lingers.
     pub fn is_idle(&self) -> bool {
         self.waiting == 0 && self.executing == 0 && self.seats_in_use == 0
+    }
+}
+
+// === impl SeatLimits ===
+
+impl SeatLimits {
+    pub(crate) fn new(level: &ControlledLevel) -> Self {
+        let LevelLimits { nominal, lendable, borrowing, min, max } = level.limits();
+        Self { nominal, lendable, borrowing, min, max, current: level.current_limit() }
     }
 }

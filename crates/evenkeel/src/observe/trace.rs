@@ -15,7 +15,7 @@ use evenkeel_engine::controller::{Dangling, Unusable};
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::{Schema, WorkEstimate};
 
-use crate::control::flow_control::SeatController;
+use crate::control::seat_division::SeatController;
 
 /// How the seats were divided, to be told when no lock is held any more: a subscriber may look at the flow control.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ pub(crate) fn rejected(schema: &Schema, work: WorkEstimate, reason: Rejection) {
 
 /// A waiting request has given up, or has waited as long as it may.
 #[inline]
-pub(crate) fn turned_away(schema: &Schema, reason: Rejection) {
+pub(crate) fn gave_up(schema: &Schema, reason: Rejection) {
     #[cfg(feature = "tracing")]
     tracing::debug!(
         apf_pl = short(&schema.level.name),

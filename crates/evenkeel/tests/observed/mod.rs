@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use evenkeel::{Admit, Details, FlowControl, ManualClock, Permit, Rejected, Request};
+use evenkeel::{Details, FlowControl, ManualClock, Permit, Rejected, Request};
 use evenkeel_api::AnyObject;
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 use evenkeel_engine::deal::{DealSize, Dealer};
@@ -26,7 +26,7 @@ pub(crate) struct Observed {
 }
 
 /// A request that has arrived.
-pub(crate) type Arrived = Pin<Box<Admit>>;
+pub(crate) type Arrived = Pin<Box<evenkeel::Arrived>>;
 
 /// What one scrape says: by name and labels.
 pub(crate) struct Scrape(pub(crate) BTreeMap<String, f64>);
@@ -41,7 +41,6 @@ impl Observed {
             .server_concurrency(server_concurrency)
             .manual_clock(clock.clone())
             .objects(objects)
-            .unwrap_or_else(|never| match never {})
             .build();
         let mut registry = Registry::default();
         flow.register_metrics(&mut registry);
@@ -49,7 +48,7 @@ impl Observed {
     }
 
     pub(crate) fn apply(&self, objects: Vec<AnyObject>) {
-        self.flow.apply(objects.into_iter().collect());
+        self.flow.apply(objects.into_iter().collect::<evenkeel::Objects>());
     }
 
     pub(crate) fn millis(&self, millis: u64) {
@@ -76,10 +75,9 @@ impl Observed {
         };
         let user = Arc::new(User::new(user, groups));
         let request: RequestInfo<'_> = Kubernetes::default().digest(method, target).unwrap();
-        let details =
-            Details { user: Arc::clone(&user), method: method.parse().unwrap(), uri: http::Uri::from_static(target) };
+        let details = Details::new(Arc::clone(&user), method.parse().unwrap(), http::Uri::from_static(target));
         let request = more(Request::new(Attributes { user: &user, request: &request }).work(work).details(details));
-        Box::pin(self.flow.admit_request(request))
+        Box::pin(self.flow.arrive_request(request))
     }
 
     /// What a scraper gets.

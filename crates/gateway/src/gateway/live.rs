@@ -15,7 +15,7 @@ use crate::tls::{ClientTls, Refresh, TlsError};
 pub(crate) struct Live {
     pub(crate) config: Arc<Config>,
     pub(crate) identification: Arc<Identification>,
-    pub(crate) routes: RequestRules,
+    pub(crate) rules: RequestRules,
     /// In the order of the settings.
     pub(crate) upstreams: Vec<Arc<UpstreamTarget>>,
 }
@@ -31,8 +31,8 @@ impl Live {
         }
         let is_same =
             |before: &&Self| before.config.requests == config.requests && before.config.preset == config.preset;
-        let routes = match before.filter(is_same) {
-            Some(before) => before.routes.clone(),
+        let rules = match before.filter(is_same) {
+            Some(before) => before.rules.clone(),
             None => RequestRules::new(&config.requests, config.preset)?,
         };
         let known = config.upstreams.iter().map(|upstream| {
@@ -47,7 +47,7 @@ impl Live {
             Some(before) => Arc::clone(&before.identification),
             None => Self::identification(&config, fetches).await?,
         };
-        Ok(Self { config: Arc::new(config), identification, routes, upstreams })
+        Ok(Self { config: Arc::new(config), identification, rules, upstreams })
     }
 
     /// Opens the sources on a thread that may block: they read files, and wait for keys.

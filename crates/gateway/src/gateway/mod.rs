@@ -128,7 +128,7 @@ impl Gateway {
             .preset(config.preset)
             .server_concurrency(config.concurrency)
             .wait_limit(config.timeouts.queue);
-        let flow = flow.objects(Objects::default()).unwrap_or_else(|never| match never {}).build();
+        let flow = flow.objects(Objects::default()).build();
         let readiness = Readiness::default();
         govern(&flow, &metrics, objects.next().await?);
         note_stale(&readiness, &metrics, objects.stale());

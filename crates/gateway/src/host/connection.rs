@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use tower_service::Service;
 
 use super::HostLimits;
-use super::stream_executor::StreamExecutor;
+use super::stream_executor::{StreamExecutor, StreamService};
 use super::upgraded::upgradable;
 use crate::identity::{Identification, PeerIdentity};
 use crate::identity::{Peer, Transport};
@@ -102,15 +102,14 @@ impl Connection {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let stream = TokioIo::new(WriteTimeout::new(stream, self.limits.stall));
-        let streams = StreamExecutor::new(self.limits.stall);
         let head_bytes = u32::try_from(self.limits.head_bytes).unwrap_or(u32::MAX);
-        let connection = http2::Builder::new(streams.clone())
+        let connection = http2::Builder::new(StreamExecutor { unread_after: self.limits.stall })
             .timer(TokioTimer::new())
             .max_concurrent_streams(self.limits.streams)
             .max_header_list_size(head_bytes)
             .keep_alive_interval(self.limits.stall)
             .keep_alive_timeout(self.limits.stall)
-            .serve_connection(stream, streams.of(service));
+            .serve_connection(stream, StreamService::new(service));
         finish(pin!(connection), http2::Connection::graceful_shutdown, self.stop).await;
     }
 }

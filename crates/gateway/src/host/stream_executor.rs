@@ -1,9 +1,10 @@
-//! The streams of one HTTP/2 connection to a hosted service.
+//! Runs the streams of one HTTP/2 connection to a hosted service.
 
 use std::convert::Infallible;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,51 +17,52 @@ use hyper_util::service::TowerToHyperService;
 use tokio::time::sleep;
 use tower_service::Service;
 
-use crate::timeouts::stream_timeout::{self, StreamProgress, TrackedBody};
+use crate::timeouts::{StreamProgress, StreamTimeout, TrackedBody};
 
-/// Runs streams, and cuts those that nobody reads.
-#[derive(Debug, Clone)]
+/// Runs streams, and ends those that nobody reads.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct StreamExecutor {
-    stall: Duration,
-    /// The watch of the stream that is about to be run. It is called and then run, one after the other.
-    next: Arc<Mutex<Option<Arc<StreamProgress>>>>,
+    pub(super) unread_after: Duration,
 }
 
-/// The service for these streams.
+/// The service for these streams: it tells a stream's task how far its response has been read.
 #[derive(Debug)]
-pub(super) struct StreamService<S> {
-    service: TowerToHyperService<S>,
-    streams: StreamExecutor,
+pub(super) struct StreamService<S>(TowerToHyperService<S>);
+
+tokio::task_local! {
+    /// The progress of the stream that this task runs.
+    static PROGRESS: Arc<StreamProgress>;
 }
 
 // === impl StreamExecutor ===
-
-impl StreamExecutor {
-    pub(super) fn new(stall: Duration) -> Self {
-        Self { stall, next: Arc::default() }
-    }
-
-    /// The service, whose streams are to be run by this.
-    pub(super) fn of<S>(&self, service: S) -> StreamService<S> {
-        StreamService { service: TowerToHyperService::new(service), streams: self.clone() }
-    }
-
-    fn exchange(&self, next: Option<Arc<StreamProgress>>) -> Option<Arc<StreamProgress>> {
-        std::mem::replace(&mut *self.next.lock().unwrap_or_else(PoisonError::into_inner), next)
-    }
-}
 
 impl<F> hyper::rt::Executor<F> for StreamExecutor
 where
     F: Future + Send + 'static,
 {
     fn execute(&self, stream: F) {
-        let watch = self.exchange(None).unwrap_or_default();
-        tokio::spawn(stream_timeout::run(stream, watch, Box::pin(sleep(self.stall)), self.stall));
+        let progress = Arc::<StreamProgress>::default();
+        let timeout = Box::pin(sleep(self.unread_after));
+        let mut unread = StreamTimeout::new(Arc::clone(&progress), timeout, self.unread_after);
+        let run = async move {
+            let mut stream = pin!(stream);
+            poll_fn(|context| match stream.as_mut().poll(context) {
+                Poll::Ready(_) => Poll::Ready(()),
+                Poll::Pending => unread.poll(context),
+            })
+            .await;
+        };
+        tokio::spawn(PROGRESS.scope(progress, run));
     }
 }
 
 // === impl StreamService ===
+
+impl<S> StreamService<S> {
+    pub(super) fn new(service: S) -> Self {
+        Self(TowerToHyperService::new(service))
+    }
+}
 
 impl<S, B> hyper::service::Service<Request<Incoming>> for StreamService<S>
 where
@@ -73,19 +75,19 @@ where
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let watch = Arc::<StreamProgress>::default();
-        self.streams.exchange(Some(Arc::clone(&watch)));
         let method = request.method().clone();
-        let answer = self.service.call(request);
+        let response = self.0.call(request);
         Box::pin(async move {
-            let mut response = answer.await?;
+            let mut response = response.await?;
             if method == Method::HEAD {
                 say_length(&mut response);
             }
+            // It runs inside of the stream, in the stream's task.
+            let progress = PROGRESS.try_with(Arc::clone).unwrap_or_default();
             Ok(response.map(|body| {
-                // Who asks for the head alone takes a body for an error, and in HTTP/2 nobody else leaves it out.
+                // A client that asks for the head alone takes a body for an error, and hyper does not leave it out in HTTP/2.
                 let body = if method == Method::HEAD { Either::Right(Empty::new()) } else { Either::Left(body) };
-                TrackedBody::new(body, watch)
+                TrackedBody::new(body, progress)
             }))
         })
     }

@@ -38,7 +38,7 @@ impl Encoder {
             }
             Self::Chunked => {
                 // Writing to memory does not fail.
-                let _ = write!(wire.output, "{:x}\r\n", piece.len());
+                let _ = write!(wire.output(), "{:x}\r\n", piece.len());
                 b"\r\n"
             }
             Self::ToTheClose => b"",
@@ -53,11 +53,11 @@ impl Encoder {
             Self::Length(0) | Self::ToTheClose => Ok(()),
             Self::Length(_) => Err(Overrun),
             Self::Chunked => {
-                wire.output.extend_from_slice(b"0\r\n");
+                wire.output().extend_from_slice(b"0\r\n");
                 for (name, value) in trailers.into_iter().flatten() {
-                    put_field(&mut wire.output, name.as_str(), value.as_bytes());
+                    put_field(wire.output(), name.as_str(), value.as_bytes());
                 }
-                wire.output.extend_from_slice(b"\r\n");
+                wire.output().extend_from_slice(b"\r\n");
                 Ok(())
             }
         }

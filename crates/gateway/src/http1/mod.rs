@@ -2,6 +2,7 @@
 //!
 //! Why this is here and not that of hyper: see `docs/decisions/0020-our-own-http1.md`.
 
+mod buffer_pool;
 mod chunks;
 mod decoder;
 mod encoder;
@@ -13,6 +14,7 @@ mod request_head;
 mod response_head;
 mod wire;
 
+pub(crate) use buffer_pool::BufferPool;
 pub(crate) use decoder::{Decoded, Decoder};
 pub(crate) use encoder::{Encoder, Overrun, put_field};
 pub(crate) use fields::{content_length, has_token};

@@ -1,30 +1,25 @@
-//! `Wire`: a connection with what has been read and not understood yet, and what is to be written.
+//! `Wire`: a connection with what has been read and not parsed yet, and what is to be written.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::AsyncWrite;
 
+use super::buffer_pool::{BufferPool, Message};
 use super::head_memory::HeadMemory;
 use crate::net::Stream;
 
-/// A connection with its buffers, whose memory is given back when nothing has happened for a while.
+/// A connection with its buffers. While it is idle it has none.
 #[derive(Debug)]
 pub(crate) struct Wire {
     pub(crate) stream: Stream,
-    /// What has been read, and is not understood yet.
+    /// What has been read, and is not parsed yet.
     pub(crate) input: BytesMut,
-    /// Where heads are kept that have been understood.
-    pub(crate) heads: HeadMemory,
-    /// What is to be written first.
-    pub(crate) output: Vec<u8>,
-    written: usize,
-    /// What is to be written after that. Large pieces are not copied.
-    tail: Bytes,
-    /// And what ends them.
-    tail_end: &'static [u8],
+    message: Option<Box<Message>>,
+    pool: Rc<BufferPool>,
     read_size: usize,
 }
 
@@ -39,101 +34,121 @@ const OUTPUT_MAX: usize = 32 * 1024;
 // === impl Wire ===
 
 impl Wire {
-    pub(crate) fn new(stream: Stream) -> Self {
-        Self {
-            stream,
-            input: BytesMut::new(),
-            heads: HeadMemory::default(),
-            output: Vec::new(),
-            written: 0,
-            tail: Bytes::new(),
-            tail_end: b"",
-            read_size: READ_MIN,
-        }
+    pub(crate) fn new(stream: Stream, pool: &Rc<BufferPool>) -> Self {
+        Self { stream, input: BytesMut::new(), message: None, pool: Rc::clone(pool), read_size: READ_MIN }
+    }
+
+    /// Where messages are written to.
+    pub(crate) fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.message().output
+    }
+
+    /// Where heads are kept.
+    pub(crate) fn heads(&mut self) -> &mut HeadMemory {
+        &mut self.message().heads
+    }
+
+    /// What has been read, and where heads are kept that are parsed out of it.
+    pub(crate) fn input_and_heads(&mut self) -> (&mut BytesMut, &mut HeadMemory) {
+        let message = self.message.get_or_insert_with(|| self.pool.take_message());
+        (&mut self.input, &mut message.heads)
+    }
+
+    #[inline]
+    fn message(&mut self) -> &mut Message {
+        self.message.get_or_insert_with(|| self.pool.take_message())
     }
 
     /// Reads more. Zero means that the other end has closed.
     pub(crate) fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.input.capacity() == 0 {
-            // Nothing is allocated before there is something to read.
+            // There is no buffer before there is something to read.
             ready!(self.stream.poll_readable(context))?;
+            self.input = self.pool.take_input();
         }
         let room = self.input.capacity() - self.input.len();
         if room < self.read_size / 2 {
             self.input.reserve(self.read_size);
         }
         let room = self.input.capacity() - self.input.len();
-        let count = ready!(self.stream.poll_read_to(context, &mut self.input))?;
+        let Poll::Ready(count) = self.stream.poll_read_to(context, &mut self.input) else {
+            self.release_input();
+            return Poll::Pending;
+        };
+        let count = count?;
         self.read_size =
             if count == room { (self.read_size * 2).min(READ_MAX) } else { READ_MIN.max(self.read_size / 2) };
         Poll::Ready(Ok(count))
     }
 
-    /// Gives back the memory of buffers with nothing in them.
+    /// Gives back the buffers with nothing in them.
     pub(crate) fn release_buffers(&mut self) {
-        if self.input.is_empty() {
-            self.input = BytesMut::new();
+        self.release_input();
+        if let Some(message) = self.message.take_if(|message| !message.has_output()) {
+            self.pool.put_message(message);
         }
-        if self.output.is_empty() {
-            self.output = Vec::new();
+    }
+
+    fn release_input(&mut self) {
+        if self.input.is_empty() && self.input.capacity() > 0 {
+            self.pool.put_input(std::mem::take(&mut self.input), READ_MIN);
         }
-        self.heads = HeadMemory::default();
     }
 
     /// Whether something waits to be written.
     pub(crate) fn has_output(&self) -> bool {
-        self.written < self.output.len() || self.has_tail()
+        self.message.as_ref().is_some_and(|message| message.has_output())
     }
 
     /// Whether so much waits to be written that nothing may be added.
     pub(crate) fn is_full(&self) -> bool {
-        self.has_tail() || self.output.len() >= OUTPUT_MAX
+        self.message.as_ref().is_some_and(|message| message.has_tail() || message.output.len() >= OUTPUT_MAX)
     }
 
     /// How much waits to be written.
     pub(crate) fn unsent(&self) -> usize {
-        self.output.len() - self.written + self.tail.len() + self.tail_end.len()
-    }
-
-    fn has_tail(&self) -> bool {
-        !self.tail.is_empty() || !self.tail_end.is_empty()
+        self.message
+            .as_ref()
+            .map_or(0, |message| message.output.len() - message.written + message.tail.len() + message.tail_end.len())
     }
 
     /// Adds a piece of a body, and what ends it. Only if it is not [full](Self::is_full).
     pub(crate) fn push(&mut self, piece: Bytes, end: &'static [u8]) {
-        debug_assert!(!self.has_tail(), "nothing is added after a large piece");
+        let message = self.message();
+        debug_assert!(!message.has_tail(), "nothing is added after a large piece");
         if piece.len() <= COPY_MAX {
-            self.output.extend_from_slice(&piece);
-            self.output.extend_from_slice(end);
+            message.output.extend_from_slice(&piece);
+            message.output.extend_from_slice(end);
         } else {
-            (self.tail, self.tail_end) = (piece, end);
+            (message.tail, message.tail_end) = (piece, end);
         }
     }
 
     /// Writes everything.
     pub(crate) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.has_output() {
-            let has_tail = self.has_tail();
-            let stream = Pin::new(&mut self.stream);
-            let first = &self.output[self.written..];
-            let mut count = if has_tail {
-                let slices = [first, &self.tail, self.tail_end].map(IoSlice::new);
-                ready!(stream.poll_write_vectored(context, &slices))?
-            } else {
-                ready!(stream.poll_write(context, first))?
-            };
-            if count == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+        if let Some(message) = &mut self.message {
+            while message.has_output() {
+                let stream = Pin::new(&mut self.stream);
+                let first = &message.output[message.written..];
+                let mut count = if message.has_tail() {
+                    let slices = [first, &message.tail, message.tail_end].map(IoSlice::new);
+                    ready!(stream.poll_write_vectored(context, &slices))?
+                } else {
+                    ready!(stream.poll_write(context, first))?
+                };
+                if count == 0 {
+                    return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+                }
+                let of_first = count.min(first.len());
+                message.written += of_first;
+                count -= of_first;
+                let of_tail = count.min(message.tail.len());
+                message.tail.advance(of_tail);
+                message.tail_end = &message.tail_end[count - of_tail..];
             }
-            let of_first = count.min(first.len());
-            self.written += of_first;
-            count -= of_first;
-            let of_tail = count.min(self.tail.len());
-            self.tail.advance(of_tail);
-            self.tail_end = &self.tail_end[count - of_tail..];
+            message.output.clear();
+            message.written = 0;
         }
-        self.output.clear();
-        self.written = 0;
         Pin::new(&mut self.stream).poll_flush(context)
     }
 }

@@ -11,19 +11,16 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use evenkeel::{FlowBody, FlowFuture, SharedPermit};
+use evenkeel::{FlowBody, SharedPermit};
 use http_body::Body;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::observe::metrics::WorkerMetrics;
-use crate::proxy::exchange::{Exchange, Inbound, OnLeave};
-use crate::proxy::forward::Service;
+use crate::proxy::exchange::{Exchange, OnLeave};
+use crate::proxy::forward::RequestFuture;
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::service_times::{ServiceTimes, Started};
 use crate::timeouts::CoarseTimer;
-
-/// A request on its way through the flow control and to an upstream.
-pub(crate) type RequestFuture = Pin<Box<FlowFuture<Service, Inbound, ResponseBody>>>;
 
 /// Where requests are left whose clients have gone.
 #[derive(Debug)]

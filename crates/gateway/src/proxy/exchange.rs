@@ -2,26 +2,20 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
 
-use evenkeel::Identify;
-use evenkeel::identify::Unidentified;
-use evenkeel_engine::User;
-use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::http1::{HeadFlags, Wire};
-use crate::identity::PeerIdentity;
+use crate::proxy::connection::Connection;
 use crate::proxy::error_response::Failure;
 use crate::proxy::request_body::RequestBody;
 use crate::proxy::service_times::Started;
-use crate::timeouts::{CoarseTimer, Timeout};
+use crate::timeouts::{Active, Activity};
 
-/// What travels with the head of a request to the place where it is passed on.
+/// What goes with the head of a request through the flow control to where it is forwarded.
 #[derive(Debug)]
 pub(crate) struct Inbound {
+    pub(crate) connection: Rc<Connection>,
     pub(crate) body: RequestBody,
     pub(crate) exchange: Rc<Exchange>,
     /// Whether the client wants to speak something else afterwards, and can.
@@ -35,16 +29,12 @@ pub(crate) struct Inbound {
 /// What is told beside the request and its answer.
 #[derive(Debug, Default)]
 pub(crate) struct Exchange {
-    /// Who is calling, if that has been found out.
-    user: RefCell<Option<Arc<User>>>,
     /// Heads of answers with a status below 200, which are passed on as they come.
     interim: RefCell<Vec<(StatusCode, HeaderMap)>>,
     /// The upstream's connection, after an answer with status 101.
     upgraded: RefCell<Option<Box<Wire>>>,
-    /// Waits for what comes next: the head of a request, or that of its answer.
-    timeout: RefCell<Option<Timeout>>,
-    /// When something of the request or of its answer has moved last, by the worker's clock.
-    moved_at: Cell<u64>,
+    /// When something of the request or of its response has moved last.
+    activity: Activity,
     /// Whether an upstream has been sent some of the request.
     is_at_upstream: Cell<bool>,
     on_leave: Cell<OnLeave>,
@@ -65,38 +55,12 @@ pub(crate) enum OnLeave {
     Cancel(Started),
 }
 
-/// Identifies, and tells the exchange who it was: the upstream may have to be told, and it is found out only once.
-#[derive(Debug)]
-pub(crate) struct Remember {
-    identity: PeerIdentity,
-    current: CurrentExchange,
-}
-
-/// The exchange whose request is arriving. A request that need not wait is passed on before it has arrived for those who
-/// called, so that they cannot be the ones who tell.
-pub(crate) type CurrentExchange = Rc<RefCell<Option<Rc<Exchange>>>>;
-
-/// The timeout of an exchange, which goes back there: setting it is cheaper than making another.
-#[derive(Debug)]
-pub(crate) struct ExchangeTimeout<'a> {
-    timeout: Option<Timeout>,
-    home: &'a RefCell<Option<Timeout>>,
-}
-
 /// More interim answers than this are not kept for a client that does not read them.
 const INTERIM_MAX: usize = 8;
 
 // === impl Exchange ===
 
 impl Exchange {
-    pub(crate) fn set_user(&self, user: Option<Arc<User>>) {
-        *self.user.borrow_mut() = user;
-    }
-
-    pub(crate) fn take_user(&self) -> Option<Arc<User>> {
-        self.user.borrow_mut().take()
-    }
-
     pub(crate) fn add_interim(&self, status: StatusCode, headers: HeaderMap) {
         let mut interim = self.interim.borrow_mut();
         if interim.len() < INTERIM_MAX {
@@ -106,30 +70,6 @@ impl Exchange {
 
     pub(crate) fn take_interim(&self) -> Vec<(StatusCode, HeaderMap)> {
         std::mem::take(&mut *self.interim.borrow_mut())
-    }
-
-    /// The timeout of whoever waits. There is only one who does, and it is set anew.
-    pub(crate) fn timeout(&self, timer: &Rc<CoarseTimer>) -> ExchangeTimeout<'_> {
-        let timeout = self.timeout.borrow_mut().take().unwrap_or_else(|| timer.timeout(Duration::ZERO));
-        ExchangeTimeout { timeout: Some(timeout), home: &self.timeout }
-    }
-
-    /// Something of the request or of its answer moves now.
-    pub(crate) fn note_movement(&self, now: u64) {
-        self.moved_at.set(now);
-    }
-
-    pub(crate) fn moved_at(&self) -> u64 {
-        self.moved_at.get()
-    }
-
-    /// Another request begins.
-    pub(crate) fn begin(&self) {
-        self.set_user(None);
-        self.is_at_upstream.set(false);
-        self.on_leave.set(OnLeave::Wait);
-        self.started.set(None);
-        self.failure.set(None);
     }
 
     /// Some of the request goes to an upstream now.
@@ -189,46 +129,8 @@ impl Exchange {
     }
 }
 
-// === impl Remember ===
-
-impl Remember {
-    /// Identifies like this, and tells the exchange that is put into the second part.
-    pub(crate) fn new(identity: PeerIdentity) -> (Self, CurrentExchange) {
-        let current = CurrentExchange::default();
-        (Self { identity, current: Rc::clone(&current) }, current)
-    }
-}
-
-impl Identify for Remember {
-    fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
-        let user = self.identity.identify(parts)?;
-        if let Some(exchange) = &*self.current.borrow() {
-            exchange.set_user(Some(Arc::clone(&user)));
-        }
-        Ok(user)
-    }
-}
-
-// === impl ExchangeTimeout ===
-
-impl ExchangeTimeout<'_> {
-    pub(crate) fn set(&mut self, duration: Duration) {
-        if let Some(timeout) = &mut self.timeout {
-            timeout.set(duration);
-        }
-    }
-
-    pub(crate) fn poll(&mut self, context: &Context<'_>) -> Poll<()> {
-        self.timeout.as_mut().map_or(Poll::Pending, |timeout| timeout.poll(context))
-    }
-}
-
-impl Drop for ExchangeTimeout<'_> {
-    fn drop(&mut self) {
-        if let Some(mut timeout) = self.timeout.take() {
-            // Nobody is woken for nothing.
-            timeout.set(Duration::ZERO);
-            *self.home.borrow_mut() = Some(timeout);
-        }
+impl Active for Exchange {
+    fn activity(&self) -> &Activity {
+        &self.activity
     }
 }

@@ -1,18 +1,18 @@
 //! The reverse proxy: serves clients' connections, and forwards their requests to upstreams through the flow control.
 
 mod abandoned;
+mod arrival;
 pub(crate) mod buffers;
 mod connection;
 mod error_response;
-pub(crate) mod exchange;
+mod exchange;
 mod forward;
 mod request_body;
 mod request_rules;
 mod response_body;
 mod serve;
 mod service_times;
-mod upload_progress;
 pub(crate) mod upstream;
 pub(crate) mod worker;
 
-pub use request_rules::{RequestRules, RequestRulesError};
+pub use request_rules::{RequestRules, RequestRulesError, RouteMatch};

@@ -7,9 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Bytes, BytesMut};
-use evenkeel::Identify;
 use http::HeaderMap;
-use http::request::Parts;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::http1::{Decoded, Decoder, Wire};
@@ -17,11 +15,10 @@ use crate::proxy::buffers::{EvictableBuffer, HeldBuffer};
 use crate::proxy::connection::Connection;
 use crate::proxy::exchange::Exchange;
 use crate::proxy::forward::TrailerGuard;
-use crate::proxy::upload_progress::UploadProgress;
 use crate::proxy::worker::Worker;
-use crate::timeouts::IdleTimeout;
 use crate::timeouts::MinimumRate;
 use crate::timeouts::Timeout;
+use crate::timeouts::{IdleTimeout, UploadProgress};
 
 /// The body of a request. Most have none, and carry nothing about.
 #[derive(Debug)]
@@ -33,7 +30,7 @@ struct Open {
     source: Source,
     ahead: Ahead,
     /// Rings when nothing has moved for too long.
-    stall: IdleTimeout,
+    stall: IdleTimeout<Exchange>,
     /// Whether the client sends fast enough, if it has to.
     minimum_rate: Option<MinimumRate>,
     /// Whether the client has said how long it is. Whoever gets it is told in the same way.
@@ -42,7 +39,7 @@ struct Open {
     is_begun: bool,
     trailers: Option<TrailerGuard>,
     /// Somebody else waits for the answer, and is told how it gets on.
-    upload: Option<Rc<UploadProgress>>,
+    upload: Option<Rc<UploadProgress<BodyError>>>,
 }
 
 /// What has been read of a body before anybody wanted it.
@@ -73,7 +70,7 @@ pub(crate) struct ClientWire {
     /// When the current request was complete, by the worker's clock.
     pub(crate) asked_at: u64,
     /// Rings when it is time to see whether a client that has sent far ahead is still there.
-    pub(crate) hangup_check: Option<Timeout>,
+    pub(crate) hangup_check: Option<Box<Timeout>>,
     /// Whoever waits for more of the body, which need not be the task that serves the connection.
     body_reader: Option<Waker>,
     /// The connection is about to be closed: what the client still sends is discarded.
@@ -148,18 +145,10 @@ impl RequestBody {
     }
 
     /// Waits until all of it is there, or so many bytes, so that a client that is slow to send it holds no seat. From now on
-    /// the client has to keep a least rate. Streams, and requests that will be refused, are not waited for.
-    pub(crate) async fn receive(
-        &mut self,
-        bytes_max: usize,
-        parts: &Parts,
-        connection: &Connection,
-    ) -> Result<(), BodyError> {
+    /// the client has to keep a least rate.
+    pub(crate) async fn receive(&mut self, bytes_max: usize, connection: &Connection) -> Result<(), BodyError> {
         let worker = &connection.worker;
         let Some(open) = &mut self.0 else { return Ok(()) };
-        if worker.routes.is_stream(parts) || connection.identity.identify(parts).is_err() {
-            return Ok(());
-        }
         open.minimum_rate = Some(MinimumRate::new(&worker.timer, worker.config.limits.body_bytes_per_second_min));
         let mut buffer = worker.buffers.evictable(&connection.client);
         let received = poll_fn(|context| open.poll_ahead(bytes_max, &mut buffer, context)).await;
@@ -198,13 +187,13 @@ impl RequestBody {
     /// The request may be sent now. The time that it has waited for a seat is not the client's.
     pub(crate) fn start(&mut self, guard: impl FnOnce() -> TrailerGuard) {
         if let Some(open) = &mut self.0 {
-            open.stall.note_movement();
+            open.stall.note_activity();
             open.trailers = Some(guard());
         }
     }
 
     /// Tells somebody who waits for the answer how it gets on.
-    pub(crate) fn tell(&mut self, upload: &Rc<UploadProgress>) {
+    pub(crate) fn tell(&mut self, upload: &Rc<UploadProgress<BodyError>>) {
         if let Some(open) = &mut self.0 {
             open.upload = Some(Rc::clone(upload));
         }
@@ -276,7 +265,7 @@ impl Open {
         };
         let frame = frame.and_then(|frame| frame.map(|frame| self.guard(frame)).transpose());
         if let Some(Err(error)) = &frame {
-            self.stall.exchange().fail((*error).into());
+            self.stall.subject().fail((*error).into());
         }
         Poll::Ready(frame)
     }
@@ -318,7 +307,7 @@ impl Open {
                 None => Poll::Pending,
             };
         };
-        self.stall.note_movement();
+        self.stall.note_activity();
         Poll::Ready(frame.map(|frame| frame.and_then(|frame| self.count(frame))))
     }
 
@@ -385,7 +374,7 @@ impl ClientWire {
             return Poll::Ready(Some(Err(BodyError::Gone)));
         }
         if std::mem::take(&mut self.owes_continue) && self.wire.input.is_empty() {
-            self.wire.output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+            self.wire.output().extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
         if self.wire.has_output()
             && let Poll::Ready(Err(_)) = self.wire.poll_flush(context)

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::observe::metrics::UpstreamFailure;
+use crate::proxy::exchange::Exchange;
 use crate::proxy::forward::sanitize_trailers;
 use crate::proxy::upstream::{Http1Body, Http1Response, InFlight};
 use crate::timeouts::IdleTimeout;
@@ -31,7 +32,7 @@ enum Source {
 #[derive(Debug)]
 struct Http2Response {
     body: hyper::body::Incoming,
-    stall: IdleTimeout,
+    stall: IdleTimeout<Exchange>,
 }
 
 /// Why an answer's body came to no end.
@@ -78,7 +79,7 @@ impl ResponseBody {
         }
     }
 
-    pub(crate) fn http2(body: hyper::body::Incoming, stall: IdleTimeout, in_flight: InFlight) -> Self {
+    pub(crate) fn http2(body: hyper::body::Incoming, stall: IdleTimeout<Exchange>, in_flight: InFlight) -> Self {
         if body.is_end_stream() {
             in_flight.complete();
             return Self::default();
@@ -149,12 +150,12 @@ impl Http2Response {
         match Pin::new(&mut self.body).poll_frame(context) {
             // The stream was reset because nothing comes of the request, and that is noticed elsewhere. Whoever notices decides
             // how long the request keeps its seats.
-            Poll::Ready(Some(Err(_))) if self.stall.exchange().failure().is_some() => {
-                self.stall.exchange().note_cancelled();
+            Poll::Ready(Some(Err(_))) if self.stall.subject().failure().is_some() => {
+                self.stall.subject().note_cancelled();
                 Poll::Pending
             }
             Poll::Ready(frame) => {
-                self.stall.note_movement();
+                self.stall.note_activity();
                 Poll::Ready(frame.map(|frame| frame.map_err(|_| ResponseBodyError::Cut)))
             }
             Poll::Pending => self.stall.poll(context).map(|()| Some(Err(ResponseBodyError::Stalled))),

@@ -1,70 +1,84 @@
-//! `IdleTimeout`: rings when nothing has moved for too long in an exchange, neither of the request nor of its answer.
+//! `IdleTimeout`: ends a request of which nothing has moved for too long, in neither direction.
 //!
-//! A client that sends once and then listens has not stalled while something is said to it, and an upstream that is sent
-//! a large body need not answer meanwhile. So there is one time for both directions at which something moved last. Noting it
-//! costs next to nothing; it is looked at when an timeout rings, which then begins again if it was wrong.
+//! A client that waits for a response is not idle while it receives data, and an upstream that receives a large body need
+//! not respond meanwhile. So both directions share one [`Activity`]. Recording activity costs next to nothing: the time is
+//! compared only when a timeout fires, which then starts again if there was activity.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use super::stream_timeout::StreamLimit;
+use super::stream_timeout::Restart;
 use super::{CoarseTimer, Timeout};
-use crate::proxy::exchange::Exchange;
 
-/// The timeout of one side of an exchange.
+/// When something moved last, by the worker's timer.
+#[derive(Debug, Default)]
+pub(crate) struct Activity(Cell<u64>);
+
+/// Something that has an activity.
+pub(crate) trait Active {
+    fn activity(&self) -> &Activity;
+}
+
+/// The timeout of one side of whatever is active.
 #[derive(Debug)]
-pub(crate) struct IdleTimeout {
+pub(crate) struct IdleTimeout<A> {
     timeout: Timeout,
     after: Duration,
-    exchange: Rc<Exchange>,
+    subject: Rc<A>,
+}
+
+// === impl Activity ===
+
+impl Activity {
+    /// Something moves now.
+    pub(crate) fn note(&self, timer: &CoarseTimer) {
+        self.0.set(timer.now());
+    }
+}
+
+impl Active for Activity {
+    fn activity(&self) -> &Activity {
+        self
+    }
 }
 
 // === impl IdleTimeout ===
 
-impl IdleTimeout {
-    /// From now on, which counts as a movement.
-    pub(crate) fn new(timer: &Rc<CoarseTimer>, exchange: &Rc<Exchange>, after: Duration) -> Self {
-        exchange.note_movement(timer.now());
-        Self { timeout: timer.timeout(after), after, exchange: Rc::clone(exchange) }
+impl<A: Active> IdleTimeout<A> {
+    /// Starts now, which counts as activity.
+    pub(crate) fn new(timer: &Rc<CoarseTimer>, subject: &Rc<A>, after: Duration) -> Self {
+        subject.activity().note(timer);
+        Self { timeout: timer.timeout(after), after, subject: Rc::clone(subject) }
     }
 
-    /// The exchange that it is about.
-    pub(crate) fn exchange(&self) -> &Exchange {
-        &self.exchange
+    /// Whose activity it is.
+    pub(crate) fn subject(&self) -> &A {
+        &self.subject
     }
 
     /// Something has moved.
-    pub(crate) fn note_movement(&self) {
-        self.exchange.note_movement(self.timeout.now());
+    pub(crate) fn note_activity(&self) {
+        self.subject.activity().0.set(self.timeout.now());
     }
 
-    /// Whether nothing has moved for too long; if not, the task is woken to look again.
+    /// Whether nothing has moved for too long; if not, the task is woken to check again.
     pub(crate) fn poll(&mut self, context: &Context<'_>) -> Poll<()> {
-        poll_idle(&mut self.timeout, self.after, &self.exchange, context)
+        ready!(self.timeout.poll(context));
+        self.timeout.set_from(self.subject.activity().0.get(), self.after);
+        self.timeout.poll(context)
     }
 }
 
-impl StreamLimit for IdleTimeout {
-    fn set(&mut self, after: Duration) {
+impl<A: Active> Restart for IdleTimeout<A> {
+    fn restart(&mut self, after: Duration) {
         self.timeout.set(after);
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         IdleTimeout::poll(self, context)
     }
-}
-
-/// Whether an timeout rings with good reason: nothing has moved in this exchange for so long.
-pub(crate) fn poll_idle(
-    timeout: &mut Timeout,
-    after: Duration,
-    exchange: &Exchange,
-    context: &Context<'_>,
-) -> Poll<()> {
-    ready!(timeout.poll(context));
-    timeout.set_from(exchange.moved_at(), after);
-    timeout.poll(context)
 }
 
 #[cfg(test)]
@@ -74,17 +88,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moves_in_one_direction_keeps_the_other_alive() {
-        let (timer, exchange, context) = (CoarseTimer::new(), Rc::default(), Context::from_waker(Waker::noop()));
+    fn activity_in_one_direction_keeps_the_other_alive() {
+        let (timer, activity, context) =
+            (CoarseTimer::new(), Rc::<Activity>::default(), Context::from_waker(Waker::noop()));
         let after = Duration::from_millis(500);
-        let (mut request, answer) =
-            (IdleTimeout::new(&timer, &exchange, after), IdleTimeout::new(&timer, &exchange, after));
+        let (mut request, response) =
+            (IdleTimeout::new(&timer, &activity, after), IdleTimeout::new(&timer, &activity, after));
         for now in 1..100 {
             timer.advance(now);
-            answer.note_movement();
+            response.note_activity();
             assert!(request.poll(&context).is_pending(), "{now}");
         }
-        // Ten timer after the last movement, and two more because the clock may have been behind.
+        // Ten ticks after the last activity, and two more because the timer may have been behind.
         for now in 100..111 {
             timer.advance(now);
             assert!(request.poll(&context).is_pending(), "{now}");

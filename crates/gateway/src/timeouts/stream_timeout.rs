@@ -1,11 +1,11 @@
-//! Cuts streams of HTTP/2 whose client does not read its answer.
+//! `StreamTimeout`: ends an HTTP/2 stream whose client does not read its response.
 //!
-//! The windows of HTTP/2 keep such an answer waiting for as long as the client likes. hyper asks for the next part of a
-//! body when there is room for it; so a body that is not asked, or has given a part and is not asked again, is one that
-//! nobody reads.
+//! The flow-control windows of HTTP/2 let a client keep a response waiting for as long as it likes. hyper polls a body for its
+//! next part when there is room for it. So nobody reads a body that is not polled, or that has returned a part and is not
+//! polled again.
 
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
@@ -16,54 +16,41 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep};
 
-/// How an answer's body is doing.
+/// How far the client has read the body of a response.
 #[derive(Debug, Default)]
 pub(crate) struct StreamProgress {
-    /// How many parts have been asked for.
-    asked: AtomicU64,
-    /// Whether there is something that has not been asked for: a body, or its next part.
+    /// How many parts have been polled for.
+    polled: AtomicU64,
+    /// Whether there is something that has not been polled for: a body, or its next part.
     is_waiting: AtomicBool,
 }
 
-/// What rings when nothing has moved for too long.
-pub(crate) trait StreamLimit {
-    /// Lets it ring after this time, whatever it was set to.
-    fn set(&mut self, after: Duration);
-    /// Waits for it to ring.
+/// A timeout that can start again.
+pub(crate) trait Restart {
+    /// Fires after this time, whatever it was set to.
+    fn restart(&mut self, after: Duration);
+    /// Whether the time is over; if not, the task is woken when it is.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()>;
 }
 
+/// The timeout of a stream, on a timer of either kind.
+#[derive(Debug)]
+pub(crate) struct StreamTimeout<T> {
+    progress: Arc<StreamProgress>,
+    timeout: T,
+    after: Duration,
+    /// What the progress was when it was last checked.
+    seen: (u64, bool),
+}
+
 pin_project! {
-    /// A body that tells its watch when it is asked for something.
+    /// A body that records when it is polled.
     #[derive(Debug)]
     pub(crate) struct TrackedBody<B> {
         #[pin]
         body: B,
-        watch: Arc<StreamProgress>,
+        progress: Arc<StreamProgress>,
     }
-}
-
-/// Runs a stream to its end, or until nobody has read its answer for so long.
-pub(crate) async fn run(
-    stream: impl Future,
-    watch: Arc<StreamProgress>,
-    mut timeout: impl StreamLimit,
-    stall: Duration,
-) {
-    let (mut stream, mut seen) = (pin!(stream), (0, false));
-    poll_fn(|context| {
-        if stream.as_mut().poll(context).is_ready() {
-            return Poll::Ready(());
-        }
-        let is_waiting = watch.is_waiting();
-        let now = (watch.asked.load(Ordering::Relaxed), is_waiting);
-        if now != seen {
-            seen = now;
-            timeout.set(stall);
-        }
-        if is_waiting { timeout.poll(context) } else { Poll::Pending }
-    })
-    .await;
 }
 
 // === impl StreamProgress ===
@@ -75,24 +62,43 @@ impl StreamProgress {
     }
 }
 
-// === impl StreamLimit ===
+// === impl Restart ===
 
-impl StreamLimit for Pin<Box<Sleep>> {
-    fn set(&mut self, after: Duration) {
+impl Restart for Pin<Box<Sleep>> {
+    fn restart(&mut self, after: Duration) {
         self.as_mut().reset(Instant::now() + after);
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        self.as_mut().poll(context)
+        Future::poll(self.as_mut(), context)
+    }
+}
+
+// === impl StreamTimeout ===
+
+impl<T: Restart> StreamTimeout<T> {
+    pub(crate) fn new(progress: Arc<StreamProgress>, timeout: T, after: Duration) -> Self {
+        Self { progress, timeout, after, seen: (0, false) }
+    }
+
+    /// Whether nobody has read the response for too long. To be called whenever the stream has been polled.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let is_waiting = self.progress.is_waiting();
+        let now = (self.progress.polled.load(Ordering::Relaxed), is_waiting);
+        if now != self.seen {
+            self.seen = now;
+            self.timeout.restart(self.after);
+        }
+        if is_waiting { self.timeout.poll(context) } else { Poll::Pending }
     }
 }
 
 // === impl TrackedBody ===
 
 impl<B> TrackedBody<B> {
-    pub(crate) fn new(body: B, watch: Arc<StreamProgress>) -> Self {
-        watch.is_waiting.store(true, Ordering::Relaxed);
-        Self { body, watch }
+    pub(crate) fn new(body: B, progress: Arc<StreamProgress>) -> Self {
+        progress.is_waiting.store(true, Ordering::Relaxed);
+        Self { body, progress }
     }
 }
 
@@ -102,10 +108,10 @@ impl<B: Body<Data = Bytes>> Body for TrackedBody<B> {
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         let this = self.project();
-        this.watch.asked.fetch_add(1, Ordering::Relaxed);
-        this.watch.is_waiting.store(false, Ordering::Relaxed);
+        this.progress.polled.fetch_add(1, Ordering::Relaxed);
+        this.progress.is_waiting.store(false, Ordering::Relaxed);
         let frame = ready!(this.body.poll_frame(context));
-        this.watch.is_waiting.store(true, Ordering::Relaxed);
+        this.progress.is_waiting.store(true, Ordering::Relaxed);
         Poll::Ready(frame)
     }
 

@@ -25,7 +25,6 @@ impl Followed {
         let flow = FlowControl::builder()
             .server_concurrency(100)
             .objects(evenkeel_engine::controller::Objects::default())
-            .unwrap()
             .build();
         let (tell, errors) = mpsc::unbounded_channel();
         let (own, mut source) = (flow.clone(), DirectorySource::new(path));

@@ -19,7 +19,7 @@ use crate::{Change, Error, Event, Freshness, List, Object};
 
 pub(crate) use history::History;
 pub use history::HistoryLimits;
-pub(crate) use objects::Objects;
+pub(crate) use objects::ObjectMap;
 use page::{Undo, page};
 
 /// All objects and the latest writes.
@@ -32,7 +32,7 @@ pub(crate) struct Cache {
 
 #[derive(Debug)]
 pub(crate) struct State {
-    kinds: [Objects; Kind::ALL.len()],
+    kinds: [ObjectMap; Kind::ALL.len()],
     pub(crate) history: History,
     /// Everything up to here is in.
     pub(crate) revision: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Write {
 
 impl Cache {
     /// A cache with the objects of a revision, and the writes that led there.
-    pub(crate) fn new(kinds: [Objects; Kind::ALL.len()], history: History, revision: u64) -> Self {
+    pub(crate) fn new(kinds: [ObjectMap; Kind::ALL.len()], history: History, revision: u64) -> Self {
         let state = State { kinds, history, revision, closed: false, disconnected_since: None, is_broken: false };
         Self { state: RwLock::new(state), revision: watch::Sender::new(revision) }
     }
@@ -168,7 +168,7 @@ impl Cache {
 // === impl State ===
 
 impl State {
-    pub(crate) fn objects(&self, kind: Kind) -> &Objects {
+    pub(crate) fn objects(&self, kind: Kind) -> &ObjectMap {
         &self.kinds[kind as usize]
     }
 

@@ -12,16 +12,16 @@ const CHUNK_LEN_MAX: usize = 128;
 
 type Chunk = Vec<Arc<Object>>;
 
-/// Objects by name. No chunk is empty; chunks and what is in them are in order.
+/// ObjectMap by name. No chunk is empty; chunks and what is in them are in order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Objects {
+pub(crate) struct ObjectMap {
     chunks: Arc<Vec<Arc<Chunk>>>,
     len: usize,
 }
 
-// === impl Objects ===
+// === impl ObjectMap ===
 
-impl Objects {
+impl ObjectMap {
     /// From objects that are in order already.
     pub(crate) fn from_sorted(objects: &[Arc<Object>]) -> Self {
         debug_assert!(objects.is_sorted_by(|a, b| a.name < b.name));
@@ -122,7 +122,7 @@ mod tests {
             from in proptest::option::of(0_u16..650),
         ) {
             let sorted: Vec<_> = (0..start).map(|name| object(name, 0)).collect();
-            let mut objects = Objects::from_sorted(&sorted);
+            let mut objects = ObjectMap::from_sorted(&sorted);
             let mut model: BTreeMap<Box<str>, Arc<Object>> =
                 sorted.into_iter().map(|object| (object.name.clone(), object)).collect();
             let (before, model_before) = (objects.clone(), model.clone());

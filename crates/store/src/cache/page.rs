@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use crate::Object;
 
-use super::objects::Objects;
+use super::objects::ObjectMap;
 
 /// What has to be undone to get from a snapshot to an older state: the objects as they were, or that they were not.
 pub(crate) type Undo = BTreeMap<Box<str>, Option<Arc<Object>>>;
 
 /// Up to `limit` objects (all for zero) whose names come after `after`, and how many come after these.
-pub(crate) fn page(objects: &Objects, undo: &Undo, after: Option<&str>, limit: usize) -> (Vec<Arc<Object>>, usize) {
+pub(crate) fn page(objects: &ObjectMap, undo: &Undo, after: Option<&str>, limit: usize) -> (Vec<Arc<Object>>, usize) {
     if undo.is_empty() && after.is_none() && limit == 0 {
         return (objects.after(None).cloned().collect(), 0);
     }

@@ -11,7 +11,7 @@ use evenkeel_api::Kind;
 
 use crate::Object;
 
-use super::{Cache, Objects, State, Write};
+use super::{Cache, ObjectMap, State, Write};
 
 // === impl Cache ===
 
@@ -21,7 +21,7 @@ impl Cache {
     /// The revision can also be an earlier one, when somebody has put an old backup in the place of the store. Then what
     /// is in the history never happened, and all watchers have to begin anew. The same is true if the backup has been
     /// written to until its revision was the later one.
-    pub(crate) fn replace(&self, kinds: [Objects; Kind::ALL.len()], revision: u64) {
+    pub(crate) fn replace(&self, kinds: [ObjectMap; Kind::ALL.len()], revision: u64) {
         let mut state = self.state_mut();
         if revision < state.revision || has_another_past(&state, &kinds) {
             state.kinds = kinds;
@@ -40,7 +40,7 @@ impl Cache {
 }
 
 /// Whether something was written up to the revision of the state that the state knows nothing of.
-fn has_another_past(state: &State, kinds: &[Objects; Kind::ALL.len()]) -> bool {
+fn has_another_past(state: &State, kinds: &[ObjectMap; Kind::ALL.len()]) -> bool {
     Kind::ALL.into_iter().any(|kind| {
         let mut past = kinds[kind as usize].after(None).filter(|object| object.revision <= state.revision);
         past.any(|object| state.objects(kind).get(&object.name) != Some(object))
@@ -50,7 +50,7 @@ fn has_another_past(state: &State, kinds: &[Objects; Kind::ALL.len()]) -> bool {
 /// The writes that lead from the state to the given one, in the order of their revisions.
 ///
 /// A removal is given the latest revision that it can have had.
-fn differences(state: &State, kinds: &[Objects; Kind::ALL.len()], revision: u64) -> Vec<Write> {
+fn differences(state: &State, kinds: &[ObjectMap; Kind::ALL.len()], revision: u64) -> Vec<Write> {
     let mut writes = Vec::new();
     for kind in Kind::ALL {
         let (old, new) = (state.objects(kind), &kinds[kind as usize]);
@@ -92,10 +92,10 @@ mod tests {
 
     use super::*;
 
-    fn objects(revision: u64) -> [Objects; 2] {
+    fn objects(revision: u64) -> [ObjectMap; 2] {
         let (kind, payload) = (Kind::FlowSchema, Bytes::new());
         let object = Object { kind, name: "a".into(), revision, create_revision: revision, payload };
-        [Objects::from_sorted(&[Arc::new(object)]), Objects::default()]
+        [ObjectMap::from_sorted(&[Arc::new(object)]), ObjectMap::default()]
     }
 
     #[tokio::test]

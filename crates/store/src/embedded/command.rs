@@ -1,4 +1,4 @@
-//! What the committer is asked to do, and how it answers.
+//! What the committer is asked to do, and how it replies.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(crate) enum Action {
 // === impl Command ===
 
 impl Command {
-    /// Answers what came after the end.
+    /// Rejects a command that came after the end.
     pub(crate) fn refuse(self) {
         // Whoever asked may not be there any more.
         match self {

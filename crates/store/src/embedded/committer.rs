@@ -1,5 +1,5 @@
 //! The thread that writes: it takes all commands that wait, writes them in one transaction with one sync, tells the
-//! cache, and only then answers.
+//! cache, and only then replies.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ struct Batch {
 /// Who waits, and for what.
 struct Reply {
     to: oneshot::Sender<Result<Write, Error>>,
-    answer: Result<Write, Error>,
+    result: Result<Write, Error>,
 }
 
 // === impl Committer ===
@@ -175,17 +175,17 @@ impl Batch {
             self.previous.push(current);
             self.writes.push(write.clone());
         }
-        self.replies.push(Reply { to: command.reply, answer: decision });
+        self.replies.push(Reply { to: command.reply, result: decision });
     }
 
-    /// First everybody can see the writes, and then those who made them are answered.
+    /// First everybody can see the writes, and then their writers get a reply.
     fn publish(self, cache: &Cache) {
         if let Some(last) = self.writes.last() {
             let revision = last.revision;
             cache.apply(self.writes, revision);
         }
-        for Reply { to, answer } in self.replies {
-            let _ = to.send(answer);
+        for Reply { to, result } in self.replies {
+            let _ = to.send(result);
         }
     }
 

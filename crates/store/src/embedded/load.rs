@@ -7,7 +7,7 @@ use bytes::Bytes;
 use evenkeel_api::Kind;
 use redb::{Database, ReadOnlyTable, ReadableTable};
 
-use crate::cache::{Cache, History, HistoryLimits, Objects};
+use crate::cache::{Cache, History, HistoryLimits, ObjectMap};
 use crate::{Change, Event, Object};
 
 use super::Outcome;
@@ -15,7 +15,7 @@ use super::format::{HISTORY, META, META_REVISION, OBJECTS, Row, kind_number, kin
 
 type HistoryTable = ReadOnlyTable<u64, (u8, &'static str, Option<Row<'static>>)>;
 
-/// Objects as they were, while the history is walked from its end to its start. The present ones are not in it.
+/// ObjectMap as they were, while the history is walked from its end to its start. The present ones are not in it.
 type Past = HashMap<(Kind, Box<str>), Option<Arc<Object>>>;
 
 /// All that is in a file of the present format.
@@ -24,12 +24,12 @@ pub(crate) fn load(database: &Database, limits: HistoryLimits) -> Outcome<Cache>
     let meta = transaction.open_table(META)?;
     let revision = meta.get(META_REVISION)?.ok_or("it has no revision")?.value();
     let table = transaction.open_table(OBJECTS)?;
-    let mut kinds: [Objects; Kind::ALL.len()] = Default::default();
+    let mut kinds: [ObjectMap; Kind::ALL.len()] = Default::default();
     for kind in Kind::ALL {
         let sorted = objects(&table, kind, revision)?;
-        kinds[kind as usize] = Objects::from_sorted(&sorted);
+        kinds[kind as usize] = ObjectMap::from_sorted(&sorted);
     }
-    let known: usize = kinds.iter().map(Objects::len).sum();
+    let known: usize = kinds.iter().map(ObjectMap::len).sum();
     let rows = redb::ReadableTableMetadata::len(&table)?;
     if rows != known as u64 {
         return Err(format!("{rows} objects are stored, but {known} are of a kind that is known").into());
@@ -59,7 +59,7 @@ fn objects(
 /// The writes that are kept. Walked from the last to the first, because a row says what an object was before.
 fn history(
     table: &HistoryTable,
-    kinds: &[Objects; Kind::ALL.len()],
+    kinds: &[ObjectMap; Kind::ALL.len()],
     newest: u64,
     limits: HistoryLimits,
 ) -> Outcome<History> {
@@ -87,7 +87,7 @@ fn event(
     kind: Kind,
     name: &str,
     previous: Option<Arc<Object>>,
-    kinds: &[Objects; Kind::ALL.len()],
+    kinds: &[ObjectMap; Kind::ALL.len()],
     past: &mut Past,
 ) -> Outcome<Event> {
     let key = (kind, Box::from(name));

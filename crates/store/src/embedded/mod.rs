@@ -26,7 +26,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::cache::{Cache, HistoryLimits, Write};
 use crate::object::{check_name, check_payload};
-use crate::{Answer, At, Error, Freshness, List, ListOptions, Object, Store, Watch, WatchOptions};
+use crate::{At, Error, Freshness, List, ListOptions, Object, Store, StoreFuture, Watch, WatchOptions};
 
 use command::{Action, Command, WriteCommand};
 use committer::Committer;
@@ -40,7 +40,7 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// A store in one file, in this process.
 ///
-/// Every write that was answered survives the end of the process and a loss of power. Writes that come at the same time
+/// Every acknowledged write survives the end of the process and a loss of power. Writes that come at the same time
 /// share one sync of the file. All reads are linearizable, and served from memory.
 pub struct EmbeddedStore {
     cache: Arc<Cache>,
@@ -83,10 +83,10 @@ impl EmbeddedStore {
         if let Action::Create { payload } | Action::Update { payload, .. } = &action {
             check_payload(payload)?;
         }
-        let (reply, answer) = oneshot::channel();
+        let (reply, result) = oneshot::channel();
         let command = Command::Write(WriteCommand { kind, name: name.into(), action, reply });
         self.commands.send(command).await.map_err(|_| Error::Closed)?;
-        answer.await.map_err(|_| Error::Unknown("the store was closed before it answered".to_owned()))?
+        result.await.map_err(|_| Error::Unknown("the store was closed before it replied".to_owned()))?
     }
 
     /// Ends the watches; the thread ends when there is nothing more to be written.
@@ -102,7 +102,7 @@ impl EmbeddedStore {
 }
 
 impl Store for EmbeddedStore {
-    fn get<'a>(&'a self, kind: Kind, name: &'a str, at: At) -> Answer<'a, Option<Arc<Object>>> {
+    fn get<'a>(&'a self, kind: Kind, name: &'a str, at: At) -> StoreFuture<'a, Option<Arc<Object>>> {
         Box::pin(async move {
             match at {
                 At::Exactly(revision) => self.cache.get_at(kind, name, revision),
@@ -115,7 +115,7 @@ impl Store for EmbeddedStore {
         })
     }
 
-    fn list(&self, kind: Kind, options: ListOptions) -> Answer<'_, List> {
+    fn list(&self, kind: Kind, options: ListOptions) -> StoreFuture<'_, List> {
         Box::pin(async move {
             let after = options.after.as_deref();
             match options.at {
@@ -129,34 +129,34 @@ impl Store for EmbeddedStore {
         })
     }
 
-    fn create<'a>(&'a self, kind: Kind, name: &'a str, payload: Bytes) -> Answer<'a, Arc<Object>> {
+    fn create<'a>(&'a self, kind: Kind, name: &'a str, payload: Bytes) -> StoreFuture<'a, Arc<Object>> {
         Box::pin(async move { self.write(kind, name, Action::Create { payload }).await.and_then(written) })
     }
 
-    fn update<'a>(&'a self, kind: Kind, name: &'a str, expected: u64, payload: Bytes) -> Answer<'a, Arc<Object>> {
+    fn update<'a>(&'a self, kind: Kind, name: &'a str, expected: u64, payload: Bytes) -> StoreFuture<'a, Arc<Object>> {
         Box::pin(async move { self.write(kind, name, Action::Update { expected, payload }).await.and_then(written) })
     }
 
-    fn delete<'a>(&'a self, kind: Kind, name: &'a str, expected: u64) -> Answer<'a, u64> {
+    fn delete<'a>(&'a self, kind: Kind, name: &'a str, expected: u64) -> StoreFuture<'a, u64> {
         Box::pin(async move { Ok(self.write(kind, name, Action::Delete { expected }).await?.revision) })
     }
 
-    fn watch(&self, options: WatchOptions) -> Answer<'_, Watch> {
+    fn watch(&self, options: WatchOptions) -> StoreFuture<'_, Watch> {
         Box::pin(async move {
             check_reached(&self.cache, options.after)?;
             Watch::new(Arc::clone(&self.cache), options)
         })
     }
 
-    fn compact(&self, revision: u64) -> Answer<'_, ()> {
+    fn compact(&self, revision: u64) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            let (reply, answer) = oneshot::channel();
+            let (reply, result) = oneshot::channel();
             self.commands.send(Command::Compact { revision, reply }).await.map_err(|_| Error::Closed)?;
-            answer.await.map_err(|_| Error::Unknown("the store was closed before it answered".to_owned()))?
+            result.await.map_err(|_| Error::Unknown("the store was closed before it replied".to_owned()))?
         })
     }
 
-    fn revision(&self) -> Answer<'_, u64> {
+    fn revision(&self) -> StoreFuture<'_, u64> {
         Box::pin(async move { Ok(self.cache.freshness().revision) })
     }
 
@@ -164,7 +164,7 @@ impl Store for EmbeddedStore {
         self.cache.freshness()
     }
 
-    fn close(&self) -> Answer<'_, ()> {
+    fn close(&self) -> StoreFuture<'_, ()> {
         Box::pin(self.shut())
     }
 }

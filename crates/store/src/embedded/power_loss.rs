@@ -62,7 +62,7 @@ impl StorageBackend for Disk {
     }
 
     fn sync_data(&self, eventual: bool) -> io::Result<()> {
-        assert!(!eventual, "a write is answered only after it was synced for good");
+        assert!(!eventual, "a write is acknowledged only after a durable sync");
         let mut contents = self.0.lock().unwrap();
         contents.synced = contents.now.clone();
         Ok(())
@@ -115,7 +115,7 @@ impl StorageBackend for Failing {
     }
 }
 
-/// Writes until the power goes off; returns the payload's number of every object that was answered.
+/// Writes until the power goes off; returns the payload's number of every acknowledged object.
 fn write_until_loss(disk: &Disk, operations: u32) -> Vec<(String, u64)> {
     let (database, _) = open::open_new(disk.clone(), HistoryLimits::default()).unwrap();
     drop(database);
@@ -124,16 +124,16 @@ fn write_until_loss(disk: &Disk, operations: u32) -> Vec<(String, u64)> {
     let store = EmbeddedStore::start(database, cache, None).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
-        let mut answered = Vec::new();
+        let mut acknowledged = Vec::new();
         for number in 0..40_u64 {
             let name = format!("a{number}");
             let payload = format!("{number:0>1500}").into();
             match store.create(Kind::FlowSchema, &name, payload).await {
-                Ok(_) => answered.push((name, number)),
+                Ok(_) => acknowledged.push((name, number)),
                 Err(_) => break,
             }
         }
-        answered
+        acknowledged
     })
 }
 
@@ -158,7 +158,7 @@ proptest! {
     #[test]
     fn what_was_answered_survives_a_loss_of_power(operations in 1_u32..400, seed in any::<u64>()) {
         let disk = Disk::default();
-        let answered = write_until_loss(&disk, operations);
+        let acknowledged = write_until_loss(&disk, operations);
         let mut state = seed | 1;
         let found = disk.after_loss(|| {
             state ^= state << 13;
@@ -172,9 +172,9 @@ proptest! {
         let store = EmbeddedStore::open(&path, HistoryLimits::default()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let revision = runtime.block_on(store.revision()).unwrap();
-        // One more may have been written without an answer.
-        prop_assert!((answered.len() as u64 + 1..=answered.len() as u64 + 2).contains(&revision));
-        for (name, number) in answered {
+        // One more may have been written without a response.
+        prop_assert!((acknowledged.len() as u64 + 1..=acknowledged.len() as u64 + 2).contains(&revision));
+        for (name, number) in acknowledged {
             let object = runtime.block_on(store.get(Kind::FlowSchema, &name, At::Latest)).unwrap();
             let expected = format!("{number:0>1500}");
             prop_assert_eq!(object.map(|object| object.payload.clone()), Some(expected.into()));

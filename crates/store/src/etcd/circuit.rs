@@ -1,7 +1,7 @@
 //! `Circuit`: while no member can be reached, calls fail at once and do not wait for their deadlines.
 //!
 //! A call that has tried all members until its deadline opens the circuit. Then [`Client::probe`](super::client::Client)
-//! tries in the background, and the first answer closes it.
+//! tries in the background, and the first response closes it.
 
 use std::time::Instant;
 
@@ -43,7 +43,7 @@ impl Circuit {
         });
     }
 
-    /// A member has answered.
+    /// A member has responded.
     pub(crate) fn close(&self) {
         self.state.send_replace(None);
     }

@@ -68,13 +68,13 @@ enum Retry {
 
 /// Why a call was in vain.
 #[derive(Debug)]
-pub(crate) enum Failure {
-    /// etcd has answered, and refuses.
+pub(crate) enum CallError {
+    /// etcd has responded, and refuses.
     Refused(Status),
     /// No member could be reached; nothing was done.
     NotSent(String),
-    /// It was sent, and no answer came.
-    Unanswered(String),
+    /// It was sent, and no response came.
+    NoResponse(String),
 }
 
 pub(crate) const RANGE: Method = Method { path: "/etcdserverpb.KV/Range", retry: Retry::Always };
@@ -119,16 +119,16 @@ impl Client {
         loop {
             self.circuit.opened().await;
             if !std::mem::replace(&mut told, true) {
-                tracing::warn!("etcd cannot be reached; calls fail at once until it answers again");
+                tracing::warn!("etcd is unreachable; calls fail at once until a member responds again");
             }
             sleep(PROBE_PAUSE).await;
             let member = self.current.load(Ordering::Relaxed);
             let request = RangeRequest { key: key.clone(), count_only: true, ..RangeRequest::default() };
             let attempt = self.attempt::<_, RangeResponse>(member, RANGE.path, request);
-            match timeout(self.attempt_deadline, attempt).await.map(|answer| answer.map_err(Failure::from)) {
-                Ok(Ok(_) | Err(Failure::Refused(_))) => {
+            match timeout(self.attempt_deadline, attempt).await.map(|response| response.map_err(CallError::from)) {
+                Ok(Ok(_) | Err(CallError::Refused(_))) => {
                     self.circuit.close();
-                    tracing::info!("etcd answers again");
+                    tracing::info!("etcd is reachable again");
                     told = false;
                 }
                 _ => self.leave(member),
@@ -136,15 +136,15 @@ impl Client {
         }
     }
 
-    /// Calls one member after the other until one has answered or the deadline has passed. Fails at once while no member
+    /// Calls one member after the other until one has responded or the deadline has passed. Fails at once while no member
     /// can be reached.
-    pub(crate) async fn call<Q, A>(&self, method: &Method, request: Q) -> Result<A, Failure>
+    pub(crate) async fn call<Q, A>(&self, method: &Method, request: Q) -> Result<A, CallError>
     where
         Q: prost::Message + Clone + 'static,
         A: prost::Message + Default + 'static,
     {
         if let Some(away) = self.circuit.away() {
-            return Err(Failure::NotSent(away.problem));
+            return Err(CallError::NotSent(away.problem));
         }
         let deadline = Instant::now() + self.call_deadline;
         let mut failures = 0;
@@ -152,17 +152,17 @@ impl Client {
             let member = self.current.load(Ordering::Relaxed);
             let attempt_deadline = deadline.min(Instant::now() + self.attempt_deadline);
             let failure = match timeout_at(attempt_deadline, self.attempt(member, method.path, request.clone())).await {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(status)) => Failure::from(status),
-                Err(_) => Failure::Unanswered("a member did not answer in time".to_owned()),
+                Ok(Ok(response)) => return Ok(response),
+                Ok(Err(status)) => CallError::from(status),
+                Err(_) => CallError::NoResponse("a member did not respond in time".to_owned()),
             };
             match &failure {
-                Failure::Refused(status) if wants_new_token(status) && self.login.is_some() => {
+                CallError::Refused(status) if wants_new_token(status) && self.login.is_some() => {
                     self.forget_token();
                 }
-                Failure::Refused(_) => return Err(failure),
-                Failure::NotSent(_) => self.leave(member),
-                Failure::Unanswered(_) => {
+                CallError::Refused(_) => return Err(failure),
+                CallError::NotSent(_) => self.leave(member),
+                CallError::NoResponse(_) => {
                     self.leave(member);
                     if method.retry == Retry::IfNotSent {
                         return Err(failure);
@@ -174,7 +174,7 @@ impl Client {
                 sleep(PAUSE).await;
             }
             if Instant::now() >= deadline {
-                if let Failure::NotSent(problem) | Failure::Unanswered(problem) = &failure {
+                if let CallError::NotSent(problem) | CallError::NoResponse(problem) = &failure {
                     self.circuit.open(problem);
                 }
                 return Err(failure);
@@ -189,7 +189,7 @@ impl Client {
     pub(crate) async fn watch(
         &self,
         create: WatchCreateRequest,
-    ) -> Result<(WatchResponse, Streaming<WatchResponse>), Failure> {
+    ) -> Result<(WatchResponse, Streaming<WatchResponse>), CallError> {
         let member = self.current.load(Ordering::Relaxed);
         let opened = timeout(self.attempt_deadline, self.open_watch(member, create)).await;
         let failure = match opened {
@@ -198,9 +198,9 @@ impl Client {
                 if wants_new_token(&status) {
                     self.forget_token();
                 }
-                Failure::from(status)
+                CallError::from(status)
             }
-            Err(_) => Failure::Unanswered("a member did not answer in time".to_owned()),
+            Err(_) => CallError::NoResponse("a member did not respond in time".to_owned()),
         };
         self.leave(member);
         Err(failure)
@@ -249,9 +249,9 @@ impl Client {
         let mut grpc = self.grpc(member);
         grpc.ready().await.map_err(not_ready)?;
         let codec = ProstCodec::<WatchRequest, WatchResponse>::default();
-        let mut answers = grpc.streaming(request, PathAndQuery::from_static(WATCH), codec).await?.into_inner();
-        let first = answers.message().await?.ok_or_else(|| Status::unavailable("the watch ended at once"))?;
-        Ok((first, answers))
+        let mut responses = grpc.streaming(request, PathAndQuery::from_static(WATCH), codec).await?.into_inner();
+        let first = responses.message().await?.ok_or_else(|| Status::unavailable("the watch ended at once"))?;
+        Ok((first, responses))
     }
 
     /// Adds what every request carries: that a member without a leader shall refuse, and who we are.
@@ -270,8 +270,9 @@ impl Client {
             return Ok(token);
         }
         let request = AuthenticateRequest { name: login.user.clone(), password: login.password.clone() };
-        let answer: AuthenticateResponse = unary(self.grpc(member), AUTHENTICATE, Request::new(request)).await?;
-        let mut token = MetadataValue::try_from(answer.token).map_err(|_| Status::internal("the token is no text"))?;
+        let response: AuthenticateResponse = unary(self.grpc(member), AUTHENTICATE, Request::new(request)).await?;
+        let mut token =
+            MetadataValue::try_from(response.token).map_err(|_| Status::internal("the token is no text"))?;
         token.set_sensitive(true);
         *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token.clone());
         Ok(token)
@@ -291,9 +292,9 @@ fn wants_new_token(status: &Status) -> bool {
     }
 }
 
-// === impl Failure ===
+// === impl CallError ===
 
-impl From<Status> for Failure {
+impl From<Status> for CallError {
     fn from(status: Status) -> Self {
         let mut source = status.source();
         while let Some(error) = source {
@@ -316,16 +317,16 @@ impl From<Status> for Failure {
             | Code::OutOfRange
             | Code::Unimplemented
             | Code::Unauthenticated => Self::Refused(status),
-            _ => Self::Unanswered(status.message().to_owned()),
+            _ => Self::NoResponse(status.message().to_owned()),
         }
     }
 }
 
 /// What a failed call means to somebody who was only reading.
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
+impl From<CallError> for Error {
+    fn from(failure: CallError) -> Self {
         match failure {
-            Failure::Refused(status) => match status.code() {
+            CallError::Refused(status) => match status.code() {
                 Code::Unauthenticated | Code::PermissionDenied => Self::Denied(status.message().to_owned()),
                 // A wrong password, and none where one is wanted.
                 Code::InvalidArgument
@@ -337,7 +338,7 @@ impl From<Failure> for Error {
                 }
                 _ => Self::Unavailable(status.message().to_owned()),
             },
-            Failure::NotSent(problem) | Failure::Unanswered(problem) => Self::Unavailable(problem),
+            CallError::NotSent(problem) | CallError::NoResponse(problem) => Self::Unavailable(problem),
         }
     }
 }

@@ -29,7 +29,7 @@ pub struct EtcdConfig {
     pub login: Option<EtcdLogin>,
     /// No call takes longer than this in all, whatever it tries.
     pub call_deadline: Duration,
-    /// A member that has not answered within this time is passed over.
+    /// A member that does not respond within this time is skipped.
     pub attempt_deadline: Duration,
     /// How much of the history is kept in memory.
     pub history: HistoryLimits,

@@ -83,7 +83,7 @@ impl Feeder {
             progress_notify: true,
             fragment: true,
         };
-        let (first, answers) = match client.watch(create).await {
+        let (first, responses) = match client.watch(create).await {
             Ok(opened) => opened,
             Err(failure) => return End::Lost(crate::Error::from(failure).to_string()),
         };
@@ -105,7 +105,7 @@ impl Feeder {
         }
         let member = client.current();
         let end = tokio::select! {
-            end = self.take_in(first, answers) => {
+            end = self.take_in(first, responses) => {
                 if matches!(end, End::Lost(_)) {
                     client.leave(member);
                 }
@@ -117,42 +117,42 @@ impl Feeder {
     }
 
     /// Takes in what etcd sends.
-    async fn take_in(&self, first: WatchResponse, mut answers: Streaming<WatchResponse>) -> End {
+    async fn take_in(&self, first: WatchResponse, mut responses: Streaming<WatchResponse>) -> End {
         let mut pending = Vec::new();
-        let mut answer = first;
+        let mut response = first;
         loop {
-            if answer.canceled {
-                return self.canceled(&answer);
+            if response.canceled {
+                return self.canceled(&response);
             }
-            if answer.created {
+            if response.created {
                 self.cache.set_connected();
-            } else if answer.events.is_empty() && !answer.fragment && pending.is_empty() {
+            } else if response.events.is_empty() && !response.fragment && pending.is_empty() {
                 // Sent to this one watch, in its place between the events: nothing up to here is still to come.
-                self.cache.apply([], revision_of(answer.header.as_ref()));
+                self.cache.apply([], revision_of(response.header.as_ref()));
             }
-            pending.append(&mut answer.events);
-            if !answer.fragment {
+            pending.append(&mut response.events);
+            if !response.fragment {
                 self.apply(std::mem::take(&mut pending));
             }
-            answer = match answers.message().await {
-                Ok(Some(answer)) => answer,
+            response = match responses.message().await {
+                Ok(Some(response)) => response,
                 Ok(None) => return End::Lost("the member has ended it".to_owned()),
                 Err(status) => return End::Lost(status.message().to_owned()),
             };
         }
     }
 
-    fn canceled(&self, answer: &WatchResponse) -> End {
-        if answer.compact_revision > 0 {
-            return End::Gone(format!("compacted up to revision {}", answer.compact_revision));
+    fn canceled(&self, response: &WatchResponse) -> End {
+        if response.compact_revision > 0 {
+            return End::Gone(format!("compacted up to revision {}", response.compact_revision));
         }
         // Without a token that holds, etcd gives no reason that could be told from others.
         self.reader.client.forget_token();
-        End::Lost(answer.cancel_reason.clone())
+        End::Lost(response.cancel_reason.clone())
     }
 
     fn apply(&self, events: Vec<WatchEvent>) {
-        // Not the revision of the answer: etcd may be ahead of what it has sent.
+        // Not the revision of the response: etcd may be ahead of what it has sent.
         let last = events.iter().filter_map(|event| event.kv.as_ref()).map(|kv| unsigned(kv.mod_revision)).max();
         let Some(last) = last else { return };
         let known = self.cache.freshness().revision;

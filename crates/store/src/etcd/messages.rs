@@ -229,7 +229,7 @@ pub(crate) enum EventType {
     Delete = 1,
 }
 
-/// The revision of an answer; zero if it has none, which no etcd does.
+/// The revision of a response; zero if it has none, which no etcd does.
 pub(crate) fn revision_of(header: Option<&ResponseHeader>) -> u64 {
     header.map_or(0, |header| unsigned(header.revision))
 }

@@ -22,9 +22,9 @@ use tonic::Code;
 
 use crate::cache::{Cache, History};
 use crate::object::{check_name, check_payload};
-use crate::{Answer, At, Error, Freshness, List, ListOptions, Object, Store, Watch, WatchOptions};
+use crate::{At, Error, Freshness, List, ListOptions, Object, Store, StoreFuture, Watch, WatchOptions};
 
-use client::{COMPACT, Client, Failure};
+use client::{COMPACT, CallError, Client};
 pub use config::{EtcdConfig, EtcdIdentity, EtcdLogin, EtcdTls};
 use feeder::Feeder;
 use keys::Keys;
@@ -53,7 +53,7 @@ pub struct EtcdStore {
 impl EtcdStore {
     /// Reads all objects, and goes on reading what changes in a task of the present runtime.
     ///
-    /// Fails with [`Error::Unavailable`] if no member answers before the deadline, and with [`Error::Denied`] if etcd does
+    /// Fails with [`Error::Unavailable`] if no member responds before the deadline, and with [`Error::Denied`] if etcd does
     /// not let us in.
     pub async fn open(config: &EtcdConfig) -> Result<Self, Error> {
         let client = Arc::new(Client::new(config)?);
@@ -193,10 +193,10 @@ impl EtcdStore {
                 self.cache.forget(revision.min(self.cache.freshness().revision));
                 Ok(())
             }
-            Err(Failure::Refused(status)) if status.code() == Code::OutOfRange => {
+            Err(CallError::Refused(status)) if status.code() == Code::OutOfRange => {
                 Err(self.with_bounds(out_of_range(status.message(), revision)))
             }
-            Err(Failure::Unanswered(problem)) => Err(Error::Unknown(problem)),
+            Err(CallError::NoResponse(problem)) => Err(Error::Unknown(problem)),
             Err(other) => Err(other.into()),
         }
     }
@@ -211,38 +211,38 @@ impl EtcdStore {
 }
 
 impl Store for EtcdStore {
-    fn get<'a>(&'a self, kind: Kind, name: &'a str, at: At) -> Answer<'a, Option<Arc<Object>>> {
+    fn get<'a>(&'a self, kind: Kind, name: &'a str, at: At) -> StoreFuture<'a, Option<Arc<Object>>> {
         Box::pin(self.read(kind, name, at))
     }
 
-    fn list(&self, kind: Kind, options: ListOptions) -> Answer<'_, List> {
+    fn list(&self, kind: Kind, options: ListOptions) -> StoreFuture<'_, List> {
         Box::pin(self.read_list(kind, options))
     }
 
-    fn create<'a>(&'a self, kind: Kind, name: &'a str, payload: Bytes) -> Answer<'a, Arc<Object>> {
+    fn create<'a>(&'a self, kind: Kind, name: &'a str, payload: Bytes) -> StoreFuture<'a, Arc<Object>> {
         let write = Conditional { kind, name, expected: 0, payload: Some(payload) };
         Box::pin(async move { written(self.write(write).await?) })
     }
 
-    fn update<'a>(&'a self, kind: Kind, name: &'a str, expected: u64, payload: Bytes) -> Answer<'a, Arc<Object>> {
+    fn update<'a>(&'a self, kind: Kind, name: &'a str, expected: u64, payload: Bytes) -> StoreFuture<'a, Arc<Object>> {
         let write = Conditional { kind, name, expected, payload: Some(payload) };
         Box::pin(async move { written(self.write(write).await?) })
     }
 
-    fn delete<'a>(&'a self, kind: Kind, name: &'a str, expected: u64) -> Answer<'a, u64> {
+    fn delete<'a>(&'a self, kind: Kind, name: &'a str, expected: u64) -> StoreFuture<'a, u64> {
         let write = Conditional { kind, name, expected, payload: None };
         Box::pin(async move { Ok(self.write(write).await?.revision) })
     }
 
-    fn watch(&self, options: WatchOptions) -> Answer<'_, Watch> {
+    fn watch(&self, options: WatchOptions) -> StoreFuture<'_, Watch> {
         Box::pin(self.start_watch(options))
     }
 
-    fn compact(&self, revision: u64) -> Answer<'_, ()> {
+    fn compact(&self, revision: u64) -> StoreFuture<'_, ()> {
         Box::pin(self.forget(revision))
     }
 
-    fn revision(&self) -> Answer<'_, u64> {
+    fn revision(&self) -> StoreFuture<'_, u64> {
         Box::pin(self.reader.revision())
     }
 
@@ -252,7 +252,7 @@ impl Store for EtcdStore {
         Freshness { disconnected_since: freshness.disconnected_since.or_else(away_since), ..freshness }
     }
 
-    fn close(&self) -> Answer<'_, ()> {
+    fn close(&self) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             self.shut();
             Ok(())

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use evenkeel_api::Kind;
 use tonic::Code;
 
-use crate::cache::Objects;
+use crate::cache::ObjectMap;
 use crate::{Error, List, Object};
 
-use super::client::{Client, Failure, RANGE};
+use super::client::{CallError, Client, RANGE};
 use super::keys::{KeyRange, Keys};
 use super::messages::{RangeRequest, RangeResponse, revision_of, signed};
 
@@ -35,16 +35,16 @@ impl Reader {
     pub(crate) async fn revision(&self) -> Result<u64, Error> {
         let KeyRange { start, .. } = self.keys.all();
         let request = RangeRequest { key: start, count_only: true, ..RangeRequest::default() };
-        let answer = self.range(request, 0).await?;
-        Ok(revision_of(answer.header.as_ref()))
+        let response = self.range(request, 0).await?;
+        Ok(revision_of(response.header.as_ref()))
     }
 
     /// One object, at a revision; the newest for zero.
     pub(crate) async fn get(&self, kind: Kind, name: &str, revision: u64) -> Result<Found, Error> {
         let request = RangeRequest { key: self.keys.key(kind, name), ..RangeRequest::default() };
-        let answer = self.range(request, revision).await?;
-        let object = answer.kvs.first().and_then(|kv| self.keys.object(kv));
-        Ok(Found { revision: revision_of(answer.header.as_ref()), object })
+        let response = self.range(request, revision).await?;
+        let object = response.kvs.first().and_then(|kv| self.keys.object(kv));
+        Ok(Found { revision: revision_of(response.header.as_ref()), object })
     }
 
     /// The objects of a kind at a revision (the newest for zero), by as many pages as it takes.
@@ -62,29 +62,29 @@ impl Reader {
             let KeyRange { start, end } = self.keys.of(kind, after.as_deref());
             let request =
                 RangeRequest { key: start, range_end: end, limit: signed(wanted as u64), ..RangeRequest::default() };
-            let answer = self.range(request, revision).await?;
+            let response = self.range(request, revision).await?;
             if revision == 0 {
                 // All further pages are of the revision of the first.
-                revision = revision_of(answer.header.as_ref());
+                revision = revision_of(response.header.as_ref());
             }
-            items.extend(answer.kvs.iter().filter_map(|kv| self.keys.object(kv)));
-            let remaining = usize::try_from(answer.count).unwrap_or(0).saturating_sub(answer.kvs.len());
-            if remaining == 0 || answer.kvs.is_empty() || (limit != 0 && items.len() >= limit) {
+            items.extend(response.kvs.iter().filter_map(|kv| self.keys.object(kv)));
+            let remaining = usize::try_from(response.count).unwrap_or(0).saturating_sub(response.kvs.len());
+            if remaining == 0 || response.kvs.is_empty() || (limit != 0 && items.len() >= limit) {
                 return Ok(List { revision, items, remaining });
             }
             // A key that is no object's is skipped, but the next page begins after it all the same.
-            after = answer.kvs.last().and_then(|kv| self.keys.name_after(kind, &kv.key));
+            after = response.kvs.last().and_then(|kv| self.keys.name_after(kind, &kv.key));
         }
     }
 
     /// The objects of all kinds at one revision, the newest.
-    pub(crate) async fn list_all(&self) -> Result<([Objects; Kind::ALL.len()], u64), Error> {
-        let mut kinds: [Objects; Kind::ALL.len()] = Default::default();
+    pub(crate) async fn list_all(&self) -> Result<([ObjectMap; Kind::ALL.len()], u64), Error> {
+        let mut kinds: [ObjectMap; Kind::ALL.len()] = Default::default();
         let mut revision = 0;
         for kind in Kind::ALL {
             let list = self.list(kind, revision, None, 0).await?;
             revision = list.revision;
-            kinds[kind as usize] = Objects::from_sorted(&list.items);
+            kinds[kind as usize] = ObjectMap::from_sorted(&list.items);
         }
         Ok((kinds, revision))
     }
@@ -103,15 +103,15 @@ impl Reader {
             min_mod_revision: signed(since + 1),
             ..RangeRequest::default()
         };
-        let answer = self.range(request, 0).await?;
-        let same = answer.kvs.is_empty() && usize::try_from(answer.count) == Ok(count);
-        Ok(same.then(|| revision_of(answer.header.as_ref())))
+        let response = self.range(request, 0).await?;
+        let same = response.kvs.is_empty() && usize::try_from(response.count) == Ok(count);
+        Ok(same.then(|| revision_of(response.header.as_ref())))
     }
 
     async fn range(&self, mut request: RangeRequest, revision: u64) -> Result<RangeResponse, Error> {
         request.revision = signed(revision);
         self.client.call(&RANGE, request).await.map_err(|failure| match failure {
-            Failure::Refused(status) if status.code() == Code::OutOfRange => out_of_range(status.message(), revision),
+            CallError::Refused(status) if status.code() == Code::OutOfRange => out_of_range(status.message(), revision),
             other => other.into(),
         })
     }

@@ -1,4 +1,4 @@
-//! Conditional writes, and finding out what became of one that was not answered.
+//! Conditional writes, and how to find out whether one without a response took place.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::{Error, Object};
 
-use super::client::{Failure, TXN};
+use super::client::{CallError, TXN};
 use super::messages::{
     Compare, CompareTarget, DeleteRangeRequest, PutRequest, RangeRequest, Request, RequestOp, Response, ResponseOp,
     TxnRequest, TxnResponse, revision_of, signed, unsigned,
@@ -37,16 +37,16 @@ pub(crate) struct Done {
 impl Conditional<'_> {
     /// Writes, once.
     ///
-    /// A transaction that was not answered may have taken place, or may still. It is sent again only while the object is
+    /// A transaction without a response may have taken place, or may still. It is sent again only while the object is
     /// at the revision that it is conditional on: then it has not taken place yet, and only one of the two can. A creation
     /// is not sent again, because the object may have been created and removed in between.
     pub(crate) async fn write(&self, reader: &Reader) -> Result<Done, Error> {
         let deadline = Instant::now() + reader.client.call_deadline();
         loop {
-            let answer = reader.client.call::<_, TxnResponse>(&TXN, self.transaction(reader)).await;
-            let problem = match answer {
-                Ok(answer) => return self.outcome(reader, &answer),
-                Err(Failure::Unanswered(problem)) => problem,
+            let called = reader.client.call::<_, TxnResponse>(&TXN, self.transaction(reader)).await;
+            let problem = match called {
+                Ok(txn) => return self.outcome(reader, &txn),
+                Err(CallError::NoResponse(problem)) => problem,
                 Err(other) => return Err(other.into()),
             };
             let unknown = || Error::Unknown(problem.clone());
@@ -77,11 +77,11 @@ impl Conditional<'_> {
         }
     }
 
-    /// What an answer says: that it took place, or what stood in its way.
-    fn outcome(&self, reader: &Reader, answer: &TxnResponse) -> Result<Done, Error> {
-        let revision = revision_of(answer.header.as_ref());
-        let response = answer.responses.first().and_then(|ResponseOp { response }| response.as_ref());
-        match (answer.succeeded, response) {
+    /// What a response says: that it took place, or what stood in its way.
+    fn outcome(&self, reader: &Reader, txn: &TxnResponse) -> Result<Done, Error> {
+        let revision = revision_of(txn.header.as_ref());
+        let response = txn.responses.first().and_then(|ResponseOp { response }| response.as_ref());
+        match (txn.succeeded, response) {
             (true, Some(Response::Put(put))) => {
                 let create_revision = put.prev_kv.as_ref().map_or(revision, |kv| unsigned(kv.create_revision));
                 let payload = self.payload.clone().unwrap_or_default();
@@ -94,7 +94,7 @@ impl Conditional<'_> {
                 let current = range.kvs.first().and_then(|kv| reader.keys.object(kv));
                 Err(self.refusal(current))
             }
-            _ => Err(Error::Unknown("etcd gave an answer that does not belong to the question".to_owned())),
+            _ => Err(Error::Unknown("etcd gave a response that does not belong to the question".to_owned())),
         }
     }
 

@@ -46,7 +46,7 @@ fn what_was_answered_survives_a_kill() {
         told.extend(now);
         check(&path, &told);
     }
-    println!("{acknowledged} writes were answered in {KILLS} lives");
+    println!("{acknowledged} writes were acknowledged in {KILLS} lives");
     assert!(acknowledged > KILLS, "the process was killed before it could write");
 }
 
@@ -78,7 +78,7 @@ fn run_and_kill(path: &Path, round: u64, after: u64) -> (u64, Told) {
     (count, told)
 }
 
-/// Every name's last answer is in the file, or something later that its writer was not told any more.
+/// Every name's last acknowledged write is in the file, or something later that its writer was not told any more.
 fn check(path: &Path, told: &Told) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -94,7 +94,7 @@ fn check(path: &Path, told: &Told) {
                     }
                     assert!(is_whole(&object.payload), "{name} is there by half");
                 }
-                // Removed, or removed by a write whose answer was not heard.
+                // Removed, or removed by a write without a response.
                 None => assert!(told_payload.is_none() || revision > *told_revision, "{name} is lost"),
             }
         }
@@ -127,7 +127,7 @@ fn is_whole(payload: &[u8]) -> bool {
     text.trim_end_matches('x').parse() == Ok(text.len())
 }
 
-/// What the child process does: several writers, each with names of its own, tell every answer on the standard output.
+/// What the child process does: several writers, each with names of its own, print every acknowledged write on the standard output.
 #[test]
 #[ignore = "run by the test above in a process of its own"]
 fn child() {

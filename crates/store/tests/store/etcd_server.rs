@@ -14,7 +14,7 @@ use crate::until::until;
 /// Somebody else may take a port between our asking for a free one and the server's taking it.
 const ATTEMPTS: usize = 5;
 
-/// What a member writes into its log, of whatever version, when it has a leader and begins to answer. It accepts connections
+/// What a member writes into its log, of whatever version, when it has a leader and begins to serve. It accepts connections
 /// long before.
 const READY: &str = "ready to serve client requests";
 
@@ -159,7 +159,7 @@ impl EtcdServer {
         self.child = Some(child);
     }
 
-    /// Waits until it answers; false if it has ended instead.
+    /// Waits until it responds; false if it has ended instead.
     async fn wait(&mut self) -> bool {
         let log = self.log();
         let child = std::cell::RefCell::new(self.child.as_mut().unwrap());
@@ -221,7 +221,7 @@ impl EtcdServer {
         self.folder.path().join("data")
     }
 
-    /// Stops it from running without ending it: its connections stay, and nobody answers.
+    /// Stops it from running without ending it: its connections stay, and nobody responds.
     pub(crate) fn pause(&mut self) {
         self.signal("-STOP");
         self.is_paused = true;

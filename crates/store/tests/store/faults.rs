@@ -24,8 +24,8 @@ struct Load {
     endpoints: Vec<String>,
     store: Arc<EtcdStore>,
     stop: Arc<AtomicBool>,
-    /// How many writes were answered.
-    answered: watch::Receiver<u64>,
+    /// How many writes were acknowledged.
+    acknowledged: watch::Receiver<u64>,
     writer: JoinHandle<Vec<Arc<Object>>>,
     watcher: JoinHandle<Vec<Arc<Event>>>,
 }
@@ -34,7 +34,7 @@ impl Load {
     async fn start(endpoints: Vec<String>) -> Self {
         let store = Arc::new(EtcdStore::open(&EtcdConfig::new(endpoints.clone())).await.unwrap());
         let stop = Arc::new(AtomicBool::new(false));
-        let (count, answered) = watch::channel(0);
+        let (count, acknowledged) = watch::channel(0);
         let mut events = store.watch(WatchOptions::after(store.revision().await.unwrap())).await.unwrap();
         let writer = tokio::spawn(write(Arc::clone(&store), Arc::clone(&stop), count));
         let watcher = tokio::spawn(async move {
@@ -47,29 +47,29 @@ impl Load {
                 }
             }
         });
-        Self { endpoints, store, stop, answered, writer, watcher }
+        Self { endpoints, store, stop, acknowledged, writer, watcher }
     }
 
-    /// Waits until some more writes have been answered.
+    /// Waits until some more writes have been acknowledged.
     async fn writes(&mut self, more: u64) {
-        let target = *self.answered.borrow() + more;
-        soon("writes", self.answered.wait_for(|count| *count >= target)).await.unwrap();
+        let target = *self.acknowledged.borrow() + more;
+        soon("writes", self.acknowledged.wait_for(|count| *count >= target)).await.unwrap();
     }
 
-    /// The first write that is answered from now on has to be so in time. One may be on its way.
+    /// The first write that is acknowledged from now on has to be so in time. One may be on its way.
     async fn resumes(&mut self, cluster: &EtcdCluster) {
-        let target = *self.answered.borrow() + 2;
+        let target = *self.acknowledged.borrow() + 2;
         // How long the members take to elect one is theirs; the rest is ours.
         cluster.leader().await;
         let start = Instant::now();
-        soon("writes", self.answered.wait_for(|count| *count >= target)).await.unwrap();
+        soon("writes", self.acknowledged.wait_for(|count| *count >= target)).await.unwrap();
         assert!(start.elapsed() < RESUME, "writes resumed only after {:?}", start.elapsed());
     }
 
-    /// Ends the writes, and compares what was answered, what was seen, and what is there.
+    /// Ends the writes, and compares what was acknowledged, what was seen, and what is there.
     async fn check(self) {
         self.stop.store(true, Ordering::Relaxed);
-        let answered = soon("the writer", self.writer).await.unwrap();
+        let acknowledged = soon("the writer", self.writer).await.unwrap();
         until("the last write", || async {
             let ended = self.store.create(SCHEMA, END, text("")).await;
             matches!(ended, Ok(_) | Err(Error::AlreadyExists { .. })).then_some(())
@@ -78,8 +78,8 @@ impl Load {
         let seen = soon("the watcher", self.watcher).await.unwrap();
         assert!(seen.is_sorted_by(|a, b| a.revision < b.revision), "events are out of order or repeated");
         let by_revision: BTreeMap<u64, &Arc<Event>> = seen.iter().map(|event| (event.revision, event)).collect();
-        for object in &answered {
-            let event = by_revision.get(&object.revision).expect("every answered write is seen");
+        for object in &acknowledged {
+            let event = by_revision.get(&object.revision).expect("every acknowledged write is seen");
             assert_eq!(event.object(), Some(object));
         }
         let mut replayed = BTreeMap::new();
@@ -95,13 +95,13 @@ impl Load {
         let at = At::Exactly(seen[seen.len() - 1].revision);
         let list = fresh.list(SCHEMA, ListOptions { at, ..ListOptions::default() }).await.unwrap();
         assert_eq!(replayed.into_values().collect::<Vec<_>>(), list.items);
-        println!("{} writes were answered, {} events seen", answered.len(), seen.len());
+        println!("{} writes were acknowledged, {} events seen", acknowledged.len(), seen.len());
     }
 }
 
 /// Creates and updates one object after the other. A write of which nobody knows whether it took place is left alone.
 async fn write(store: Arc<EtcdStore>, stop: Arc<AtomicBool>, count: watch::Sender<u64>) -> Vec<Arc<Object>> {
-    let mut answered: Vec<Arc<Object>> = Vec::new();
+    let mut acknowledged: Vec<Arc<Object>> = Vec::new();
     let mut number = 0;
     while !stop.load(Ordering::Relaxed) {
         number += 1;
@@ -114,7 +114,7 @@ async fn write(store: Arc<EtcdStore>, stop: Arc<AtomicBool>, count: watch::Sende
         };
         match outcome {
             Ok(object) => {
-                answered.push(object);
+                acknowledged.push(object);
                 count.send_modify(|count| *count += 1);
             }
             // After a write of unknown outcome, what is read from the cache may be out of date.
@@ -124,7 +124,7 @@ async fn write(store: Arc<EtcdStore>, stop: Arc<AtomicBool>, count: watch::Sende
             Err(other) => panic!("{other}"),
         }
     }
-    answered
+    acknowledged
 }
 
 /// Forgets all up to now. When nobody knows whether that took place, it is done again, and may then have been done before.
@@ -182,7 +182,7 @@ const CALL_DEADLINE: Duration = Duration::from_secs(3);
 
 /// While etcd is away, the first call takes its time, and all others fail at once, until it is back.
 async fn check_fails_fast(store: &EtcdStore, come_back: impl FnOnce()) {
-    // It may answer for a moment after it was told to stop.
+    // It may respond for a moment after it was told to stop.
     let first = until("etcd is away", || async { store.get(SCHEMA, "a", At::Latest).await.err() }).await;
     assert!(matches!(first, Error::Unavailable(_)), "{first:?}");
     let start = Instant::now();

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::etcd_server::EtcdServer;
 use crate::folder::folder;
-use crate::model_replay::{Answered, Model};
+use crate::model_replay::{Acknowledged, Model};
 use crate::patient::patient;
 use crate::random::Random;
 use crate::samples::{LEVEL, SCHEMA, text};
@@ -76,11 +76,11 @@ async fn check(store: Arc<dyn Store>, mut random: Random, writers: usize, operat
     for number in 0..9 {
         watched.spawn(follow(Arc::clone(&store), random.fork(), start, number));
     }
-    let mut answered: Vec<Answered> = written.join_all().await.into_iter().flatten().collect();
+    let mut acknowledged: Vec<Acknowledged> = written.join_all().await.into_iter().flatten().collect();
     writing.store(false, Ordering::Relaxed);
     for kind in KINDS {
         let object = store.create(kind, END, text("")).await.unwrap();
-        answered.push(Answered {
+        acknowledged.push(Acknowledged {
             revision: object.revision,
             kind,
             name: END.to_owned(),
@@ -89,7 +89,7 @@ async fn check(store: Arc<dyn Store>, mut random: Random, writers: usize, operat
         });
     }
 
-    let model = Model::replay(start, answered);
+    let model = Model::replay(start, acknowledged);
     for watched in watched.join_all().await {
         assert_eq!(watched.events, model.events_after(watched.options.after, watched.options.kind));
     }
@@ -99,8 +99,8 @@ async fn check(store: Arc<dyn Store>, mut random: Random, writers: usize, operat
 }
 
 /// Writes on the grounds of what it knows, which may be out of date.
-async fn write(store: Arc<dyn Store>, mut random: Random, writer: usize, operations: usize) -> Vec<Answered> {
-    let mut answered = Vec::new();
+async fn write(store: Arc<dyn Store>, mut random: Random, writer: usize, operations: usize) -> Vec<Acknowledged> {
+    let mut acknowledged = Vec::new();
     let mut known: Option<Arc<Object>> = None;
     for operation in 0..operations {
         let (kind, name) = (random.pick(&KINDS), random.pick(&NAMES));
@@ -127,7 +127,7 @@ async fn write(store: Arc<dyn Store>, mut random: Random, writer: usize, operati
             }
         };
         match outcome {
-            Ok((revision, object)) => answered.push(Answered { revision, kind, name, expected, object }),
+            Ok((revision, object)) => acknowledged.push(Acknowledged { revision, kind, name, expected, object }),
             Err(Error::AlreadyExists { .. }) => assert_eq!(expected, None),
             Err(Error::Conflict { expected: told, current }) => {
                 assert_eq!(Some(told), expected);
@@ -137,7 +137,7 @@ async fn write(store: Arc<dyn Store>, mut random: Random, writer: usize, operati
             Err(other) => panic!("{other}"),
         }
     }
-    answered
+    acknowledged
 }
 
 /// Lists until nobody writes any more.

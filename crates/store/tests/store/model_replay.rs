@@ -1,4 +1,4 @@
-//! What a store must have shown, worked out afterwards from the writes that it has answered.
+//! What a store must have shown, worked out afterwards from the writes that it has acknowledged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use evenkeel_store::{Change, Event, List, Object};
 
 /// A write as its writer knows it.
 #[derive(Debug, Clone)]
-pub(crate) struct Answered {
+pub(crate) struct Acknowledged {
     pub(crate) revision: u64,
     pub(crate) kind: Kind,
     pub(crate) name: String,
     /// The revision that it was conditional on; `None` for a creation.
     pub(crate) expected: Option<u64>,
-    /// What the store answered; `None` for a removal.
+    /// What the store acknowledged; `None` for a removal.
     pub(crate) object: Option<Arc<Object>>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Model {
 
 impl Model {
     /// Replays the writes in the order of their revisions; each must have been possible at its place.
-    pub(crate) fn replay(start: u64, mut writes: Vec<Answered>) -> Self {
+    pub(crate) fn replay(start: u64, mut writes: Vec<Acknowledged>) -> Self {
         writes.sort_by_key(|write| write.revision);
         assert!(writes.is_sorted_by(|a, b| a.revision < b.revision), "two writes have one revision");
         let mut objects = BTreeMap::new();

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 /// Long enough for the slowest machine; nothing waits that long unless it fails.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Asks again and again until there is an answer.
+/// Asks again and again until there is a result.
 pub(crate) async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
     let start = Instant::now();
     loop {
-        if let Some(answer) = ask().await {
-            return answer;
+        if let Some(result) = ask().await {
+            return result;
         }
         assert!(start.elapsed() < LIMIT, "gave up waiting: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;

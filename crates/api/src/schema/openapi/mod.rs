@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{GROUP, Version};
 
-/// The OpenAPI 3.0 document of one version of the group: what `/openapi/v3/apis/GROUP/VERSION` answers.
+/// The OpenAPI 3.0 document of one version of the group: what `/openapi/v3/apis/GROUP/VERSION` serves.
 ///
 /// ```
 /// use evenkeel_api::{Version, schema};
@@ -27,7 +27,7 @@ pub fn openapi_v3(version: Version) -> Value {
     })
 }
 
-/// The OpenAPI 2.0 document of all versions of the group: what `/openapi/v2` answers to clients that do not read
+/// The OpenAPI 2.0 document of all versions of the group: what `/openapi/v2` serves to clients that do not read
 /// the newer form.
 ///
 /// ```

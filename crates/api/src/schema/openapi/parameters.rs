@@ -23,17 +23,17 @@ pub(super) const EVERYWHERE: &[Field] = &[
     Field::new(
         "pretty",
         Shape::String,
-        "With `true`, the answer is indented for people to read; with `false`, it is one line. Without it, browsers and \
+        "With `true`, the response is indented for people to read; with `false`, it is one line. Without it, browsers and \
          curl get the first form and everybody else the second.",
     ),
     Field::new("timeout", Shape::String, "How long the request may take, as a duration: `32s`."),
 ];
 
-/// Taken by everything that answers objects, for the time that it answers them as a table.
+/// Taken by everything that returns objects, for the case that they are a table.
 pub(super) const TABLE: &[Field] = &[Field::new(
     "includeObject",
     Shape::Choice(&INCLUDE_OBJECT),
-    "What comes with each row when the answer is a table.",
+    "What comes with each row when the response is a table.",
 )];
 
 /// Taken by reading one object.
@@ -81,7 +81,7 @@ pub(super) const WATCH: &[Field] = &[
         Shape::Boolean,
         "Whether a watch may send events of type `BOOKMARK`, which say up to which version everything was sent.",
     ),
-    Field::new("watch", Shape::Boolean, "Whether to go on with a stream of changes instead of answering a list."),
+    Field::new("watch", Shape::Boolean, "Whether to go on with a stream of changes instead of a list."),
 ];
 
 /// Taken by every write but deletion.
@@ -112,7 +112,7 @@ pub(super) const DELETE: &[Field] =
     &[DRY_RUN, GRACE_PERIOD_SECONDS, IGNORE_STORE_READ_ERROR, ORPHAN_DEPENDENTS, PROPAGATION_POLICY];
 
 const DRY_RUN: Field =
-    Field::new("dryRun", Shape::String, "With `All`, everything is checked and answered, and nothing is stored.");
+    Field::new("dryRun", Shape::String, "With `All`, everything is checked and returned, and nothing is stored.");
 
 static FIELD_VALIDATION: Choice = Choice {
     name: "FieldValidation",

@@ -25,12 +25,12 @@ const PATCH_TYPES: &[&str] = &[
 ];
 
 /// A path below that of the version, `RESOURCE` standing for the resource of either kind.
-struct Endpoint {
+struct PathTemplate {
     path: &'static str,
     operations: &'static [Operation],
 }
 
-/// What one method does at an endpoint.
+/// What one method does at an template.
 #[derive(Clone, Copy)]
 struct Operation {
     method: &'static str,
@@ -40,8 +40,8 @@ struct Operation {
     description: &'static str,
     parameters: &'static [&'static [Field]],
     body: Option<Message>,
-    /// The statuses of success, and what is answered with each of them.
-    answers: (&'static [&'static str], Message),
+    /// The statuses of success, and the body of each.
+    responses: (&'static [&'static str], Message),
 }
 
 /// What a body holds.
@@ -56,10 +56,10 @@ enum Message {
     Resources,
 }
 
-const ENDPOINTS: &[Endpoint] = &[
-    Endpoint { path: "RESOURCE", operations: &[LIST, CREATE, DELETE_COLLECTION] },
-    Endpoint { path: "RESOURCE/{name}", operations: &[GET, UPDATE, PATCH_OBJECT, DELETE_OBJECT] },
-    Endpoint {
+const PATHS: &[PathTemplate] = &[
+    PathTemplate { path: "RESOURCE", operations: &[LIST, CREATE, DELETE_COLLECTION] },
+    PathTemplate { path: "RESOURCE/{name}", operations: &[GET, UPDATE, PATCH_OBJECT, DELETE_OBJECT] },
+    PathTemplate {
         path: "RESOURCE/{name}/status",
         operations: &[
             Operation { id: ("read", "KINDStatus"), description: "Reads the status of one object.", ..GET },
@@ -75,8 +75,8 @@ const ENDPOINTS: &[Endpoint] = &[
             },
         ],
     },
-    Endpoint { path: "watch/RESOURCE", operations: &[WATCH_ALL] },
-    Endpoint {
+    PathTemplate { path: "watch/RESOURCE", operations: &[WATCH_ALL] },
+    PathTemplate {
         path: "watch/RESOURCE/{name}",
         operations: &[Operation {
             action: "watch",
@@ -94,7 +94,7 @@ const LIST: Operation = Operation {
     description: "Lists the objects, or streams their changes.",
     parameters: &[WATCH, SELECT, TABLE],
     body: None,
-    answers: (&["200"], Message::List),
+    responses: (&["200"], Message::List),
 };
 const CREATE: Operation = Operation {
     method: "post",
@@ -103,16 +103,16 @@ const CREATE: Operation = Operation {
     description: "Creates an object.",
     parameters: &[WRITE, TABLE],
     body: Some(Message::Object),
-    answers: (&["201"], Message::Object),
+    responses: (&["201"], Message::Object),
 };
 const DELETE_COLLECTION: Operation = Operation {
     method: "delete",
     action: "deletecollection",
     id: ("delete", "CollectionKIND"),
-    description: "Deletes all objects that are selected, and answers them as they were.",
+    description: "Deletes all objects that are selected, and returns them as they were.",
     parameters: &[SELECT, DELETE],
     body: Some(Message::DeleteOptions),
-    answers: (&["200"], Message::List),
+    responses: (&["200"], Message::List),
 };
 const GET: Operation = Operation {
     method: "get",
@@ -121,7 +121,7 @@ const GET: Operation = Operation {
     description: "Reads one object.",
     parameters: &[READ, TABLE],
     body: None,
-    answers: (&["200"], Message::Object),
+    responses: (&["200"], Message::Object),
 };
 const UPDATE: Operation = Operation {
     method: "put",
@@ -130,7 +130,7 @@ const UPDATE: Operation = Operation {
     description: "Replaces one object.",
     parameters: &[WRITE, TABLE],
     body: Some(Message::Object),
-    answers: (&["200"], Message::Object),
+    responses: (&["200"], Message::Object),
 };
 const PATCH_OBJECT: Operation = Operation {
     method: "patch",
@@ -139,16 +139,16 @@ const PATCH_OBJECT: Operation = Operation {
     description: "Changes one object. Applying one that is not there creates it.",
     parameters: &[WRITE, APPLY, TABLE],
     body: Some(Message::Patch),
-    answers: (&["200", "201"], Message::Object),
+    responses: (&["200", "201"], Message::Object),
 };
 const DELETE_OBJECT: Operation = Operation {
     method: "delete",
     action: "delete",
     id: ("delete", "KIND"),
-    description: "Deletes one object. One that has finalizers is only marked, and answered itself.",
+    description: "Deletes one object. One that has finalizers is only marked, and returned itself.",
     parameters: &[DELETE],
     body: Some(Message::DeleteOptions),
-    answers: (&["200"], Message::Status),
+    responses: (&["200"], Message::Status),
 };
 const WATCH_ALL: Operation = Operation {
     method: "get",
@@ -157,7 +157,7 @@ const WATCH_ALL: Operation = Operation {
     description: "Streams the changes to all objects. An old form of a list with `watch`.",
     parameters: &[WATCH, SELECT, TABLE],
     body: None,
-    answers: (&["200"], Message::Events),
+    responses: (&["200"], Message::Events),
 };
 
 /// All paths of a version.
@@ -166,9 +166,9 @@ pub(super) fn paths(version: Version) -> Map<String, Value> {
     for kind in Kind::ALL {
         let place = Place { version, kind };
         paths.insert(format!("/apis/{}/", version.api_version()), json!({ "get": discovery(place) }));
-        for endpoint in ENDPOINTS {
-            let path = endpoint.path.replace("RESOURCE", kind.resource());
-            paths.insert(format!("/apis/{}/{path}", version.api_version()), path_item(endpoint, place));
+        for template in PATHS {
+            let path = template.path.replace("RESOURCE", kind.resource());
+            paths.insert(format!("/apis/{}/{path}", version.api_version()), path_item(template, place));
         }
     }
     paths
@@ -183,13 +183,13 @@ fn discovery(place: Place) -> Value {
     })
 }
 
-fn path_item(endpoint: &Endpoint, place: Place) -> Value {
-    let mut item: Map<_, _> = endpoint
+fn path_item(template: &PathTemplate, place: Place) -> Value {
+    let mut item: Map<_, _> = template
         .operations
         .iter()
         .map(|operation| (operation.method.to_owned(), operation_object(operation, place)))
         .collect();
-    let name = endpoint.path.contains("{name}").then(|| parameter(&NAME, Position::Path, place));
+    let name = template.path.contains("{name}").then(|| parameter(&NAME, Position::Path, place));
     let everywhere = EVERYWHERE.iter().map(|field| parameter(field, Position::Query, place));
     item.insert("parameters".into(), name.into_iter().chain(everywhere).collect());
     item.into()
@@ -197,7 +197,7 @@ fn path_item(endpoint: &Endpoint, place: Place) -> Value {
 
 fn operation_object(operation: &Operation, place: Place) -> Value {
     let (verb, rest) = operation.id;
-    let (statuses, answer) = operation.answers;
+    let (statuses, body) = operation.responses;
     let parameters: Vec<_> = operation
         .parameters
         .iter()
@@ -209,7 +209,7 @@ fn operation_object(operation: &Operation, place: Place) -> Value {
         "description": operation.description,
         "tags": [tag(place)],
         "parameters": parameters,
-        "responses": responses(statuses, answer, place),
+        "responses": responses(statuses, body, place),
         "x-kubernetes-action": operation.action,
         "x-kubernetes-group-version-kind": place.group_version_kind(place.kind.name()),
     }));
@@ -224,10 +224,10 @@ fn operation_object(operation: &Operation, place: Place) -> Value {
     object.into()
 }
 
-fn responses(statuses: &[&str], answer: Message, place: Place) -> Value {
+fn responses(statuses: &[&str], body: Message, place: Place) -> Value {
     let response =
         |message: Message| json!({ "description": message.description(), "content": message.content(place) });
-    let mut responses: Map<_, _> = statuses.iter().map(|status| ((*status).to_owned(), response(answer))).collect();
+    let mut responses: Map<_, _> = statuses.iter().map(|status| ((*status).to_owned(), response(body))).collect();
     responses.insert("default".into(), response(Message::Status));
     responses.into()
 }

@@ -38,9 +38,9 @@ fn operation(operation: &Value) -> Value {
         written.insert("consumes".into(), media_types.into());
     }
     written.insert("parameters".into(), parameters.into());
-    // The answers to a success come first: a digit sorts before `default`.
-    if let Some(answer) = operation["responses"].as_object().and_then(|answers| answers.values().next()) {
-        written.insert("produces".into(), content(&answer["content"]).0.into());
+    // The responses to a success come first: a digit sorts before `default`.
+    if let Some(response) = operation["responses"].as_object().and_then(|responses| responses.values().next()) {
+        written.insert("produces".into(), content(&response["content"]).0.into());
     }
     let responses = each(
         &operation["responses"],

@@ -1,7 +1,7 @@
 //! What is written is what was recorded, and what serde writes.
 
-mod recorded_answers;
 mod recorded_events;
+mod recorded_responses;
 mod seen;
 mod tables;
 mod written;

@@ -1,4 +1,4 @@
-//! The objects that a recorded server had answered with.
+//! The objects that a recorded server had sent.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use evenkeel_api::{GROUP, HubSpec, Kind, Object, Version, Wire};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The objects of one kind that a recorded server had answered with so far, by name.
+/// The objects of one kind that a recorded server had sent so far, by name.
 pub(super) struct Seen<S: HubSpec>(BTreeMap<String, Object<V1, S>>);
 
 /// What stands for the times that a recorded server had given.
@@ -56,7 +56,7 @@ impl<S: HubSpec> Seen<S> {
         self.0.get(name)
     }
 
-    /// Remembers the objects of an answer, if it is made of whole objects.
+    /// Remembers the objects of a response, if it is made of whole objects.
     pub(super) fn note(&mut self, version: Version, body: &Value) {
         let items = body["items"].as_array().map_or(std::slice::from_ref(body), Vec::as_slice);
         for item in items.iter().filter(|item| item["spec"].is_object() && item["metadata"]["uid"].is_string()) {
@@ -65,7 +65,7 @@ impl<S: HubSpec> Seen<S> {
         }
     }
 
-    /// Remembers what a write has made of the metadata of an object, if the answer shows only that.
+    /// Remembers what a write has made of the metadata of an object, if the response shows only that.
     pub(super) fn note_metadata(&mut self, body: &Value) {
         let name = body["metadata"]["name"].as_str().unwrap_or_default();
         if let Some(object) = self.0.get_mut(name).filter(|_| body["kind"] == "PartialObjectMetadata") {

@@ -15,8 +15,8 @@ fn table_view(include_object: Option<&str>) -> View<'_> {
 }
 
 fn table_of<S: Columns>(shown: &[Shown<'_, S>]) -> Value {
-    let answer = list(&ListMeta::at("7"), shown, &table_view(Some("None"))).unwrap();
-    serde_json::from_slice(&answer.body).unwrap()
+    let response = list(&ListMeta::at("7"), shown, &table_view(Some("None"))).unwrap();
+    serde_json::from_slice(&response.body).unwrap()
 }
 
 fn cells(table: &Value, column: usize) -> Vec<&Value> {
@@ -52,8 +52,8 @@ fn api_174_an_exempt_level_has_no_numbers() {
 fn api_177_rows_carry_what_was_asked_for() {
     let schema = &bootstrap::flow_schemas()[0];
     let carried = |include_object| -> Value {
-        let answer = object(StatusCode::OK, Shown::new(schema), &table_view(include_object)).unwrap();
-        serde_json::from_slice::<Value>(&answer.body).unwrap()["rows"][0]["object"].take()
+        let response = object(StatusCode::OK, Shown::new(schema), &table_view(include_object)).unwrap();
+        serde_json::from_slice::<Value>(&response.body).unwrap()["rows"][0]["object"].take()
     };
     assert_eq!(carried(Some("None")), Value::Null);
     assert_eq!(carried(Some("Object")), serde_json::to_value(schema.in_version(Version::V1beta2)).unwrap());

@@ -51,7 +51,7 @@ proptest! {
         let metadata = ListMeta {
             resource_version: "7", continue_token: token.as_deref(), remaining_item_count: remaining,
         };
-        let answer = list(&metadata, &shown, &view(version, Format::default())).unwrap();
+        let response = list(&metadata, &shown, &view(version, Format::default())).unwrap();
         let items: Vec<Value> = schemas.iter().map(|schema| {
             let mut item = serde_json::to_value(schema.in_version(version)).unwrap();
             let members = item.as_object_mut().unwrap();
@@ -62,10 +62,10 @@ proptest! {
         let expected = json!({
             "kind": "FlowSchemaList", "apiVersion": version.api_version(), "metadata": metadata, "items": items,
         });
-        prop_assert_eq!(serde_json::from_slice::<Value>(&answer.body).unwrap(), expected);
+        prop_assert_eq!(serde_json::from_slice::<Value>(&response.body).unwrap(), expected);
         let unkept: Vec<_> = schemas.iter().map(Shown::new).collect();
         let again = list(&metadata, &unkept, &view(version, Format::default())).unwrap();
-        prop_assert_eq!(answer.body, again.body);
+        prop_assert_eq!(response.body, again.body);
     }
 
     #[test]
@@ -90,10 +90,10 @@ fn an_object_that_was_kept_is_not_written_again() {
     let schemas = bootstrap::flow_schemas();
     let kept = Encoded::new(&schemas[0], Version::V1);
     let shown = Shown { object: &schemas[0], v1: Some(&kept) };
-    let answer = object(StatusCode::OK, shown, &view(Version::V1, Format::default())).unwrap();
-    assert_eq!(answer.body.as_ptr(), kept.line().as_ptr());
-    let answer = object(StatusCode::OK, shown, &view(Version::V1beta1, Format::default())).unwrap();
-    assert_eq!(answer.body, Encoded::new(&schemas[0], Version::V1beta1).line());
+    let response = object(StatusCode::OK, shown, &view(Version::V1, Format::default())).unwrap();
+    assert_eq!(response.body.as_ptr(), kept.line().as_ptr());
+    let response = object(StatusCode::OK, shown, &view(Version::V1beta1, Format::default())).unwrap();
+    assert_eq!(response.body, Encoded::new(&schemas[0], Version::V1beta1).line());
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub(super) struct Compiled {
     pub(super) methods: Vec<Box<str>>,
     pub(super) verb: Option<Box<str>>,
     fixed: Vec<(Attribute, Box<str>)>,
+    pub(super) is_path_only: bool,
 }
 
 // === impl Compiled ===
@@ -27,14 +28,15 @@ impl Compiled {
         let pieces = pieces(&route.template, &mut errors);
         // A route whose template is not understood would be accused of more than it did.
         if errors.is_empty() {
-            let faults = faults_of_values(&pieces, &route.fixed);
+            let faults = faults_of_values(&pieces, &route);
             errors
                 .extend(faults.into_iter().map(|fault| RouteError::Route { template: route.template.clone(), fault }));
         }
         if !errors.is_empty() {
             return Err(errors);
         }
-        Ok(Self { template: route.template, pieces, methods: route.methods, verb: route.verb, fixed: route.fixed })
+        let Route { template, methods, verb, fixed, is_path_only } = route;
+        Ok(Self { template, pieces, methods, verb, fixed, is_path_only })
     }
 
     pub(super) fn is_for(&self, method: &str) -> bool {
@@ -100,7 +102,8 @@ fn pieces(template: &str, errors: &mut Vec<RouteError>) -> Vec<Piece> {
 }
 
 /// What is wrong with the attributes that get a value, taken together.
-fn faults_of_values(pieces: &[Piece], fixed: &[(Attribute, Box<str>)]) -> Vec<TemplateFault> {
+fn faults_of_values(pieces: &[Piece], route: &Route) -> Vec<TemplateFault> {
+    let fixed = &route.fixed;
     let has_placeholder = |attribute| pieces.iter().any(|piece| piece.attribute() == Some(attribute));
     let mut faults = Vec::new();
     for (index, (attribute, _)) in fixed.iter().enumerate() {
@@ -111,7 +114,7 @@ fn faults_of_values(pieces: &[Piece], fixed: &[(Attribute, Box<str>)]) -> Vec<Te
         }
     }
     let is_fixed = fixed.iter().any(|(attribute, value)| *attribute == Attribute::Resource && !value.is_empty());
-    if !has_placeholder(Attribute::Resource) && !is_fixed {
+    if !has_placeholder(Attribute::Resource) && !is_fixed && !route.is_path_only {
         faults.push(TemplateFault::NoResource);
     }
     faults

@@ -47,6 +47,7 @@ pub struct Route {
     methods: Vec<Box<str>>,
     verb: Option<Box<str>>,
     fixed: Vec<(Attribute, Box<str>)>,
+    is_path_only: bool,
 }
 
 /// Routes, ready to digest requests. What a request costs depends on its path, not on the number of routes.
@@ -81,7 +82,7 @@ pub struct RouteTable {
 impl Route {
     /// A route for all methods.
     pub fn new(template: impl Into<Box<str>>) -> Self {
-        Self { template: template.into(), methods: Vec::new(), verb: None, fixed: Vec::new() }
+        Self { template: template.into(), methods: Vec::new(), verb: None, fixed: Vec::new(), is_path_only: false }
     }
 
     /// Only for this method, and others that are named in the same way. Methods are written in upper case.
@@ -102,6 +103,13 @@ impl Route {
     #[must_use]
     pub fn fix(mut self, attribute: Attribute, value: impl Into<Box<str>>) -> Self {
         self.fixed.push((attribute, value.into()));
+        self
+    }
+
+    /// For requests that are about no resource: they are known by their method and their path, whatever the template names.
+    #[must_use]
+    pub fn path_only(mut self) -> Self {
+        self.is_path_only = true;
         self
     }
 }
@@ -135,11 +143,21 @@ impl RouteTable {
 
     /// Digests a request. The target is the path and the query as they were sent.
     pub fn digest<'a>(&'a self, method: &str, target: &'a str) -> Result<RequestInfo<'a>, DigestError> {
+        self.digest_route(method, target).map(|(request, _)| request)
+    }
+
+    /// The same, with the route that matches, if one does: its position among those that the table was made of.
+    pub fn digest_route<'a>(
+        &'a self,
+        method: &str,
+        target: &'a str,
+    ) -> Result<(RequestInfo<'a>, Option<usize>), DigestError> {
         let (path, _) = split_target(target)?;
         let segments = Segments::of(target.split_once('?').map_or(target, |(path, _)| path));
-        let found = self.tree.find(segments, &|leaf| self.choose(leaf, method));
-        let Some(route) = found else {
-            return Ok(RequestInfo { path, verb: verb::of_path(method), ..RequestInfo::default() });
+        let index = self.tree.find(segments, &|leaf| self.choose(leaf, method));
+        let route = index.and_then(|index| self.routes.get(index)).filter(|route| !route.is_path_only);
+        let Some(route) = route else {
+            return Ok((RequestInfo { path, verb: verb::of_path(method), ..RequestInfo::default() }, index));
         };
         let mut request = RequestInfo { is_resource_request: true, path, ..RequestInfo::default() };
         route.fill(segments, &mut request);
@@ -151,13 +169,15 @@ impl RouteTable {
                 (verb, _) => verb.into(),
             },
         };
-        Ok(request)
+        Ok((request, index))
     }
 
     /// The route of a leaf that is for this method.
-    fn choose(&self, leaf: &[usize], method: &str) -> Option<&Compiled> {
-        let routes = || leaf.iter().filter_map(|&index| self.routes.get(index));
-        routes().find(|route| route.is_for(method)).or_else(|| routes().find(|route| route.methods.is_empty()))
+    fn choose(&self, leaf: &[usize], method: &str) -> Option<usize> {
+        let find = |is_it: &dyn Fn(&Compiled) -> bool| {
+            leaf.iter().copied().find(|&index| self.routes.get(index).is_some_and(is_it))
+        };
+        find(&|route| route.is_for(method)).or_else(|| find(&|route| route.methods.is_empty()))
     }
 }
 
@@ -186,6 +206,18 @@ mod tests {
         }
         assert_eq!(table.digest("GET", "/orders?watch=true").unwrap().verb, "list");
         assert_eq!(table.digest("OPTIONS", "/other").unwrap().verb, "options");
+    }
+
+    #[test]
+    fn a_route_is_known_by_its_position_and_may_be_about_a_path_only() {
+        let table = RouteTable::new([orders("/orders/{name}"), Route::new("/export/{_}").path_only()]).unwrap();
+        let found = |target| {
+            let (request, route) = table.digest_route("GET", target).unwrap();
+            (route, request.is_resource_request, request.verb.into_owned(), request.path.into_owned())
+        };
+        assert_eq!(found("/orders/7"), (Some(0), true, "get".to_owned(), "/orders/7".to_owned()));
+        assert_eq!(found("/export/a"), (Some(1), false, "get".to_owned(), "/export/a".to_owned()));
+        assert_eq!(found("/other"), (None, false, "get".to_owned(), "/other".to_owned()));
     }
 
     #[test]

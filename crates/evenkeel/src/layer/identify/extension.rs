@@ -17,7 +17,7 @@ use super::{Identify, Unidentified, anonymous};
 ///
 /// ```
 /// use std::sync::Arc;
-/// use evenkeel::engine::User;
+/// use evenkeel::User;
 /// use evenkeel::identify::{FromExtension, Identify, ToUser, authenticated};
 ///
 /// #[derive(Clone)]

@@ -43,7 +43,7 @@ pub trait Identify {
 /// Nothing stands for somebody who has not been authenticated: [`anonymous`].
 ///
 /// ```
-/// use evenkeel::engine::User;
+/// use evenkeel::User;
 /// use evenkeel::identify::{Identity, Unidentified};
 ///
 /// let alice = User::new("alice", ["system:authenticated"]);
@@ -60,9 +60,15 @@ pub trait Identity {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Anonymous;
 
+/// The layer is not told who is calling: each call of its service says so. See
+/// [`FlowControl::layer_without_identity`](crate::FlowControl::layer_without_identity).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoIdentity;
+
 /// Nobody could say who is calling. The request is answered with this status, and is not classified.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
+#[non_exhaustive]
 pub struct Unidentified {
     /// The status of the answer.
     pub status: StatusCode,

@@ -8,9 +8,9 @@ use evenkeel_engine::time::Instant;
 use evenkeel_engine::work::{
     Circumstances, Estimator, EstimatorConfig, ObjectCounts, ObjectStatistics, Statistics, WatchCounts, WatchInterest,
 };
-use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
+use evenkeel_engine::{RequestInfo, WorkEstimate};
 
-use super::{HttpWork, Watch};
+use super::{EstimateWork, Watch, WorkInput};
 use crate::control::clock::{Clock, ManualClock};
 
 /// Estimates the work of requests as Kubernetes does (WE-1 to WE-23): a list costs what it loads, and a change costs
@@ -113,30 +113,24 @@ impl Default for KubernetesWork {
     }
 }
 
-impl HttpWork for KubernetesWork {
-    fn estimate_http(
-        &self,
-        attributes: Attributes<'_>,
-        query: Query<'_>,
-        level: &LevelInfo,
-        watches: Option<u64>,
-    ) -> WorkEstimate {
-        let lookup = Lookup { work: self, watches };
+impl<X> EstimateWork<X> for KubernetesWork {
+    fn estimate(&self, request: &WorkInput<'_, X>) -> WorkEstimate {
+        let lookup = Lookup { work: self, watches: request.watches };
         let circumstances = Circumstances {
             now: self.shared.clock.now(),
-            level_cap: level.seat_cap,
+            level_cap: request.level.seat_cap,
             objects: &lookup,
             watches: &lookup,
             consistent_reads_from_cache: self.shared.has_consistent_cache.load(Ordering::Relaxed),
         };
-        self.shared.estimator.estimate(Some(attributes.request), query, &circumstances)
+        self.shared.estimator.estimate(Some(request.attributes.request), request.query, &circumstances)
     }
 
-    fn watch(&self, request: &RequestInfo<'_>, query: Query<'_>) -> Option<Watch> {
+    fn watch(&self, request: &RequestInfo<'_>, query: Query<'_>, _extra: &X) -> Option<Watch> {
         (request.verb == "watch").then(|| Watch::new(Arc::clone(&self.watches), request, query))
     }
 
-    fn interested_watches(&self, request: &RequestInfo<'_>) -> Option<u64> {
+    fn interested_watches(&self, request: &RequestInfo<'_>, _extra: &X) -> Option<u64> {
         self.shared.estimator.depends_on_watches(request).then(|| self.interested(request))
     }
 }

@@ -1,4 +1,4 @@
-//! How much work HTTP requests are.
+//! How much work requests are.
 
 mod kubernetes;
 mod watch;
@@ -6,47 +6,81 @@ mod watch;
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
 
-use crate::control::request::EstimateWork;
-
 pub use kubernetes::KubernetesWork;
 pub use watch::Watch;
 
-/// Says how much work an HTTP request is. Everything that can [`EstimateWork`] can do this too, without a look at the
-/// query.
-pub trait HttpWork {
-    /// How much work the request is, given its query, the level that it belongs to, and what
-    /// [`interested_watches`](Self::interested_watches) has said of it.
-    fn estimate_http(
-        &self,
-        attributes: Attributes<'_>,
-        query: Query<'_>,
-        level: &LevelInfo,
-        watches: Option<u64>,
-    ) -> WorkEstimate;
+/// Estimates how much work a request is: how many seats it takes, and for how long.
+///
+/// A [`WorkEstimate`] is the same for all requests. A closure sees the request and its level:
+///
+/// ```
+/// use evenkeel::{Attributes, EstimateWork, LevelInfo, WorkEstimate};
+///
+/// let reports = |attributes: Attributes<'_>, _level: &LevelInfo| match &*attributes.request.path {
+///     "/reports" => WorkEstimate::seats(5),
+///     _ => WorkEstimate::ONE_SEAT,
+/// };
+/// fn is_estimate(_: impl EstimateWork) {}
+/// is_estimate(reports);
+/// is_estimate(WorkEstimate::seats(2));
+/// ```
+///
+/// `X` is the type of what the [digest](crate::Digest::Extra) of a layer finds beyond the [`RequestInfo`].
+pub trait EstimateWork<X = ()> {
+    /// How much work the request is.
+    fn estimate(&self, request: &WorkInput<'_, X>) -> WorkEstimate;
 
-    /// What has to be remembered of a watch while it runs, if anything has: see [`KubernetesWork`]. It has not been let
-    /// in yet.
-    fn watch(&self, _request: &RequestInfo<'_>, _query: Query<'_>) -> Option<Watch> {
+    /// What has to be remembered of a watch while it runs, if anything has: see [`KubernetesWork`]. The layer asks for it when
+    /// the request arrives, and [starts](Watch) it when the request is let in.
+    fn watch(&self, _request: &RequestInfo<'_>, _query: Query<'_>, _extra: &X) -> Option<Watch> {
         None
     }
 
-    /// How many watches the request concerns, if that matters to its estimate: for the estimate and for the metric
-    /// `watch_count_samples`, which are to see the same number (WE-18). It is asked once for each request.
-    fn interested_watches(&self, _request: &RequestInfo<'_>) -> Option<u64> {
+    /// How many watches the request concerns, if its estimate depends on that. The estimate and the metric
+    /// `watch_count_samples` get the same number (WE-18), so this is called once for each request.
+    fn interested_watches(&self, _request: &RequestInfo<'_>, _extra: &X) -> Option<u64> {
         None
     }
 }
 
-// === impl HttpWork ===
+/// What is known of a request when its work is estimated.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct WorkInput<'a, X = ()> {
+    /// Who asks for what.
+    pub attributes: Attributes<'a>,
+    /// The level that the request belongs to.
+    pub level: &'a LevelInfo,
+    /// The query of an HTTP request, as it was sent.
+    pub query: Query<'a>,
+    /// What [`EstimateWork::interested_watches`] has counted.
+    pub watches: Option<u64>,
+    /// What the [digest](crate::Digest::Extra) found.
+    pub extra: &'a X,
+}
 
-impl<W: EstimateWork> HttpWork for W {
-    fn estimate_http(
-        &self,
-        attributes: Attributes<'_>,
-        _query: Query<'_>,
-        level: &LevelInfo,
-        _watches: Option<u64>,
-    ) -> WorkEstimate {
-        self.estimate(attributes, level)
+// === impl EstimateWork ===
+
+impl<X> EstimateWork<X> for WorkEstimate {
+    #[inline]
+    fn estimate(&self, _request: &WorkInput<'_, X>) -> WorkEstimate {
+        *self
+    }
+}
+
+impl<X, F: Fn(Attributes<'_>, &LevelInfo) -> WorkEstimate> EstimateWork<X> for F {
+    #[inline]
+    fn estimate(&self, request: &WorkInput<'_, X>) -> WorkEstimate {
+        self(request.attributes, request.level)
+    }
+}
+
+// === impl WorkInput ===
+
+impl<'a, X> WorkInput<'a, X> {
+    /// The same with another extra, for an estimate that is made of others.
+    pub fn with_extra<Y>(&self, extra: &'a Y) -> WorkInput<'a, Y> {
+        let Self { attributes, level, query, watches, .. } = *self;
+        WorkInput { attributes, level, query, watches, extra }
     }
 }

@@ -22,7 +22,7 @@ const COLUMNS: [&str; 9] = [
 pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)]) -> String {
     let mut table = Table::new(&COLUMNS);
     for (name, level) in levels {
-        let queues: Vec<QueueView> = level.lock().queue_set.queues().collect();
+        let queues: Vec<QueueView> = level.lock().queue_set().queues().collect();
         for (index, queue) in queues.iter().enumerate() {
             table.push(cells(name, index, queue));
         }

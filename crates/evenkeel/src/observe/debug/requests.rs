@@ -71,7 +71,7 @@ pub(super) fn dump(levels: &[(Arc<str>, Arc<Level>)], shared: &Shared, columns: 
 
 impl Row {
     fn all_of(state: &LevelState) -> Vec<Self> {
-        let set = &state.queue_set;
+        let set = state.queue_set();
         let mut rows = Vec::with_capacity(set.waiting() + set.executing());
         for queue in 0..set.queues().len() {
             let waiting = set.waiting_in(queue).enumerate();
@@ -84,7 +84,7 @@ impl Row {
 
     fn of(state: &LevelState, request: &RequestView<'_, Waiter>, index_in_queue: Option<usize>) -> Self {
         let series = state.metrics.series.get(request.payload.mark.series as usize);
-        let has_flows = state.queue_set.mode().queues() > 1;
+        let has_flows = state.queue_set().mode().queues() > 1;
         Self {
             schema: series.map_or_else(|| "".into(), |series| Arc::clone(&series.schema)),
             method: series.filter(|_| has_flows).and_then(|series| series.method.clone()),
@@ -102,7 +102,7 @@ impl Row {
         let time = |at: Instant| timestamp::text(clock_start.saturating_add(at.as_nanos()));
         let digest = shared.digests.get(self.digest).unwrap_or_else(|| Arc::new(PresetDigest::from(shared.preset)));
         let head = self.details.as_ref().map(|details| digests::head(details.method.clone(), details.uri.clone()));
-        let info = head.as_ref().and_then(|head| digest.digest(head).ok()).unwrap_or_default();
+        let info = head.as_ref().and_then(|head| digest.info(head)).unwrap_or_default();
         let index = |index: Option<usize>| index.map_or_else(|| "-1".to_owned(), |index| index.to_string());
         let mut cells = vec![
             level.to_owned(),

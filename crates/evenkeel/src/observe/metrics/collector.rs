@@ -1,12 +1,13 @@
 //! The collector: copies the numbers of every level, and writes them when it holds no lock any more.
 
 use std::fmt;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use evenkeel_engine::SeatSeconds;
 use evenkeel_engine::queue_set::Rejection;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::registry::Registry;
 
 use super::catalogue as names;
 use super::catalogue::Metric;
@@ -16,11 +17,11 @@ use super::histogram::{Bounds, Histogram};
 use super::sample::LevelSample;
 use super::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, WATCHES};
 use super::server::ServerSample;
-use crate::control::flow_control::Shared;
+use crate::control::flow_control::{FlowControl, Shared};
 
 /// Writes the metrics of a flow control at every scrape; nothing once the flow control is gone.
 #[derive(Debug)]
-pub(crate) struct FlowCollector(pub(crate) Weak<Shared>);
+struct FlowCollector(Weak<Shared>);
 
 /// A copy of all numbers, being written.
 struct Writer<'a> {
@@ -29,6 +30,39 @@ struct Writer<'a> {
 }
 
 const REJECTIONS: [Rejection; 3] = [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut];
+
+// === impl FlowControl ===
+
+impl FlowControl {
+    /// Registers all metrics of API Priority and Fairness, under the names that they have in Kubernetes. Needs the feature
+    /// `metrics`, which is on by default.
+    ///
+    /// ```
+    /// use evenkeel::FlowControl;
+    /// use prometheus_client::encoding::text;
+    /// use prometheus_client::registry::Registry;
+    ///
+    /// let flow = FlowControl::builder().server_concurrency(100).build();
+    /// let mut registry = Registry::default();
+    /// flow.register_metrics(&mut registry);
+    ///
+    /// let mut page = String::new();
+    /// text::encode(&mut page, &registry)?;
+    /// assert!(page.contains("apiserver_flowcontrol_nominal_limit_seats{priority_level=\"catch-all\"}"));
+    /// # Ok::<(), std::fmt::Error>(())
+    /// ```
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        registry.register_collector(Box::new(FlowCollector(Arc::downgrade(self.shared()))));
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    pub(crate) fn sample_metrics(&self) -> (Vec<LevelSample>, ServerSample) {
+        self.known_levels.sample(self.upkeep())
+    }
+}
 
 // === impl FlowCollector ===
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evenkeel_engine::borrowing::DemandStatistics;
 use evenkeel_engine::limits::LevelLimits;
-use evenkeel_engine::queue_set::{Mode, Phase, QueueSet, Rejection, RequestId, RequestView};
+use evenkeel_engine::queue_set::{Ended, Mode, Phase, QueueSet, Rejection, RequestId, RequestView};
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Schema, WorkEstimate};
 
@@ -123,6 +123,13 @@ impl LevelMetrics {
         number
     }
 
+    /// Takes in a schema that has changed, if it has a series.
+    pub(crate) fn update_series(&mut self, schema: &Schema) {
+        if self.numbers.contains_key(&*schema.name) {
+            self.series(schema);
+        }
+    }
+
     fn add_series(&mut self, schema: &str) -> u32 {
         let number = u32::try_from(self.series.len()).unwrap_or(u32::MAX);
         let series = Series::new(schema);
@@ -192,7 +199,7 @@ impl LevelMetrics {
         }
     }
 
-    /// A request was turned away at once.
+    /// A request was rejected at once.
     pub(crate) fn rejected(&mut self, mark: Mark, work: WorkEstimate, watches: Option<u64>, reason: Rejection) {
         self.estimated(mark, i64::from(work.max_seats()), watches);
         if let Some(numbers) = self.numbers(mark.series) {
@@ -364,5 +371,17 @@ impl Ending {
 
     pub(crate) fn phase(&self) -> Phase {
         self.phase
+    }
+}
+
+impl From<&Ended<Waiter>> for Ending {
+    fn from(ended: &Ended<Waiter>) -> Self {
+        Self {
+            phase: ended.phase,
+            waiter: ended.payload.mark,
+            seats: i64::from(ended.work.max_seats()),
+            arrived: ended.arrived,
+            started: ended.started,
+        }
     }
 }

@@ -10,9 +10,14 @@
 //! of the scrape instead of that of the last dispatch, and `read_vs_write_current_requests` as well as the two
 //! `apiserver_current_*` metrics are taken at most once in a millisecond.
 
+#![cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "numbers are counted, and nothing reads them"))]
+
+#[cfg(feature = "metrics")]
 mod catalogue;
+#[cfg(feature = "metrics")]
 mod collector;
 mod crowd;
+#[cfg(feature = "metrics")]
 mod exposition;
 mod histogram;
 mod level;
@@ -21,7 +26,6 @@ mod sample;
 mod series;
 mod server;
 
-pub(crate) use collector::FlowCollector;
 pub(crate) use crowd::Access;
 pub(crate) use level::{ControlGauges, Ending, LevelMetrics, Mark, Notes, Passed};
 pub(crate) use sample::{LevelSample, Readings};

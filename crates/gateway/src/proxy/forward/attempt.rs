@@ -18,13 +18,12 @@ use crate::proxy::exchange::{Exchange, OnLeave};
 use crate::proxy::request_body::{BodyError, RequestBody};
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::service_times::Started;
-use crate::proxy::upload_progress::UploadProgress;
 use crate::proxy::upstream::{
     CallError, ConnectError, Consequence, Http1Call, Http2Stream, InFlight, Negotiated, Picked, UpstreamTarget,
 };
 use crate::proxy::worker::Worker;
 use crate::timeouts::Elapsed;
-use crate::timeouts::IdleTimeout;
+use crate::timeouts::{IdleTimeout, UploadProgress};
 
 /// A request on its way to an upstream.
 pub(super) struct Attempts {
@@ -203,7 +202,7 @@ impl Attempts {
             Some(true) => upstream.http2().await.map(UpstreamConnection::Http2),
             Some(false) => upstream.connect_http1().await.map(UpstreamConnection::Http1),
             None => Ok(match upstream.agree().await? {
-                Negotiated::Http1(stream) => UpstreamConnection::Http1(Box::new(Wire::new(stream))),
+                Negotiated::Http1(stream) => UpstreamConnection::Http1(upstream.wire(stream)),
                 Negotiated::Http2(stream) => UpstreamConnection::Http2(stream),
             }),
         }
@@ -216,7 +215,7 @@ impl Attempts {
     /// Puts the head of the request on the wire.
     fn begin(&self, picked: &Picked, mut wire: Box<Wire>, body: RequestBody) -> (Http1Call, InFlight) {
         let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
-        let encoder = head::put_http1(&mut wire.output, self.received(), &body, known, provenance);
+        let encoder = head::put_http1(wire.output(), self.received(), &body, known, provenance);
         (Http1Call::new(wire, self.parts.method.clone(), body, encoder), self.in_flight(picked))
     }
 
@@ -253,7 +252,7 @@ impl Attempts {
     }
 
     /// What rings when nothing moves any more.
-    fn stall(&self) -> IdleTimeout {
+    fn stall(&self) -> IdleTimeout<Exchange> {
         let worker = &self.connection.worker;
         IdleTimeout::new(&worker.timer, &self.exchange, worker.config.timeouts.stall)
     }
@@ -262,8 +261,7 @@ impl Attempts {
     async fn head(&self, call: &mut Http1Call) -> Result<ResponseHead, Failure> {
         let worker = &self.connection.worker;
         let answer_after = worker.config.timeouts.answer;
-        let mut timeout = self.exchange.timeout(&worker.timer);
-        timeout.set(answer_after);
+        let mut timeout = worker.timer.timeout(answer_after);
         loop {
             let mut sent = call.sent();
             let wait = |context: &mut Context<'_>| {
@@ -344,7 +342,7 @@ impl Attempts {
             }
             Ok(Err(unsent)) => Err(Refused::of_stream(&stream, known, unsent.map(http::Request::into_body))),
             Ok(Ok(response)) => {
-                upload.answered();
+                upload.response_began();
                 let (mut parts, body) = response.into_parts();
                 picked.note_success();
                 sanitize_response(parts.status, &mut parts.headers, HeadFlags::ANY);

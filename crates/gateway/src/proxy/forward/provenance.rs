@@ -2,6 +2,10 @@
 //!
 //! They are made from the connection. Only what a trusted proxy in front has said is kept, and added to.
 
+use std::fmt;
+use std::io::Write;
+use std::net::IpAddr;
+
 use http::header::{FORWARDED, HeaderName, HeaderValue, VIA};
 use http::request::Parts;
 use http::{HeaderMap, Version};
@@ -9,17 +13,23 @@ use http::{HeaderMap, Version};
 use crate::http1::HeadFlags;
 use crate::identity::{Peer, Transport};
 
-/// What the connection tells of where its requests come from. Made once for a connection.
+/// What the connection tells of where its requests come from. It is as small as it can be: every idle connection has one.
 #[derive(Debug)]
 pub(crate) struct Provenance {
-    address: String,
-    /// The address as `Forwarded` wants it.
-    node: String,
-    scheme: &'static str,
+    address: AddressText,
+    is_ipv6: bool,
+    is_tls: bool,
     is_believed: bool,
-    /// The fields that are the same in all requests, as they are in a head of HTTP/1.1. They do for most requests.
-    same: Vec<u8>,
 }
+
+/// An IP address as text.
+struct AddressText {
+    bytes: [u8; ADDRESS_MAX],
+    length: u8,
+}
+
+/// The longest text of an IPv6 address.
+const ADDRESS_MAX: usize = 45;
 
 pub(super) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 pub(super) const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -30,13 +40,12 @@ pub(super) const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwa
 impl Provenance {
     pub(crate) fn new(peer: &Peer, is_believed: bool) -> Self {
         let ip = peer.address.ip().to_canonical();
-        let node = if ip.is_ipv6() { format!("\"[{ip}]\"") } else { ip.to_string() };
-        let scheme = match peer.transport {
-            Transport::Plain => "http",
-            Transport::Tls => "https",
-        };
-        let same = format!("via: 1.1 evenkeel\r\nx-forwarded-for: {ip}\r\nx-forwarded-proto: {scheme}\r\n").into();
-        Self { address: ip.to_string(), node, scheme, is_believed, same }
+        let (is_ipv6, is_tls) = (ip.is_ipv6(), peer.transport == Transport::Tls);
+        Self { address: AddressText::new(ip), is_ipv6, is_tls, is_believed }
+    }
+
+    fn scheme(&self) -> &'static [u8] {
+        if self.is_tls { b"https" } else { b"http" }
     }
 
     /// Writes every header into a head of HTTP/1.1.
@@ -48,14 +57,18 @@ impl Provenance {
                 put_all(output, &[b"\r\n"]);
             });
         }
-        put_all(output, &[&self.same, b"x-forwarded-host: ", host, b"\r\nforwarded: "]);
+        let start = b"via: 1.1 evenkeel\r\nx-forwarded-for: ";
+        put_all(output, &[start, self.address.bytes(), b"\r\nx-forwarded-proto: ", self.scheme()]);
+        put_all(output, &[b"\r\nx-forwarded-host: ", host, b"\r\nforwarded: "]);
         put_all(output, &self.forwarded(host));
         put_all(output, &[b"\r\n"]);
     }
 
     /// The value of `Forwarded`, in parts.
     fn forwarded<'a>(&'a self, host: &'a [u8]) -> [&'a [u8]; 6] {
-        [b"for=", self.node.as_bytes(), b";host=\"", host, b"\";proto=", self.scheme.as_bytes()]
+        let (before, after): (&[u8], &[u8]) =
+            if self.is_ipv6 { (b"for=\"[", b"]\";host=\"") } else { (b"for=", b";host=\"") };
+        [before, self.address.bytes(), after, host, b"\";proto=", self.scheme()]
     }
 
     /// Names every header with the parts that its value consists of.
@@ -68,7 +81,7 @@ impl Provenance {
     ) {
         let protocol = if version == Version::HTTP_2 { &b"2.0 evenkeel"[..] } else { b"1.1 evenkeel" };
         append(received, &VIA, &[protocol], &mut put);
-        let (address, scheme) = (self.address.as_bytes(), self.scheme.as_bytes());
+        let (address, scheme) = (self.address.bytes(), self.scheme());
         let forwarded = &self.forwarded(host);
         if !self.is_believed {
             put(&X_FORWARDED_FOR, &[address]);
@@ -82,6 +95,30 @@ impl Provenance {
         let kept = |name| received.get(name).map(HeaderValue::as_bytes);
         put(&X_FORWARDED_PROTO, &[kept(X_FORWARDED_PROTO).unwrap_or(scheme)]);
         put(&X_FORWARDED_HOST, &[kept(X_FORWARDED_HOST).unwrap_or(host)]);
+    }
+}
+
+// === impl AddressText ===
+
+impl AddressText {
+    fn new(ip: IpAddr) -> Self {
+        let mut text = Self { bytes: [0; ADDRESS_MAX], length: 0 };
+        let mut left = &mut text.bytes[..];
+        // It is long enough for every address.
+        let _ = write!(left, "{ip}");
+        let left = left.len();
+        text.length = u8::try_from(ADDRESS_MAX - left).unwrap_or_default();
+        text
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+impl fmt::Debug for AddressText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(self.bytes()))
     }
 }
 

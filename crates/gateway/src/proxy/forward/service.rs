@@ -1,15 +1,12 @@
-//! The service inside of the flow control: passes requests on.
+//! The flow control of a worker, and the service inside of it, which forwards requests.
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
-use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use evenkeel::identify::Unidentified;
-use evenkeel::{FlowFuture, FlowService, Identify};
-use evenkeel_engine::User;
+use evenkeel::identify::NoIdentity;
+use evenkeel::{AdmittedRequest, FlowControl, FlowFuture, FlowService, PassAdmitted};
 use http::request::Parts;
 use http::{Request, Response};
 use tower_layer::Layer;
@@ -19,62 +16,50 @@ use super::fields::remove_named;
 use super::trailers::TrailerGuard;
 use crate::config::WhenClientLeaves;
 use crate::http1::HeadFlags;
-use crate::proxy::connection::Connection;
-use crate::proxy::error_response::{self, Failure, Form};
-use crate::proxy::exchange::{CurrentExchange, Exchange, Inbound, OnLeave, Remember};
-use crate::proxy::request_rules::RequestRules;
+use crate::proxy::arrival::Arrival;
+use crate::proxy::error_response::{Failure, is_grpc};
+use crate::proxy::exchange::{Inbound, OnLeave};
+use crate::proxy::request_rules::{RequestRules, RouteMatch};
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::service_times::Started;
 
-/// Passes the requests of one connection on.
-#[derive(Debug, Clone)]
-pub(crate) struct Service(Rc<Connection>);
+/// Forwards requests that the flow control has let in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Forward;
 
-/// The flow control of one connection, with the service inside.
+/// The flow control of a worker, under the settings of one time. All connections of the worker share it; who is calling comes
+/// with each request.
 #[derive(Debug)]
-pub(crate) struct Flow {
-    service: FlowService<Service, Remember, RequestRules, RequestRules>,
-    connection: Rc<Connection>,
-    current: CurrentExchange,
-}
+pub(crate) struct WorkerFlow(FlowService<Forward, NoIdentity, RequestRules, RequestRules, PassAdmitted>);
 
-// === impl Flow ===
+/// A request on its way through the flow control and to an upstream.
+pub(crate) type RequestFuture = Pin<Box<FlowFuture<Forward, AdmittedRequest<Inbound, RouteMatch>, ResponseBody>>>;
 
-impl Flow {
-    /// The flow control for the requests of this connection.
-    ///
-    /// This is the one place that says what requests ask for and what they cost: those are the layer's defaults.
-    pub(crate) fn new(connection: &Rc<Connection>) -> Self {
-        let (remember, current) = Remember::new(connection.identity.clone());
-        let routes = &connection.worker.routes;
-        let occupancy = routes.clone();
-        let layer = connection
-            .worker
-            .flow
-            .layer(remember)
+// === impl WorkerFlow ===
+
+impl WorkerFlow {
+    pub(crate) fn new(flow: &FlowControl, rules: &RequestRules) -> Self {
+        let layer = flow
+            .layer_without_identity()
             // Each source of identities says whether it may give such names.
             .allow_system_names()
-            .digest(routes.clone())
-            .work(routes.clone())
-            .long_running(move |parts, request| occupancy.occupancy(parts, request));
-        Self { service: layer.layer(Service(Rc::clone(connection))), connection: Rc::clone(connection), current }
+            .digest(rules.clone())
+            .work(rules.clone())
+            .pass_admitted();
+        Self(layer.layer(Forward))
     }
 
-    /// A request arrives.
-    pub(crate) fn call(&mut self, mut request: Request<Inbound>) -> FlowFuture<Service, Inbound, ResponseBody> {
-        self.connection.worker.routes.normalise(request.uri_mut());
-        let exchange = Rc::clone(&request.body().exchange);
-        exchange.begin();
-        *self.current.borrow_mut() = Some(exchange);
-        let future = tower_service::Service::call(&mut self.service, request);
-        *self.current.borrow_mut() = None;
-        future
+    /// A request that has been interpreted and authenticated reaches the flow control.
+    pub(crate) fn call(&self, arrival: Arrival<'_>, parts: Parts, inbound: Inbound) -> RequestFuture {
+        let Arrival { digested, user, .. } = arrival;
+        let identify = |_: &Parts| user.clone();
+        Box::pin(self.0.call_digested(&identify, digested, Request::from_parts(parts, inbound)))
     }
 }
 
-// === impl Service ===
+// === impl Forward ===
 
-impl tower_service::Service<Request<Inbound>> for Service {
+impl tower_service::Service<AdmittedRequest<Inbound, RouteMatch>> for Forward {
     type Response = Response<ResponseBody>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
@@ -83,27 +68,19 @@ impl tower_service::Service<Request<Inbound>> for Service {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Inbound>) -> Self::Future {
-        match prepare(&self.0, request) {
+    fn call(&mut self, admitted: AdmittedRequest<Inbound, RouteMatch>) -> Self::Future {
+        match prepare(admitted) {
             Ok(attempts) => Box::pin(async move { Ok(attempts.run().await) }),
             Err(response) => Box::pin(std::future::ready(Ok(*response))),
         }
     }
 }
 
-/// Makes of a request what is sent to an upstream, or answers it if it must not be sent.
-fn prepare(connection: &Rc<Connection>, request: Request<Inbound>) -> Result<Attempts, Box<Response<ResponseBody>>> {
-    let (mut parts, Inbound { mut body, exchange, is_upgrade, flags, id }) = request.into_parts();
-    let user = match user(connection, &exchange, &parts) {
-        Ok(user) => user,
-        Err(error) => {
-            return Err(Box::new(error_response::error_response(
-                error.status,
-                &error.message,
-                Form::of(&parts.headers),
-            )));
-        }
-    };
+/// Turns a request into what is sent to an upstream, or responds to it if it must not be sent.
+fn prepare(admitted: AdmittedRequest<Inbound, RouteMatch>) -> Result<Attempts, Box<Response<ResponseBody>>> {
+    let AdmittedRequest { request, admitted } = admitted;
+    let (mut parts, Inbound { connection, mut body, exchange, is_upgrade, flags, id }) = request.into_parts();
+    let user = admitted.user;
     if !connection.client.identify(&user) {
         connection.worker.metrics.client_refused();
         return Err(Box::new(Failure::TooManyConnections.response(&parts.headers)));
@@ -114,20 +91,13 @@ fn prepare(connection: &Rc<Connection>, request: Request<Inbound>) -> Result<Att
     if flags.has(HeadFlags::CONNECTION) {
         remove_named(&mut parts.headers);
     }
-    if connection.worker.routes.when_client_leaves(&parts, flags) == WhenClientLeaves::Cancel {
+    let is_grpc = || flags.has(HeadFlags::TYPE) && is_grpc(&parts.headers);
+    if connection.worker.rules.when_client_leaves(admitted.extra, is_grpc) == WhenClientLeaves::Cancel {
         exchange.set_on_leave(OnLeave::Cancel(Started::now(&user.name, parts.uri.path())));
     }
     connection.identity.sanitize_headers(&mut parts.headers, &user);
     body.start(|| TrailerGuard { identity: connection.identity.clone(), user });
     // The request may have waited for long, and upstreams may be gone since.
     let worker = connection.worker.latest();
-    Ok(Attempts { connection: Rc::clone(connection), worker, exchange, parts, flags, id, is_upgrade, body })
-}
-
-/// Who is calling. Requests that are not limited have not been identified yet, and are no exception.
-fn user(connection: &Connection, exchange: &Exchange, parts: &Parts) -> Result<Arc<User>, Unidentified> {
-    match exchange.take_user() {
-        Some(user) => Ok(user),
-        None => connection.identity.identify(parts),
-    }
+    Ok(Attempts { connection, worker, exchange, parts, flags, id, is_upgrade, body })
 }

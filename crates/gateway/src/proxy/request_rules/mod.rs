@@ -1,42 +1,41 @@
-//! What requests ask for, what they cost, and how long they take their seats.
+//! `RequestRules`: what requests ask for, what they cost, and how long they keep their seats.
 
 mod paths;
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
-use evenkeel::{Digest, HttpWork, KubernetesWork, Occupancy, Preset, Watch};
+use evenkeel::{Digest, Digested, EstimateWork, KubernetesWork, Occupancy, Preset, Watch, WorkInput};
 use evenkeel_engine::digest::routes::{Attribute, Route, RouteTable};
 use evenkeel_engine::digest::{DigestError, Kubernetes, Query};
-use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
+use evenkeel_engine::{RequestInfo, WorkEstimate};
 use http::Method;
 use http::request::Parts;
 
-use crate::config::{Paths, RequestsConfig, RouteConfig, WhenClientLeaves};
-use crate::http1::HeadFlags;
-use crate::proxy::error_response::is_grpc;
+pub(crate) use paths::Target;
 
-/// Understands requests as the configuration says: by route, as a Kubernetes server would, or by method and path.
-///
-/// A request that a route fits carries the route's number in `api_prefix`, which nothing else is decided by; so the cost
-/// of a request is known wherever its [`RequestInfo`] is. No client can put anything there.
+use crate::config::{Paths, RequestsConfig, RouteConfig, WhenClientLeaves};
+
+/// Interprets requests as the settings say: by route, as a Kubernetes server would, or by method and path. Clones are cheap.
 #[derive(Debug, Clone)]
-pub struct RequestRules {
-    /// Finds the number of the route that fits a request, as its resource.
-    numbers: RouteTable,
+pub struct RequestRules(Arc<Compiled>);
+
+/// The route that a request belongs to, if it belongs to one. What the request costs follows from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RouteMatch(Option<usize>);
+
+#[derive(Debug)]
+struct Compiled {
+    /// The routes, in the order of `rules`.
+    table: RouteTable,
     rules: Vec<Rule>,
     kubernetes: Option<(Kubernetes, KubernetesWork)>,
     when_client_leaves: Option<WhenClientLeaves>,
-    /// Whether a route says anything else about that.
-    has_routes_about_leaving: bool,
     paths: Paths,
 }
 
 /// What holds for the requests of one route.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Rule {
-    number: Box<str>,
-    /// What such a request asks for; without it, it is known by its method and path.
-    meaning: Option<RouteTable>,
     work: WorkEstimate,
     occupancy: Occupancy,
     when_client_leaves: Option<WhenClientLeaves>,
@@ -46,137 +45,111 @@ struct Rule {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct RequestRulesError(
-    /// What is wrong with which route, one each.
+    /// One text for each fault: the route, and what is wrong with it.
     pub Vec<String>,
 );
 
 // === impl RequestRules ===
 
 impl RequestRules {
-    /// Compiles the routes. The preset says what becomes of requests that no route fits.
+    /// Compiles the routes. The preset says what becomes of requests that no route matches.
     pub fn new(config: &RequestsConfig, preset: Preset) -> Result<Self, RequestRulesError> {
         let mut faults: Vec<String> = config.routes.iter().flat_map(faults).collect();
-        // All routes in one table, to see whether two of them are for the same requests.
-        if let Err(errors) = RouteTable::new(config.routes.iter().map(meaning)) {
-            faults.extend(errors.0.iter().map(ToString::to_string));
-        }
-        let numbers = config.routes.iter().enumerate().map(|(number, route)| {
-            with_methods(Route::new(nameless(&route.path)), route).fix(Attribute::Resource, number.to_string())
-        });
-        match RouteTable::new(numbers) {
-            Ok(numbers) if faults.is_empty() => Ok(Self {
-                numbers,
-                rules: config.routes.iter().enumerate().map(|(number, route)| Rule::new(number, route)).collect(),
+        match RouteTable::new(config.routes.iter().map(route)) {
+            Ok(table) if faults.is_empty() => Ok(Self(Arc::new(Compiled {
+                table,
+                rules: config.routes.iter().map(Rule::new).collect(),
                 kubernetes: (preset == Preset::Kubernetes).then(|| (Kubernetes::default(), KubernetesWork::default())),
                 when_client_leaves: config.when_client_leaves,
-                has_routes_about_leaving: config.routes.iter().any(|route| route.when_client_leaves.is_some()),
                 paths: config.paths,
-            }),
-            // Its faults were found in the table above, under the names that the user gave.
-            _ => Err(RequestRulesError(faults)),
+            }))),
+            Ok(_) => Err(RequestRulesError(faults)),
+            Err(errors) => {
+                faults.extend(errors.0.iter().map(ToString::to_string));
+                Err(RequestRulesError(faults))
+            }
         }
     }
 
-    /// How long a request takes its seats.
-    pub fn occupancy(&self, _parts: &Parts, request: &RequestInfo<'_>) -> Occupancy {
-        match self.rule(request) {
-            Some(rule) => rule.occupancy,
-            None if self.kubernetes.is_some() => Occupancy::kubernetes(request),
-            None => Occupancy::ToTheEnd,
-        }
+    /// What happens to a request at the upstream when its client disconnects: what its route says, or else what the settings
+    /// say for all, or else the default. Servers of gRPC stop when a call is cancelled.
+    pub(crate) fn when_client_leaves(&self, route: RouteMatch, is_grpc: impl FnOnce() -> bool) -> WhenClientLeaves {
+        let set = self.rule(route).and_then(|rule| rule.when_client_leaves).or(self.0.when_client_leaves);
+        set.unwrap_or_else(|| if is_grpc() { WhenClientLeaves::Cancel } else { WhenClientLeaves::Wait })
     }
 
-    /// What becomes of a request at the upstream when its client leaves: what its route says, or else what the settings say
-    /// for all, or else what is usual. Servers of gRPC stop when a call is cancelled.
-    pub(crate) fn when_client_leaves(&self, parts: &Parts, flags: HeadFlags) -> WhenClientLeaves {
-        let of_route = || Digest::digest(self, parts).ok().and_then(|request| self.rule(&request)?.when_client_leaves);
-        let said = self.has_routes_about_leaving.then(of_route).flatten().or(self.when_client_leaves);
-        said.unwrap_or_else(|| {
-            let is_grpc = flags.has(HeadFlags::TYPE) && is_grpc(&parts.headers);
-            if is_grpc { WhenClientLeaves::Cancel } else { WhenClientLeaves::Wait }
-        })
+    /// Whether a request runs for long by its nature, such as a watch.
+    pub(crate) fn is_long_running(&self, digested: &Digested<'_, RouteMatch>) -> bool {
+        Digest::occupancy(self, digested).is_some_and(|occupancy| occupancy != Occupancy::ToTheEnd)
     }
 
-    /// Whether a request is a stream: it may be silent for long, and its body is passed on as it comes.
-    pub(crate) fn is_stream(&self, parts: &Parts) -> bool {
-        is_grpc(&parts.headers)
-            || Digest::digest(self, parts).is_ok_and(|request| self.occupancy(parts, &request) != Occupancy::ToTheEnd)
-    }
-
-    /// How much work requests are by Kubernetes' rules, if those are followed: whoever knows how many objects there are
-    /// can say so there.
+    /// How much work requests are by the rules of Kubernetes, if those apply: a caller that knows the numbers of objects
+    /// can set them there.
     pub fn kubernetes_work(&self) -> Option<&KubernetesWork> {
-        self.kubernetes.as_ref().map(|(_, work)| work)
+        self.0.kubernetes.as_ref().map(|(_, work)| work)
     }
 
-    /// What is asked for with this method and this target.
-    fn understand<'a>(&'a self, method: &Method, target: &'a str) -> Result<RequestInfo<'a>, DigestError> {
-        let found = self.numbers.digest(method.as_str(), target)?;
-        if found.is_resource_request {
-            let Some(rule) = found.resource.parse::<usize>().ok().and_then(|number| self.rules.get(number)) else {
-                return Ok(found);
-            };
-            let mut request = match &rule.meaning {
-                Some(meaning) => meaning.digest(method.as_str(), target)?,
-                None => RequestInfo { path: found.path, verb: path_verb(method), ..RequestInfo::default() },
-            };
-            request.api_prefix = Cow::Borrowed(&rule.number);
-            return Ok(request);
-        }
-        match &self.kubernetes {
-            Some((kubernetes, _)) => kubernetes.digest(method.as_str(), target),
-            None => Ok(found),
-        }
+    /// What a request with this method and this target asks for.
+    fn interpret<'a>(&'a self, method: &Method, target: &'a str) -> Result<Digested<'a, RouteMatch>, DigestError> {
+        let (info, route) = self.0.table.digest_route(method.as_str(), target)?;
+        let info = match &self.0.kubernetes {
+            Some((kubernetes, _)) if route.is_none() => kubernetes.digest(method.as_str(), target)?,
+            _ => info,
+        };
+        Ok(Digested { info, extra: RouteMatch(route) })
     }
 
-    fn rule(&self, request: &RequestInfo<'_>) -> Option<&Rule> {
-        self.rules.get(request.api_prefix.parse::<usize>().ok()?)
+    fn rule(&self, route: RouteMatch) -> Option<&Rule> {
+        self.0.rules.get(route.0?)
+    }
+
+    /// The rules of Kubernetes, where they apply to a request.
+    fn kubernetes_work_of(&self, route: RouteMatch) -> Option<&KubernetesWork> {
+        if route.0.is_none() { self.kubernetes_work() } else { None }
     }
 }
 
 impl Digest for RequestRules {
-    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
-        self.digest_path(parts)
+    type Extra = RouteMatch;
+
+    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<Digested<'a, RouteMatch>, DigestError> {
+        self.digest_spelling(&parts.method, &parts.uri, &paths::spelling(parts.uri.path())?)
+    }
+
+    fn occupancy(&self, digested: &Digested<'_, RouteMatch>) -> Option<Occupancy> {
+        Some(match self.rule(digested.extra) {
+            Some(rule) => rule.occupancy,
+            None if self.0.kubernetes.is_some() => Occupancy::kubernetes(&digested.info),
+            None => Occupancy::ToTheEnd,
+        })
     }
 }
 
-impl HttpWork for RequestRules {
-    fn estimate_http(
-        &self,
-        attributes: Attributes<'_>,
-        query: Query<'_>,
-        level: &LevelInfo,
-        watches: Option<u64>,
-    ) -> WorkEstimate {
-        match (self.rule(attributes.request), &self.kubernetes) {
+impl EstimateWork<RouteMatch> for RequestRules {
+    fn estimate(&self, request: &WorkInput<'_, RouteMatch>) -> WorkEstimate {
+        match (self.rule(*request.extra), &self.0.kubernetes) {
             (Some(rule), _) => rule.work,
-            (None, Some((_, work))) => work.estimate_http(attributes, query, level, watches),
+            (None, Some((_, work))) => work.estimate(request),
             (None, None) => WorkEstimate::ONE_SEAT,
         }
     }
 
-    fn watch(&self, request: &RequestInfo<'_>, query: Query<'_>) -> Option<Watch> {
-        let (None, Some((_, work))) = (self.rule(request), &self.kubernetes) else { return None };
-        work.watch(request, query)
+    fn watch(&self, request: &RequestInfo<'_>, query: Query<'_>, route: &RouteMatch) -> Option<Watch> {
+        self.kubernetes_work_of(*route)?.watch(request, query, route)
     }
 
-    fn interested_watches(&self, request: &RequestInfo<'_>) -> Option<u64> {
-        let (None, Some((_, work))) = (self.rule(request), &self.kubernetes) else { return None };
-        work.interested_watches(request)
+    fn interested_watches(&self, request: &RequestInfo<'_>, route: &RouteMatch) -> Option<u64> {
+        self.kubernetes_work_of(*route)?.interested_watches(request, route)
     }
 }
 
 // === impl Rule ===
 
 impl Rule {
-    fn new(number: usize, route: &RouteConfig) -> Self {
-        let meaning = is_about_resource(route).then(|| RouteTable::new([meaning(route)]).ok()).flatten();
-        let occupancy = if route.long_running { Occupancy::ToTheHeaders } else { Occupancy::ToTheEnd };
+    fn new(route: &RouteConfig) -> Self {
         Self {
-            number: number.to_string().into(),
-            meaning,
             work: WorkEstimate::seats(route.seats),
-            occupancy,
+            occupancy: if route.long_running { Occupancy::ToTheHeaders } else { Occupancy::ToTheEnd },
             when_client_leaves: route.when_client_leaves,
         }
     }
@@ -212,44 +185,16 @@ fn is_about_resource(route: &RouteConfig) -> bool {
 }
 
 /// The route as the engine knows it.
-fn meaning(route: &RouteConfig) -> Route {
-    let mut meaning = with_methods(Route::new(route.path.as_str()), route);
-    if let Some(verb) = &route.verb {
-        meaning = meaning.verb(verb.as_str());
-    }
-    match &route.resource {
-        Some(resource) => meaning.fix(Attribute::Resource, resource.as_str()),
-        None if is_about_resource(route) => meaning,
-        // Only to be told what is wrong with the template.
-        None => meaning.fix(Attribute::Resource, "none"),
-    }
-}
-
-fn with_methods(made: Route, route: &RouteConfig) -> Route {
-    route.methods.iter().fold(made, |made, method| made.method(method.as_str()))
-}
-
-/// A template of the same shape that gives nothing a meaning.
-fn nameless(template: &str) -> String {
-    let segments = template.split('/').map(|segment| match segment {
-        _ if !segment.starts_with('{') => segment,
-        "{*}" => segment,
-        _ if segment.ends_with("...}") => "{*}",
-        _ => "{_}",
-    });
-    segments.collect::<Vec<_>>().join("/")
-}
-
-/// Of a path, the verb is the method in lower case.
-fn path_verb(method: &Method) -> Cow<'static, str> {
-    match *method {
-        Method::GET => "get".into(),
-        Method::HEAD => "head".into(),
-        Method::POST => "post".into(),
-        Method::PUT => "put".into(),
-        Method::PATCH => "patch".into(),
-        Method::DELETE => "delete".into(),
-        Method::OPTIONS => "options".into(),
-        _ => method.as_str().to_ascii_lowercase().into(),
+fn route(config: &RouteConfig) -> Route {
+    let route =
+        config.methods.iter().fold(Route::new(config.path.as_str()), |route, method| route.method(method.as_str()));
+    let route = match &config.verb {
+        Some(verb) => route.verb(verb.as_str()),
+        None => route,
+    };
+    match &config.resource {
+        Some(resource) => route.fix(Attribute::Resource, resource.as_str()),
+        None if is_about_resource(config) => route,
+        None => route.path_only(),
     }
 }

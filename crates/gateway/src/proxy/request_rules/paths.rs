@@ -6,94 +6,149 @@
 
 use std::borrow::Cow;
 
-use evenkeel::Occupancy;
-use evenkeel_engine::RequestInfo;
-use evenkeel_engine::digest::{DigestError, NormalPath, decode_keeping_slashes, normal_path};
-use http::Uri;
+use evenkeel::{Digest, Digested, Occupancy};
+use evenkeel_engine::digest::{DigestError, decode_keeping_slashes, normal_path};
 use http::request::Parts;
 use http::uri::PathAndQuery;
+use http::{Method, Uri};
 
-use super::RequestRules;
+use super::{RequestRules, RouteMatch};
 use crate::config::Paths;
+
+/// What a request asks for, as it is interpreted: kept apart from the request, so that what is found can refer to it.
+#[derive(Debug)]
+pub(crate) struct Target {
+    method: Method,
+    uri: Uri,
+    spelling: Result<Spelling, DigestError>,
+}
+
+/// How a path is spelt.
+#[derive(Debug, Default)]
+pub(super) struct Spelling {
+    /// The normal form, if the path is not in it.
+    normal: Option<String>,
+    has_encoded_slash: bool,
+    had_dot_segments: bool,
+}
+
+/// How the path is spelt, or why it is rejected.
+pub(super) fn spelling(path: &str) -> Result<Spelling, DigestError> {
+    let normal = normal_path(path)?;
+    Ok(Spelling {
+        has_encoded_slash: normal.has_encoded_slash,
+        had_dot_segments: normal.had_dot_segments,
+        normal: match normal.path {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(path) => Some(path),
+        },
+    })
+}
 
 // === impl RequestRules ===
 
 impl RequestRules {
-    /// Puts the path into its normal form if that is what the upstream shall get. A path that is to be refused stays as
-    /// it is: [`digest_path`](Self::digest_path) refuses it.
-    pub(crate) fn normalise(&self, uri: &mut Uri) {
-        if self.paths != Paths::Normalise {
-            return;
+    /// What the request with this head asks for. Puts the path into its normal form if the upstream shall get that. A path
+    /// that is to be rejected stays as it is.
+    pub(crate) fn target(&self, parts: &mut Parts) -> Target {
+        let mut spelling = spelling(parts.uri.path());
+        if self.0.paths == Paths::Normalise
+            && let Ok(spelling) = &mut spelling
+            && let Some(path) = spelling.normal.take()
+        {
+            set_path(&mut parts.uri, &path);
         }
-        let Ok(NormalPath { path: Cow::Owned(path), .. }) = normal_path(uri.path()) else { return };
-        let target = with_query(&path, uri);
-        let mut parts = std::mem::take(uri).into_parts();
-        // Every text of this form is a target; if one were not, the original must not be sent in its place.
-        parts.path_and_query = Some(target.parse().unwrap_or(PathAndQuery::from_static("/")));
-        *uri = Uri::from_parts(parts).unwrap_or_default();
+        Target { method: parts.method.clone(), uri: parts.uri.clone(), spelling }
     }
 
-    /// What a request asks for, however its path is spelt.
-    pub(super) fn digest_path<'a>(&'a self, parts: &'a Parts) -> Result<RequestInfo<'a>, DigestError> {
-        let normal = normal_path(parts.uri.path())?;
-        match &normal.path {
-            Cow::Borrowed(_) if !normal.has_encoded_slash => self.understand(&parts.method, target(&parts.uri)),
-            _ => self.digest_spelling(parts, &normal),
+    /// Interprets a request. This is done once for each request.
+    pub(crate) fn digest_target<'a>(&'a self, target: &'a Target) -> Result<Digested<'a, RouteMatch>, DigestError> {
+        match &target.spelling {
+            Ok(spelling) => self.digest_spelling(&target.method, &target.uri, spelling),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    /// What a request asks for whose path is spelt like this.
+    pub(super) fn digest_spelling<'a>(
+        &'a self,
+        method: &Method,
+        uri: &'a Uri,
+        spelling: &Spelling,
+    ) -> Result<Digested<'a, RouteMatch>, DigestError> {
+        match spelling {
+            Spelling { normal: None, has_encoded_slash: false, .. } => self.interpret(method, path_and_query(uri)),
+            _ => self.digest_unusual(method, uri, spelling),
         }
     }
 
     /// The same for a path that is not normal, or that can be read in two ways.
-    fn digest_spelling(&self, parts: &Parts, normal: &NormalPath<'_>) -> Result<RequestInfo<'static>, DigestError> {
-        let is_changed = matches!(normal.path, Cow::Owned(_));
-        match self.paths {
+    fn digest_unusual(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        spelling: &Spelling,
+    ) -> Result<Digested<'static, RouteMatch>, DigestError> {
+        let is_changed = spelling.normal.is_some();
+        match self.0.paths {
             Paths::Reject if is_changed => {
                 let problem = "has dot segments, slashes in a row or needless escapes; send it in its normal form";
                 return Err(DigestError::Path { problem });
             }
-            Paths::Reject if normal.has_encoded_slash => {
+            Paths::Reject if spelling.has_encoded_slash => {
                 return Err(DigestError::Path { problem: "has an encoded slash" });
             }
             // What the upstream makes of them is not known, and with a prefix they could lead out of it.
-            Paths::AsIs if normal.had_dot_segments => {
+            Paths::AsIs if spelling.had_dot_segments => {
                 return Err(DigestError::Path { problem: "has dot segments; send it in its normal form" });
             }
             _ => {}
         }
+        let normal = spelling.normal.as_deref().unwrap_or(uri.path());
         let read = |path: &str| {
-            let target = with_query(path, &parts.uri);
-            self.understand(&parts.method, &target).map(RequestInfo::into_owned)
+            let target = with_query(path, uri);
+            let Digested { info, extra } = self.interpret(method, &target)?;
+            Ok::<_, DigestError>(Digested { info: info.into_owned(), extra })
         };
-        let mut request = read(&normal.path)?;
+        let mut digested = read(normal)?;
         let mut others = Vec::new();
-        if normal.has_encoded_slash {
-            others.push(read(&normal_path(&normal.path.replace("%2F", "/"))?.path)?);
-            if self.kubernetes.is_none() {
-                request.path = Cow::Owned(decode_keeping_slashes(&normal.path)?.into_owned());
+        if spelling.has_encoded_slash {
+            others.push(read(&normal_path(&normal.replace("%2F", "/"))?.path)?);
+            if self.0.kubernetes.is_none() {
+                digested.info.path = Cow::Owned(decode_keeping_slashes(normal)?.into_owned());
             }
         }
-        if self.paths == Paths::AsIs && is_changed {
-            others.push(read(parts.uri.path())?);
+        if self.0.paths == Paths::AsIs && is_changed {
+            others.push(read(uri.path())?);
         }
-        let mut cost = self.cost(parts, &request);
+        let mut cost = self.cost(&digested);
         for other in others {
-            let other_cost = self.cost(parts, &other);
+            let other_cost = self.cost(&other);
             if other_cost > cost {
-                // The number of the route, which is all that the cost follows from.
-                (cost, request.api_prefix) = (other_cost, other.api_prefix);
+                (cost, digested.extra) = (other_cost, other.extra);
             }
         }
-        Ok(request)
+        Ok(digested)
     }
 
     /// For comparing: a request that keeps its seats to the end is dearer than one that gives them back early.
-    fn cost(&self, parts: &Parts, request: &RequestInfo<'_>) -> (bool, u32) {
-        let keeps_seats = self.occupancy(parts, request) == Occupancy::ToTheEnd;
-        (keeps_seats, self.rule(request).map_or(1, |rule| rule.work.max_seats()))
+    fn cost(&self, digested: &Digested<'_, RouteMatch>) -> (bool, u32) {
+        let keeps_seats = self.occupancy(digested) == Some(Occupancy::ToTheEnd);
+        (keeps_seats, self.rule(digested.extra).map_or(1, |rule| rule.work.max_seats()))
     }
 }
 
+/// Exchanges the path, and leaves the query as it is.
+fn set_path(uri: &mut Uri, path: &str) {
+    let target = with_query(path, uri);
+    let mut parts = std::mem::take(uri).into_parts();
+    // Every text of this form is a target; if one were not, the original must not be sent in its place.
+    parts.path_and_query = Some(target.parse().unwrap_or(PathAndQuery::from_static("/")));
+    *uri = Uri::from_parts(parts).unwrap_or_default();
+}
+
 /// The path and the query as they were sent.
-fn target(uri: &Uri) -> &str {
+fn path_and_query(uri: &Uri) -> &str {
     uri.path_and_query().map_or("/", PathAndQuery::as_str)
 }
 

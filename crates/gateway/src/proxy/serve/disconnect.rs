@@ -34,7 +34,7 @@ pub(super) fn has_left(client: &mut ClientWire, timer: &Rc<CoarseTimer>, context
 
 /// Whether a client has left of which nothing more is read. The system is asked from time to time.
 fn has_hung_up(client: &mut ClientWire, timer: &Rc<CoarseTimer>, context: &Context<'_>) -> bool {
-    let check = client.hangup_check.get_or_insert_with(|| timer.timeout(HANGUP_CHECK_PERIOD));
+    let check = client.hangup_check.get_or_insert_with(|| Box::new(timer.timeout(HANGUP_CHECK_PERIOD)));
     if check.poll(context).is_pending() {
         return false;
     }

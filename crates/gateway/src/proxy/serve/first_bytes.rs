@@ -15,7 +15,7 @@ pub(super) const NEXT_REQUEST_MAX: Duration = Duration::from_secs(1);
 
 /// The connection, once the client has said something; none if that takes too long, or the client has gone.
 pub(crate) async fn first_bytes(worker: &Worker, stream: Stream) -> Option<Rewound> {
-    let mut wire = Wire::new(stream);
+    let mut wire = Wire::new(stream, &worker.buffer_pool);
     let mut timeout = worker.timer.timeout(worker.first_byte_after());
     let mut is_hurried = false;
     let has_spoken = poll_fn(|context| {

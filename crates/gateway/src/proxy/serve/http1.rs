@@ -20,24 +20,23 @@ use super::response_head::{self, ResponseContext};
 use super::{disconnect, rejection_log, serve_http2, upgrade};
 use crate::http1::{HeadFault, HeadFlags, HeadLimits, RequestHead, Wire, has_token};
 use crate::net::{Rewound, Stream};
+use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::{self, Failure, Form};
 use crate::proxy::exchange::{Exchange, Inbound};
-use crate::proxy::forward::Flow;
 use crate::proxy::request_body::{ClientWire, RequestBody};
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::worker::Worker;
-use crate::timeouts::MinimumRate;
-use crate::timeouts::{Elapsed, Timeout};
+use crate::timeouts::{Elapsed, MinimumRate, Timeout};
 
 /// A connection that is served.
 struct Serving {
     connection: Rc<Connection>,
     client: Rc<RefCell<ClientWire>>,
-    exchange: Rc<Exchange>,
-    /// Made for the first request.
-    flow: Option<Flow>,
 }
+
+/// A response that is being sent.
+type Responding<'a> = Pin<Box<dyn Future<Output = After> + 'a>>;
 
 /// What comes next on a connection.
 #[expect(clippy::large_enum_variant, reason = "there is one for a moment only, and mostly it is a request")]
@@ -51,47 +50,46 @@ enum Next {
     Closed,
 }
 
-/// What becomes of a connection after an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What becomes of a connection after a response.
+#[derive(Debug)]
 enum After {
     GoesOn,
     /// The client may still be sending: it is let finish, within limits.
     Lingers,
     Closes,
-    Upgrades,
+    /// The client speaks HTTP/2.
+    Http2,
+    /// Client and upstream speak another protocol.
+    Upgrades(Box<Wire>),
 }
 
-/// A connection without a request gives its buffers back after this time. Soon, because the allocator gives memory back to the
-/// system only while there is something to do.
-const RELEASE_BUFFERS_AFTER: Duration = Duration::from_millis(250);
 /// How a connection of HTTP/2 begins.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Serves a connection to its end.
-pub(crate) async fn serve(connection: Rc<Connection>, stream: Stream) {
-    let client = Rc::new(RefCell::new(ClientWire::new(Wire::new(stream))));
-    let mut serving = Serving { connection, client, exchange: Rc::default(), flow: None };
-    let mut is_first = true;
-    loop {
-        let after = match serving.next(is_first).await {
-            Next::Request(head) => Box::pin(serving.respond(head)).await,
-            Next::Http2 => return Box::pin(serving.into_http2()).await,
-            Next::Refused(fault) => {
-                let response = error_response::error_response(fault.status, fault.reason, Form::Status);
-                Box::pin(serving.refuse(response)).await
+/// Serves a connection to its end, and keeps `counted` as long.
+///
+/// Most connections are idle most of the time, so the future is small: what a request needs is allocated when it arrives.
+pub(crate) fn serve<C>(connection: Rc<Connection>, stream: Stream, counted: C) -> impl Future<Output = ()> + use<C> {
+    let wire = Wire::new(stream, &connection.worker.buffer_pool);
+    let mut serving = Serving { connection, client: Rc::new(RefCell::new(ClientWire::new(wire))) };
+    async move {
+        let _counted = &counted;
+        let mut is_first = true;
+        loop {
+            // No local variable holds the request while it is served: it would make every idle connection larger.
+            let next = serving.next(is_first).await;
+            let after = match serving.begin(next) {
+                Ok(response) => response.await,
+                Err(after) => after,
+            };
+            is_first = false;
+            match after {
+                After::GoesOn => {}
+                After::Closes => return serving.client.borrow_mut().end(),
+                After::Http2 => return Box::pin(serving.into_http2()).await,
+                After::Lingers => return Box::pin(serving.linger()).await,
+                After::Upgrades(upstream) => return Box::pin(serving.upgrade(upstream)).await,
             }
-            Next::Failed(failure) => Box::pin(serving.refuse(failure.response_in(Form::Status))).await,
-            Next::Closed => return,
-        };
-        is_first = false;
-        match after {
-            After::GoesOn => {}
-            After::Closes => return serving.client.borrow_mut().end(),
-            After::Lingers => {
-                let Serving { connection, client, .. } = serving;
-                return Box::pin(linger(&client, &connection.worker.timer)).await;
-            }
-            After::Upgrades => return Box::pin(serving.upgrade()).await,
         }
     }
 }
@@ -99,6 +97,20 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: Stream) {
 // === impl Serving ===
 
 impl Serving {
+    /// Begins to respond to what has come, if it is to be responded to.
+    fn begin(&mut self, next: Next) -> Result<Responding<'_>, After> {
+        match next {
+            Next::Request(head) => Ok(Box::pin(self.respond(head))),
+            Next::Http2 => Err(After::Http2),
+            Next::Refused(fault) => {
+                let response = error_response::error_response(fault.status, fault.reason, Form::Status);
+                Ok(Box::pin(self.refuse(response)))
+            }
+            Next::Failed(failure) => Ok(Box::pin(self.refuse(failure.response_in(Form::Status)))),
+            Next::Closed => Err(After::Closes),
+        }
+    }
+
     /// Waits for the next request.
     async fn next(&self, is_first: bool) -> Next {
         let worker = &self.connection.worker;
@@ -106,10 +118,7 @@ impl Serving {
         let limits = HeadLimits { bytes: worker.config.limits.head_bytes, fields: worker.config.limits.headers };
         // A client that has not said anything yet is not one that may come back with another request.
         let idle_after = if is_first { worker.first_byte_after() } else { worker.idle_after() };
-        // The memory of the buffers is kept for a client that goes on at once.
-        let mut timeout = self.exchange.timeout(&worker.timer);
-        timeout.set(idle_after.min(RELEASE_BUFFERS_AFTER));
-        let mut are_buffers_released = idle_after <= RELEASE_BUFFERS_AFTER;
+        let mut timeout = worker.timer.timeout(idle_after);
         let (mut has_begun, mut is_hurried, mut looked_at) = (false, false, 0);
         // Made for heads that do not arrive at once.
         let mut buffer = None;
@@ -128,7 +137,8 @@ impl Serving {
                         return Poll::Ready(Next::Http2);
                     }
                 } else if wire.input[looked_at..].contains(&b'\n') || wire.input.len() >= limits.bytes {
-                    match RequestHead::take(&mut wire.input, &mut wire.heads, limits) {
+                    let (input, heads) = wire.input_and_heads();
+                    match RequestHead::take(input, heads, limits) {
                         Ok(Some(head)) => return Poll::Ready(Next::Request(head)),
                         Ok(None) => looked_at = wire.input.len(),
                         Err(fault) => return Poll::Ready(Next::Refused(fault)),
@@ -150,12 +160,9 @@ impl Serving {
                         }
                         return timeout.poll(context).map(|()| Next::Failed(Failure::HeadTimeout));
                     }
-                    Poll::Pending if timeout.poll(context).is_pending() => return Poll::Pending,
-                    Poll::Pending if are_buffers_released || is_hurried => return Poll::Ready(Next::Closed),
                     Poll::Pending => {
                         wire.release_buffers();
-                        are_buffers_released = true;
-                        timeout.set(idle_after.saturating_sub(RELEASE_BUFFERS_AFTER));
+                        return timeout.poll(context).map(|()| Next::Closed);
                     }
                 }
             }
@@ -166,7 +173,6 @@ impl Serving {
     /// Responds to a request.
     async fn respond(&mut self, head: RequestHead) -> After {
         if let Some(renewed) = self.connection.renewed() {
-            self.flow = None;
             self.connection = renewed;
         }
         let worker = Rc::clone(&self.connection.worker);
@@ -174,38 +180,21 @@ impl Serving {
         let mut asked =
             ResponseContext { method: head.method.clone(), version: head.version, is_kept_alive: head.is_kept_alive };
         let sends_trailers = head.flags.has(HeadFlags::TE) && has_token(&head.headers, &TE, "trailers");
-        let target = head.uri.clone();
         let awaits_permission = head.expects_continue;
-        let (parts, mut inbound) = self.request(head);
-        let id = inbound.id.clone();
+        let (parts, inbound) = self.request(head);
+        let (id, exchange) = (inbound.id.clone(), Rc::clone(&inbound.exchange));
         let form = if inbound.flags.has(HeadFlags::TYPE) { Form::of(&parts.headers) } else { Form::Status };
         let mut total = worker.timer.timeout(Duration::ZERO);
-        if !worker.config.timeouts.total.is_zero() {
-            total.set(worker.total_after(&parts));
-        }
-        let received = if inbound.body.is_there() || asked.method == Method::CONNECT {
-            Ok(())
+        let response = if asked.method == Method::CONNECT {
+            // Its body is dropped: nobody will read it.
+            drop(inbound);
+            Ok(Failure::Connection.response(&parts.headers).map(BufferedBody::own))
         } else {
             let bytes_max = if awaits_permission { 0 } else { worker.config.limits.request_buffer };
-            Box::pin(self.receive(bytes_max, &parts, &mut inbound.body, &mut total)).await
-        };
-        let response = match received {
-            _ if asked.method == Method::CONNECT => {
-                // Its body is dropped: nobody will read it.
-                drop(inbound);
-                Ok(Failure::Connection.response(&parts.headers).map(BufferedBody::own))
-            }
-            Ok(()) => self.pass_on(Request::from_parts(parts, inbound), &mut total).await,
-            Err(failure) => {
-                drop(inbound);
-                Err(failure)
-            }
+            self.pass_on(parts, inbound, bytes_max, &mut total).await
         };
         let response = match response {
-            Ok(response) => {
-                rejection_log::note(&worker, &response, &asked.method, &target, &self.exchange);
-                response
-            }
+            Ok(response) => response,
             Err(Failure::ClientGone) => return After::Closes,
             // The body may not have been read, or an upstream may still work on the request: the connection ends.
             Err(failure) => {
@@ -214,49 +203,54 @@ impl Serving {
                 failure.response_in(form).map(BufferedBody::own)
             }
         };
-        self.send_response(response, &id, &mut asked, &mut total, sends_trailers).await
-    }
-
-    /// Waits until the body of a request is there, or as much of it as is buffered. A request whose client is slow to send it
-    /// holds no seat meanwhile.
-    async fn receive(
-        &self,
-        bytes_max: usize,
-        parts: &Parts,
-        body: &mut RequestBody,
-        total: &mut Timeout,
-    ) -> Result<(), Failure> {
-        match total.limit(body.receive(bytes_max, parts, &self.connection)).await {
-            Ok(received) => received.map_err(Failure::from),
-            Err(Elapsed) => Err(Failure::TotalTimeout),
-        }
+        self.send_response(response, &exchange, &id, &mut asked, &mut total, sends_trailers).await
     }
 
     /// Passes a request on, and waits for the response for as long as the client does.
+    ///
+    /// A request whose client is slow to send the body holds no seat meanwhile: the body is received first, or as much of it as
+    /// is buffered.
     async fn pass_on(
         &mut self,
-        request: Request<Inbound>,
+        mut parts: Parts,
+        mut inbound: Inbound,
+        bytes_max: usize,
         total: &mut Timeout,
     ) -> Result<Response<BufferedBody>, Failure> {
-        let worker = &self.connection.worker;
+        let connection = &self.connection;
+        let worker = &connection.worker;
+        let (method, uri) = (parts.method.clone(), parts.uri.clone());
+        let target = worker.rules.target(&mut parts);
+        let arrival = Arrival::new(connection, &target, &parts);
+        total.set(arrival.total_after(connection));
+        if !inbound.body.is_there() && arrival.waits_for_body(&parts) {
+            match Box::pin(total.limit(inbound.body.receive(bytes_max, connection))).await {
+                Ok(received) => received?,
+                Err(Elapsed) => return Err(Failure::TotalTimeout),
+            }
+        }
         self.client.borrow_mut().asked_at = worker.timer.now();
-        let flow = self.flow.get_or_insert_with(|| Flow::new(&self.connection));
-        let mut pending = PendingResponse::new(Box::pin(flow.call(request)), &self.exchange, &self.connection);
-        poll_fn(|context| {
+        let (user, exchange) = (arrival.user(), Rc::clone(&inbound.exchange));
+        let future = worker.flow.call(arrival, parts, inbound);
+        let mut pending = PendingResponse::new(future, &exchange, connection);
+        let response = poll_fn(|context| {
             if let Poll::Ready(response) = Pin::new(&mut pending).poll(context) {
                 return Poll::Ready(response);
             }
-            if poll_client(&self.client, &self.exchange, worker, context) {
+            if poll_client(&self.client, &exchange, worker, context) {
                 return Poll::Ready(Err(Failure::ClientGone));
             }
             total.poll(context).map(|()| Err(Failure::TotalTimeout))
-        })
-        .await
+        });
+        let response = response.await?;
+        rejection_log::note(worker, &response, &method, &uri, user.as_deref());
+        Ok(response)
     }
 
     async fn send_response(
         &mut self,
         response: Response<BufferedBody>,
+        exchange: &Rc<Exchange>,
         id: &HeaderValue,
         asked: &mut ResponseContext,
         total: &mut Timeout,
@@ -275,15 +269,15 @@ impl Serving {
             // It would land in the middle of the answer.
             client.owes_continue = false;
             let wire = &mut client.wire;
-            put_interim(wire, &self.exchange);
-            let encoder = response_head::put(&mut wire.output, &parts, id, &body, asked, || worker.timer.date());
+            put_interim(wire, exchange);
+            let encoder = response_head::put(wire.output(), &parts, id, &body, asked, || worker.timer.date());
             // The next request is kept in what this answer was kept in.
-            wire.heads.give_back(std::mem::take(&mut parts.headers));
+            wire.heads().give_back(std::mem::take(&mut parts.headers));
             encoder
         };
         let mut relay = Relay {
             client: &self.client,
-            exchange: &self.exchange,
+            exchange,
             connection: &self.connection,
             buffer: None,
             minimum_rate: MinimumRate::new(&worker.timer, worker.config.limits.body_bytes_per_second_min),
@@ -292,7 +286,9 @@ impl Serving {
         };
         match relay.run(&mut body, encoder).await {
             Err(_) => After::Closes,
-            Ok(()) if parts.status == StatusCode::SWITCHING_PROTOCOLS => After::Upgrades,
+            Ok(()) if parts.status == StatusCode::SWITCHING_PROTOCOLS => {
+                exchange.take_upgraded().map_or(After::Closes, After::Upgrades)
+            }
             Ok(()) if is_unread() => After::Lingers,
             Ok(()) if !asked.is_kept_alive => After::Lingers,
             Ok(()) => After::GoesOn,
@@ -302,23 +298,21 @@ impl Serving {
     /// The request with this head.
     fn request(&mut self, head: RequestHead) -> (Parts, Inbound) {
         let worker = &self.connection.worker;
-        // What is left of the last request, if anything is, is not told about this one.
-        if Rc::strong_count(&self.exchange) > 1 {
-            self.exchange = Rc::default();
-        }
+        let exchange = Rc::<Exchange>::default();
         {
             let mut client = self.client.borrow_mut();
             client.decoder = head.body;
             client.owes_continue = head.expects_continue;
         }
-        let body = RequestBody::http1(&self.client, &self.exchange, worker);
+        let body = RequestBody::http1(&self.client, &exchange, worker);
         // What comes after a body could not be told from it, and HTTP/2 has a way of its own to begin.
         let is_upgrade = head.is_upgrade && body.is_none() && !has_token(&head.headers, &http::header::UPGRADE, "h2c");
         let id = worker.request_ids.assign(&head.headers);
         let (mut parts, ()) = Request::new(()).into_parts();
         (parts.method, parts.uri, parts.version) = (head.method, head.uri, head.version);
         parts.headers = head.headers;
-        (parts, Inbound { body, exchange: Rc::clone(&self.exchange), is_upgrade, flags: head.flags, id })
+        let connection = Rc::clone(&self.connection);
+        (parts, Inbound { connection, body, exchange, is_upgrade, flags: head.flags, id })
     }
 
     /// Responds to a client that has not sent a whole head, or none that can be understood.
@@ -327,14 +321,16 @@ impl Serving {
         let id = worker.request_ids.assign(&HeaderMap::new());
         let mut asked = ResponseContext { method: Method::GET, version: http::Version::HTTP_11, is_kept_alive: false };
         let mut total = worker.timer.timeout(worker.config.timeouts.stall);
-        self.send_response(response.map(BufferedBody::own), &id, &mut asked, &mut total, false).await
+        self.send_response(response.map(BufferedBody::own), &Rc::default(), &id, &mut asked, &mut total, false).await
     }
 
     /// The connection, if nothing else uses it any more.
     fn into_wire(self) -> Option<Wire> {
-        let Self { client, flow, .. } = self;
-        drop(flow);
-        Rc::into_inner(client).map(|client| client.into_inner().wire)
+        Rc::into_inner(self.client).map(|client| client.into_inner().wire)
+    }
+
+    async fn linger(self) {
+        linger(&self.client, &self.connection.worker.timer).await;
     }
 
     async fn into_http2(self) {
@@ -345,11 +341,10 @@ impl Serving {
     }
 
     /// Lets client and upstream speak what they have agreed on.
-    async fn upgrade(self) {
+    async fn upgrade(self, upstream: Box<Wire>) {
         // It stays a connection of its client.
         let connection = Rc::clone(&self.connection);
-        let upstream = self.exchange.take_upgraded();
-        if let (Some(client), Some(upstream)) = (self.into_wire(), upstream) {
+        if let Some(client) = self.into_wire() {
             let _running = connection.worker.requests.begin();
             upgrade::run(client, *upstream, &connection.worker).await;
         }
@@ -370,7 +365,24 @@ fn poll_client(client: &RefCell<ClientWire>, exchange: &Exchange, worker: &Worke
 fn put_interim(wire: &mut Wire, exchange: &Exchange) {
     for (status, headers) in exchange.take_interim() {
         if !wire.is_full() {
-            response_head::put_interim(&mut wire.output, status, &headers);
+            response_head::put_interim(wire.output(), status, &headers);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The size of the future that a function returns.
+    fn future_size<F: Future>(_function: fn(Rc<Connection>, Stream, [usize; 4]) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn what_an_idle_connection_holds_is_small() {
+        let sizes = [future_size(serve), size_of::<RefCell<ClientWire>>(), size_of::<Connection>()];
+        println!("future, wire and connection: {sizes:?} bytes");
+        assert!(sizes[0] <= 256 && sizes[1] <= 192 && sizes[2] <= 160, "{sizes:?}");
     }
 }

@@ -21,34 +21,27 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::buffered_body::{BodyOfStream, BufferedBody, SharedBody};
 use super::pending::PendingResponse;
-use super::stream_executor::{StreamExecutor, StreamState, TotalTimeout};
+use super::stream_executor::{StreamExecutor, StreamRequest};
 use super::websocket::WebSocket;
 use super::{http2_head, rejection_log};
 use crate::http1::HeadFlags;
+use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::{Failure, Form};
 use crate::proxy::exchange::{Exchange, Inbound};
-use crate::proxy::forward::{Flow, REQUEST_ID};
+use crate::proxy::forward::REQUEST_ID;
 use crate::proxy::request_body::RequestBody;
 use crate::proxy::response_body::ResponseBodyError;
 use crate::proxy::worker::{OpenStream, RunningRequest, Worker};
-use crate::timeouts::Elapsed;
-use crate::timeouts::stream_timeout::{StreamProgress, TrackedBody};
+use crate::timeouts::{Elapsed, SharedTimeout, StreamProgress, TrackedBody};
 
 /// What answers the requests of one connection.
 struct RequestHandler {
-    current: RefCell<Current>,
+    /// The connection under the settings in effect.
+    connection: RefCell<Rc<Connection>>,
     /// How many requests are being answered, and how many there were.
     running: Rc<Cell<usize>>,
     begun: Rc<Cell<u64>>,
-    next_stream: Rc<RefCell<Option<StreamState>>>,
-}
-
-/// What requests are passed on with, under the settings in effect.
-#[derive(Clone)]
-struct Current {
-    connection: Rc<Connection>,
-    flow: Rc<RefCell<Flow>>,
 }
 
 /// A request that is being answered: counted by its connection and by the gateway.
@@ -85,12 +78,11 @@ const SEND_BUFFER: usize = 16 * 1024;
 pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + AsyncWrite + Unpin + 'static) {
     let worker = Rc::clone(&connection.worker);
     let limits = &worker.config.limits;
-    let (running, begun, next_stream) = (Rc::default(), Rc::default(), Rc::default());
-    let streams = StreamExecutor { worker: Rc::clone(&worker), next: Rc::clone(&next_stream) };
-    let current = RefCell::new(Current::new(connection));
-    let answers = RequestHandler { current, running: Rc::clone(&running), begun: Rc::clone(&begun), next_stream };
+    let (running, begun) = (Rc::default(), Rc::default());
+    let answers =
+        RequestHandler { connection: RefCell::new(connection), running: Rc::clone(&running), begun: Rc::clone(&begun) };
     let mut served = pin!(
-        http2::Builder::new(streams)
+        http2::Builder::new(StreamExecutor)
             .timer(TokioTimer::new())
             .max_concurrent_streams(limits.streams)
             .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
@@ -139,24 +131,15 @@ fn connection_window(streams: u32) -> u32 {
     streams.saturating_mul(STREAM_WINDOW).clamp(STREAM_WINDOW, WINDOW_MAX)
 }
 
-// === impl Current ===
-
-impl Current {
-    fn new(connection: Rc<Connection>) -> Self {
-        let flow = Rc::new(RefCell::new(Flow::new(&connection)));
-        Self { connection, flow }
-    }
-}
-
 // === impl RequestHandler ===
 
 impl RequestHandler {
-    fn current(&self) -> Current {
-        let mut current = self.current.borrow_mut();
-        if let Some(renewed) = current.connection.renewed() {
-            *current = Current::new(renewed);
+    fn connection(&self) -> Rc<Connection> {
+        let mut connection = self.connection.borrow_mut();
+        if let Some(renewed) = connection.renewed() {
+            *connection = renewed;
         }
-        current.clone()
+        Rc::clone(&connection)
     }
 }
 
@@ -166,13 +149,12 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let Current { connection, flow } = self.current();
+        let connection = self.connection();
         let worker = Rc::clone(&connection.worker);
         self.begun.set(self.begun.get() + 1);
         let of_client = connection.client.open_stream();
         let has_room = of_client.is_some();
         let running = Running::begin(&self.running, &worker, of_client);
-        let watch = Arc::<StreamProgress>::default();
         let (mut parts, body) = request.into_parts();
         let id = worker.request_ids.assign(&parts.headers);
         let websocket = (parts.method == Method::CONNECT).then(|| WebSocket::begin(&mut parts)).transpose();
@@ -181,16 +163,18 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
             if has_room { Ok(websocket) } else { Err(Failure::TooManyStreams) }
         });
         let (exchange, form) = (Rc::<Exchange>::default(), Form::of(&parts.headers));
-        let total = TotalTimeout::new(worker.timer.timeout(worker.total_after(&parts)));
-        let body_of_stream = BodyOfStream::default();
-        *self.next_stream.borrow_mut() = Some(StreamState {
-            watch: Arc::clone(&watch),
-            exchange: Rc::clone(&exchange),
-            total: total.clone(),
-            body: Rc::clone(&body_of_stream),
-        });
         let of_connection = Rc::clone(&self.running);
         Box::pin(async move {
+            let (progress, body_of_stream) = (Arc::<StreamProgress>::default(), BodyOfStream::default());
+            let total = SharedTimeout::new(worker.timer.timeout(Duration::ZERO));
+            let stream = StreamRequest {
+                worker: Rc::clone(&worker),
+                progress: Arc::clone(&progress),
+                exchange: Rc::clone(&exchange),
+                total: total.clone(),
+                body: Rc::clone(&body_of_stream),
+            };
+            stream.attach();
             let response = match websocket {
                 Err(failure) => {
                     if failure == Failure::TooManyStreams {
@@ -199,19 +183,21 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
                     Err(failure)
                 }
                 Ok(websocket) => {
-                    let (method, target) = (parts.method.clone(), parts.uri.clone());
                     let body = RequestBody::http2(body, &exchange, &worker);
-                    let (is_upgrade, flags) = (websocket.is_some(), HeadFlags::ANY);
-                    let inbound = Inbound { body, exchange: Rc::clone(&exchange), is_upgrade, flags, id: id.clone() };
-                    let response = total.limit(pass_on(&connection, &flow, parts, inbound)).await;
-                    response.unwrap_or_else(|Elapsed| Err(Failure::TotalTimeout)).map(|response| {
-                        rejection_log::note(&worker, &response, &method, &target, &exchange);
-                        match websocket {
-                            None => response,
-                            Some(websocket) => {
-                                let running = Running::begin(&of_connection, &worker, connection.client.open_stream());
-                                websocket.response(response, &exchange, &worker, running)
-                            }
+                    let inbound = Inbound {
+                        connection: Rc::clone(&connection),
+                        body,
+                        exchange: Rc::clone(&exchange),
+                        is_upgrade: websocket.is_some(),
+                        flags: HeadFlags::ANY,
+                        id: id.clone(),
+                    };
+                    let response = total.limit(pass_on(parts, inbound, &total)).await;
+                    response.unwrap_or_else(|Elapsed| Err(Failure::TotalTimeout)).map(|response| match websocket {
+                        None => response,
+                        Some(websocket) => {
+                            let running = Running::begin(&of_connection, &worker, connection.client.open_stream());
+                            websocket.response(response, &exchange, &worker, running)
                         }
                     })
                 }
@@ -224,7 +210,7 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
             worker.metrics.request_ended(response.status());
             let mut response = response.map(|body| {
                 let body = SharedBody::new(body, &body_of_stream);
-                TrackedBody::new(CountedBody { body, running }, watch)
+                TrackedBody::new(CountedBody { body, running }, progress)
             });
             response.headers_mut().insert(REQUEST_ID, id);
             Ok(response)
@@ -234,18 +220,25 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
 
 /// Waits until the body of a request is there, or as much of it as is buffered; then passes the request on.
 async fn pass_on(
-    connection: &Rc<Connection>,
-    flow: &RefCell<Flow>,
-    parts: Parts,
+    mut parts: Parts,
     mut inbound: Inbound,
+    total: &SharedTimeout,
 ) -> Result<Response<BufferedBody>, Failure> {
-    if !inbound.is_upgrade && !inbound.body.is_there() {
-        let bytes_max = if expects_continue(&parts) { 0 } else { connection.worker.config.limits.request_buffer };
-        inbound.body.receive(bytes_max, &parts, connection).await?;
+    let (connection, exchange) = (Rc::clone(&inbound.connection), Rc::clone(&inbound.exchange));
+    let worker = &connection.worker;
+    let (method, uri) = (parts.method.clone(), parts.uri.clone());
+    let target = worker.rules.target(&mut parts);
+    let arrival = Arrival::new(&connection, &target, &parts);
+    total.set(arrival.total_after(&connection));
+    if !inbound.is_upgrade && !inbound.body.is_there() && arrival.waits_for_body(&parts) {
+        let bytes_max = if expects_continue(&parts) { 0 } else { worker.config.limits.request_buffer };
+        inbound.body.receive(bytes_max, &connection).await?;
     }
-    let exchange = Rc::clone(&inbound.exchange);
-    let future = Box::pin(flow.borrow_mut().call(Request::from_parts(parts, inbound)));
-    PendingResponse::new(future, &exchange, connection).await
+    let user = arrival.user();
+    let future = worker.flow.call(arrival, parts, inbound);
+    let response = PendingResponse::new(future, &exchange, &connection).await?;
+    rejection_log::note(worker, &response, &method, &uri, user.as_deref());
+    Ok(response)
 }
 
 /// Whether the client waits for permission to send the body.

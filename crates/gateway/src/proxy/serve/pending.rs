@@ -8,10 +8,10 @@ use std::task::{Context, Poll};
 use http::{Response, StatusCode};
 
 use super::buffered_body::BufferedBody;
-use crate::proxy::abandoned::RequestFuture;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::Failure;
 use crate::proxy::exchange::Exchange;
+use crate::proxy::forward::RequestFuture;
 
 /// The response to a request on its way through the flow control and to an upstream.
 ///

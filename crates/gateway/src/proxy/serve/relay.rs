@@ -5,7 +5,6 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame};
@@ -17,9 +16,7 @@ use crate::proxy::buffers::EvictableBuffer;
 use crate::proxy::connection::Connection;
 use crate::proxy::exchange::Exchange;
 use crate::proxy::request_body::ClientWire;
-use crate::timeouts::MinimumRate;
-use crate::timeouts::poll_idle;
-use crate::timeouts::{CoarseTimer, Timeout};
+use crate::timeouts::{IdleTimeout, MinimumRate, Timeout};
 
 /// The answer did not get to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +24,7 @@ pub(super) enum RelayError {
     /// The client has gone, or does not read.
     Client,
     /// The answer itself has no end.
-    Answer,
+    Response,
     /// The time for the whole request is over.
     Time,
 }
@@ -35,7 +32,7 @@ pub(super) enum RelayError {
 /// What an answer's way to the client needs.
 pub(super) struct Relay<'a> {
     pub(super) client: &'a Rc<RefCell<ClientWire>>,
-    pub(super) exchange: &'a Exchange,
+    pub(super) exchange: &'a Rc<Exchange>,
     pub(super) connection: &'a Connection,
     /// Counts what the client has not taken.
     pub(super) buffer: Option<EvictableBuffer>,
@@ -51,9 +48,10 @@ pub(super) struct Relay<'a> {
 impl Relay<'_> {
     /// Sends the body, or only what is on the wire already if there is none.
     pub(super) async fn run(&mut self, body: &mut BufferedBody, encoder: Option<Encoder>) -> Result<(), RelayError> {
-        let mut stall = self.timer().timeout(self.stall_after());
+        let worker = &self.connection.worker;
+        let mut stall = IdleTimeout::new(&worker.timer, self.exchange, worker.config.timeouts.stall);
         let result = self.send(body, encoder, &mut stall).await;
-        if result == Err(RelayError::Answer) {
+        if result == Err(RelayError::Response) {
             // The client gets what there is. That it is not all must be seen.
             let _ = poll_fn(|context| self.poll_flush(context, &mut stall)).await;
             if encoder == Some(Encoder::ToTheClose) {
@@ -63,19 +61,11 @@ impl Relay<'_> {
         result
     }
 
-    fn timer(&self) -> &Rc<CoarseTimer> {
-        &self.connection.worker.timer
-    }
-
-    fn stall_after(&self) -> Duration {
-        self.connection.worker.config.timeouts.stall
-    }
-
     async fn send(
         &mut self,
         body: &mut BufferedBody,
         encoder: Option<Encoder>,
-        stall: &mut Timeout,
+        stall: &mut IdleTimeout<Exchange>,
     ) -> Result<(), RelayError> {
         if let Some(mut encoder) = encoder {
             while !body.is_end_stream() {
@@ -86,12 +76,12 @@ impl Relay<'_> {
                 if is_last {
                     return poll_fn(|context| self.poll_flush(context, stall)).await;
                 }
-                stall.set(self.stall_after());
+                stall.note_activity();
             }
             if self.client.borrow().wire.is_full() {
                 poll_fn(|context| self.poll_flush(context, stall)).await?;
             }
-            encoder.finish(None, &mut self.client.borrow_mut().wire).map_err(|_| RelayError::Answer)?;
+            encoder.finish(None, &mut self.client.borrow_mut().wire).map_err(|_| RelayError::Response)?;
         }
         poll_fn(|context| self.poll_flush(context, stall)).await
     }
@@ -102,7 +92,7 @@ impl Relay<'_> {
             Ok(data) => encoder.push(data, wire),
             Err(frame) => encoder.finish(frame.trailers_ref().filter(|_| self.sends_trailers), wire),
         };
-        result.map_err(|_| RelayError::Answer)
+        result.map_err(|_| RelayError::Response)
     }
 
     /// The next part, when there is room for it.
@@ -110,13 +100,13 @@ impl Relay<'_> {
         &mut self,
         body: &mut BufferedBody,
         context: &mut Context<'_>,
-        stall: &mut Timeout,
+        stall: &mut IdleTimeout<Exchange>,
     ) -> Poll<Result<Option<Frame<Bytes>>, RelayError>> {
         if self.client.borrow().wire.is_full() {
             ready!(self.poll_room(body, context, stall))?;
         }
         if let Poll::Ready(frame) = Pin::new(body).poll_frame(context) {
-            return Poll::Ready(frame.transpose().map_err(|_| RelayError::Answer));
+            return Poll::Ready(frame.transpose().map_err(|_| RelayError::Response));
         }
         // Nothing comes for now: what is there should not wait.
         ready!(self.poll_flush(context, stall))?;
@@ -132,7 +122,7 @@ impl Relay<'_> {
         &mut self,
         body: &mut BufferedBody,
         context: &mut Context<'_>,
-        stall: &mut Timeout,
+        stall: &mut IdleTimeout<Exchange>,
     ) -> Poll<Result<(), RelayError>> {
         let before = self.client.borrow().wire.unsent();
         let flushed = self.poll_flush(context, stall);
@@ -149,7 +139,11 @@ impl Relay<'_> {
         Poll::Pending
     }
 
-    fn poll_flush(&mut self, context: &mut Context<'_>, stall: &mut Timeout) -> Poll<Result<(), RelayError>> {
+    fn poll_flush(
+        &mut self,
+        context: &mut Context<'_>,
+        stall: &mut IdleTimeout<Exchange>,
+    ) -> Poll<Result<(), RelayError>> {
         let mut client = self.client.borrow_mut();
         match client.wire.poll_flush(context) {
             Poll::Ready(result) => {
@@ -168,8 +162,7 @@ impl Relay<'_> {
                 if self.total.poll(context).is_ready() {
                     return Poll::Ready(Err(RelayError::Time));
                 }
-                let stall_after = self.stall_after();
-                poll_idle(stall, stall_after, self.exchange, context).map(|()| Err(RelayError::Client))
+                stall.poll(context).map(|()| Err(RelayError::Client))
             }
         }
     }

@@ -7,9 +7,8 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
 
 use crate::http1::Wire;
-use crate::proxy::exchange::Exchange;
 use crate::proxy::worker::Worker;
-use crate::timeouts::IdleTimeout;
+use crate::timeouts::{Activity, IdleTimeout};
 
 /// What one direction keeps at most.
 const BUFFER: usize = 16 * 1024;
@@ -29,12 +28,12 @@ pub(super) async fn between(
     let upstream_first = upstream.input.freeze();
     let (client_in, client_out) = split(client);
     let (upstream_in, upstream_out) = split(upstream.stream);
-    let exchange = Rc::<Exchange>::default();
-    let mut idle = IdleTimeout::new(&worker.timer, &exchange, worker.config.timeouts.upgrade_idle);
+    let activity = Rc::<Activity>::default();
+    let mut idle = IdleTimeout::new(&worker.timer, &activity, worker.config.timeouts.upgrade_idle);
     let both = async {
         tokio::try_join!(
-            copy(client_first, client_in, upstream_out, worker, &exchange),
-            copy(upstream_first, upstream_in, client_out, worker, &exchange)
+            copy(client_first, client_in, upstream_out, worker, &activity),
+            copy(upstream_first, upstream_in, client_out, worker, &activity)
         )
     };
     tokio::select! {
@@ -49,7 +48,7 @@ async fn copy(
     mut input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
     worker: &Worker,
-    exchange: &Exchange,
+    activity: &Activity,
 ) -> std::io::Result<()> {
     let stall = worker.config.timeouts.stall;
     let mut piece = first;
@@ -66,7 +65,7 @@ async fn copy(
         if input.read_buf(&mut buffer).await? == 0 {
             return output.shutdown().await;
         }
-        exchange.note_movement(worker.timer.now());
+        activity.note(&worker.timer);
         piece = buffer.freeze();
     }
 }

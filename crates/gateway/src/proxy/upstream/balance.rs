@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::health::Condition;
 use super::{Http2Stream, Upstream, UpstreamTarget};
 use crate::config::Config;
+use crate::http1::BufferPool;
 use crate::proxy::service_times::{ServiceTimes, Started};
 use crate::timeouts::CoarseTimer;
 
@@ -52,17 +53,29 @@ pub(crate) enum Consequence {
 // === impl Upstreams ===
 
 impl Upstreams {
-    pub(crate) fn new(known: &[Arc<UpstreamTarget>], config: &Arc<Config>, timer: &Rc<CoarseTimer>) -> Self {
-        let all = known.iter().map(|known| Rc::new(Upstream::new(Arc::clone(known), config, timer))).collect();
+    pub(crate) fn new(
+        known: &[Arc<UpstreamTarget>],
+        config: &Arc<Config>,
+        timer: &Rc<CoarseTimer>,
+        buffer_pool: &Rc<BufferPool>,
+    ) -> Self {
+        let all =
+            known.iter().map(|known| Rc::new(Upstream::new(Arc::clone(known), config, timer, buffer_pool))).collect();
         Self { all, next: Cell::new(0) }
     }
 
     /// Those that are there under new settings. An upstream for which nothing changes keeps its connections.
-    pub(crate) fn renewed(&self, known: &[Arc<UpstreamTarget>], config: &Arc<Config>, timer: &Rc<CoarseTimer>) -> Self {
+    pub(crate) fn renewed(
+        &self,
+        known: &[Arc<UpstreamTarget>],
+        config: &Arc<Config>,
+        timer: &Rc<CoarseTimer>,
+        buffer_pool: &Rc<BufferPool>,
+    ) -> Self {
         let kept = |known: &Arc<UpstreamTarget>| {
             self.all.iter().find(|upstream| Arc::ptr_eq(&upstream.known, known) && upstream.is_as_in(config))
         };
-        let made = |known: &Arc<UpstreamTarget>| Rc::new(Upstream::new(Arc::clone(known), config, timer));
+        let made = |known: &Arc<UpstreamTarget>| Rc::new(Upstream::new(Arc::clone(known), config, timer, buffer_pool));
         let all = known.iter().map(|known| kept(known).cloned().unwrap_or_else(|| made(known))).collect();
         Self { all, next: Cell::new(self.next.get()) }
     }

@@ -14,6 +14,7 @@ use tokio::io::AsyncWrite;
 
 use super::Upstream;
 use crate::http1::{Decoded, Decoder, Encoder, Overrun, ResponseHead, Wire};
+use crate::proxy::exchange::Exchange;
 use crate::proxy::request_body::{BodyError, RequestBody};
 use crate::proxy::response_body::ResponseBodyError;
 use crate::timeouts::IdleTimeout;
@@ -43,7 +44,7 @@ pub(crate) struct Http1Response {
     decoder: Decoder,
     is_kept_alive: bool,
     upstream: Rc<Upstream>,
-    stall: IdleTimeout,
+    stall: IdleTimeout<Exchange>,
 }
 
 /// A connection with the request that is being sent on it.
@@ -109,7 +110,8 @@ impl Http1Call {
         loop {
             if !wire.input.is_empty() {
                 self.has_input = true;
-                match ResponseHead::take(&mut wire.input, &mut wire.heads, &self.method) {
+                let (input, heads) = wire.input_and_heads();
+                match ResponseHead::take(input, heads, &self.method) {
                     Ok(Some(head)) => return Poll::Ready(Ok(head)),
                     Ok(None) => {}
                     Err(_) => return Poll::Ready(Err(CallError::Malformed)),
@@ -135,7 +137,7 @@ impl Http1Call {
 
     /// Takes the headers of the request, which have been sent.
     pub(crate) fn give_back(&mut self, headers: HeaderMap) {
-        self.sending.wire.heads.give_back(headers);
+        self.sending.wire.heads().give_back(headers);
     }
 
     /// The connection, for something that is no HTTP any more.
@@ -148,7 +150,7 @@ impl Http1Call {
         mut self,
         head: &ResponseHead,
         upstream: &Rc<Upstream>,
-        stall: impl FnOnce() -> IdleTimeout,
+        stall: impl FnOnce() -> IdleTimeout<Exchange>,
     ) -> Http1Body {
         if let Some(whole) = self.whole(head) {
             if head.is_kept_alive {
@@ -195,7 +197,7 @@ impl Http1Response {
             self.sending = None;
             return Poll::Ready(Some(Err(ResponseBodyError::Stalled)));
         };
-        self.stall.note_movement();
+        self.stall.note_activity();
         match frame {
             Ok(Decoded::Data(data)) => {
                 if self.decoder.is_done() {
@@ -220,7 +222,7 @@ impl Http1Response {
 
     fn poll_decoded(&mut self, context: &mut Context<'_>) -> Poll<Result<Decoded, ResponseBodyError>> {
         let Some(sending) = &mut self.sending else { return Poll::Ready(Ok(Decoded::End)) };
-        if self.stall.exchange().has_client_left() {
+        if self.stall.subject().has_client_left() {
             sending.half_close();
         }
         if let Poll::Ready(Err(_)) = sending.poll(context) {

@@ -19,6 +19,7 @@ use std::sync::atomic::AtomicUsize;
 use http::uri::Scheme;
 
 use crate::config::{Config, Protocol, UpstreamConfig};
+use crate::http1::BufferPool;
 use crate::timeouts::CoarseTimer;
 use crate::tls::{ClientTls, TlsError};
 
@@ -53,6 +54,7 @@ pub(crate) struct Upstream {
     pub(crate) known: Arc<UpstreamTarget>,
     pub(crate) pool: Pool,
     timer: Rc<CoarseTimer>,
+    buffer_pool: Rc<BufferPool>,
     timeouts: Arc<Config>,
 }
 
@@ -85,9 +87,14 @@ impl UpstreamTarget {
 // === impl Upstream ===
 
 impl Upstream {
-    fn new(known: Arc<UpstreamTarget>, config: &Arc<Config>, timer: &Rc<CoarseTimer>) -> Self {
+    fn new(
+        known: Arc<UpstreamTarget>,
+        config: &Arc<Config>,
+        timer: &Rc<CoarseTimer>,
+        buffer_pool: &Rc<BufferPool>,
+    ) -> Self {
         let pool = Pool::new(config.limits.idle_upstream_connections, config.timeouts.idle, Rc::clone(timer));
-        Self { known, pool, timer: Rc::clone(timer), timeouts: Arc::clone(config) }
+        Self { known, pool, timer: Rc::clone(timer), buffer_pool: Rc::clone(buffer_pool), timeouts: Arc::clone(config) }
     }
 
     /// Whether these settings are the same for its connections.

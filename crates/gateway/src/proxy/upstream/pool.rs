@@ -59,7 +59,8 @@ impl Pool {
     }
 
     /// Keeps a connection of HTTP/1.1 for the next request.
-    pub(crate) fn put(&self, wire: Box<Wire>) {
+    pub(crate) fn put(&self, mut wire: Box<Wire>) {
+        wire.release_buffers();
         let mut idle = self.idle.borrow_mut();
         if idle.len() < self.idle_max.get() {
             idle.push_back(Idle {
@@ -76,14 +77,13 @@ impl Pool {
         self.shared.take();
     }
 
-    /// Closes those that have waited for too long. The others give back what they do not need.
+    /// Closes those that have waited for too long.
     pub(super) fn prune(&self) {
         let now = self.timer.now();
         let mut idle = self.idle.borrow_mut();
         while idle.front().is_some_and(|oldest| oldest.until <= now) {
             idle.pop_front();
         }
-        idle.iter_mut().for_each(|idle| idle.wire.release_buffers());
         let idle_max = CoarseTimer::count(self.idle_for_max);
         self.shared.borrow_mut().retain(|shared| !shared.is_closed() && !shared.is_of_no_use(idle_max));
     }

@@ -23,6 +23,12 @@ use crate::tls::ListenerTls;
 
 /// How long connections may take that are half open when no more are wanted.
 const LAST_ONES_MAX: Duration = Duration::from_millis(100);
+/// The protocol that client and gateway have agreed on.
+enum Spoken {
+    Http1,
+    Http2,
+}
+
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-type: text/plain\r\n\
     content-length: 42\r\nconnection: close\r\n\r\nThere are too many connections; try later.";
 
@@ -93,26 +99,31 @@ fn begin(
         }
         return refuse(worker, stream, tls.as_deref());
     };
-    let (worker, here) = (Rc::clone(worker), connection_guard.clone());
-    let open = (open, MeteredConnection::new(worker.metrics.clone()));
+    let counted = (open, MeteredConnection::new(worker.metrics.clone()), connection_guard.clone());
     // A large answer goes out in pieces that must not wait for each other.
     let _ = stream.set_nodelay(true);
     match tls {
         None => {
             let peer = Peer { address, transport: Transport::Plain, certificate: None };
-            let Some(connection) = Connection::new(&worker, peer) else {
-                tokio::task::spawn_local(reject(worker, stream));
+            let Some(connection) = Connection::new(worker, peer) else {
+                tokio::task::spawn_local(reject(Rc::clone(worker), stream));
                 return;
             };
-            tokio::task::spawn_local(async move {
-                let _counted = (open, here);
-                serve_http1(connection, Stream::Plain(stream)).await;
-            });
+            tokio::task::spawn_local(serve_http1(connection, Stream::Plain(stream), counted));
         }
         Some(tls) => {
+            let worker = Rc::clone(worker);
             tokio::task::spawn_local(async move {
-                let _counted = (open, here);
-                serve_tls(worker, stream, address, &tls).await;
+                // The handshake takes much memory, and is soon over.
+                let accepted = Box::pin(accept_tls(worker, stream, address, &tls)).await;
+                drop(tls);
+                match accepted {
+                    None => {}
+                    Some((connection, stream, Spoken::Http1)) => serve_http1(connection, stream, counted).await,
+                    Some((connection, stream, Spoken::Http2)) => {
+                        Box::pin(serve_tls_http2(connection, stream, counted)).await
+                    }
+                }
             });
         }
     }
@@ -125,25 +136,30 @@ fn refuse(worker: &Rc<Worker>, stream: TcpStream, tls: Option<&ListenerTls>) {
     }
 }
 
-async fn serve_tls(worker: Rc<Worker>, stream: TcpStream, address: SocketAddr, tls: &ListenerTls) {
-    let accepted = match worker.timer.limit(worker.config.timeouts.head, Box::pin(tls.accept(stream))).await {
+/// Agrees on TLS, and on what is spoken inside. None if that fails, or the client has too many connections.
+async fn accept_tls(
+    worker: Rc<Worker>,
+    stream: TcpStream,
+    address: SocketAddr,
+    tls: &ListenerTls,
+) -> Option<(Rc<Connection>, Stream, Spoken)> {
+    let accepted = match worker.timer.limit(worker.config.timeouts.head, tls.accept(stream)).await {
         Ok(Ok(accepted)) => accepted,
         Ok(Err(error)) => {
-            tracing::debug!(%error, client = %address.ip(), "no TLS could be agreed with a client");
-            return;
+            tracing::debug!(%error, client = %address.ip(), "the TLS handshake with a client failed");
+            return None;
         }
-        Err(_) => return,
+        Err(_) => return None,
     };
     let peer = Peer { address, transport: Transport::Tls, certificate: accepted.certificate };
-    let Some(connection) = Connection::new(&worker, peer) else { return };
-    drop(worker);
-    let stream = Stream::Tls(Box::new(accepted.stream.into()));
-    if accepted.is_http2 {
-        if let Some(stream) = first_bytes(&connection.worker, stream).await {
-            serve_http2(connection, stream).await;
-        }
-    } else {
-        serve_http1(connection, stream).await;
+    let connection = Connection::new(&worker, peer)?;
+    let spoken = if accepted.is_http2 { Spoken::Http2 } else { Spoken::Http1 };
+    Some((connection, Stream::Tls(Box::new(accepted.stream.into())), spoken))
+}
+
+async fn serve_tls_http2(connection: Rc<Connection>, stream: Stream, _counted: impl Sized) {
+    if let Some(stream) = first_bytes(&connection.worker, stream).await {
+        serve_http2(connection, stream).await;
     }
 }
 

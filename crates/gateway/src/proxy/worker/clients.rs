@@ -34,7 +34,7 @@ pub(crate) struct OpenStream(Client);
 struct OfConnection {
     clients: Arc<Clients>,
     /// None for a trusted proxy: it speaks for many clients, and has no limits.
-    owner: RefCell<Option<(Key, Arc<Counts>)>>,
+    owner: RefCell<Option<Arc<Counts>>>,
     /// Whether a request has said who is calling. Nobody looks a second time.
     is_identified: Cell<bool>,
     streams: Cell<usize>,
@@ -47,8 +47,9 @@ enum Key {
     User(String),
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Counts {
+    key: Key,
     connections: AtomicUsize,
     streams: AtomicUsize,
     buffered_bytes: AtomicUsize,
@@ -92,14 +93,14 @@ impl Clients {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add_connection(&self, key: Key) -> Option<(Key, Arc<Counts>)> {
+    fn add_connection(&self, key: Key) -> Option<Arc<Counts>> {
         let mut all = self.counts();
-        let counts = all.entry(key.clone()).or_default();
+        let counts = all.entry(key).or_insert_with_key(|key| Arc::new(Counts::new(key.clone())));
         if counts.connections.load(Ordering::Relaxed) >= self.connections_max.load(Ordering::Relaxed) {
             return None;
         }
         counts.connections.fetch_add(1, Ordering::Relaxed);
-        Some((key, Arc::clone(counts)))
+        Some(Arc::clone(counts))
     }
 
     fn remove_connection(&self, key: &Key) {
@@ -109,6 +110,15 @@ impl Clients {
         {
             all.remove(key);
         }
+    }
+}
+
+// === impl Counts ===
+
+impl Counts {
+    fn new(key: Key) -> Self {
+        let (connections, streams, buffered_bytes) = <(AtomicUsize, AtomicUsize, AtomicUsize)>::default();
+        Self { key, connections, streams, buffered_bytes }
     }
 }
 
@@ -135,8 +145,8 @@ impl Client {
             return false;
         };
         let (streams, bytes) = (self.0.streams.get(), self.0.buffered_bytes.get());
-        new.1.streams.fetch_add(streams, Ordering::Relaxed);
-        new.1.buffered_bytes.fetch_add(bytes, Ordering::Relaxed);
+        new.streams.fetch_add(streams, Ordering::Relaxed);
+        new.buffered_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.0.release();
         *self.0.owner.borrow_mut() = Some(new);
         true
@@ -144,7 +154,7 @@ impl Client {
 
     /// Begins a stream. None if the client has too many.
     pub(crate) fn open_stream(&self) -> Option<OpenStream> {
-        if let Some((_, counts)) = &*self.0.owner.borrow() {
+        if let Some(counts) = &*self.0.owner.borrow() {
             let before = counts.streams.fetch_add(1, Ordering::Relaxed);
             if before >= self.0.clients.streams_max.load(Ordering::Relaxed) {
                 counts.streams.fetch_sub(1, Ordering::Relaxed);
@@ -157,7 +167,7 @@ impl Client {
 
     /// What all buffers of the client have, which is nothing for a trusted proxy.
     pub(crate) fn buffered(&self) -> usize {
-        self.0.owner.borrow().as_ref().map_or(0, |(_, counts)| counts.buffered_bytes.load(Ordering::Relaxed))
+        self.0.owner.borrow().as_ref().map_or(0, |counts| counts.buffered_bytes.load(Ordering::Relaxed))
     }
 
     /// A buffer of the connection has another size. Returns what all buffers of the client have, which is nothing for a
@@ -165,7 +175,7 @@ impl Client {
     pub(crate) fn change_buffered(&self, before: usize, after: usize) -> usize {
         let bytes = &self.0.buffered_bytes;
         bytes.set(bytes.get().saturating_sub(before).saturating_add(after));
-        self.0.owner.borrow().as_ref().map_or(0, |(_, counts)| {
+        self.0.owner.borrow().as_ref().map_or(0, |counts| {
             counts.buffered_bytes.fetch_sub(before, Ordering::Relaxed);
             counts.buffered_bytes.fetch_add(after, Ordering::Relaxed).saturating_add(after)
         })
@@ -177,10 +187,10 @@ impl Client {
 impl OfConnection {
     /// Takes what the connection contributes away from its client.
     fn release(&self) {
-        if let Some((key, counts)) = self.owner.take() {
+        if let Some(counts) = self.owner.take() {
             counts.streams.fetch_sub(self.streams.get(), Ordering::Relaxed);
             counts.buffered_bytes.fetch_sub(self.buffered_bytes.get(), Ordering::Relaxed);
-            self.clients.remove_connection(&key);
+            self.clients.remove_connection(&counts.key);
         }
     }
 }
@@ -197,7 +207,7 @@ impl Drop for OpenStream {
     fn drop(&mut self) {
         let connection = &self.0.0;
         connection.streams.set(connection.streams.get().saturating_sub(1));
-        if let Some((_, counts)) = &*connection.owner.borrow() {
+        if let Some(counts) = &*connection.owner.borrow() {
             counts.streams.fetch_sub(1, Ordering::Relaxed);
         }
     }

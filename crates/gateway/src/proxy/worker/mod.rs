@@ -11,17 +11,17 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel::{Digest, FlowControl, Occupancy};
-use http::request::Parts;
+use evenkeel::FlowControl;
 
 use crate::config::Config;
 use crate::gateway::live::Live;
+use crate::http1::BufferPool;
 use crate::identity::Identification;
 use crate::observe::log::RejectionLog;
 use crate::observe::metrics::{GatewayMetrics, WorkerMetrics};
 use crate::proxy::abandoned::{Abandoned, AbandonedWork};
 use crate::proxy::buffers::{BufferedBytes, Buffers};
-use crate::proxy::forward::RequestIds;
+use crate::proxy::forward::{RequestIds, WorkerFlow};
 use crate::proxy::request_rules::RequestRules;
 use crate::proxy::service_times::ServiceTimes;
 use crate::proxy::upstream::Upstreams;
@@ -49,12 +49,15 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) config: Arc<Config>,
-    pub(crate) flow: FlowControl,
+    flow_control: FlowControl,
+    /// The flow control under these settings, for all connections.
+    pub(crate) flow: WorkerFlow,
     pub(crate) identification: Arc<Identification>,
-    pub(crate) routes: RequestRules,
+    pub(crate) rules: RequestRules,
     pub(crate) metrics: WorkerMetrics,
     pub(crate) rejections: Arc<RejectionLog>,
     pub(crate) timer: Rc<CoarseTimer>,
+    pub(crate) buffer_pool: Rc<BufferPool>,
     pub(crate) upstreams: Upstreams,
     pub(crate) request_ids: Rc<RequestIds>,
     pub(crate) connections: Arc<Connections>,
@@ -95,19 +98,21 @@ impl Worker {
         let (config, metrics) = (&live.config, shared.metrics.worker(index));
         let (abandoned, abandoned_work) =
             Abandoned::new(abandoned_max(config), &service_times, &timer, config.timeouts.answer, metrics.clone());
-        let bytes_max = config.limits.buffer_bytes;
+        let (bytes_max, buffer_pool) = (config.limits.buffer_bytes, BufferPool::new());
         let worker = Rc::new(Self {
             config: Arc::clone(config),
-            flow: shared.flow.clone(),
+            flow_control: shared.flow.clone(),
+            flow: WorkerFlow::new(&shared.flow, &live.rules),
             identification: Arc::clone(&live.identification),
-            routes: live.routes.clone(),
+            rules: live.rules.clone(),
             buffers: Buffers::new(&shared.buffered, bytes_max, bytes_max / 4, metrics.clone()),
             abandoned: Rc::new(abandoned),
             service_times,
             clients: Arc::clone(&shared.clients),
             metrics,
             rejections: Arc::clone(&shared.rejections),
-            upstreams: Upstreams::new(&live.upstreams, config, &timer),
+            upstreams: Upstreams::new(&live.upstreams, config, &timer, &buffer_pool),
+            buffer_pool,
             request_ids: Rc::new(RequestIds::new()),
             connections: Arc::clone(&shared.connections),
             requests,
@@ -128,16 +133,18 @@ impl Worker {
         self.abandoned.set_limits(abandoned_max(config), config.timeouts.answer);
         let bytes_max = config.limits.buffer_bytes;
         self.buffers.set_limits(bytes_max, bytes_max / 4);
-        let upstreams = self.upstreams.renewed(&live.upstreams, config, &self.timer);
+        let upstreams = self.upstreams.renewed(&live.upstreams, config, &self.timer, &self.buffer_pool);
         self.upstreams.retire(&upstreams);
         let successor = Rc::new(Self {
             config: Arc::clone(config),
-            flow: self.flow.clone(),
+            flow_control: self.flow_control.clone(),
+            flow: WorkerFlow::new(&self.flow_control, &live.rules),
             identification: Arc::clone(&live.identification),
-            routes: live.routes.clone(),
+            rules: live.rules.clone(),
             metrics: self.metrics.clone(),
             rejections: Arc::clone(&self.rejections),
             timer: Rc::clone(&self.timer),
+            buffer_pool: Rc::clone(&self.buffer_pool),
             upstreams,
             request_ids: Rc::clone(&self.request_ids),
             connections: Arc::clone(&self.connections),
@@ -179,16 +186,6 @@ impl Worker {
         const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
         let idle = self.config.timeouts.idle;
         if idle.is_zero() { NEVER } else { idle.min(NEVER) }
-    }
-
-    /// How long this request may take in all. Zero means that there is no limit, as for what is long by nature.
-    pub(crate) fn total_after(&self, parts: &Parts) -> Duration {
-        let total = self.config.timeouts.total;
-        let is_long = || {
-            let request = Digest::digest(&self.routes, parts);
-            request.is_ok_and(|request| self.routes.occupancy(parts, &request) != Occupancy::ToTheEnd)
-        };
-        if total.is_zero() || is_long() { Duration::ZERO } else { total }
     }
 
     /// How long a client that has connected may take until it says something.

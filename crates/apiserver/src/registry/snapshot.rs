@@ -1,4 +1,4 @@
-//! `Present`: the objects that there are, for those who look at all of them again and again.
+//! `Snapshot`: all objects, decoded, for code that reads all of them after each change.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,35 +8,34 @@ use evenkeel_store::List;
 
 use super::{Record, is_same};
 
-/// The objects that there were the last time somebody looked, in the order of their names. Only what has changed since is
-/// decoded.
+/// All objects as of the last update, in the order of their names. An update decodes only what has changed.
 ///
-/// They are without their managed fields, which are the larger part of most objects and of no use here. Those that cannot
-/// be read are left out, which is said once.
+/// The objects have no managed fields, which are the larger part of most objects and not needed here. Unreadable objects
+/// are left out, and logged once.
 #[derive(Debug)]
-pub(crate) struct Present<S: HubSpec> {
-    known: Mutex<Vec<Known<S>>>,
+pub(crate) struct Snapshot<S: HubSpec> {
+    entries: Mutex<Vec<Entry<S>>>,
 }
 
 #[derive(Debug)]
-struct Known<S: HubSpec> {
+struct Entry<S: HubSpec> {
     stored: Arc<evenkeel_store::Object>,
-    /// None if it cannot be read.
+    /// None if it is unreadable.
     object: Option<Arc<Object<V1, S>>>,
 }
 
-// === impl Present ===
+// === impl Snapshot ===
 
-impl<S: HubSpec> Default for Present<S> {
+impl<S: HubSpec> Default for Snapshot<S> {
     fn default() -> Self {
-        Self { known: Mutex::default() }
+        Self { entries: Mutex::default() }
     }
 }
 
-impl<S: HubSpec> Present<S> {
-    /// The objects of a whole list.
-    pub(crate) fn show(&self, list: &List) -> Vec<Arc<Object<V1, S>>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+impl<S: HubSpec> Snapshot<S> {
+    /// Takes in a whole list, and returns its objects.
+    pub(crate) fn update(&self, list: &List) -> Vec<Arc<Object<V1, S>>> {
+        let mut known = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rest = known.as_slice();
         let mut present = Vec::with_capacity(list.items.len());
         for stored in &list.items {
@@ -46,10 +45,10 @@ impl<S: HubSpec> Present<S> {
                 Some(known) if is_same(&known.stored, stored) => known.object.clone(),
                 _ => read(stored),
             };
-            present.push(Known { stored: Arc::clone(stored), object });
+            present.push(Entry { stored: Arc::clone(stored), object });
         }
         let objects = present.iter().filter_map(|known| known.object.clone()).collect();
-        tell_of_healed(&known, &present);
+        log_recovered(&known, &present);
         *known = present;
         objects
     }
@@ -63,19 +62,19 @@ fn read<S: HubSpec>(stored: &evenkeel_store::Object) -> Option<Arc<Object<V1, S>
             Some(Arc::new(object))
         }
         Err(problem) => {
-            tracing::warn!(%problem, "an object does not take effect, because it cannot be read");
+            tracing::warn!(%problem, "an object does not take effect: it is unreadable");
             None
         }
     }
 }
 
-/// Says of each object that could not be read that this is over.
-fn tell_of_healed<S: HubSpec>(before: &[Known<S>], now: &[Known<S>]) {
-    for Known { stored, .. } in before.iter().filter(|known| known.object.is_none()) {
+/// Logs each object that is no longer unreadable.
+fn log_recovered<S: HubSpec>(before: &[Entry<S>], now: &[Entry<S>]) {
+    for Entry { stored, .. } in before.iter().filter(|known| known.object.is_none()) {
         let place = now.binary_search_by(|known| known.stored.name.cmp(&stored.name));
         if place.is_err() || place.is_ok_and(|place| now[place].object.is_some()) {
             let (kind, name) = (S::KIND, &*stored.name);
-            tracing::info!(%kind, name, "the object that could not be read is gone, or can be read again");
+            tracing::info!(%kind, name, "resolved: an unreadable object was deleted or is readable again");
         }
     }
 }
@@ -104,9 +103,9 @@ mod tests {
 
     #[test]
     fn only_what_has_changed_is_decoded_again() {
-        let present = Present::<FlowSchemaSpec>::default();
-        let before = present.show(&list(&[("a", 1), ("b", 2), ("d", 3)]));
-        let after = present.show(&list(&[("b", 2), ("c", 4), ("d", 5)]));
+        let snapshot = Snapshot::<FlowSchemaSpec>::default();
+        let before = snapshot.update(&list(&[("a", 1), ("b", 2), ("d", 3)]));
+        let after = snapshot.update(&list(&[("b", 2), ("c", 4), ("d", 5)]));
         let seen: Vec<_> = after.iter().map(|object| (object.name(), &*object.metadata.resource_version)).collect();
         assert_eq!(seen, [("b", "2"), ("c", "4"), ("d", "5")]);
         assert!(Arc::ptr_eq(&before[1], &after[0]), "it is the same");
@@ -114,18 +113,18 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_that_is_used_again_shows_what_has_it_now() {
-        let present = Present::<FlowSchemaSpec>::default();
-        present.show(&list(&[("a", 1), ("b", 2)]));
-        let after = present.show(&list_of_level("other", &[("a", 1), ("c", 2)]));
+    fn a_reused_revision_shows_the_new_object() {
+        let snapshot = Snapshot::<FlowSchemaSpec>::default();
+        snapshot.update(&list(&[("a", 1), ("b", 2)]));
+        let after = snapshot.update(&list_of_level("other", &[("a", 1), ("c", 2)]));
         let seen: Vec<_> =
             after.iter().map(|object| (object.name(), &*object.spec.priority_level_configuration.name)).collect();
         assert_eq!(seen, [("a", "other"), ("c", "other")]);
     }
 
     #[test]
-    fn what_cannot_be_read_is_left_out_until_it_can() {
-        let present = Present::<FlowSchemaSpec>::default();
+    fn unreadable_objects_are_left_out_until_they_are_mended() {
+        let snapshot = Snapshot::<FlowSchemaSpec>::default();
         let broken = |mut list: List| {
             let stored = evenkeel_store::Object { payload: "garbage".into(), ..(*list.items[1]).clone() };
             list.items[1] = Arc::new(stored);
@@ -135,8 +134,8 @@ mod tests {
             objects.iter().map(|object| object.name().to_owned()).collect()
         };
         let all = [("a", 1), ("b", 2), ("c", 3)];
-        assert_eq!(names(present.show(&broken(list(&all)))), ["a", "c"]);
-        assert_eq!(names(present.show(&broken(list(&all)))), ["a", "c"]);
-        assert_eq!(names(present.show(&list(&all))), ["a", "b", "c"]);
+        assert_eq!(names(snapshot.update(&broken(list(&all)))), ["a", "c"]);
+        assert_eq!(names(snapshot.update(&broken(list(&all)))), ["a", "c"]);
+        assert_eq!(names(snapshot.update(&list(&all))), ["a", "b", "c"]);
     }
 }

@@ -8,7 +8,7 @@ use evenkeel_api::{Object, Spec};
 /// same as the old one.
 ///
 /// Both objects have the same `resourceVersion` by then, and `generation` is set.
-pub fn settle<S: Spec>(old: &Object<V1, S>, new: &mut Object<V1, S>) -> bool {
+pub fn differs<S: Spec>(old: &Object<V1, S>, new: &mut Object<V1, S>) -> bool {
     if !differ_in_time_only(&old.metadata.managed_fields, &new.metadata.managed_fields) {
         return true;
     }

@@ -1,7 +1,7 @@
-//! Heavy work, done where it does not hold up other requests.
+//! `Offload`: heavy work runs where it does not delay other requests.
 //!
-//! Most requests take microseconds, and are worked on by the thread that serves them. Work on large objects, lists and
-//! patches takes milliseconds: the thread gives its other tasks away first, and only a few do so at a time.
+//! Most requests take microseconds, and run on the thread that serves them. Work on large objects, lists and patches takes
+//! milliseconds: the thread hands over its other tasks first, and only a few threads do so at a time.
 
 use std::num::NonZero;
 use std::sync::LazyLock;
@@ -9,40 +9,40 @@ use std::sync::LazyLock;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// The right to work on so many bytes now.
+/// Where work on some number of bytes runs.
 #[derive(Debug)]
-pub(crate) enum Place {
-    /// The work is light, or there is no other thread to give tasks to.
-    Here,
-    /// Other tasks of the thread go elsewhere before the work begins.
-    Apart(#[expect(dead_code, reason = "held until the work is done")] SemaphorePermit<'static>),
+pub(crate) enum Offload {
+    /// On this thread: the work is light, or there is no other thread.
+    Inline,
+    /// On this thread, after its other tasks have moved to other threads.
+    Blocking(#[expect(dead_code, reason = "held until the work is done")] SemaphorePermit<'static>),
 }
 
 /// Work on fewer bytes is light.
 const BYTES_MIN: usize = 64 * 1024;
 
-/// As many do heavy work at a time as there are cores.
-static PLACES: LazyLock<Semaphore> =
+/// One permit for each core.
+static BLOCKING: LazyLock<Semaphore> =
     LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)));
 
-// === impl Place ===
+// === impl Offload ===
 
-impl Place {
-    /// A place for work on so many bytes, as soon as there is one.
+impl Offload {
+    /// Waits for a permit if work on so many bytes needs one.
     pub(crate) async fn of(bytes: usize) -> Self {
         let is_alone = || Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
         if bytes < BYTES_MIN || is_alone() {
-            return Self::Here;
+            return Self::Inline;
         }
         // Nobody closes the semaphore.
-        PLACES.acquire().await.map_or(Self::Here, Self::Apart)
+        BLOCKING.acquire().await.map_or(Self::Inline, Self::Blocking)
     }
 
     /// Does the work.
     pub(crate) fn run<T>(self, work: impl FnOnce() -> T) -> T {
         match self {
-            Self::Here => work(),
-            Self::Apart(_) => tokio::task::block_in_place(work),
+            Self::Inline => work(),
+            Self::Blocking(_) => tokio::task::block_in_place(work),
         }
     }
 }
@@ -61,7 +61,7 @@ mod tests {
         let (other_ran, heavy_waits) = mpsc::channel();
         let (heavy_began, began) = tokio::sync::oneshot::channel();
         let heavy = tokio::spawn(async move {
-            Place::of(BYTES_MIN).await.run(|| {
+            Offload::of(BYTES_MIN).await.run(|| {
                 heavy_began.send(()).unwrap();
                 heavy_waits.recv_timeout(PATIENCE)
             })
@@ -77,7 +77,7 @@ mod tests {
 
     #[tokio::test]
     async fn light_work_and_work_without_other_threads_is_done_at_once() {
-        assert!(matches!(Place::of(usize::MAX).await, Place::Here));
-        assert_eq!(Place::of(1).await.run(|| 7), 7);
+        assert!(matches!(Offload::of(usize::MAX).await, Offload::Inline));
+        assert_eq!(Offload::of(1).await.run(|| 7), 7);
     }
 }

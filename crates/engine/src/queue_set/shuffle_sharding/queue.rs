@@ -1,9 +1,10 @@
-//! One queue: its waiting requests, and what it has been charged (FQ-8).
+//! One queue: its waiting requests, and its share of the virtual time (FQ-8).
 
-use super::line::Line;
+use super::super::line::Line;
+use super::virtual_time::{Meter, Reading, Ticket};
 use crate::SeatSeconds;
 
-/// A queue of a queue set.
+/// A queue.
 #[derive(Debug, Clone)]
 pub(super) struct Queue {
     /// Its number among the queues, or [`DETACHED`].
@@ -18,9 +19,8 @@ pub(super) struct Queue {
     pub(super) seats_waiting: i64,
     /// The seats that its waiting requests take at first, added up.
     pub(super) initial_seats_waiting: i64,
-    /// The progress at which its oldest request would start if all queues were served at once.
-    pub(super) next_r: SeatSeconds,
-    pub(super) line: Line,
+    pub(super) reading: Reading,
+    pub(super) line: Line<Ticket>,
 }
 
 /// The number of a queue that is no longer among the queues but still has lingering requests.
@@ -37,7 +37,7 @@ impl Queue {
             seats_in_use: 0,
             seats_waiting: 0,
             initial_seats_waiting: 0,
-            next_r: SeatSeconds::ZERO,
+            reading: Reading::default(),
             line: Line::new(),
         }
     }
@@ -48,21 +48,23 @@ impl Queue {
         self.executing > 0 || !self.line.is_empty()
     }
 
+    /// A request is about to come into the queue (FQ-19).
+    #[inline]
+    pub(super) fn wake(&mut self, meter: &mut Meter) {
+        if !self.is_active() {
+            self.reading.wake(meter);
+        }
+    }
+
     /// When the oldest request would finish (FQ-23).
     #[inline]
     pub(super) fn finish(&self) -> Option<SeatSeconds> {
-        self.line.front().map(|head| self.next_r + head.total_work)
+        self.reading.finish(self.line.front())
     }
 
-    /// A queue has no claim on progress from before its oldest request arrived (FQ-20). Tells whether it had one.
+    /// See [`Reading::forget_old_claims`].
     #[inline]
     pub(super) fn forget_old_claims(&mut self) -> bool {
-        if let Some(head) = self.line.front()
-            && self.next_r < head.arrival_r
-        {
-            self.next_r = head.arrival_r;
-            return true;
-        }
-        false
+        self.reading.forget_old_claims(self.line.front())
     }
 }

@@ -1,4 +1,4 @@
-//! `Kept`: objects that were decoded lately, by revision, so that a read decodes nothing.
+//! `DecodedCache`: recently decoded objects, by revision, so that most reads decode nothing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -9,47 +9,47 @@ use evenkeel_store::Object;
 use super::Record;
 use crate::failure::Failure;
 
-/// Objects that were decoded lately.
+/// Recently decoded objects.
 ///
-/// They are found by their revision, which is nearly always enough: but an etcd that was restored from a backup uses
-/// revisions again, and several objects have the same one if somebody wrote them in one transaction of etcd. So what is
-/// found counts only if it was decoded from the same name and the same bytes.
+/// The key is the revision, which is nearly always unique. But an etcd that was restored from a backup uses revisions
+/// again, and a transaction of etcd gives several objects the same one. So an entry counts only if its name and bytes are
+/// the same.
 #[derive(Debug)]
-pub(crate) struct Kept<S: HubSpec> {
+pub(crate) struct DecodedCache<S: HubSpec> {
     generations: RwLock<Generations<S>>,
 }
 
-/// What was used lately, and what was used before that. When the first is full it takes the place of the second, so that
-/// what nobody asks for goes away and no more than twice [`YOUNG_BYTES_MAX`] are kept.
+/// Two generations: a full young one replaces the old one, so that unused entries go away, and the cache never holds
+/// more than twice [`YOUNG_BYTES_MAX`].
 #[derive(Debug)]
 struct Generations<S: HubSpec> {
-    young: Decoded<S>,
-    /// How long the payloads are that the young ones were decoded from.
+    young: Generation<S>,
+    /// The bytes of the payloads that the young ones were decoded from.
     young_bytes: usize,
-    old: Decoded<S>,
+    old: Generation<S>,
 }
 
 /// Objects by revision.
 #[derive(Debug)]
-struct Decoded<S: HubSpec> {
+struct Generation<S: HubSpec> {
     records: HashMap<u64, (Arc<Object>, Arc<Record<S>>)>,
 }
 
-/// Decoded, an object takes several times as much.
-const YOUNG_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Decoded, an object takes about three times as much.
+const YOUNG_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-// === impl Kept ===
+// === impl DecodedCache ===
 
-impl<S: HubSpec> Default for Kept<S> {
+impl<S: HubSpec> Default for DecodedCache<S> {
     fn default() -> Self {
-        let generations = Generations { young: Decoded::default(), young_bytes: 0, old: Decoded::default() };
+        let generations = Generations { young: Generation::default(), young_bytes: 0, old: Generation::default() };
         Self { generations: RwLock::new(generations) }
     }
 }
 
-impl<S: HubSpec> Kept<S> {
-    /// The object as answers show it.
-    pub(crate) fn show(&self, object: &Arc<Object>) -> Result<Arc<Record<S>>, Failure> {
+impl<S: HubSpec> DecodedCache<S> {
+    /// The decoded object.
+    pub(crate) fn decode(&self, object: &Arc<Object>) -> Result<Arc<Record<S>>, Failure> {
         if let Some(known) = self.read().young.get(object) {
             return Ok(Arc::clone(known));
         }
@@ -57,7 +57,7 @@ impl<S: HubSpec> Kept<S> {
     }
 
     /// The same for many.
-    pub(crate) fn show_all(&self, objects: &[Arc<Object>]) -> Result<Vec<Arc<Record<S>>>, Failure> {
+    pub(crate) fn decode_all(&self, objects: &[Arc<Object>]) -> Result<Vec<Arc<Record<S>>>, Failure> {
         let mut shown = Vec::with_capacity(objects.len());
         let mut generations = self.read();
         for object in objects {
@@ -72,7 +72,7 @@ impl<S: HubSpec> Kept<S> {
         Ok(shown)
     }
 
-    /// How many bytes of these have to be decoded before they can be shown.
+    /// How many bytes of these are not decoded yet.
     pub(crate) fn unknown_bytes(&self, objects: &[Arc<Object>]) -> usize {
         let generations = self.read();
         let is_known =
@@ -82,7 +82,7 @@ impl<S: HubSpec> Kept<S> {
 
     fn add(&self, object: &Arc<Object>) -> Result<Arc<Record<S>>, Failure> {
         let known = self.read().old.get(object).map(Arc::clone);
-        let shown = match known {
+        let record = match known {
             Some(known) => known,
             None => Arc::new(Record::decode(object)?),
         };
@@ -91,10 +91,10 @@ impl<S: HubSpec> Kept<S> {
             generations.old = std::mem::take(&mut generations.young);
             generations.young_bytes = 0;
         }
-        let replaced = generations.young.records.insert(object.revision, (Arc::clone(object), Arc::clone(&shown)));
+        let replaced = generations.young.records.insert(object.revision, (Arc::clone(object), Arc::clone(&record)));
         let replaced_bytes = replaced.map_or(0, |(object, _)| object.payload.len());
         generations.young_bytes = (generations.young_bytes + object.payload.len()).saturating_sub(replaced_bytes);
-        Ok(shown)
+        Ok(record)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Generations<S>> {
@@ -106,16 +106,16 @@ impl<S: HubSpec> Kept<S> {
     }
 }
 
-// === impl Decoded ===
+// === impl Generation ===
 
-impl<S: HubSpec> Default for Decoded<S> {
+impl<S: HubSpec> Default for Generation<S> {
     fn default() -> Self {
         Self { records: HashMap::new() }
     }
 }
 
-impl<S: HubSpec> Decoded<S> {
-    /// What was decoded from the same.
+impl<S: HubSpec> Generation<S> {
+    /// The record of this very object.
     fn get(&self, object: &Arc<Object>) -> Option<&Arc<Record<S>>> {
         let (decoded, record) = self.records.get(&object.revision)?;
         super::is_same(decoded, object).then_some(record)
@@ -138,26 +138,26 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_that_is_used_again_shows_what_has_it_now() {
-        let kept = Kept::<FlowSchemaSpec>::default();
-        let annotation = |object: &Arc<Object>| kept.show(object).unwrap().object.metadata.annotations["a"].len();
+    fn a_reused_revision_shows_the_new_object() {
+        let cache = DecodedCache::<FlowSchemaSpec>::default();
+        let annotation = |object: &Arc<Object>| cache.decode(object).unwrap().object.metadata.annotations["a"].len();
         let (before, after) = (stored(7, 10), stored(7, 20));
         assert_eq!((annotation(&before), annotation(&after), annotation(&before)), (10, 20, 10));
-        let shown = kept.show_all(&[Arc::clone(&before), after]).unwrap();
+        let shown = cache.decode_all(&[Arc::clone(&before), after]).unwrap();
         assert_eq!(shown[1].object.metadata.annotations["a"].len(), 20);
         // The same bytes are not decoded again, wherever they are.
-        let shown = kept.show(&before).unwrap();
-        assert!(Arc::ptr_eq(&shown, &kept.show(&stored(7, 10)).unwrap()));
+        let shown = cache.decode(&before).unwrap();
+        assert!(Arc::ptr_eq(&shown, &cache.decode(&stored(7, 10)).unwrap()));
     }
 
     #[test]
     fn large_objects_are_limited_by_their_bytes() {
         const BYTES: usize = 200_000;
-        let kept = Kept::<FlowSchemaSpec>::default();
+        let cache = DecodedCache::<FlowSchemaSpec>::default();
         for revision in 1..=380 {
-            assert_eq!(kept.show(&stored(revision, BYTES)).unwrap().revision, revision);
+            assert_eq!(cache.decode(&stored(revision, BYTES)).unwrap().revision, revision);
         }
-        let generations = kept.read();
+        let generations = cache.read();
         let bytes = (generations.young.records.len() + generations.old.records.len()) * BYTES;
         // The last one of each may go beyond the limit.
         assert!((YOUNG_BYTES_MAX..2 * (YOUNG_BYTES_MAX + 2 * BYTES)).contains(&bytes), "{bytes}");

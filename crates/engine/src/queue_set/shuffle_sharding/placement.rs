@@ -7,7 +7,7 @@ use crate::deal::{DealSize, Dealer, Hand};
 #[derive(Debug, Clone)]
 pub(super) struct Placement {
     dealer: Option<Dealer>,
-    /// How many requests have been placed, those turned away afterwards included.
+    /// How many requests have been placed, those rejected afterwards included.
     placed: u64,
     /// That many modulo the size of a hand, kept because a division takes longer than all the rest.
     offset: usize,

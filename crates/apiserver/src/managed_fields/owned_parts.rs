@@ -1,4 +1,4 @@
-//! `Ownership`: what of a value can be owned on its own, by the schema table.
+//! `OwnedParts`: what of a value can be owned on its own, by the schema table.
 
 use evenkeel_api::schema::{Field, ListType, Package, Shape, TypeSchema, object_type};
 use evenkeel_api::{Kind, Version};
@@ -8,7 +8,7 @@ use super::element::Element;
 
 /// Into which parts a value falls for its owners.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Ownership {
+pub(crate) enum OwnedParts {
     /// None: it is owned as a whole.
     Whole,
     /// The members of an object.
@@ -26,9 +26,9 @@ pub(crate) enum Ownership {
     },
 }
 
-// === impl Ownership ===
+// === impl OwnedParts ===
 
-impl Ownership {
+impl OwnedParts {
     /// That of an object of the group.
     pub(crate) fn of_object(kind: Kind, version: Version) -> Self {
         Self::Fields(object_type(version, kind))

@@ -1,4 +1,4 @@
-//! Recorded answers with objects, lists and tables, written again from the objects in them.
+//! Recorded responses with objects, lists and tables, written again from the objects in them.
 
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
 use evenkeel_api::{Kind, Version};
@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::read_yaml;
 use super::seen::{Seen, now, parse_path};
 use crate::Failure;
-use crate::answer::Answer;
-use crate::negotiate::{Asked, Endpoint, recorded_headers};
+use crate::negotiate::{Asked, ResponseKind, recorded_headers};
 use crate::output::{Columns, Encoded, ListMeta, Shown, View, deleted, list, object};
+use crate::response_data::ResponseData;
 
 #[test]
 fn answers_are_as_recorded() {
@@ -23,29 +23,29 @@ fn answers_are_as_recorded() {
         let mut schemas = Seen::<FlowSchemaSpec>::default();
         let mut levels = Seen::<PriorityLevelConfigurationSpec>::default();
         for step in &transcript.steps {
-            let (Some(request), Some(response)) = (&step.request, &step.response) else { continue };
+            let (Some(request), Some(recorded)) = (&step.request, &step.response) else { continue };
             let Some((kind, version, name)) = parse_path(&request.path) else { continue };
             let what = format!("{}: {} {}", transcript.name, request.method, request.path);
             written += usize::from(match kind {
-                Kind::FlowSchema => check(&mut schemas, version, name, (request, response), &what),
-                Kind::PriorityLevelConfiguration => check(&mut levels, version, name, (request, response), &what),
+                Kind::FlowSchema => check(&mut schemas, version, name, (request, recorded), &what),
+                Kind::PriorityLevelConfiguration => check(&mut levels, version, name, (request, recorded), &what),
             });
         }
     }
-    assert!(written > 100, "only {written} answers were written");
+    assert!(written > 100, "only {written} responses were written");
     compared("objects, lists and tables", written);
 }
 
-/// Whether the answer was made of whole objects that are known, and was compared.
+/// Whether the response was made of whole objects that are known, and was compared.
 fn check<S: Columns>(
     seen: &mut Seen<S>,
     version: Version,
     name: Option<&str>,
-    (request, response): (&Request, &Response),
+    (request, recorded): (&Request, &Response),
     what: &str,
 ) -> bool {
-    let Some(expected) = response.body.as_ref().or(response.yaml.as_ref()) else { return false };
-    if response.mode != "subset" && response.status < 300 {
+    let Some(expected) = recorded.body.as_ref().or(recorded.yaml.as_ref()) else { return false };
+    if recorded.mode != "subset" && recorded.status < 300 {
         seen.note(version, expected);
         if request.method != "GET" {
             seen.note_metadata(expected);
@@ -54,11 +54,11 @@ fn check<S: Columns>(
     let headers = recorded_headers(request);
     let asked = Asked::new(&headers, request.query("pretty"));
     let is_list = name.is_none() && request.method != "POST";
-    let endpoint = if is_list { Endpoint::Collection } else { Endpoint::Object };
+    let endpoint = if is_list { ResponseKind::Collection } else { ResponseKind::Object };
     let Ok(wanted) = asked.objects(endpoint) else { return false };
     if expected["kind"] == "Status" && expected["status"] == "Success" {
         let uid = expected["details"]["uid"].as_str().unwrap_or_default();
-        assert_answer(&deleted(S::KIND, name.unwrap_or_default(), uid, wanted.format), expected, response, what);
+        assert_response(&deleted(S::KIND, name.unwrap_or_default(), uid, wanted.format), expected, recorded, what);
         return true;
     }
     let is_about_form = |body: &Value| {
@@ -70,14 +70,14 @@ fn check<S: Columns>(
         () => names_in(expected),
     };
     let Some(mut objects) = names.iter().map(|name| seen.get(name)).collect::<Option<Vec<_>>>() else { return false };
-    if response.status >= 300 && !is_about_form(expected) {
+    if recorded.status >= 300 && !is_about_form(expected) {
         return false;
     }
     objects.sort_by_key(|object| object.name());
     let kept: Vec<_> = objects.iter().map(|object| Encoded::new(*object, Version::V1)).collect();
     let shown: Vec<_> = objects.iter().zip(&kept).map(|(object, kept)| Shown { object, v1: Some(kept) }).collect();
     let view = View { version, wanted, include_object: request.query("includeObject"), now: now() };
-    let answer: Result<Answer, Failure> = if is_list {
+    let response: Result<ResponseData, Failure> = if is_list {
         let metadata = ListMeta {
             resource_version: "7",
             continue_token: expected["metadata"]["continue"].as_str().filter(|token| *token != "{{absent}}"),
@@ -86,14 +86,14 @@ fn check<S: Columns>(
         list(&metadata, &shown, &view)
     } else {
         let Some(first) = shown.first() else { return false };
-        object(StatusCode::from_u16(response.status).unwrap(), *first, &view)
+        object(StatusCode::from_u16(recorded.status).unwrap(), *first, &view)
     };
-    let answer = answer.unwrap_or_else(|failure| crate::output::failure(&failure, asked.failure()));
-    assert_answer(&answer, expected, response, what);
+    let response = response.unwrap_or_else(|failure| crate::output::failure(&failure, asked.failure()));
+    assert_response(&response, expected, recorded, what);
     true
 }
 
-/// The names of the objects in an answer.
+/// The names of the objects in a response.
 fn names_in(body: &Value) -> Vec<&str> {
     if let Some(rows) = body["rows"].as_array() {
         rows.iter().filter_map(|row| row["cells"][0].as_str()).collect()
@@ -104,20 +104,20 @@ fn names_in(body: &Value) -> Vec<&str> {
     }
 }
 
-fn assert_answer(answer: &Answer, expected: &Value, response: &Response, what: &str) {
-    let text = std::str::from_utf8(&answer.body).unwrap();
-    assert_eq!(answer.status, response.status, "{what}: {text}");
-    let content_type = answer.content_type.as_ref().unwrap().to_str().unwrap();
-    if let Some(recorded) = response.headers.get("Content-Type") {
-        assert_eq!(recorded, content_type, "{what}");
+fn assert_response(response: &ResponseData, expected: &Value, recorded: &Response, what: &str) {
+    let text = std::str::from_utf8(&response.body).unwrap();
+    assert_eq!(response.status, recorded.status, "{what}: {text}");
+    let content_type = response.content_type.as_ref().unwrap().to_str().unwrap();
+    if let Some(content) = recorded.headers.get("Content-Type") {
+        assert_eq!(content, content_type, "{what}");
     }
     let found = match content_type {
         "application/yaml" => read_yaml(text),
         _ => serde_json::from_str(text).unwrap(),
     };
-    let compare = if response.mode == "subset" { compare_subset } else { compare };
+    let compare = if recorded.mode == "subset" { compare_subset } else { compare };
     assert_eq!(compare("", expected, &found), [], "{what}");
-    match response.format.as_str() {
+    match recorded.format.as_str() {
         "pretty" => assert!(text.starts_with("{\n  \""), "{what}"),
         "compact" => assert_eq!(text.find('\n'), Some(text.len() - 1), "{what}"),
         _ => {}

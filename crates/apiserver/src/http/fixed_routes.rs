@@ -6,18 +6,18 @@ use http::StatusCode;
 
 use super::call::Call;
 use super::pages;
-use crate::answer::Answer;
 use crate::discovery::{self, Discovery};
 use crate::failure::Failure;
 use crate::openapi;
+use crate::response_data::ResponseData;
 use crate::route::{Probe, Route};
 
-/// The answer to a request for that route.
-pub(super) fn answer(call: Call<'_>, route: &Route) -> Result<Answer, Failure> {
+/// The response to a request for that route.
+pub(super) fn respond(call: Call<'_>, route: &Route) -> Result<ResponseData, Failure> {
     match route {
         Route::NoResource => return Err(Failure::no_resource()),
         Route::NoPage | Route::Objects(_) => {
-            return Ok(Answer::text(StatusCode::NOT_FOUND, "404 page not found\n"));
+            return Ok(ResponseData::text(StatusCode::NOT_FOUND, "404 page not found\n"));
         }
         _ => {}
     }
@@ -25,17 +25,17 @@ pub(super) fn answer(call: Call<'_>, route: &Route) -> Result<Answer, Failure> {
         return Err(Failure::no_method());
     }
     let headers = &call.parts.headers;
-    let discovered = |what| discovery::answer(what, headers, call.query.first("pretty").as_deref());
+    let discovered = |what| discovery::response(what, headers, call.query.first("pretty").as_deref());
     match route {
         Route::Groups => discovered(Discovery::Groups),
         Route::CoreVersions => discovered(Discovery::Core),
         Route::CoreResources => discovered(Discovery::CoreResources),
         Route::Group => discovered(Discovery::Group),
         Route::Resources(version) => discovered(Discovery::Resources(*version)),
-        Route::Version => Ok(discovery::version_answer()),
-        Route::OpenapiIndex => openapi::index_answer(headers),
-        Route::Openapi(version) => openapi::v3_answer(*version, call.query.first("hash").as_deref(), headers),
-        Route::OpenapiV2 => openapi::v2_answer(headers),
+        Route::Version => Ok(discovery::version_response()),
+        Route::OpenapiIndex => openapi::index_response(headers),
+        Route::Openapi(version) => openapi::v3_response(*version, call.query.first("hash").as_deref(), headers),
+        Route::OpenapiV2 => openapi::v2_response(headers),
         Route::Health(probe) => Ok(health(*probe, call)),
         Route::Index => pages::index(call),
         Route::Metrics => pages::metrics(&call.shared.flow),
@@ -45,7 +45,7 @@ pub(super) fn answer(call: Call<'_>, route: &Route) -> Result<Answer, Failure> {
 }
 
 /// Whether the server lives and serves (API-184). With `verbose`, what was looked at.
-fn health(probe: Probe, call: Call<'_>) -> Answer {
+fn health(probe: Probe, call: Call<'_>) -> ResponseData {
     let Freshness { disconnected_since, is_broken, .. } = call.shared.schemas.store().freshness();
     let problem = if is_broken {
         Some("a write to the disk failed, and no more are taken until the server is started again")
@@ -63,7 +63,7 @@ fn health(probe: Probe, call: Call<'_>) -> Answer {
         Some(_) => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
     };
     if problem.is_none() && call.query.first("verbose").is_none() {
-        return Answer::text(status, "ok");
+        return ResponseData::text(status, "ok");
     }
     let mut text = String::from("[+]ping ok\n");
     match problem {
@@ -72,5 +72,5 @@ fn health(probe: Probe, call: Call<'_>) -> Answer {
         None => {}
     }
     text += &format!("{name} check {outcome}\n");
-    Answer::text(status, text)
+    ResponseData::text(status, text)
 }

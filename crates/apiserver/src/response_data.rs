@@ -1,13 +1,13 @@
-//! `Answer`: what is sent back, as plain data that the HTTP layer wraps.
+//! `ResponseData`: what is sent back, as plain data that the HTTP layer wraps.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode};
 
 use crate::output::{Media, TextFormat};
 
-/// An answer that is ready to be sent, except for the header fields that every answer has (API-92).
+/// A response that is ready to be sent, except for the header fields that every response has (API-92).
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct ResponseData {
     /// The status.
     pub(crate) status: StatusCode,
     /// What the body is written in; nothing where there is no body.
@@ -18,9 +18,9 @@ pub(crate) struct Answer {
     pub(crate) body: Bytes,
 }
 
-// === impl Answer ===
+// === impl ResponseData ===
 
-impl Answer {
+impl ResponseData {
     /// A document, given as one line of JSON, written as the client wants it.
     pub(crate) fn document(status: StatusCode, line: Bytes, format: TextFormat) -> Self {
         Self::new(status, format.content_type(), format.written(line))

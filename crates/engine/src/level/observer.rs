@@ -1,0 +1,193 @@
+//! Who observes what happens in a level: attribution, dashboards, shadow configurations.
+
+use std::fmt;
+
+use super::NewRequest;
+use crate::configuration::LevelId;
+use crate::queue_set::{Effects, Ended, Rejection, RequestId};
+use crate::time::Instant;
+
+/// Told what becomes of the requests of one level, as it happens. It changes no decision.
+///
+/// A request arrives; then it starts, at once or later, or is rejected; when it has started it finishes, and when its seats are
+/// free it is released. [`RequestId::slot`] is an index for what an observer keeps with each request.
+///
+/// Nobody is an observer too: `()`, which costs nothing.
+pub trait Observer: fmt::Debug {
+    /// Whether there is anybody to be told. An observer that says no may be told nothing.
+    #[inline]
+    fn is_active(&self) -> bool {
+        true
+    }
+
+    /// A request arrives. If it is rejected at once, the next request gets the same id.
+    fn arrived(&mut self, now: Instant, id: RequestId, request: &NewRequest<'_>) {
+        let _ = (now, id, request);
+    }
+
+    /// A request starts.
+    fn started(&mut self, now: Instant, id: RequestId) {
+        let _ = (now, id);
+    }
+
+    /// The handler of a request has returned. Requests that start because of that are told of afterwards.
+    fn finished(&mut self, now: Instant, id: RequestId) {
+        let _ = (now, id);
+    }
+
+    /// The seats of a request are free again, and the request is gone.
+    fn released(&mut self, now: Instant, id: RequestId) {
+        let _ = (now, id);
+    }
+
+    /// A request is rejected, on arrival or because it has waited too long or is no longer wanted, and is gone.
+    fn rejected(&mut self, now: Instant, id: RequestId, reason: Rejection) {
+        let _ = (now, id, reason);
+    }
+}
+
+/// Makes an observer for each level. A closure that takes the level's id and its name is one.
+pub trait ObserveLevels {
+    /// What observes a level.
+    type Observer: Observer;
+
+    /// A level of that name comes into being.
+    fn observe(&mut self, level: LevelId, name: &str) -> Self::Observer;
+}
+
+/// Tells an observer of the starts that a queue set tells its caller of.
+pub(super) struct Observed<'a, O, E> {
+    now: Instant,
+    observer: &'a mut O,
+    effects: &'a mut E,
+}
+
+// === impl Observer ===
+
+impl Observer for () {
+    #[inline]
+    fn is_active(&self) -> bool {
+        false
+    }
+}
+
+impl<O: Observer + ?Sized> Observer for Box<O> {
+    fn is_active(&self) -> bool {
+        (**self).is_active()
+    }
+
+    fn arrived(&mut self, now: Instant, id: RequestId, request: &NewRequest<'_>) {
+        (**self).arrived(now, id, request);
+    }
+
+    fn started(&mut self, now: Instant, id: RequestId) {
+        (**self).started(now, id);
+    }
+
+    fn finished(&mut self, now: Instant, id: RequestId) {
+        (**self).finished(now, id);
+    }
+
+    fn released(&mut self, now: Instant, id: RequestId) {
+        (**self).released(now, id);
+    }
+
+    fn rejected(&mut self, now: Instant, id: RequestId, reason: Rejection) {
+        (**self).rejected(now, id, reason);
+    }
+}
+
+/// An observer that may be absent. Where that is decided at run time, its absence costs a comparison for each event.
+impl<O: Observer> Observer for Option<O> {
+    #[inline]
+    fn is_active(&self) -> bool {
+        self.as_ref().is_some_and(Observer::is_active)
+    }
+
+    #[inline]
+    fn arrived(&mut self, now: Instant, id: RequestId, request: &NewRequest<'_>) {
+        if let Some(observer) = self {
+            observer.arrived(now, id, request);
+        }
+    }
+
+    #[inline]
+    fn started(&mut self, now: Instant, id: RequestId) {
+        if let Some(observer) = self {
+            observer.started(now, id);
+        }
+    }
+
+    #[inline]
+    fn finished(&mut self, now: Instant, id: RequestId) {
+        if let Some(observer) = self {
+            observer.finished(now, id);
+        }
+    }
+
+    #[inline]
+    fn released(&mut self, now: Instant, id: RequestId) {
+        if let Some(observer) = self {
+            observer.released(now, id);
+        }
+    }
+
+    #[inline]
+    fn rejected(&mut self, now: Instant, id: RequestId, reason: Rejection) {
+        if let Some(observer) = self {
+            observer.rejected(now, id, reason);
+        }
+    }
+}
+
+// === impl ObserveLevels ===
+
+impl ObserveLevels for () {
+    type Observer = ();
+
+    fn observe(&mut self, _level: LevelId, _name: &str) {}
+}
+
+impl<F, O> ObserveLevels for F
+where
+    F: FnMut(LevelId, &str) -> O,
+    O: Observer,
+{
+    type Observer = O;
+
+    fn observe(&mut self, level: LevelId, name: &str) -> O {
+        self(level, name)
+    }
+}
+
+// === impl Observed ===
+
+impl<'a, O, E> Observed<'a, O, E> {
+    #[inline]
+    pub(super) fn new(now: Instant, observer: &'a mut O, effects: &'a mut E) -> Self {
+        Self { now, observer, effects }
+    }
+}
+
+impl<T, O: Observer, E: Effects<T>> Effects<T> for Observed<'_, O, E> {
+    #[inline]
+    fn started(&mut self, id: RequestId, payload: &mut T) {
+        self.observer.started(self.now, id);
+        self.effects.started(id, payload);
+    }
+
+    #[inline]
+    fn blocked(&mut self, payload: &T) {
+        self.effects.blocked(payload);
+    }
+
+    #[inline]
+    fn epoch_advanced(&mut self, clean: bool) {
+        self.effects.epoch_advanced(clean);
+    }
+
+    #[inline]
+    fn timed_out(&mut self, ended: Ended<T>) {
+        self.effects.timed_out(ended);
+    }
+}

@@ -1,0 +1,255 @@
+//! The discipline of Kubernetes: a fixed number of queues, of which some are dealt to each flow, served in the order in which
+//! an imaginary server that serves all of them at once would finish their requests (section 5 of the specification).
+//!
+//! `placement` chooses a queue for a request, `ready` the queue that is next, and `virtual_time` says what a turn costs.
+//! `queues` adds and removes queues, and `view` shows them.
+
+mod placement;
+mod queue;
+mod queues;
+mod ready;
+mod view;
+mod virtual_time;
+
+pub use view::{Counters, QueueView, ReadingBounds};
+pub use virtual_time::SERVICE_TIME_GUESS;
+
+use placement::Placement;
+use queue::{DETACHED, Queue};
+use ready::Ready;
+use virtual_time::{Meter, Ticket, total_work, wind_back};
+
+use super::requests::Requests;
+use super::{Discipline, Finished, Next, Place, Queuing};
+use crate::time::Instant;
+use crate::{Flow, SeatSeconds, WorkEstimate};
+
+/// Fair queuing with shuffle sharding, decision for decision as in Kubernetes.
+///
+/// The key of a queue is its slot. A slot outlives its queue's place among the queues while requests of it linger.
+#[derive(Debug)]
+pub struct ShuffleSharding {
+    /// How many queues there are to be.
+    queues_wanted: usize,
+    /// Kept while there are no queues (FQ-37).
+    queue_length_limit: i64,
+    meter: Meter,
+    queues: Vec<Queue>,
+    free_queues: Vec<u32>,
+    /// The slot of each queue, by its number.
+    order: Vec<u32>,
+    /// The work that waits in each queue, by its number: all that placing a request looks at.
+    waiting_work: Vec<SeatSeconds>,
+    ready: Ready,
+    placement: Placement,
+    /// The number of the queue that was last dispatched from; -1 once that queue was the first and is gone (FQ-36).
+    robin: i64,
+}
+
+// === impl ShuffleSharding ===
+
+impl ShuffleSharding {
+    /// Takes over what changed the head or the reading of a queue.
+    #[inline]
+    fn update_ready(&mut self, slot: u32) {
+        let queue = &self.queues[slot as usize];
+        self.ready.set(queue.index as usize, queue.finish());
+    }
+
+    /// Counts the seats of a request that starts, and charges its queue (FQ-23, steps 6 and 7).
+    #[inline]
+    fn charge_for_start(&mut self, slot: u32, work: WorkEstimate, total_work: SeatSeconds) {
+        let seats = i64::from(work.max_seats());
+        let queue = &mut self.queues[slot as usize];
+        queue.executing += 1;
+        queue.seats_in_use += seats;
+        queue.reading.charge(&mut self.meter, total_work);
+        self.meter.seats_requested += seats;
+    }
+
+    /// Winds back the meter and all that is read off it (FQ-13).
+    #[cold]
+    fn advance_epoch<T>(&mut self, requests: &mut Requests<T, Ticket>) -> bool {
+        let mut is_clean = self.meter.wind_back();
+        for &slot in &self.order {
+            let queue = &mut self.queues[slot as usize];
+            if queue.is_active() {
+                is_clean &= wind_back(&mut queue.reading.next_r);
+                queue.line.for_each(requests, |ticket| is_clean &= wind_back(&mut ticket.arrival_r));
+            } else {
+                queue.reading.next_r = SeatSeconds::ZERO;
+            }
+        }
+        self.rebuild_ready();
+        is_clean
+    }
+}
+
+impl Discipline for ShuffleSharding {
+    type Ticket = Ticket;
+
+    fn new(now: Instant) -> Self {
+        Self {
+            queues_wanted: 0,
+            queue_length_limit: 0,
+            meter: Meter::new(now),
+            queues: Vec::new(),
+            free_queues: Vec::new(),
+            order: Vec::new(),
+            waiting_work: Vec::new(),
+            ready: Ready::new(1),
+            placement: Placement::new(),
+            robin: 0,
+        }
+    }
+
+    fn configure(&mut self, queuing: Option<Queuing>) {
+        self.queues_wanted = queuing.map_or(0, |queuing| queuing.deal.deck());
+        if let Some(queuing) = queuing {
+            self.queue_length_limit = queuing.queue_length_limit;
+        }
+        if self.order.len() < self.queues_wanted {
+            self.add_queues(self.queues_wanted);
+        }
+        self.placement.deal(queuing.map(|queuing| queuing.deal));
+    }
+
+    #[inline]
+    fn advance<T>(&mut self, now: Instant, limit: i64, requests: &mut Requests<T, Ticket>) -> Option<bool> {
+        if self.meter.advance(now, limit) { Some(self.advance_epoch(requests)) } else { None }
+    }
+
+    #[inline]
+    fn place(&mut self, flow: Flow<'_>, is_saturated: bool) -> Place {
+        let Some(index) = self.placement.choose(flow.hash(), &self.waiting_work) else { return Place::Nowhere };
+        let slot = self.order[index];
+        let queue = &mut self.queues[slot as usize];
+        let queue_length = i64::try_from(queue.line.len()).unwrap_or(i64::MAX);
+        // The length counts only while no seat is free (FQ-18, KW-12).
+        if is_saturated && queue_length >= self.queue_length_limit {
+            if queue.forget_old_claims() {
+                self.update_ready(slot);
+            }
+            return Place::Full(slot);
+        }
+        Place::Queue(slot)
+    }
+
+    /// What would finish at the very end of the meter is never chosen (FQ-23).
+    #[inline]
+    fn would_choose(&self, queue: u32, work: WorkEstimate) -> bool {
+        let (queue, r) = (&self.queues[queue as usize], self.meter.r());
+        let next_r = if queue.is_active() { queue.reading.next_r.max(r) } else { r };
+        next_r + total_work(work) != SeatSeconds::MAX
+    }
+
+    #[inline]
+    fn pass(&mut self, slot: u32, work: WorkEstimate, narrowed: WorkEstimate) {
+        let queue = &mut self.queues[slot as usize];
+        queue.wake(&mut self.meter);
+        queue.reading.next_r = queue.reading.next_r.max(self.meter.r());
+        self.robin = i64::from(queue.index);
+        self.charge_for_start(slot, narrowed, total_work(work));
+    }
+
+    #[inline]
+    fn enqueue(&mut self, slot: u32, work: WorkEstimate) -> Ticket {
+        let queue = &mut self.queues[slot as usize];
+        queue.wake(&mut self.meter);
+        let (seats, ticket) = (i64::from(work.max_seats()), self.meter.ticket(work));
+        queue.seats_waiting += seats;
+        queue.initial_seats_waiting += i64::from(work.initial_seats);
+        self.waiting_work[queue.index as usize] += ticket.total_work;
+        self.meter.seats_requested += seats;
+        ticket
+    }
+
+    #[inline]
+    fn push<T>(&mut self, queue: u32, slot: u32, requests: &mut Requests<T, Ticket>) {
+        let found = &mut self.queues[queue as usize];
+        let is_head = found.line.is_empty();
+        found.line.push_back(requests, slot);
+        // Behind others it hardly ever changes when the queue would be served.
+        if found.forget_old_claims() || is_head {
+            self.update_ready(queue);
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, _now: Instant) -> Option<Next> {
+        let index = self.ready.first(usize::try_from(self.robin + 1).unwrap_or(0))?;
+        let queue = self.order[index];
+        let front = self.queues[queue as usize].line.front()?;
+        Some(Next { queue, slot: front.slot, max_seats: front.max_seats })
+    }
+
+    fn blocked(&mut self) {
+        if self.robin < 0 {
+            self.robin = i64::try_from(self.order.len()).unwrap_or(i64::MAX) - 1;
+        }
+    }
+
+    #[inline]
+    fn start<T>(&mut self, next: Next, narrowed: WorkEstimate, requests: &mut Requests<T, Ticket>) {
+        let seats = i64::from(next.max_seats);
+        let queue = &mut self.queues[next.queue as usize];
+        let total_work = queue.line.front().map_or(SeatSeconds::ZERO, |front| front.ticket.total_work);
+        queue.line.remove(requests, next.slot);
+        queue.seats_waiting -= seats;
+        queue.initial_seats_waiting -= i64::from(narrowed.initial_seats);
+        self.waiting_work[queue.index as usize] -= total_work;
+        self.meter.seats_requested -= seats;
+        self.robin = i64::from(queue.index);
+        self.charge_for_start(next.queue, narrowed, total_work);
+        self.queues[next.queue as usize].forget_old_claims();
+        self.update_ready(next.queue);
+    }
+
+    fn cancel<T>(&mut self, slot: u32, requests: &mut Requests<T, Ticket>) {
+        let Some(request) = requests.slot(slot) else { return };
+        let Some(ticket) = request.ticket() else { return };
+        let (key, work) = (request.queue, request.work);
+        let queue = &mut self.queues[key as usize];
+        queue.line.remove(requests, slot);
+        queue.seats_waiting -= i64::from(work.max_seats());
+        queue.initial_seats_waiting -= i64::from(work.initial_seats);
+        self.waiting_work[queue.index as usize] -= ticket.total_work;
+        self.meter.seats_requested -= i64::from(work.max_seats());
+        queue.forget_old_claims();
+        if !queue.is_active() {
+            self.meter.active_queues -= 1;
+        }
+        self.update_ready(key);
+    }
+
+    #[inline]
+    fn finish(&mut self, slot: u32, finished: Finished) {
+        let queue = &mut self.queues[slot as usize];
+        queue.executing -= 1;
+        queue.lingering += u32::from(finished.lingers);
+        queue.reading.correct(finished);
+        queue.forget_old_claims();
+        if !queue.is_active() {
+            self.meter.active_queues -= 1;
+        } else if !queue.line.is_empty() {
+            self.update_ready(slot);
+        }
+    }
+
+    #[inline]
+    fn release(&mut self, slot: u32, seats: u32, has_lingered: bool) {
+        let queue = &mut self.queues[slot as usize];
+        queue.lingering -= u32::from(has_lingered);
+        queue.seats_in_use -= i64::from(seats);
+        if queue.index != DETACHED {
+            self.meter.seats_requested -= i64::from(seats);
+        }
+        self.remove_if_surplus(slot);
+    }
+
+    #[inline]
+    fn number_of(&self, queue: u32) -> Option<usize> {
+        let index = self.queues.get(queue as usize)?.index;
+        (index != DETACHED).then_some(index as usize)
+    }
+}

@@ -1,0 +1,177 @@
+//! `Admitted`: what the service behind the layer learns about a request, and how it gets it.
+
+use std::sync::Arc;
+
+use evenkeel_engine::User;
+use http::{Extensions, HeaderMap, Request};
+
+use crate::control::class::Class;
+use crate::layer::identify::Unidentified;
+
+/// What the layer knows of a request that it lets through.
+///
+/// A service gets it in one of two ways: as a part of [`AdmittedRequest`] with
+/// [`FlowLayer::pass_admitted`](crate::FlowLayer::pass_admitted), which allocates nothing, or as an extension of the request
+/// with [`FlowLayer::insert_admitted`](crate::FlowLayer::insert_admitted).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Admitted<X = ()> {
+    /// Who calls.
+    pub user: Arc<User>,
+    /// The flow schema and the priority level of the request; `None` if the request [is not limited](crate::Occupancy::None).
+    pub class: Option<Class>,
+    /// What the [digest](crate::Digest::Extra) found beyond the [`RequestInfo`](crate::RequestInfo).
+    pub extra: X,
+}
+
+/// A request with what the layer knows of it, for a service behind a layer that
+/// [passes both on](crate::FlowLayer::pass_admitted).
+#[derive(Debug)]
+pub struct AdmittedRequest<A, X = ()> {
+    /// The request, as the layer got it.
+    pub request: Request<A>,
+    /// What the layer knows of it.
+    pub admitted: Admitted<X>,
+}
+
+/// How the service behind the layer gets its requests: see [`FlowLayer`](crate::FlowLayer). Only the types of this crate
+/// implement it.
+pub trait HandOver<A, X>: sealed::Sealed {
+    /// What the service is called with.
+    type Request: RequestHead;
+    /// What is kept of the user until then.
+    type User;
+
+    /// The user of a request that was classified.
+    fn known_user(user: Arc<User>) -> Self::User;
+
+    /// The user of a request that is not limited, identified only if the service is told who it is.
+    fn unlimited_user(identify: impl FnOnce() -> Result<Arc<User>, Unidentified>) -> Result<Self::User, Unidentified>;
+
+    /// What the service is called with.
+    fn hand_over(
+        request: Request<A>,
+        user: Self::User,
+        class: impl FnOnce() -> Option<Class>,
+        extra: X,
+    ) -> Self::Request;
+}
+
+/// What the layer still needs of a request while it waits.
+pub trait RequestHead: sealed::Sealed {
+    /// Its headers.
+    fn headers(&self) -> &HeaderMap;
+    /// Its extensions.
+    fn extensions_mut(&mut self) -> &mut Extensions;
+}
+
+/// The service gets the request, and nothing else. This is the default.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RequestOnly;
+
+/// The service gets an [`AdmittedRequest`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PassAdmitted;
+
+/// The service gets the request with an [`Admitted`] among its extensions.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct InsertAdmitted;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::RequestOnly {}
+    impl Sealed for super::PassAdmitted {}
+    impl Sealed for super::InsertAdmitted {}
+    impl<A> Sealed for http::Request<A> {}
+    impl<A, X> Sealed for super::AdmittedRequest<A, X> {}
+}
+
+// === impl HandOver ===
+
+impl<A, X> HandOver<A, X> for RequestOnly {
+    type Request = Request<A>;
+    type User = ();
+
+    #[inline]
+    fn known_user(_user: Arc<User>) {}
+
+    #[inline]
+    fn unlimited_user(_identify: impl FnOnce() -> Result<Arc<User>, Unidentified>) -> Result<(), Unidentified> {
+        Ok(())
+    }
+
+    #[inline]
+    fn hand_over(request: Request<A>, (): (), _class: impl FnOnce() -> Option<Class>, _extra: X) -> Self::Request {
+        request
+    }
+}
+
+impl<A, X> HandOver<A, X> for PassAdmitted {
+    type Request = AdmittedRequest<A, X>;
+    type User = Arc<User>;
+
+    #[inline]
+    fn known_user(user: Arc<User>) -> Arc<User> {
+        user
+    }
+
+    #[inline]
+    fn unlimited_user(identify: impl FnOnce() -> Result<Arc<User>, Unidentified>) -> Result<Arc<User>, Unidentified> {
+        identify()
+    }
+
+    #[inline]
+    fn hand_over(
+        request: Request<A>,
+        user: Arc<User>,
+        class: impl FnOnce() -> Option<Class>,
+        extra: X,
+    ) -> Self::Request {
+        AdmittedRequest { request, admitted: Admitted { user, class: class(), extra } }
+    }
+}
+
+impl<A, X: Clone + Send + Sync + 'static> HandOver<A, X> for InsertAdmitted {
+    type Request = Request<A>;
+    type User = Arc<User>;
+
+    fn known_user(user: Arc<User>) -> Arc<User> {
+        user
+    }
+
+    fn unlimited_user(identify: impl FnOnce() -> Result<Arc<User>, Unidentified>) -> Result<Arc<User>, Unidentified> {
+        identify()
+    }
+
+    fn hand_over(
+        mut request: Request<A>,
+        user: Arc<User>,
+        class: impl FnOnce() -> Option<Class>,
+        extra: X,
+    ) -> Self::Request {
+        request.extensions_mut().insert(Admitted { user, class: class(), extra });
+        request
+    }
+}
+
+// === impl RequestHead ===
+
+impl<A> RequestHead for Request<A> {
+    fn headers(&self) -> &HeaderMap {
+        Request::headers(self)
+    }
+
+    fn extensions_mut(&mut self) -> &mut Extensions {
+        Request::extensions_mut(self)
+    }
+}
+
+impl<A, X> RequestHead for AdmittedRequest<A, X> {
+    fn headers(&self) -> &HeaderMap {
+        self.request.headers()
+    }
+
+    fn extensions_mut(&mut self) -> &mut Extensions {
+        self.request.extensions_mut()
+    }
+}

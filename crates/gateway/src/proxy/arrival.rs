@@ -1,0 +1,55 @@
+//! `Arrival`: a request that has just arrived: what it asks for, and who sent it. Both are found out once, and in this order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenkeel::identify::Unidentified;
+use evenkeel::{Digested, Identify};
+use evenkeel_engine::User;
+use evenkeel_engine::digest::DigestError;
+use http::request::Parts;
+
+use crate::proxy::connection::Connection;
+use crate::proxy::error_response::is_grpc;
+use crate::proxy::request_rules::{RouteMatch, Target};
+
+/// A request that has arrived and has not reached the flow control.
+#[derive(Debug)]
+pub(crate) struct Arrival<'a> {
+    pub(crate) digested: Result<Digested<'a, RouteMatch>, DigestError>,
+    /// Who sent it. A request that cannot be interpreted is not authenticated.
+    pub(crate) user: Result<Arc<User>, Unidentified>,
+    is_long_running: bool,
+}
+
+// === impl Arrival ===
+
+impl<'a> Arrival<'a> {
+    /// Interprets the request with this target, and authenticates its client.
+    pub(crate) fn new(connection: &'a Connection, target: &'a Target, parts: &Parts) -> Self {
+        let rules = &connection.worker.rules;
+        let digested = rules.digest_target(target);
+        let is_long_running = digested.as_ref().is_ok_and(|digested| rules.is_long_running(digested));
+        let user = match &digested {
+            Ok(_) => connection.identity.identify(parts),
+            Err(_) => Err(Unidentified::unauthorized()),
+        };
+        Self { digested, user, is_long_running }
+    }
+
+    /// How long the request may take in all. Zero means that there is no limit, as for what runs for long by its nature.
+    pub(crate) fn total_after(&self, connection: &Connection) -> Duration {
+        if self.is_long_running { Duration::ZERO } else { connection.worker.config.timeouts.total }
+    }
+
+    /// Whether the body is received before the request gets a seat. That is not so for streams, and pointless for requests
+    /// that will be rejected.
+    pub(crate) fn waits_for_body(&self, parts: &Parts) -> bool {
+        self.user.is_ok() && !self.is_long_running && !is_grpc(&parts.headers)
+    }
+
+    /// The name of the user, if it is known.
+    pub(crate) fn user(&self) -> Option<Arc<User>> {
+        self.user.as_ref().ok().cloned()
+    }
+}

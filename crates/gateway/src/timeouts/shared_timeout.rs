@@ -1,0 +1,42 @@
+//! `SharedTimeout`: one timeout that two tasks check.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use super::{Elapsed, Timeout};
+
+/// A timeout that the one who waits for a response checks, and after that the one who sends it.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedTimeout(Rc<RefCell<Timeout>>);
+
+// === impl SharedTimeout ===
+
+impl SharedTimeout {
+    pub(crate) fn new(timeout: Timeout) -> Self {
+        Self(Rc::new(RefCell::new(timeout)))
+    }
+
+    /// Starts again. Zero means never.
+    pub(crate) fn set(&self, duration: Duration) {
+        self.0.borrow_mut().set(duration);
+    }
+
+    /// Whether the time is over; if not, the task is woken when it is.
+    pub(crate) fn poll(&self, context: &Context<'_>) -> Poll<()> {
+        self.0.borrow_mut().poll(context)
+    }
+
+    /// The output of the future, unless the time is over first.
+    pub(crate) async fn limit<F: Future>(&self, future: F) -> Result<F::Output, Elapsed> {
+        let mut future = pin!(future);
+        poll_fn(|context| match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending => self.poll(context).map(|()| Err(Elapsed)),
+        })
+        .await
+    }
+}
