@@ -276,7 +276,7 @@ log: {filter: loud}
     let starts = [
         "listen[3].address: 127.0.0.1:80 is the address of listen[0].address too",
         "admin.address: 127.0.0.1:80 is the address of",
-        "upstreams: there is no upstream to pass requests on to; name one",
+        "upstreams: no upstream is configured; name one",
         "health.failures: must be at least 1",
         "health.pauseMax: is shorter than",
         "objects: nowhere: No such file",

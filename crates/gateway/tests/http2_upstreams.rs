@@ -107,7 +107,7 @@ async fn an_upstream_that_was_thought_to_speak_http2_and_does_not_stays_in_the_r
         assert_eq!(answer.header("grpc-status").as_deref(), Some("14"), "{kind}: {answer:?}");
         assert_eq!(
             answer.header("grpc-message").as_deref(),
-            Some("the upstream does not speak HTTP/2, which gRPC needs")
+            Some("the upstream does not support HTTP/2, which gRPC needs")
         );
     }
     for kind in ["application/grpc-web", "application/grpc-web+proto", "application/grpcx"] {

@@ -51,7 +51,7 @@ async fn other_requests_are_not_sent_again() {
         client.send(request).await;
         let answer = client.answer().await;
         assert_eq!(answer.status, 502);
-        assert!(answer.text().contains("the upstream closed its connection before it answered"), "{}", answer.text());
+        assert!(answer.text().contains("the upstream closed the connection before it responded"), "{}", answer.text());
         assert_eq!(upstream.connections(), 1);
         let metrics = get(running.gateway.admin_address().unwrap(), "/metrics", "").await.text();
         assert!(metrics.contains("\nevenkeel_upstream_retries_total 0\n"), "{metrics}");

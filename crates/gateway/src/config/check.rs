@@ -121,7 +121,7 @@ impl Problems {
 
     fn upstreams(&mut self, upstreams: &[UpstreamConfig]) {
         if upstreams.is_empty() {
-            let message = "there is no upstream to pass requests on to; name one, as `- url: http://127.0.0.1:9000` or \
+            let message = "no upstream is configured; name one, as `- url: http://127.0.0.1:9000` or \
                            with `--upstream http://127.0.0.1:9000`";
             self.add("upstreams", message);
         }

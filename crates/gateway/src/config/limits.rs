@@ -20,13 +20,13 @@ pub struct Timeouts {
     /// A connection without a request, on either side.
     #[serde(with = "duration")]
     pub idle: Duration,
-    /// A request of which nothing moves, neither its body nor its answer's.
+    /// A request of which nothing moves, neither its body nor its response's.
     #[serde(with = "duration")]
     pub stall: Duration,
-    /// A request from the time it may run, or its body moved last, until the head of its answer. Zero means no limit.
+    /// A request from the time it may run, or its body moved last, until the head of its response. Zero means no limit.
     #[serde(with = "duration")]
     pub answer: Duration,
-    /// A request from its arrival until its answer has ended, watches and upgrades aside. Zero means no limit.
+    /// A request from its arrival until its response has ended, watches and upgrades aside. Zero means no limit.
     #[serde(with = "duration")]
     pub total: Duration,
     /// An upgraded connection, such as a `WebSocket`, on which nothing moves in either direction. Zero means no limit.

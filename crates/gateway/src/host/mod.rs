@@ -1,6 +1,6 @@
 //! Hosts a service of our own on a listener: TLS, who is calling, limits, and an end without haste.
 //!
-//! The proxy has workers and a codec of its own for the sake of speed. What is hosted here answers by itself, and runs on
+//! The proxy has workers and a codec of its own for the sake of speed. What is hosted here responds by itself, and runs on
 //! the caller's runtime.
 
 mod connection;
@@ -33,7 +33,7 @@ use crate::net::open_files::{OpenFiles, SHORTAGE};
 use crate::observe::log::Throttle;
 use crate::tls::{ListenerTls, keep_fresh};
 
-/// How much a hosted service puts up with.
+/// The limits of a hosted service.
 #[derive(Debug, Clone)]
 pub struct HostLimits {
     /// Connections at a time; more wait in the backlog.
@@ -42,11 +42,11 @@ pub struct HostLimits {
     pub head_bytes: usize,
     /// The header fields of a request.
     pub headers: usize,
-    /// StreamExecutor at a time on one HTTP/2 connection.
+    /// Streams at a time on one HTTP/2 connection.
     pub streams: u32,
     /// From the connection, TLS included, or the end of a request, to the end of the next request's head.
     pub head_time: Duration,
-    /// An answer of which the client does not take anything.
+    /// A response of which the client does not take anything.
     pub stall: Duration,
     /// Requests that are running when the host is told to stop.
     pub drain: Duration,

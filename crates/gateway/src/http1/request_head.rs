@@ -121,32 +121,31 @@ fn parse<'a>(
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => {
-            return Err(HeadFault { reason: "the request has too many header fields", ..TOO_LARGE });
+            return Err(HeadFault { reason: "the request has too many headers", ..TOO_LARGE });
         }
         Err(httparse::Error::Version) => {
             let status = StatusCode::HTTP_VERSION_NOT_SUPPORTED;
             return Err(HeadFault { status, reason: "the request is not one of HTTP/1.1 or HTTP/2" });
         }
-        Err(httparse::Error::HeaderName) => return Err(fault("a header field has a name that cannot be")),
-        Err(httparse::Error::HeaderValue) => return Err(fault("a header field has a value that cannot be")),
-        Err(_) => return Err(fault("the request cannot be understood")),
+        Err(httparse::Error::HeaderName) => return Err(fault("invalid header name")),
+        Err(httparse::Error::HeaderValue) => return Err(fault("invalid header value")),
+        Err(_) => return Err(fault("malformed request")),
     };
     if !has_whole_line_ends(&input[..length], request.headers) {
-        return Err(fault("a line of the head ends with a line feed only"));
+        return Err(fault("a line of the head ends with a bare line feed"));
     }
     let cutter = Cutter::new(&input[..length], memory);
-    let method = Method::from_bytes(request.method.unwrap_or_default().as_bytes())
-        .map_err(|_| fault("the request has no method"))?;
+    let method =
+        Method::from_bytes(request.method.unwrap_or_default().as_bytes()).map_err(|_| fault("invalid method"))?;
     let target = request.path.unwrap_or_default();
-    let uri = Uri::from_maybe_shared(cutter.cut(target.as_bytes()))
-        .map_err(|_| fault("the target of the request cannot be understood"))?;
+    let uri =
+        Uri::from_maybe_shared(cutter.cut(target.as_bytes())).map_err(|_| fault("the target of malformed request"))?;
     let version = if request.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
-    let (headers, flags) =
-        cutter.headers(request.headers, memory).ok_or(fault("a header field cannot be understood"))?;
+    let (headers, flags) = cutter.headers(request.headers, memory).ok_or(fault("invalid header"))?;
     Ok(Some((length, RequestHead::new(method, uri, version, headers, flags)?)))
 }
 
-/// How the body of a request ends (RFC 9112, 6.3). More than one answer to that is no answer.
+/// How the body of a request ends (RFC 9112, 6.3). A request with more than one is rejected.
 fn body(headers: &HeaderMap, version: Version) -> Result<Decoder, HeadFault> {
     let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
@@ -161,10 +160,10 @@ fn body(headers: &HeaderMap, version: Version) -> Result<Decoder, HeadFault> {
         }
         (None, Some(coding)) => {
             if version != Version::HTTP_11 {
-                return Err(fault("Transfer-Encoding is not known to HTTP/1.0"));
+                return Err(fault("HTTP/1.0 has no Transfer-Encoding"));
             }
             if codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
-                return Err(fault("the only Transfer-Encoding of a request is chunked"));
+                return Err(fault("unsupported Transfer-Encoding; only chunked is supported"));
             }
             Ok(Decoder::CHUNKED)
         }
@@ -182,10 +181,10 @@ fn check_target(method: &Method, uri: &Uri, headers: &HeaderMap, version: Versio
         return Err(fault("the request has no Host"));
     }
     if host.is_some_and(|host| !is_sound_host(host.as_bytes())) {
-        return Err(fault("the Host cannot be understood"));
+        return Err(fault("invalid Host"));
     }
     if *method == Method::CONNECT {
-        // It is answered, and its target is not looked at.
+        // It is rejected, and its target is not looked at.
         return Ok(());
     }
     match (uri.scheme_str(), uri.authority()) {
@@ -194,9 +193,9 @@ fn check_target(method: &Method, uri: &Uri, headers: &HeaderMap, version: Versio
         (Some("http" | "https"), Some(authority)) => match host {
             Some(host) if host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()) => Ok(()),
             None if !authority.as_str().contains('@') => Ok(()),
-            _ => Err(fault("the Host is not that of the request's target")),
+            _ => Err(fault("Host differs from the request target")),
         },
-        _ => Err(fault("the target of the request cannot be understood")),
+        _ => Err(fault("the target of malformed request")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `ResponseHead`: the head of an upstream's answer.
+//! `ResponseHead`: the head of an upstream's response.
 
 use std::mem::MaybeUninit;
 
@@ -11,7 +11,7 @@ use super::fields::{Cutter, content_length, has_token};
 use super::head_flags::HeadFlags;
 use super::head_memory::HeadMemory;
 
-/// The head of an answer that has been read.
+/// The head of a response that has been read.
 #[derive(Debug)]
 pub(crate) struct ResponseHead {
     pub(crate) status: StatusCode,
@@ -30,7 +30,7 @@ const BYTES_MAX: usize = 256 * 1024;
 // === impl ResponseHead ===
 
 impl ResponseHead {
-    /// Takes the head of the answer to a request with this method, or none if there is more to come. It is kept in the
+    /// Takes the head of the response to a request with this method, or none if there is more to come. It is kept in the
     /// memory given.
     pub(crate) fn take(
         input: &mut BytesMut,
@@ -43,13 +43,13 @@ impl ResponseHead {
         let length = match parser.parse_response_with_uninit_headers(&mut response, input, &mut fields) {
             Ok(httparse::Status::Complete(length)) if length <= BYTES_MAX => length,
             Ok(httparse::Status::Partial) if input.len() < BYTES_MAX => return Ok(None),
-            Ok(_) => return Err(Malformed("the head of the answer is too large")),
-            Err(_) => return Err(Malformed("the head of the answer cannot be understood")),
+            Ok(_) => return Err(Malformed("the head of the response is too large")),
+            Err(_) => return Err(Malformed("malformed response head")),
         };
         let status = response.code.and_then(|code| StatusCode::from_u16(code).ok());
-        let status = status.ok_or(Malformed("the status of the answer cannot be understood"))?;
+        let status = status.ok_or(Malformed("invalid status code in the response"))?;
         let headers = Cutter::new(&input[..length], memory).headers(response.headers, memory);
-        let (headers, flags) = headers.ok_or(Malformed("a header field of the answer cannot be understood"))?;
+        let (headers, flags) = headers.ok_or(Malformed("invalid header in the response"))?;
         let version = if response.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
         let body = body(&headers, flags, method, status)?;
         let is_kept_alive = if version == Version::HTTP_11 {
@@ -62,13 +62,13 @@ impl ResponseHead {
     }
 }
 
-/// How the body of an answer ends (RFC 9112, 6.3).
+/// How the body of a response ends (RFC 9112, 6.3).
 fn body(headers: &HeaderMap, flags: HeadFlags, method: &Method, status: StatusCode) -> Result<Decoder, Malformed> {
     let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
     let mut codings = flags.has(HeadFlags::CODING).then(|| headers.get_all(TRANSFER_ENCODING)).into_iter().flatten();
     let (length, coding) = (lengths.next(), codings.next());
     if let (Some(_), Some(_)) = (length, coding) {
-        return Err(Malformed("the answer has both Content-Length and Transfer-Encoding"));
+        return Err(Malformed("the response has both Content-Length and Transfer-Encoding"));
     }
     if method == Method::HEAD
         || status.is_informational()
@@ -79,15 +79,15 @@ fn body(headers: &HeaderMap, flags: HeadFlags, method: &Method, status: StatusCo
     }
     if let Some(coding) = coding {
         if codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
-            return Err(Malformed("the Transfer-Encoding of the answer is not chunked"));
+            return Err(Malformed("the Transfer-Encoding of the response is not chunked"));
         }
         return Ok(Decoder::CHUNKED);
     }
     let Some(length) = length else { return Ok(Decoder::TO_THE_CLOSE) };
     if lengths.any(|other| other != length) {
-        return Err(Malformed("the answer has more than one Content-Length"));
+        return Err(Malformed("the response has more than one Content-Length"));
     }
-    content_length(length).map(Decoder::length).ok_or(Malformed("the Content-Length of the answer is not a number"))
+    content_length(length).map(Decoder::length).ok_or(Malformed("the Content-Length of the response is not a number"))
 }
 
 #[cfg(test)]
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_could_be_read_in_two_ways_is_refused() {
+    fn a_response_that_could_be_read_in_two_ways_is_refused() {
         for head in [
             "Content-Length: 3\r\nTransfer-Encoding: chunked",
             "Content-Length: 3\r\nContent-Length: 4",

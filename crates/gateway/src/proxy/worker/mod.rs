@@ -45,7 +45,7 @@ pub(crate) struct Shared {
 }
 
 /// What a worker's connections and requests need of it, under the settings of one time. When the settings change, a
-/// successor takes over. RunningRequests that have begun stay with the worker that they began with.
+/// successor takes over. Requests that have begun stay with the worker that they began with.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) config: Arc<Config>,
@@ -67,7 +67,7 @@ pub(crate) struct Worker {
     pub(crate) abandoned: Rc<Abandoned>,
     pub(crate) service_times: Rc<ServiceTimes>,
     is_draining: Rc<Cell<bool>>,
-    /// When a worker that is in trouble may say so again.
+    /// When the worker may log a warning again.
     quiet_until: Rc<Cell<u64>>,
     /// How often the settings had changed when it took over.
     generation: u64,
@@ -175,7 +175,7 @@ impl Worker {
         latest.unwrap_or_else(|| Rc::clone(self))
     }
 
-    /// Whether connections are to be closed as soon as their requests have been answered.
+    /// Whether connections are to be closed as soon as their responses have been sent.
     pub(crate) fn is_draining(&self) -> bool {
         self.is_draining.get()
     }
