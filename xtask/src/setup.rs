@@ -58,6 +58,18 @@ const NEEDS: &[Need] = &[
         install: Install::DebianPackage("kubernetes-client"),
     },
     Need {
+        name: "curl",
+        why: "the recipes of the cookbook are run with it",
+        present: || CommandLine::new("curl").args(["--version"]).succeeds(),
+        install: Install::DebianPackage("curl"),
+    },
+    Need {
+        name: "openssl",
+        why: "the cookbook makes a certificate with it",
+        present: || CommandLine::new("openssl").args(["version"]).succeeds(),
+        install: Install::DebianPackage("openssl"),
+    },
+    Need {
         name: "PyYAML",
         why: "without it, the replayer of recorded conversations does not compare responses in YAML",
         present: || CommandLine::new("python3").args(["-c", "import yaml"]).succeeds(),

@@ -216,7 +216,7 @@ fn api_64_managed_fields_keep_the_version_and_the_names_they_were_made_in() {
     let entry = ManagedFieldsEntry {
         manager: "kubectl".into(),
         api_version: "flowcontrol.apiserver.k8s.io/v1beta2".into(),
-        fields_v1: Some(FieldSet(json!({"f:spec": {"f:limited": {"f:assuredConcurrencyShares": {}}}}))),
+        fields_v1: Some(FieldSet::from(json!({"f:spec": {"f:limited": {"f:assuredConcurrencyShares": {}}}}))),
         ..ManagedFieldsEntry::default()
     };
     let mut level = level_with_shares(7);

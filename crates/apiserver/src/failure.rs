@@ -1,13 +1,12 @@
 //! `Failure`: why a request is refused, as the `Status` object that clients know (API-98 to API-114).
 
-use std::borrow::Cow;
 use std::fmt;
 
+use evenkeel_api::meta::{Outcome, Status, StatusCause, StatusDetails};
 use evenkeel_api::validate::FieldErrors;
 use evenkeel_api::{GROUP, Kind};
 use http::StatusCode;
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use serde::{Serialize, Serializer};
 
 /// Why a request is refused. Written out, it is a `Status` object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,45 +18,9 @@ pub struct Failure {
     /// What is wrong, for people.
     pub message: String,
     /// What the request was about.
-    pub details: Option<Box<Details>>,
+    pub details: Option<Box<StatusDetails>>,
     /// Where an expired list can go on (API-153).
     pub continue_token: Option<String>,
-}
-
-/// What a failed request was about. Everything that is empty is left out.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Details {
-    /// The name of the object.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub name: String,
-    /// The API group.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub group: Cow<'static, str>,
-    /// The kind, or the resource.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub kind: Cow<'static, str>,
-    /// The identity of the object.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub uid: String,
-    /// The problems, one by one.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub causes: Vec<Cause>,
-    /// After how many seconds the request may be tried again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retry_after_seconds: Option<u32>,
-}
-
-/// One problem of several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Cause {
-    /// What sort of problem it is, for programs.
-    pub reason: &'static str,
-    /// What is wrong, for people.
-    pub message: String,
-    /// The field that has the problem.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub field: String,
 }
 
 /// The group of the objects that hold the options of requests.
@@ -70,7 +33,7 @@ impl Failure {
         Self { status, reason: Some(reason), message: message.into(), details: None, continue_token: None }
     }
 
-    fn about(mut self, details: Details) -> Self {
+    fn about(mut self, details: StatusDetails) -> Self {
         self.details = Some(Box::new(details));
         self
     }
@@ -91,7 +54,7 @@ impl Failure {
     }
 
     /// 403: the user may not do this (API-191).
-    pub fn forbidden(message: String, details: Details) -> Self {
+    pub fn forbidden(message: String, details: StatusDetails) -> Self {
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(details)
     }
 
@@ -99,26 +62,26 @@ impl Failure {
     pub fn not_found(kind: Kind, name: &str) -> Self {
         let resource = kind.resource();
         let message = format!("{resource}.{GROUP} \"{name}\" not found");
-        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(Details::of(resource, name))
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(details_of(resource, name))
     }
 
     /// 404: there is no such resource (API-100).
     pub fn no_resource() -> Self {
         let message = "the server could not find the requested resource";
-        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(Details::default())
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(StatusDetails::default())
     }
 
     /// 405: the resource has no such method (API-101).
     pub fn no_method() -> Self {
         let message = "the server does not allow this method on the requested resource";
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message).about(Details::default())
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message).about(StatusDetails::default())
     }
 
     /// 409: the name is taken (API-102).
     pub fn already_exists(kind: Kind, name: &str) -> Self {
         let resource = kind.resource();
         let message = format!("{resource}.{GROUP} \"{name}\" already exists");
-        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(Details::of(resource, name))
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(details_of(resource, name))
     }
 
     /// 409: the object has another version than the request takes it to have (API-103).
@@ -131,7 +94,7 @@ impl Failure {
     /// resource.
     pub fn precondition(kind: Kind, name: &str, why: impl fmt::Display) -> Self {
         let message = format!("Operation cannot be fulfilled on {}.{GROUP} \"{name}\": {why}", kind.name());
-        Self::new(StatusCode::CONFLICT, "Conflict", message).about(Details::of(kind.name(), name))
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(details_of(kind.name(), name))
     }
 
     /// 410: the state is no longer known (API-153, API-168).
@@ -141,13 +104,13 @@ impl Failure {
 
     /// 429: there are too many of something already.
     pub fn too_many(message: impl Into<String>) -> Self {
-        let details = Details { retry_after_seconds: Some(1), ..Details::default() };
+        let details = StatusDetails { retry_after_seconds: Some(1), ..StatusDetails::default() };
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).about(details)
     }
 
     /// 503: the store is unavailable.
     pub fn unavailable(message: impl Into<String>) -> Self {
-        let details = Details { retry_after_seconds: Some(1), ..Details::default() };
+        let details = StatusDetails { retry_after_seconds: Some(1), ..StatusDetails::default() };
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message).about(details)
     }
 
@@ -155,37 +118,37 @@ impl Failure {
     /// do it twice.
     pub fn unknown_outcome(problem: impl fmt::Display) -> Self {
         let message = format!("it is unknown whether the write took place: {problem}");
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message).about(Details::default())
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message).about(StatusDetails::default())
     }
 
     /// 504: the revision that was asked for has not come (API-114).
     pub fn too_large_revision(asked: u64, current: u64) -> Self {
-        let cause = Cause {
+        let cause = StatusCause {
             reason: "ResourceVersionTooLarge",
             message: "Too large resource version".to_owned(),
             field: String::new(),
         };
         let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
-        let details = Details { causes: vec![cause], retry_after_seconds: Some(1), ..Details::default() };
+        let details = StatusDetails { causes: vec![cause], retry_after_seconds: Some(1), ..StatusDetails::default() };
         Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).about(details)
     }
 
     /// 504: the request took longer than it was given.
     pub fn timed_out() -> Self {
         let message = "Timeout: request did not complete within the allotted timeout";
-        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).about(Details::default())
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).about(StatusDetails::default())
     }
 
     /// 409: the object is not what the request takes it for (API-103, API-104).
     pub fn conflict(kind: Kind, name: &str, why: impl fmt::Display) -> Self {
         let resource = kind.resource();
         let message = format!("Operation cannot be fulfilled on {resource}.{GROUP} \"{name}\": {why}");
-        Self::new(StatusCode::CONFLICT, "Conflict", message).about(Details::of(kind.resource(), name))
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(details_of(kind.resource(), name))
     }
 
     /// 409: somebody else owns fields that an apply wants to change (API-129).
-    pub fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
-        Self::new(StatusCode::CONFLICT, "Conflict", message).about(Details { causes, ..Details::default() })
+    pub fn apply_conflict(message: String, causes: Vec<StatusCause>) -> Self {
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(StatusDetails { causes, ..StatusDetails::default() })
     }
 
     /// 422: the object is not valid (API-111).
@@ -203,13 +166,14 @@ impl Failure {
     pub fn invalid_patch(errors: &FieldErrors) -> Self {
         let message = format!(" \"\" is invalid: {errors}");
         let causes = causes(errors);
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about(Details { causes, ..Details::default() })
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+            .about(StatusDetails { causes, ..StatusDetails::default() })
     }
 
     /// 422: a JSON patch could not be applied (API-118).
     pub fn rejected_patch() -> Self {
         let message = "the server rejected our request due to an error in our request";
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about(Details::default())
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about(StatusDetails::default())
     }
 
     /// 413: the body is too large, in bytes or in what it asks for (API-108).
@@ -221,7 +185,7 @@ impl Failure {
     /// 406: no media type that the client accepts is spoken here (API-110).
     pub fn not_acceptable(available: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
-        Self::wrong_shape(message).about(Details::default())
+        Self::wrong_shape(message).about(StatusDetails::default())
     }
 
     /// 406: no shape that the client accepts can be given (API-110, API-171).
@@ -244,7 +208,7 @@ impl Failure {
     /// 415: there is no such type of patch (API-89).
     pub fn unknown_patch_type() -> Self {
         let message = "415: Unsupported Media Type";
-        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message).about(Details::default())
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message).about(StatusDetails::default())
     }
 
     /// 400 unless the name of the object in a body is that of the URL (API-105).
@@ -261,19 +225,19 @@ impl Failure {
 
     fn invalid_in(group: &'static str, kind: &'static str, name: &str, errors: &FieldErrors) -> Self {
         let message = format!("{kind}.{group} \"{name}\" is invalid: {errors}");
-        let details = Details {
+        let details = StatusDetails {
             name: name.to_owned(),
             group: group.into(),
             kind: kind.into(),
             causes: causes(errors),
-            ..Details::default()
+            ..StatusDetails::default()
         };
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about(details)
     }
 }
 
-fn causes(errors: &FieldErrors) -> Vec<Cause> {
-    let cause = |error: &evenkeel_api::validate::FieldError| Cause {
+fn causes(errors: &FieldErrors) -> Vec<StatusCause> {
+    let cause = |error: &evenkeel_api::validate::FieldError| StatusCause {
         reason: error.reason().as_str(),
         message: error.message().to_owned(),
         field: error.field().to_owned(),
@@ -291,33 +255,19 @@ impl std::error::Error for Failure {}
 
 impl Serialize for Failure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct ListMeta<'a> {
-            #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
-            continue_token: Option<&'a str>,
-        }
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("kind", "Status")?;
-        map.serialize_entry("apiVersion", "v1")?;
-        map.serialize_entry("metadata", &ListMeta { continue_token: self.continue_token.as_deref() })?;
-        map.serialize_entry("status", "Failure")?;
-        map.serialize_entry("message", &self.message)?;
-        if let Some(reason) = self.reason {
-            map.serialize_entry("reason", reason)?;
-        }
-        if let Some(details) = &self.details {
-            map.serialize_entry("details", details)?;
-        }
-        map.serialize_entry("code", &self.status.as_u16())?;
-        map.end()
+        let status = Status {
+            continue_token: self.continue_token.as_deref(),
+            outcome: Outcome::Failure,
+            message: Some(&self.message),
+            reason: self.reason,
+            details: self.details.as_deref(),
+            code: Some(self.status.as_u16()),
+        };
+        status.serialize(serializer)
     }
 }
 
-// === impl Details ===
-
-impl Details {
-    /// An object of the group.
-    pub fn of(kind: &'static str, name: &str) -> Self {
-        Self { name: name.to_owned(), group: GROUP.into(), kind: kind.into(), ..Self::default() }
-    }
+/// The details of an object of the group.
+fn details_of(kind: &'static str, name: &str) -> StatusDetails {
+    StatusDetails { name: name.to_owned(), group: GROUP.into(), kind: kind.into(), ..StatusDetails::default() }
 }

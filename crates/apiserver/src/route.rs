@@ -1,7 +1,6 @@
 //! What a path asks for (API-3, API-100).
 
 use evenkeel_api::{GROUP, Kind, Version};
-use percent_encoding::percent_decode_str;
 
 use crate::review::Review;
 
@@ -84,9 +83,8 @@ pub(crate) enum Dump {
 // === impl Route ===
 
 impl Route {
-    /// The route of a path as it was sent.
+    /// The route of a decoded path.
     pub(crate) fn of(path: &str) -> Self {
-        let path = percent_decode_str(path).decode_utf8_lossy();
         let Some(rest) = path.strip_prefix('/') else { return Self::NoPage };
         match rest.trim_end_matches('/') {
             "api" => Self::CoreVersions,
@@ -146,20 +144,6 @@ impl Route {
     }
 }
 
-/// Whether a path ends with a verb of the old form, where a resource has to follow. What a request to it is about cannot be
-/// told, so it is refused before anybody asks (API-100).
-pub(crate) fn names_nothing(path: &str) -> bool {
-    let path = percent_decode_str(path).decode_utf8_lossy();
-    let path = path.trim_end_matches('/');
-    let Some(parent) = path.strip_suffix("/watch").or_else(|| path.strip_suffix("/proxy")) else { return false };
-    let mut segments = parent.trim_start_matches('/').split('/');
-    match segments.next() {
-        Some("api") => segments.count() == 1,
-        Some("apis") => segments.count() == 2,
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,10 +159,10 @@ mod tests {
         for (path, route) in [
             ("/v1/flowschemas", objects(Scope::Collection)),
             ("/v1/flowschemas/", objects(Scope::Collection)),
-            ("/v1/flowschemas/a%20b", objects(Scope::Object(name()))),
-            ("/v1/flowschemas/a%20b/status", objects(Scope::Status(name()))),
+            ("/v1/flowschemas/a b", objects(Scope::Object(name()))),
+            ("/v1/flowschemas/a b/status", objects(Scope::Status(name()))),
             ("/v1/watch/flowschemas", objects(Scope::Watched(None))),
-            ("/v1/watch/flowschemas/a%20b", objects(Scope::Watched(Some(name())))),
+            ("/v1/watch/flowschemas/a b", objects(Scope::Watched(Some(name())))),
             ("/v1", Route::Resources(Version::V1)),
             ("/v1/", Route::Resources(Version::V1)),
             ("", Route::Group),
@@ -217,17 +201,5 @@ mod tests {
         ] {
             assert_eq!(Route::of(path), route, "{path}");
         }
-    }
-
-    #[test]
-    fn api_100_a_verb_of_the_old_form_needs_a_resource() {
-        for path in ["/v1/watch", "/v1/watch/", "/v1/proxy", "/v1/w%61tch", "//watch//"] {
-            assert!(names_nothing(&format!("/apis/{GROUP}{path}")), "{path}");
-        }
-        assert!(names_nothing("/api/v1/watch"));
-        for path in ["/v1/watch/flowschemas", "/v1/flowschemas/watch", "/v1/flowschemas", "/watch", ""] {
-            assert!(!names_nothing(&format!("/apis/{GROUP}{path}")), "{path}");
-        }
-        assert!(!names_nothing("/watch"));
     }
 }

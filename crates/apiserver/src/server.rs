@@ -26,7 +26,7 @@ use crate::managed_fields::{OnConflict, WriteTarget};
 use crate::options::{Persistence, WriteOptions};
 use crate::patch::{FieldValidation, json_of};
 use crate::registry::Registry;
-use crate::service::ApiService;
+use crate::service::{ApiService, LimitedApi, limited};
 use crate::verbs::{self, Write};
 
 /// How an API server is set up.
@@ -61,7 +61,7 @@ pub enum StatusController {
 pub struct ApiServer {
     api: Api,
     flow: FlowControl,
-    work: KubernetesWork,
+    limited: LimitedApi,
     _tasks: JoinSet<()>,
 }
 
@@ -112,7 +112,8 @@ impl ApiServer {
             let api = api.clone();
             tasks.spawn(async move { dangling::run(api.schemas(), api.levels()).await });
         }
-        Ok(Self { api, flow, work, _tasks: tasks })
+        let limited = limited(&api, &flow, work);
+        Ok(Self { api, flow, limited, _tasks: tasks })
     }
 
     /// The objects as they are and as they become, for a flow control to follow.
@@ -137,7 +138,7 @@ impl ApiServer {
     /// A `tower` service for the requests of one connection, of which `identity` knows who sends them. It is for tasks of a
     /// runtime, and not for a `LocalSet`: work on large objects lets the thread's other tasks go on elsewhere.
     pub fn service<I: evenkeel::Identify>(&self, identity: I) -> ApiService<I> {
-        ApiService::new(self.api.clone(), &self.flow, self.work.clone(), identity)
+        ApiService::new(self.limited.clone(), self.api.in_flight().connection(), identity)
     }
 
     /// The API itself, for those who know who is calling and let requests in themselves.

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use evenkeel::identify::Unidentified;
-use evenkeel::{FlowBody, FlowControl, FlowService, Identify, KubernetesWork, PresetDigest, RejectionForm};
+use evenkeel::{FlowBody, FlowControl, FlowService, Identify, KubernetesWork, RejectionForm};
 use evenkeel_engine::User;
+use evenkeel_engine::digest::DigestError;
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body::Body;
@@ -18,51 +19,73 @@ use tower_service::Service;
 
 use crate::access::effective_user;
 use crate::failure::Failure;
-use crate::http::{Api, ApiBody, discard};
+use crate::http::{Api, ApiBody, discard, reject};
 use crate::in_flight::ConnectionInFlight;
-use crate::route::names_nothing;
+use crate::request_context::RequestContext;
+use crate::target::{Target, TargetDigest};
 use crate::websocket::accept_bearer_protocol;
 
 /// Serves the requests of one connection.
 #[derive(Debug)]
 pub struct ApiService<I> {
-    api: Api,
     identity: Arc<I>,
     in_flight: ConnectionInFlight,
-    limited: FlowService<Unlimited, KnownUser, PresetDigest, KubernetesWork>,
+    limited: LimitedApi,
 }
 
-/// The API for those who have a seat.
+/// The API behind its own flow control. It is made once, and each connection has a clone.
+pub(crate) type LimitedApi = FlowService<Unlimited, KnownUser, TargetDigest, KubernetesWork>;
+
+/// The API for requests that have a seat.
 #[derive(Debug, Clone)]
 pub(crate) struct Unlimited(Api);
 
-/// Who was found to be calling.
-type KnownUser = fn(&Parts) -> Result<Arc<User>, Unidentified>;
+/// Reads the user who was identified before.
+pub(crate) type KnownUser = fn(&Parts) -> Result<Arc<User>, Unidentified>;
 
 /// What a request ends with.
 type ServiceResult = Result<Response<Either<FlowBody<ApiBody>, ApiBody>>, Infallible>;
 
+/// Puts the API behind its own flow control.
+pub(crate) fn limited(api: &Api, flow: &FlowControl, work: KubernetesWork) -> LimitedApi {
+    let known: KnownUser = |parts| {
+        let context = parts.extensions.get::<RequestContext>().ok_or_else(Unidentified::unauthorized)?;
+        Ok(Arc::clone(&context.user))
+    };
+    // The line of text that a kube-apiserver sends, which its clients know (HF-12).
+    let layer = flow.layer(known).digest(TargetDigest).work(work).rejection_form(RejectionForm::PlainText);
+    layer.layer(Unlimited(api.clone()))
+}
+
 // === impl ApiService ===
 
 impl<I> ApiService<I> {
-    pub(crate) fn new(api: Api, flow: &FlowControl, work: KubernetesWork, identity: I) -> Self {
-        let known: KnownUser =
-            |parts| parts.extensions.get::<Arc<User>>().cloned().ok_or_else(Unidentified::unauthorized);
-        // The line of text that a kube-apiserver sends, which its clients know (HF-12).
-        let layer = flow.layer(known).work(work).rejection_form(RejectionForm::PlainText);
-        let in_flight = api.in_flight().connection();
-        Self { limited: layer.layer(Unlimited(api.clone())), api, identity: Arc::new(identity), in_flight }
+    pub(crate) fn new(limited: LimitedApi, in_flight: ConnectionInFlight, identity: I) -> Self {
+        Self { limited, identity: Arc::new(identity), in_flight }
+    }
+
+    /// What is known of a request before it waits for a seat.
+    fn context(&self, parts: &Parts) -> Result<RequestContext, Failure>
+    where
+        I: Identify,
+    {
+        let user = self.identity.identify(parts).map_err(|refused| match refused.status {
+            StatusCode::UNAUTHORIZED => Failure::unauthorized(),
+            _ => Failure::bad_request(refused.message),
+        })?;
+        let user = effective_user(user, &parts.headers)?;
+        let target = Target::of(parts).map_err(|error| match error {
+            // Nobody can tell what such a request is about, so it is rejected before its user is authorized (API-100).
+            DigestError::NoResource { .. } => Failure::no_resource(),
+            other => Failure::bad_request(other.to_string()),
+        })?;
+        Ok(RequestContext { user, target, in_flight: self.in_flight.clone() })
     }
 }
 
 impl<I> Clone for ApiService<I> {
     fn clone(&self) -> Self {
-        Self {
-            api: self.api.clone(),
-            identity: Arc::clone(&self.identity),
-            in_flight: self.in_flight.clone(),
-            limited: self.limited.clone(),
-        }
+        Self { identity: Arc::clone(&self.identity), in_flight: self.in_flight.clone(), limited: self.limited.clone() }
     }
 }
 
@@ -84,22 +107,14 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (mut parts, body) = request.into_parts();
         accept_bearer_protocol(&mut parts.headers);
-        let user = self.identity.identify(&parts).map_err(|refused| match refused.status {
-            StatusCode::UNAUTHORIZED => Failure::unauthorized(),
-            _ => Failure::bad_request(refused.message),
-        });
-        let user = user.and_then(|user| effective_user(user, &parts.headers));
-        let user =
-            user.and_then(|user| if names_nothing(parts.uri.path()) { Err(Failure::no_resource()) } else { Ok(user) });
-        match user {
-            Ok(user) => {
-                parts.extensions.insert(user);
-                parts.extensions.insert(self.in_flight.clone());
+        match self.context(&parts) {
+            Ok(context) => {
+                parts.extensions.insert(context);
                 let response = self.limited.call(Request::from_parts(parts, body));
                 Box::pin(async move { response.await.map(|response| response.map(Either::Left)) })
             }
             Err(failure) => {
-                let response = self.api.refuse(&parts, &failure).map(Either::Right);
+                let response = reject(&parts, &failure, &[]).map(Either::Right);
                 Box::pin(async move {
                     discard(&parts.headers, pin!(body)).await;
                     Ok(response)

@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 const SCHEMAS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
 const SCHEMA: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/owned";
 
-struct ResponseData {
+struct Response {
     status: u16,
     warnings: Vec<String>,
     body: Value,
 }
 
-async fn ask(server: &ApiServer, method: Method, path: &str, content_type: &'static str, body: &Value) -> ResponseData {
+async fn ask(server: &ApiServer, method: Method, path: &str, content_type: &'static str, body: &Value) -> Response {
     let mut request = Request::new(Full::<bytes::Bytes>::from(body.to_string()));
     *request.method_mut() = method;
     *request.uri_mut() = path.parse().unwrap();
@@ -30,7 +30,7 @@ async fn ask(server: &ApiServer, method: Method, path: &str, content_type: &'sta
     let (parts, body) = server.api().respond(request).await.into_parts();
     let warnings = parts.headers.get_all(WARNING).iter().map(|value| value.to_str().unwrap().to_owned()).collect();
     let body = serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap();
-    ResponseData { status: parts.status.as_u16(), warnings, body }
+    Response { status: parts.status.as_u16(), warnings, body }
 }
 
 fn owner(name: &str, uid: &str) -> Value {

@@ -65,7 +65,7 @@ fn check_state(level: &PriorityLevelConfiguration) {
     let mut entries = BTreeSet::new();
     for entry in &level.metadata.managed_fields {
         assert!(entries.insert(owner(entry)), "two entries of {}", owner(entry));
-        assert_ne!(entry.fields_v1.as_ref().unwrap().0, serde_json::json!({}), "an entry with nothing in it");
+        assert_ne!(entry.fields_v1.as_ref().unwrap().tree(), serde_json::json!({}), "an entry with nothing in it");
     }
     for field in FIELDS {
         let (value, owners) = (field.value_in(level), field.owners(level));

@@ -14,7 +14,7 @@ use evenkeel_apiserver::patch::FieldValidation;
 use evenkeel_recorded::{Body, Request, Response, Transcript, compare, compare_subset, compared, transcripts};
 use serde_json::{Value, json};
 
-use model::{Call, Response, Server};
+use model::{Call, ModelResponse, Server};
 
 /// The values that placeholders stand for, by their names.
 #[derive(Default)]
@@ -128,7 +128,7 @@ fn send<S: HubSpec + ValidSpec>(
     request: &Request,
     target: &Target<'_>,
     bindings: &Bindings,
-) -> Response {
+) -> ModelResponse {
     let body = match request.body() {
         Some(Body::Json(value)) => serde_json::to_vec(&bindings.fill_in(&value)).unwrap(),
         Some(Body::Raw(text)) => text.into_bytes(),
@@ -158,19 +158,19 @@ fn send<S: HubSpec + ValidSpec>(
     })
 }
 
-fn check(what: &str, response: &Response, answer: &Response, version: Version, kind: Kind) -> Vec<String> {
+fn check(what: &str, recorded: &Response, response: &ModelResponse, version: Version, kind: Kind) -> Vec<String> {
     let mut problems = Vec::new();
-    if answer.status != response.status {
-        let text = answer.body["message"].as_str().unwrap_or_default();
-        problems.push(format!("{what}: recorded {}, answered {}: {text}", response.status, answer.status));
+    if response.status != recorded.status {
+        let text = response.body["message"].as_str().unwrap_or_default();
+        problems.push(format!("{what}: recorded {}, answered {}: {text}", recorded.status, response.status));
     }
-    if let Some(expected) = &response.body {
+    if let Some(expected) = &recorded.body {
         let expected = entries_in_any_order(expected);
-        let compare = if response.mode == "subset" { compare_subset } else { compare };
-        problems.extend(compare(what, &expected, &answer.body).iter().map(ToString::to_string));
+        let compare = if recorded.mode == "subset" { compare_subset } else { compare };
+        problems.extend(compare(what, &expected, &response.body).iter().map(ToString::to_string));
     }
-    if let Some(Value::Array(expected)) = response.headers.get("Warning") {
-        let texts = version.deprecation(kind).into_iter().chain(answer.warnings.iter().cloned());
+    if let Some(Value::Array(expected)) = recorded.headers.get("Warning") {
+        let texts = version.deprecation(kind).into_iter().chain(response.warnings.iter().cloned());
         let texts: Vec<_> =
             texts.map(|text| format!("299 - \"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))).collect();
         problems.extend(

@@ -1,11 +1,12 @@
 //! Classification, distinguisher and hash allocate nothing.
 
-mod counting_allocator;
-
-use counting_allocator::allocations;
 use evenkeel_api::bootstrap;
+use evenkeel_counting_allocator::{Counting, allocations};
 use evenkeel_engine::classify::{Classifier, distinguisher, match_order};
 use evenkeel_engine::{Attributes, FlowHasher, RequestInfo, User};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn nothing_is_allocated() {

@@ -1,12 +1,13 @@
 //! Ordinary requests are digested and estimated without allocating.
 
-mod counting_allocator;
-
-use counting_allocator::allocations;
+use evenkeel_counting_allocator::{Counting, allocations};
 use evenkeel_engine::digest::routes::{Attribute, Route, RouteTable};
 use evenkeel_engine::digest::{FieldSelector, Kubernetes, LabelSelector, Query};
 use evenkeel_engine::time::{Instant, SECOND};
 use evenkeel_engine::work::{Circumstances, Estimator, ObjectCounts, WatchCounts};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn the_counter_counts() {

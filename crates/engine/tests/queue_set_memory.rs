@@ -1,13 +1,14 @@
 //! What a queue set takes of memory: nothing for a request in the steady state, and little for one that waits.
 
-mod counting_allocator;
-
 use std::collections::VecDeque;
 
-use counting_allocator::{allocations, bytes};
+use evenkeel_counting_allocator::{Counting, allocations, bytes};
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::{Arrival, Mode, NoEffects, QueueSet, QueueSetConfig, RequestId};
 use evenkeel_engine::time::{Instant, MILLISECOND};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 /// What a request that waits may cost, all told.
 const BYTES_PER_WAITING_REQUEST_MAX: i64 = 200;

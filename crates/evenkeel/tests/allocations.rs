@@ -1,39 +1,15 @@
 //! What a request costs in memory: nothing, while there are seats.
 
-#![expect(unsafe_code, reason = "an allocator that counts")]
-
 mod service;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::future::Future;
 use std::task::{Context, Poll, Waker};
 
 use evenkeel::FlowControl;
+use evenkeel_counting_allocator::{Counting, allocations};
 use evenkeel_engine::WorkEstimate;
 
 use service::{assert_idle, attributes, objects, queuing, user};
-
-/// The allocator of the system, which counts what a thread asks it for.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is left to the allocator of the system.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -50,10 +26,6 @@ fn an_uncontended_request_allocates_nothing() {
     flow.apply(objects([queuing("tenants", 10_000)]));
     let user = user("a", "tenants");
     admit(&flow, &user);
-    let before = ALLOCATIONS.get();
-    for _ in 0..1_000 {
-        admit(&flow, &user);
-    }
-    assert_eq!(ALLOCATIONS.get() - before, 0);
+    assert_eq!(allocations(|| (0..1_000).for_each(|_| admit(&flow, &user))), 0);
     assert_idle(&flow);
 }

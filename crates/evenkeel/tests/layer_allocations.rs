@@ -2,22 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-#[path = "../../engine/tests/counting_allocator/mod.rs"]
-mod counting_allocator;
-
 use std::convert::Infallible;
 use std::future::{Future, Ready, ready};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use counting_allocator::allocations;
 use evenkeel::FlowControl;
 use evenkeel::identify::TrustedHeaders;
+use evenkeel_counting_allocator::{Counting, allocations};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, Uri};
 use http_body_util::Full;
 use tower::{Layer, Service, service_fn};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 type Answer = Ready<Result<Response<Full<Bytes>>, Infallible>>;
 

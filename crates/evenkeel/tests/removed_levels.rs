@@ -1,42 +1,18 @@
 //! What is left of a level that is gone: its numbers, and not its queues.
 
-#![expect(unsafe_code, reason = "an allocator that counts")]
-
 mod observed;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use evenkeel_counting_allocator::{Counting, bytes};
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::time::SECOND;
 use observed::{Observed, queuing_level, schema, started};
-
-/// The allocator of the system, which counts the bytes that are in use.
-struct Counting;
-
-static BYTES: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: everything is left to the allocator of the system.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
 const QUEUES: i32 = 100_000;
 /// Fewer than any queue takes.
-const BYTES_PER_QUEUE: usize = 16;
+const BYTES_PER_QUEUE: i64 = 16;
 
 fn objects() -> Vec<evenkeel_api::AnyObject> {
     vec![queuing_level("wide", 5, QUEUES, 1, 2), schema("fs", "wide")]
@@ -46,8 +22,7 @@ fn objects() -> Vec<evenkeel_api::AnyObject> {
 #[test]
 fn ob_7_of_a_level_that_is_gone_only_the_numbers_stay() {
     let observed = Observed::new(2, Vec::new());
-    let bytes = || BYTES.load(Ordering::Relaxed);
-    let has_queues = |before: usize| bytes() > before + BYTES_PER_QUEUE * QUEUES as usize;
+    let has_queues = |before: i64| bytes() > before + BYTES_PER_QUEUE * i64::from(QUEUES);
     let before = bytes();
 
     observed.apply(objects());

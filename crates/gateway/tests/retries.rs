@@ -90,7 +90,7 @@ async fn an_upstream_that_does_not_answer_in_time_is_a_504() {
     })
     .await;
     let mut settings = config(&[upstream.address]);
-    settings.timeouts.answer = Duration::from_millis(100);
+    settings.timeouts.response = Duration::from_millis(100);
     let running = start(settings).await;
     let answer = get(running.address, "/", "").await;
     assert_eq!(answer.status, 504);

@@ -27,7 +27,7 @@ impl ManagedFieldsBuilder {
             manager,
             operation: "Update".to_owned(),
             fields_type: "FieldsV1".to_owned(),
-            fields_v1: Some(FieldSet(serde_json::Map::new().into())),
+            fields_v1: Some(FieldSet::from(serde_json::Value::Object(serde_json::Map::new()))),
             ..ManagedFieldsEntry::default()
         };
         Self(entry).version(Version::V1)
@@ -47,7 +47,7 @@ impl ManagedFieldsBuilder {
 
     /// The fields, as a tree of `f:NAME`, `k:{KEYS}` and `v:VALUE`.
     pub fn fields(mut self, fields: serde_json::Value) -> Self {
-        self.0.fields_v1 = Some(FieldSet(fields));
+        self.0.fields_v1 = Some(FieldSet::from(fields));
         self
     }
 

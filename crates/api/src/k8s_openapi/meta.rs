@@ -53,13 +53,13 @@ same_type!(ManagedFieldsEntry = k8s::ManagedFieldsEntry {
 
 impl From<FieldSet> for k8s::FieldsV1 {
     fn from(ours: FieldSet) -> Self {
-        Self(ours.0)
+        Self(ours.tree())
     }
 }
 
 impl From<k8s::FieldsV1> for FieldSet {
     fn from(theirs: k8s::FieldsV1) -> Self {
-        Self(theirs.0)
+        Self::from(theirs.0)
     }
 }
 

@@ -160,6 +160,10 @@ pub trait Described {
 
     /// Whether the value is what the wire calls absent or empty (API-10).
     fn is_absent(&self) -> bool;
+
+    /// Gives back memory that the value has in reserve. Lists are read into vectors with room for four items at least,
+    /// and most have one.
+    fn shrink_to_fit(&mut self) {}
 }
 
 // === impl TypeSchema ===
@@ -416,6 +420,10 @@ impl<T: Described + 'static> Described for Vec<T> {
 
     fn is_absent(&self) -> bool {
         self.is_empty()
+    }
+
+    fn shrink_to_fit(&mut self) {
+        Vec::shrink_to_fit(self);
     }
 }
 

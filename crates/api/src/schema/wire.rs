@@ -24,8 +24,10 @@ pub(crate) fn write_field<M: SerializeMap, T: Described + Serialize>(
 }
 
 /// Reads one member of an object, a `null` being the same as nothing (API-16).
-pub(crate) fn null_is_absent<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+pub(crate) fn null_is_absent<'de, D: Deserializer<'de>, T: Deserialize<'de> + Described + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
-    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
+    let mut value = Option::<T>::deserialize(deserializer)?.unwrap_or_default();
+    value.shrink_to_fit();
+    Ok(value)
 }

@@ -95,5 +95,5 @@ fn field_set() -> BoxedStrategy<FieldSet> {
         btree_map("(f:[a-z]{1,4}|v:\"[a-z]\"|\\.)", below, 0..=3)
             .prop_map(|members| Value::Object(members.into_iter().collect()))
     });
-    tree.prop_map(FieldSet).boxed()
+    tree.prop_map(FieldSet::from).boxed()
 }

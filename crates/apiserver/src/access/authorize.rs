@@ -1,14 +1,15 @@
 //! Whether a user may do what a request asks for (API-190 to API-193).
 
+use evenkeel_api::meta::StatusDetails;
 use evenkeel_engine::{Attributes, RequestInfo, User};
 
 use super::rules::is_allowed;
-use crate::failure::{Details, Failure};
+use crate::failure::Failure;
 
-/// Refuses what the user may not do. A `name` is what a field selector limits a list to.
-pub(crate) fn authorize(attributes: Attributes<'_>, name: Option<&str>) -> Result<(), Failure> {
+/// Rejects what the user may not do. `selected` is the name that a field selector limits a list to.
+pub(crate) fn authorize(attributes: Attributes<'_>, selected: impl FnOnce() -> Option<String>) -> Result<(), Failure> {
     let Attributes { user, request } = attributes;
-    if is_allowed(user, request) { Ok(()) } else { Err(refusal(user, request, name)) }
+    if is_allowed(user, request) { Ok(()) } else { Err(refusal(user, request, selected().as_deref())) }
 }
 
 fn refusal(user: &User, request: &RequestInfo<'_>, selected: Option<&str>) -> Failure {
@@ -17,7 +18,7 @@ fn refusal(user: &User, request: &RequestInfo<'_>, selected: Option<&str>) -> Fa
         let path = &request.path;
         return Failure::forbidden(
             format!("forbidden: User \"{user}\" cannot {verb} path \"{path}\""),
-            Details::default(),
+            StatusDetails::default(),
         );
     }
     let RequestInfo { resource, api_group, .. } = request;
@@ -37,11 +38,11 @@ fn refusal(user: &User, request: &RequestInfo<'_>, selected: Option<&str>) -> Fa
     let message = format!(
         "{what}{named} is forbidden: User \"{user}\" cannot {verb} resource \"{full}\" in API group \"{api_group}\" {place}"
     );
-    let details = Details {
+    let details = StatusDetails {
         name: name.to_owned(),
         group: api_group.to_string().into(),
         kind: resource.to_string().into(),
-        ..Details::default()
+        ..StatusDetails::default()
     };
     Failure::forbidden(message, details)
 }
@@ -56,7 +57,7 @@ mod tests {
     fn may(group: &str, method: &str, target: &str) -> bool {
         let groups = if group.is_empty() { vec!["system:unauthenticated"] } else { vec![group, AUTHENTICATED] };
         let request = Kubernetes::default().digest(method, target).unwrap();
-        authorize(Attributes { user: &User::new("u", groups), request: &request }, None).is_ok()
+        authorize(Attributes { user: &User::new("u", groups), request: &request }, || None).is_ok()
     }
 
     #[test]

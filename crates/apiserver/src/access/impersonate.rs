@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use evenkeel_api::meta::StatusDetails;
 use evenkeel_engine::User;
 use http::HeaderMap;
 use http::header::HeaderValue;
 
 use super::{AUTHENTICATED, MASTERS};
-use crate::failure::{Details, Failure};
+use crate::failure::Failure;
 
 const USER: &str = "impersonate-user";
 const GROUP: &str = "impersonate-group";
@@ -55,7 +56,10 @@ fn refusal(sender: &User, name: &str) -> Failure {
          scope",
         sender.name
     );
-    Failure::forbidden(message, Details { name: name.to_owned(), kind: "users".into(), ..Details::default() })
+    Failure::forbidden(
+        message,
+        StatusDetails { name: name.to_owned(), kind: "users".into(), ..StatusDetails::default() },
+    )
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use evenkeel_api::meta::Time;
 use evenkeel_api::v1::{Condition, FlowSchema, FlowSchemaSpec, PriorityLevelConfigurationSpec};
 use evenkeel_api::{Kind, Version};
+use evenkeel_engine::controller::{DANGLING, Dangling};
 use evenkeel_store::{Error, Watch, WatchOptions};
 use http::StatusCode;
 use serde_json::json;
@@ -22,7 +23,6 @@ use crate::verbs::{self, Write};
 
 /// Who writes the condition.
 const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
-const CONDITION: &str = "Dangling";
 /// One flow schema is written at most so often in [`WINDOW`].
 const WRITES_MAX: usize = 6;
 const WINDOW: Duration = Duration::from_secs(60);
@@ -131,21 +131,17 @@ async fn tell_all(
 /// The condition that the schema should have, if it does not have it.
 fn due(schema: &FlowSchema, exists: bool, now: Time) -> Option<Condition> {
     let level = &schema.spec.priority_level_configuration.name;
-    let (status, reason, what) =
-        if exists { ("False", "Found", "and it exists") } else { ("True", "NotFound", "but there is no such object") };
-    let message = format!("This FlowSchema references the PriorityLevelConfiguration object named \"{level}\" {what}");
-    let old = schema.status.condition(CONDITION);
-    if old.is_some_and(|old| old.status == status && old.reason == reason && old.message == message) {
+    let dangling = Dangling { schema: schema.name().to_owned(), level: level.clone(), is_dangling: !exists };
+    if dangling.is_told_by(schema) {
         return None;
     }
-    let since = old.filter(|old| old.status == status).and_then(|old| old.last_transition_time);
-    Some(Condition {
-        condition: CONDITION.to_owned(),
-        status: status.to_owned(),
-        last_transition_time: Some(since.unwrap_or(now)),
-        reason: reason.to_owned(),
-        message,
-    })
+    let mut condition = dangling.condition(now);
+    // The time is that of the last change of the status, not of its reason.
+    let old = schema.status.condition(DANGLING).filter(|old| old.status == condition.status);
+    if let Some(since) = old.and_then(|old| old.last_transition_time) {
+        condition.last_transition_time = Some(since);
+    }
+    Some(condition)
 }
 
 async fn write(schemas: &Registry<FlowSchemaSpec>, name: &str, condition: &Condition) -> Result<(), Failure> {

@@ -23,8 +23,10 @@ use crate::in_flight::ConnectionInFlight;
 use crate::negotiate::{self, Asked, ResponseKind};
 use crate::options;
 use crate::output;
+use crate::request_context::RequestContext;
 use crate::review::Review;
 use crate::route::Route;
+use crate::target::Target;
 use crate::warning;
 
 /// What is known of a request before its body is read.
@@ -32,6 +34,7 @@ use crate::warning;
 pub(super) struct Call<'a> {
     pub(super) shared: &'a Shared,
     pub(super) parts: &'a Parts,
+    pub(super) context: &'a RequestContext,
     pub(super) query: Query<'a>,
     pub(super) asked: Asked<'a>,
 }
@@ -46,33 +49,49 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let (parts, body) = request.into_parts();
-    let call = Call::new(shared, &parts);
+    let (mut parts, body) = request.into_parts();
     let mut warnings = Vec::new();
     let mut body = pin!(body);
-    let reply = match call.run(body.as_mut(), &mut warnings).await {
+    let context = parts.extensions.remove().map_or_else(|| context(shared, &parts), Ok);
+    let reply = match &context {
+        Ok(context) => Call::new(shared, &parts, context).run(body.as_mut(), &mut warnings).await,
+        Err(failure) => Err(failure.clone()),
+    };
+    let reply = match reply {
         Ok(reply) => reply,
         Err(failure) => {
             discard(&parts.headers, body).await;
-            call.refuse(&failure)
+            return reject(&parts, &failure, &warnings);
         }
     };
-    let warnings = warning::warnings(warnings.iter().map(String::as_str));
-    reply.into_response(&parts.headers, warnings)
+    reply.into_response(&parts.headers, warning::warnings(warnings.iter().map(String::as_str)))
 }
 
-/// The response to a request that is refused before it is looked at.
-pub(super) fn refuse(shared: &Shared, parts: &Parts, failure: &Failure) -> Response<ApiBody> {
-    Call::new(shared, parts).refuse(failure).into_response(&parts.headers, Vec::new())
+/// The response to a request that is rejected.
+pub(crate) fn reject(parts: &Parts, failure: &Failure, warnings: &[String]) -> Response<ApiBody> {
+    let asked = Asked::new(&parts.headers, query(parts).first("pretty").as_deref());
+    let warnings = warning::warnings(warnings.iter().map(String::as_str));
+    Reply::from(output::failure(failure, asked.failure())).into_response(&parts.headers, warnings)
+}
+
+/// The context of a request that did not come through [`ApiService`](crate::ApiService).
+fn context(shared: &Shared, parts: &Parts) -> Result<RequestContext, Failure> {
+    let user = parts.extensions.get::<Arc<User>>().cloned().ok_or_else(Failure::unauthorized)?;
+    let target = Target::of(parts).map_err(|error| Failure::bad_request(error.to_string()))?;
+    Ok(RequestContext { user, target, in_flight: shared.in_flight.connection() })
+}
+
+fn query(parts: &Parts) -> Query<'_> {
+    Query::new(parts.uri.query().unwrap_or_default())
 }
 
 // === impl Call ===
 
 impl<'a> Call<'a> {
-    fn new(shared: &'a Shared, parts: &'a Parts) -> Self {
-        let query = Query::new(parts.uri.query().unwrap_or_default());
+    fn new(shared: &'a Shared, parts: &'a Parts, context: &'a RequestContext) -> Self {
+        let query = query(parts);
         let asked = Asked::new(&parts.headers, query.first("pretty").as_deref());
-        Self { shared, parts, query, asked }
+        Self { shared, parts, context, query, asked }
     }
 }
 
@@ -84,19 +103,19 @@ impl Call<'_> {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         self.authorize()?;
-        let route = match Route::of(self.parts.uri.path()) {
+        let route = match &self.context.target.route {
             Route::Objects(route) => route,
             Route::Review(review) => {
                 options::timeout(self.query)?;
-                let asked = self.review(review, body);
+                let asked = self.review(*review, body);
                 return tokio::time::timeout(TIMEOUT_MAX, asked).await.unwrap_or_else(|_| Err(Failure::timed_out()));
             }
             other => {
                 options::timeout(self.query)?;
-                return fixed_routes::respond(self, &other).map(Reply::from);
+                return fixed_routes::respond(self, other).map(Reply::from);
             }
         };
-        let objects = ObjectsCall::new(self, &route)?;
+        let objects = ObjectsCall::new(self, route)?;
         warnings.extend(route.version.deprecation(route.kind));
         // A watch has a length of its own, `timeoutSeconds` (API-77).
         let asked = if objects.is_watch() { None } else { options::timeout(self.query)? };
@@ -130,31 +149,23 @@ impl Call<'_> {
         let content_type = self.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let sent = negotiate::body_format(content_type)?;
         let body = read(body).await?;
-        let user = self.parts.extensions.get::<Arc<User>>().ok_or_else(Failure::unauthorized)?;
-        review.respond(user, &body, sent, wanted).map(Reply::from)
+        review.respond(&self.context.user, &body, sent, wanted).map(Reply::from)
     }
 
     /// The room of the connection that the request came on.
     pub(super) fn in_flight(&self) -> ConnectionInFlight {
-        self.parts.extensions.get().cloned().unwrap_or_else(|| self.shared.in_flight.connection())
+        self.context.in_flight.clone()
     }
 
     fn authorize(&self) -> Result<(), Failure> {
-        let user = self.parts.extensions.get::<Arc<User>>().ok_or_else(Failure::unauthorized)?;
-        let target = self.parts.uri.path_and_query().map_or("/", |target| target.as_str());
-        let request = self
-            .shared
-            .digest
-            .digest(self.parts.method.as_str(), target)
-            .map_err(|error| Failure::bad_request(error.to_string()))?;
-        let fields = self.query.first("fieldSelector").unwrap_or_default();
-        let name = FieldSelector::well_formed(&fields)
-            .filter(|_| matches!(&*request.verb, "list" | "watch" | "deletecollection"))
-            .and_then(|selector| selector.exact_value("metadata.name"));
-        authorize(Attributes { user, request: &request }, name.as_deref())
-    }
-
-    fn refuse(&self, failure: &Failure) -> Reply {
-        output::failure(failure, self.asked.failure()).into()
+        let request = self.context.target.request();
+        let attributes = Attributes { user: &self.context.user, request };
+        authorize(attributes, || {
+            // A list that a field selector limits to one name is about that object.
+            let is_about_many = matches!(&*request.verb, "list" | "watch" | "deletecollection");
+            let fields = self.query.first("fieldSelector").filter(|_| is_about_many)?;
+            let name = FieldSelector::well_formed(&fields)?.exact_value("metadata.name")?;
+            Some(name.into_owned())
+        })
     }
 }

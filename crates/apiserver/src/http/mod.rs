@@ -12,20 +12,18 @@ use std::sync::Arc;
 use evenkeel::FlowControl;
 use evenkeel_api::Preset;
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
-use evenkeel_engine::digest::Kubernetes;
 use evenkeel_store::Store;
-use http::request::Parts;
 use http::{Request, Response};
 use http_body::Body;
 use tokio::sync::watch;
 
-use crate::failure::Failure;
 use crate::follow::ObjectStream;
 use crate::in_flight::InFlight;
 use crate::registry::Registry;
 use crate::server::FOLLOWED_WITHIN;
 use crate::watch::WatchLimit;
 
+pub(crate) use call::reject;
 pub use reply::ApiBody;
 pub(crate) use request_body::discard;
 
@@ -43,7 +41,6 @@ struct Shared {
     levels: Arc<Registry<PriorityLevelConfigurationSpec>>,
     watches: WatchLimit,
     in_flight: InFlight,
-    digest: Kubernetes,
     /// The API's own flow control, which its metrics and dumps are about.
     flow: FlowControl,
     /// The revision that the API's own flow control follows.
@@ -68,7 +65,6 @@ impl Api {
                 levels: Arc::new(Registry::new(Arc::clone(store), preset)),
                 watches: WatchLimit::new(watches_max),
                 in_flight,
-                digest: Kubernetes::default(),
                 flow,
                 applied,
             }),
@@ -83,11 +79,6 @@ impl Api {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         call::respond(&self.shared, request).await
-    }
-
-    /// The response to a request that does not get so far.
-    pub(crate) fn refuse(&self, parts: &Parts, failure: &Failure) -> Response<ApiBody> {
-        call::refuse(&self.shared, parts, failure)
     }
 
     /// How many bytes the responses take that their clients have not read yet.

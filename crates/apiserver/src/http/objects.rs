@@ -318,7 +318,7 @@ fn verb(call: Call<'_>, route: &ObjectsRoute) -> Result<Verb, Failure> {
     let method = &call.parts.method;
     Ok(match (&route.scope, method) {
         (Scope::Watched(_), &Method::GET) => Verb::Watch,
-        (Scope::Collection, &Method::GET) if ListOptions::is_watch(call.query) => Verb::Watch,
+        (Scope::Collection, &Method::GET) if call.context.target.request().verb == "watch" => Verb::Watch,
         (Scope::Collection, &Method::GET) => Verb::List,
         (Scope::Collection, &Method::POST) => Verb::Create,
         (Scope::Collection, &Method::DELETE) => Verb::DeleteCollection,

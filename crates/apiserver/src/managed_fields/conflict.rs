@@ -1,10 +1,11 @@
 //! What an apply is told when others own what it wants to change (API-129).
 
+use evenkeel_api::meta::StatusCause;
 use evenkeel_api::validate::Value as Shown;
 
 use super::field_set::FieldSet;
 use super::owner::{Operation, Owner};
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 
 /// The fields of one owner that an apply wants to change.
 pub(crate) struct Conflict {
@@ -39,7 +40,7 @@ pub(crate) fn refuse(mut conflicts: Vec<Conflict>) -> Failure {
         for field in conflict.fields.paths() {
             lines.push(format!("- {field}"));
             let message = format!("conflict with {}", conflict.owner);
-            causes.push(Cause { reason: "FieldManagerConflict", message, field });
+            causes.push(StatusCause { reason: "FieldManagerConflict", message, field });
         }
     }
     let message = match causes.as_slice() {

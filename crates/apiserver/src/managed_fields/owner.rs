@@ -98,7 +98,7 @@ impl Owner {
             return Err(NoFieldSet);
         }
         let fields = match &entry.fields_v1 {
-            Some(fields) => FieldSet::from_fields_v1(&fields.0)?,
+            Some(fields) => FieldSet::from_fields_v1(&fields.tree())?,
             None => FieldSet::default(),
         };
         Ok(Version::from_api_version(&entry.api_version).map(|version| Self {
@@ -118,7 +118,7 @@ impl Owner {
             api_version: self.version.api_version().to_owned(),
             time: self.time,
             fields_type: FIELDS_TYPE.to_owned(),
-            fields_v1: Some(meta::FieldSet(self.fields.to_fields_v1())),
+            fields_v1: Some(meta::FieldSet::from(self.fields.to_fields_v1())),
             subresource: self.subresource,
         }
     }

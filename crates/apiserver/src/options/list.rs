@@ -121,11 +121,6 @@ impl ListOptions {
         let limit = if moment == Moment::Any { 0 } else { limit };
         Ok(Self { selection: raw.selection, limit, start: Start::First(moment) })
     }
-
-    /// Whether the parameters ask for a watch.
-    pub(crate) fn is_watch(query: Query<'_>) -> bool {
-        query.first("watch").is_some_and(|watch| is_true(&watch))
-    }
 }
 
 // === impl Moment ===

@@ -1,15 +1,15 @@
 //! A `Status`: why a request failed, or that an object is gone.
 
+use evenkeel_api::meta::{Outcome, Status, StatusDetails};
 use evenkeel_api::{GROUP, Kind};
 use http::StatusCode;
 use http::header::RETRY_AFTER;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use super::format::json_line;
 use super::{Format, protobuf};
+use crate::Failure;
 use crate::response_data::ResponseData;
-use crate::{Details, Failure};
 
 /// The response to a request that failed (API-98). When it may be tried again is in the body and in a header field, which is
 /// what clients look at.
@@ -23,23 +23,14 @@ pub(crate) fn failure(failure: &Failure, format: Format) -> ResponseData {
 
 /// The response to the deletion of an object that is gone (API-66).
 pub(crate) fn deleted(kind: Kind, name: &str, uid: &str, format: Format) -> ResponseData {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Success {
-        kind: &'static str,
-        api_version: &'static str,
-        metadata: Map<String, Value>,
-        status: &'static str,
-        details: Details,
-    }
-    let details = Details {
+    let details = StatusDetails {
         name: name.to_owned(),
         group: GROUP.into(),
         kind: kind.resource().into(),
         uid: uid.to_owned(),
-        ..Details::default()
+        ..StatusDetails::default()
     };
-    let success = Success { kind: "Status", api_version: "v1", metadata: Map::new(), status: "Success", details };
+    let success = Status { outcome: Outcome::Success, details: Some(&details), ..Status::default() };
     status(StatusCode::OK, &success, format)
 }
 

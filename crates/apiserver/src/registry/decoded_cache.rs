@@ -35,8 +35,8 @@ struct Generation<S: HubSpec> {
     records: HashMap<u64, (Arc<Object>, Arc<Record<S>>)>,
 }
 
-/// Decoded, an object takes several times as much.
-const YOUNG_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Decoded, an object takes about three times as much.
+const YOUNG_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 // === impl DecodedCache ===
 

@@ -37,7 +37,7 @@ pub(crate) struct Call<'a> {
 
 /// What a request is answered.
 #[derive(Debug)]
-pub(crate) struct Response {
+pub(crate) struct ModelResponse {
     pub(crate) status: u16,
     pub(crate) body: Value,
     pub(crate) warnings: Vec<String>,
@@ -72,7 +72,7 @@ impl<S: HubSpec + ValidSpec> Server<S> {
     }
 
     /// Answers a request; time goes on by a second.
-    pub(crate) fn respond(&mut self, call: &Call<'_>) -> Response {
+    pub(crate) fn respond(&mut self, call: &Call<'_>) -> ModelResponse {
         self.now += 1;
         let written = match call.method {
             "GET" => self.get(call),
@@ -85,12 +85,14 @@ impl<S: HubSpec + ValidSpec> Server<S> {
         };
         match written {
             Ok(Written { status, object, warnings }) => {
-                Response { status, body: shown(&object, call.version), warnings }
+                ModelResponse { status, body: shown(&object, call.version), warnings }
             }
             Err(Refusal::NotFound) => not_found::<S>(call.name),
-            Err(Refusal::Failure(failure, warnings)) => {
-                Response { status: failure.status.as_u16(), body: serde_json::to_value(&failure).unwrap(), warnings }
-            }
+            Err(Refusal::Failure(failure, warnings)) => ModelResponse {
+                status: failure.status.as_u16(),
+                body: serde_json::to_value(&failure).unwrap(),
+                warnings,
+            },
         }
     }
 
@@ -243,14 +245,14 @@ impl<S: HubSpec + ValidSpec> Server<S> {
         Ok(Written { status: 200, object: new, warnings })
     }
 
-    fn delete(&mut self, call: &Call<'_>) -> Response {
+    fn delete(&mut self, call: &Call<'_>) -> ModelResponse {
         let Some(mut object) = self.objects.remove(call.name) else { return not_found::<S>(call.name) };
         if object.metadata.finalizers.is_empty() {
             let (resource, uid) = (S::KIND.resource(), &object.metadata.uid);
             let details = json!({"name": call.name, "group": GROUP, "kind": resource, "uid": uid});
             let body =
                 json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
-            return Response { status: 200, body, warnings: Vec::new() };
+            return ModelResponse { status: 200, body, warnings: Vec::new() };
         }
         if object.metadata.deletion_timestamp.is_none() {
             object.metadata.deletion_timestamp = Some(self.time());
@@ -260,7 +262,7 @@ impl<S: HubSpec + ValidSpec> Server<S> {
         }
         let body = shown(&object, call.version);
         self.objects.insert(call.name.to_owned(), object);
-        Response { status: 200, body, warnings: Vec::new() }
+        ModelResponse { status: 200, body, warnings: Vec::new() }
     }
 }
 
@@ -324,12 +326,12 @@ fn shown<S: HubSpec>(object: &Object<V1, S>, version: Version) -> Value {
     serde_json::to_value(object.in_version(version)).unwrap()
 }
 
-fn not_found<S: HubSpec>(name: &str) -> Response {
+fn not_found<S: HubSpec>(name: &str) -> ModelResponse {
     let resource = S::KIND.resource();
     let body = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": format!("{resource}.{GROUP} \"{name}\" not found"), "reason": "NotFound",
         "details": {"name": name, "group": GROUP, "kind": resource}, "code": 404,
     });
-    Response { status: 404, body, warnings: Vec::new() }
+    ModelResponse { status: 404, body, warnings: Vec::new() }
 }

@@ -89,7 +89,7 @@ impl Field {
     /// Whether an entry has the field.
     pub(crate) fn is_in(self, entry: &ManagedFieldsEntry) -> bool {
         let version = Version::from_api_version(&entry.api_version).unwrap();
-        entry.fields_v1.as_ref().unwrap().0.pointer(&self.path(version)).is_some()
+        entry.fields_v1.as_ref().unwrap().tree().pointer(&self.path(version)).is_some()
     }
 
     /// Who owns the field: names with the operation.
@@ -102,7 +102,8 @@ impl Field {
 /// Who owns a container itself: those who made it come into being, for as long as no update takes it away.
 pub(crate) fn container_owners(container: &str, level: &PriorityLevelConfiguration) -> BTreeSet<String> {
     let is_owned = |entry: &&ManagedFieldsEntry| {
-        let set = entry.fields_v1.as_ref().unwrap().0.pointer(container);
+        let tree = entry.fields_v1.as_ref().unwrap().tree();
+        let set = tree.pointer(container);
         // A node with nothing but `.` in it is written as an empty one (API-135).
         set.is_some_and(|set| set.get(".").is_some() || *set == json!({}))
     };

@@ -18,15 +18,15 @@ pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// What came back.
 #[derive(Debug)]
-pub(crate) struct ResponseData {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) bytes: Bytes,
 }
 
-// === impl ResponseData ===
+// === impl Response ===
 
-impl ResponseData {
+impl Response {
     /// The body, or null if it is not JSON.
     pub(crate) fn body(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap_or_default()
@@ -63,7 +63,7 @@ pub(crate) async fn ask(
     target: &str,
     content_type: &'static str,
     body: impl Into<Bytes>,
-) -> ResponseData {
+) -> Response {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     ask_as(server, authenticated("admin", ["system:masters"]), method, target, headers, body).await
@@ -77,7 +77,7 @@ pub(crate) async fn ask_as(
     target: &str,
     headers: HeaderMap,
     body: impl Into<Bytes>,
-) -> ResponseData {
+) -> Response {
     let mut request = Request::new(Full::new(body.into()));
     *request.method_mut() = method;
     *request.uri_mut() = target.parse().unwrap();
@@ -85,10 +85,10 @@ pub(crate) async fn ask_as(
     request.extensions_mut().insert(user);
     let (parts, body) = server.api().respond(request).await.into_parts();
     let bytes = body.collect().await.unwrap().to_bytes();
-    ResponseData { status: parts.status.as_u16(), headers: parts.headers, bytes }
+    Response { status: parts.status.as_u16(), headers: parts.headers, bytes }
 }
 
-pub(crate) async fn get(server: &ApiServer, target: &str) -> ResponseData {
+pub(crate) async fn get(server: &ApiServer, target: &str) -> Response {
     ask(server, Method::GET, target, JSON, "").await
 }
 
@@ -103,6 +103,6 @@ pub(crate) fn schema(metadata: &Value) -> Value {
 }
 
 /// Creates a flow schema with that metadata.
-pub(crate) async fn create(server: &ApiServer, metadata: &Value) -> ResponseData {
+pub(crate) async fn create(server: &ApiServer, metadata: &Value) -> Response {
     ask(server, Method::POST, SCHEMAS, JSON, schema(metadata).to_string()).await
 }

@@ -9,7 +9,7 @@ use evenkeel_api::Kind;
 use evenkeel_api::decode::{Manifest, Strictness};
 use evenkeel_apiserver::ApiServer;
 use evenkeel_store::{
-    At, Error, Freshness, HistoryLimits, List, ListOptions, Location, Object, ResponseData, Store, Watch, WatchOptions,
+    At, Error, Freshness, HistoryLimits, List, ListOptions, Location, Object, Store, StoreFuture, Watch, WatchOptions,
 };
 use http::Method;
 use serde_json::json;

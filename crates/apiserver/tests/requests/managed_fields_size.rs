@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::ask::{JSON, MERGE_PATCH, ResponseData, SCHEMAS, ask, create, get, schema, server};
+use crate::ask::{JSON, MERGE_PATCH, Response, SCHEMAS, ask, create, get, schema, server};
 
 /// 12,000 labels, which make an object of 840 KB.
 fn metadata() -> Value {
@@ -11,7 +11,7 @@ fn metadata() -> Value {
     json!({"name": "large", "labels": labels})
 }
 
-fn managers(answer: &ResponseData) -> usize {
+fn managers(answer: &Response) -> usize {
     answer.body()["metadata"]["managedFields"].as_array().map_or(0, Vec::len)
 }
 
@@ -27,7 +27,7 @@ async fn objects_are_stored_without_managed_fields_that_make_them_too_large() {
 
     let replaced = ask(&server, Method::PUT, &object, JSON, body).await;
     assert_eq!((replaced.status, managers(&replaced)), (200, 0));
-    let version = |answer: &Answer| answer.body()["metadata"]["resourceVersion"].clone();
+    let version = |answer: &Response| answer.body()["metadata"]["resourceVersion"].clone();
     assert_eq!(version(&replaced), version(&created), "nothing has changed");
 
     let patched = ask(&server, Method::PATCH, &object, MERGE_PATCH, r#"{"spec":{"matchingPrecedence":7}}"#).await;

@@ -10,6 +10,9 @@ use tokio::task::JoinSet;
 
 use crate::server::Server;
 
+/// So many creates are under way at a time.
+const TASKS_MAX: usize = 500;
+
 /// Creates flow schemas until there are so many.
 pub(crate) fn fill(server: &Server, objects: usize) {
     Runtime::new().expect("a runtime").block_on(async {
@@ -22,11 +25,18 @@ pub(crate) fn fill(server: &Server, objects: usize) {
         for number in there..objects {
             let api = api.clone();
             tasks.spawn(async move { api.create(&PostParams::default(), &schema(number)).await });
+            if tasks.len() == TASKS_MAX {
+                created(&mut tasks).await;
+            }
         }
-        while let Some(created) = tasks.join_next().await {
-            created.expect("no panic").expect("it is created");
+        while !tasks.is_empty() {
+            created(&mut tasks).await;
         }
     });
+}
+
+async fn created(tasks: &mut JoinSet<kube::Result<FlowSchema>>) {
+    tasks.join_next().await.expect("a task").expect("no panic").expect("it is created");
 }
 
 fn schema(number: usize) -> FlowSchema {

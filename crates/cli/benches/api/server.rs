@@ -38,6 +38,21 @@ impl Server {
         Self { child, url, kubeconfig: data.join("kubeconfig"), token, started_in }
     }
 
+    /// The resident memory when it no longer changes: the server writes the condition `Dangling` of new flow schemas in
+    /// the background, and the allocator gives memory back after a while.
+    pub(crate) fn settled_mb(&self) -> f64 {
+        let mut last = self.resident_mb();
+        for _ in 0..30 {
+            std::thread::sleep(Duration::from_secs(2));
+            let now = self.resident_mb();
+            if (now - last).abs() < 0.01 * last {
+                return now;
+            }
+            last = now;
+        }
+        last
+    }
+
     pub(crate) fn resident_mb(&self) -> f64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("a system with /proc");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("the resident memory");

@@ -3,8 +3,9 @@
 #![allow(dead_code, unreachable_pub, reason = "no test needs all of it")]
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::SocketAddr;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{self, Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -138,4 +139,14 @@ pub fn address_after(line: &str, word: &str) -> SocketAddr {
     let rest = line.split_once(word).unwrap_or_else(|| panic!("no {word:?} in {line:?}")).1;
     let address: String = rest.chars().take_while(|c| c.is_ascii_digit() || ".:".contains(*c)).collect();
     address.parse().unwrap_or_else(|error| panic!("{address:?} in {line:?}: {error}"))
+}
+
+/// An address of this machine at which nobody else listens: Linux has all of 127.0.0.0/8, and others only the first.
+pub fn address_apart() -> Ipv4Addr {
+    static COUNT: AtomicU8 = AtomicU8::new(1);
+    if !cfg!(target_os = "linux") {
+        return Ipv4Addr::LOCALHOST;
+    }
+    let [.., high, low] = process::id().to_be_bytes();
+    Ipv4Addr::new(127, COUNT.fetch_add(1, Ordering::Relaxed), high, low)
 }

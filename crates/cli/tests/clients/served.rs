@@ -2,10 +2,9 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{self, Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::process::{Child, Command, Output, Stdio};
 
 use k8s_openapi::api::flowcontrol::v1::FlowSchema;
 use kube::Api;
@@ -14,7 +13,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::child::{PATIENCE, Running, address_after, evenkeel, text};
+use super::child::{PATIENCE, Running, address_after, address_apart, evenkeel, text};
 use super::folder::folder;
 use super::until::until;
 
@@ -154,16 +153,6 @@ impl Served {
     pub(super) fn kubectl_ends(&self, input: &str, arguments: &[&str]) -> Ended {
         run(self.kubectl().args(arguments), input)
     }
-}
-
-/// An address of this machine for one server of one test: Linux has all of 127.0.0.0/8, and others only the first.
-fn address_apart() -> Ipv4Addr {
-    static COUNT: AtomicU8 = AtomicU8::new(1);
-    if !cfg!(target_os = "linux") {
-        return Ipv4Addr::LOCALHOST;
-    }
-    let [.., high, low] = process::id().to_be_bytes();
-    Ipv4Addr::new(127, COUNT.fetch_add(1, Ordering::Relaxed), high, low)
 }
 
 pub(super) async fn client(config: Kubeconfig) -> kube::Client {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use evenkeel_bars::{Bar, Bars, nanos_per_operation};
+use evenkeel_counting_allocator::counted;
 use evenkeel_engine::User;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
@@ -15,7 +16,7 @@ use http_body_util::Empty;
 use tower::{Layer, Service, service_fn};
 
 use crate::service::user;
-use crate::{ROUND, memory, now, roomy};
+use crate::{ROUND, now, roomy};
 
 type Body = Empty<Bytes>;
 type Answer = Ready<Result<Response<Body>, Infallible>>;
@@ -71,7 +72,7 @@ fn overhead(answer: fn(Request<Body>) -> Answer) -> f64 {
 fn allocations(answer: fn(Request<Body>) -> Answer) -> f64 {
     let (mut bare, mut layered) = (service_fn(answer), layered(answer));
     call(&mut layered);
-    let ((), without, _) = memory::counted(|| (0..1_000).for_each(|_| call(&mut bare)));
-    let ((), with, _) = memory::counted(|| (0..1_000).for_each(|_| call(&mut layered)));
+    let ((), without, _) = counted(|| (0..1_000).for_each(|_| call(&mut bare)));
+    let ((), with, _) = counted(|| (0..1_000).for_each(|_| call(&mut layered)));
     with.saturating_sub(without) as f64 / 1e3
 }

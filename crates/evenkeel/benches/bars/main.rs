@@ -2,12 +2,10 @@
 //!
 //! Give a part of a measure's name to run only those that contain it.
 
-#![expect(unsafe_code, reason = "an allocator that counts")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
 
 mod beside_tower;
 mod layer;
-mod memory;
 #[path = "../../tests/service/mod.rs"]
 mod service;
 mod waiting;
@@ -18,9 +16,13 @@ use std::task::{Context, Poll, Waker};
 
 use evenkeel::FlowControl;
 use evenkeel_bars::{Bar, Bars, nanos_per_operation};
+use evenkeel_counting_allocator::{Counting, counted};
 use evenkeel_engine::{User, WorkEstimate};
 
 use service::{assert_idle, attributes, objects, queuing, user};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 /// How many requests one round makes: enough that reading the clock does not count, and so few that most rounds are not
 /// disturbed.
@@ -81,6 +83,6 @@ pub(crate) fn admit_by_two() -> f64 {
 fn allocations() -> f64 {
     let (flow, user) = (roomy(), user("one", "tenants"));
     admit(&flow, &user);
-    let ((), allocations, _) = memory::counted(|| (0..1_000).for_each(|_| admit(&flow, &user)));
+    let ((), allocations, _) = counted(|| (0..1_000).for_each(|_| admit(&flow, &user)));
     allocations as f64
 }

@@ -8,10 +8,11 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use evenkeel::{Arrived, FlowControl, Permit};
 use evenkeel_bars::{Bar, Bars, nanos_per_operation};
+use evenkeel_counting_allocator::counted;
 use evenkeel_engine::{User, WorkEstimate};
 
+use crate::ROUND;
 use crate::service::{assert_idle, attributes, objects, queuing_up_to, user};
-use crate::{ROUND, memory};
 
 /// A waker as that of a task is: shared, and to be counted.
 struct Task;
@@ -105,7 +106,7 @@ fn memory() -> f64 {
     in_runtime(|| {
         let mut crowd = Crowd::new(100);
         crowd.waiting.reserve(MANY as usize);
-        let ((), _, bytes) = memory::counted(|| crowd.fill(MANY));
+        let ((), _, bytes) = counted(|| crowd.fill(MANY));
         crowd.end();
         bytes as f64 / f64::from(MANY)
     })

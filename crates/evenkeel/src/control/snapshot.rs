@@ -1,7 +1,7 @@
 //! What a request needs to find its level: swapped as a whole when the objects change.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use evenkeel_api::Preset;
 use evenkeel_engine::borrowing::DemandPeriod;
@@ -20,8 +20,11 @@ use crate::layer::uid_headers::UidHeaders;
 pub(crate) struct Snapshot {
     pub(crate) configuration: Arc<Configuration>,
     pub(crate) levels: LevelTable,
-    /// One row for each flow schema of the configuration.
-    destinations: Box<[[Arc<Destination>; COPIES]]>,
+    /// One row for each flow schema of the configuration. Each copy is made when its first request comes: there may be
+    /// thousands of flow schemas, and most never get one.
+    destinations: Box<[[OnceLock<Arc<Destination>>; COPIES]]>,
+    upkeep: Arc<Upkeep>,
+    preset: Preset,
 }
 
 /// Where the requests of a flow schema go, and what goes with them. Requests share it, and nothing else, while they are
@@ -67,20 +70,29 @@ pub(crate) struct LevelChanges {
 
 impl Snapshot {
     pub(crate) fn new(configuration: Configuration, levels: LevelTable, upkeep: &Arc<Upkeep>, preset: Preset) -> Self {
-        let configuration = Arc::new(configuration);
-        let copies = |schema| {
-            // Each made anew: copies of one value of a header would share the count of who shares it.
-            std::array::from_fn(|_| Arc::new(Destination::new(&configuration, schema, &levels, upkeep, preset)))
-        };
-        let destinations = (0..configuration.schemas().len()).map(copies).collect();
-        Self { configuration, levels, destinations }
+        for schema in configuration.schemas() {
+            if let Some(level) = levels.get(schema.level.id) {
+                level.lock().metrics.update_series(schema);
+            }
+        }
+        let destinations = configuration.schemas().iter().map(|_| Default::default()).collect();
+        Self { configuration: Arc::new(configuration), levels, destinations, upkeep: Arc::clone(upkeep), preset }
     }
 
     /// Where the requests of that flow schema go.
     #[inline]
     pub(crate) fn destination(&self, schema: usize) -> &Arc<Destination> {
         // A thread that is ending uses that of another.
-        &self.destinations[schema][COPY.try_with(|copy| *copy).unwrap_or(0)]
+        let copy = &self.destinations[schema][COPY.try_with(|copy| *copy).unwrap_or(0)];
+        copy.get().unwrap_or_else(|| self.add_destination(schema, copy))
+    }
+
+    /// Makes a copy. Each is made anew: clones of one header value would share a reference count.
+    #[cold]
+    fn add_destination<'a>(&self, schema: usize, copy: &'a OnceLock<Arc<Destination>>) -> &'a Arc<Destination> {
+        // Made before it is put in place, so that nobody takes a level's lock while others wait for the copy.
+        let made = Arc::new(Destination::new(&self.configuration, schema, &self.levels, &self.upkeep, self.preset));
+        copy.get_or_init(|| made)
     }
 }
 

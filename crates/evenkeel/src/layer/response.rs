@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use bytes::Bytes;
+use evenkeel_api::meta::{Status, StatusDetails};
 use evenkeel_engine::digest::DigestError;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, Response, StatusCode};
@@ -114,19 +115,16 @@ impl Problem<'_> {
 
     /// A Kubernetes `Status` (API-98).
     fn status_object(&self) -> String {
-        let mut text = format!(
-            r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":{}"#,
-            serde_json::Value::from(self.message)
-        );
-        // Writing to a string does not fail.
-        if let Some(reason) = reason(self.status) {
-            let _ = write!(text, r#","reason":"{reason}""#);
-        }
-        if let Some(seconds) = self.retry_after {
-            let _ = write!(text, r#","details":{{"retryAfterSeconds":{seconds}}}"#);
-        }
-        let _ = write!(text, r#","code":{}}}"#, self.status.as_u16());
-        text
+        let details = StatusDetails { retry_after_seconds: self.retry_after, ..StatusDetails::default() };
+        let status = Status {
+            message: Some(self.message),
+            reason: reason(self.status),
+            details: self.retry_after.is_some().then_some(&details),
+            code: Some(self.status.as_u16()),
+            ..Status::default()
+        };
+        // A status has no value that JSON cannot say.
+        serde_json::to_string(&status).unwrap_or_default()
     }
 
     /// An answer of gRPC that consists of trailers only, which are sent as headers then.

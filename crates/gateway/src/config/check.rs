@@ -237,8 +237,8 @@ impl Problems {
         if timeouts.queue > QUEUE_MAX {
             self.add("timeouts.queue", "nothing waits for a seat for longer than a minute; make it 1m or less");
         }
-        if !timeouts.total.is_zero() && timeouts.answer > timeouts.total {
-            self.add("timeouts.answer", "is longer than timeouts.total; make it shorter, or total longer");
+        if !timeouts.total.is_zero() && timeouts.response > timeouts.total {
+            self.add("timeouts.response", "is longer than timeouts.total; make it shorter, or total longer");
         }
         for (name, duration) in [("drain", timeouts.drain), ("drainNotice", timeouts.drain_notice)] {
             if duration > DRAIN_MAX {

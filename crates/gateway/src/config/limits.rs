@@ -24,8 +24,8 @@ pub struct Timeouts {
     #[serde(with = "duration")]
     pub stall: Duration,
     /// A request from the time it may run, or its body moved last, until the head of its response. Zero means no limit.
-    #[serde(with = "duration")]
-    pub answer: Duration,
+    #[serde(with = "duration", alias = "answer")]
+    pub response: Duration,
     /// A request from its arrival until its response has ended, watches and upgrades aside. Zero means no limit.
     #[serde(with = "duration")]
     pub total: Duration,
@@ -89,7 +89,7 @@ impl Default for Timeouts {
             head: seconds(10),
             idle: seconds(75),
             stall: seconds(60),
-            answer: seconds(60),
+            response: seconds(60),
             total: Duration::ZERO,
             upgrade_idle: seconds(600),
             queue: seconds(15),

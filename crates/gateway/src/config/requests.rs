@@ -22,7 +22,7 @@ pub struct RequestsConfig {
 #[serde(rename_all = "camelCase")]
 pub enum WhenClientLeaves {
     /// The request keeps its seat until the upstream has responded or closed the connection, at most for
-    /// `timeouts.answer`. An HTTP/1.1 upstream is told by closing the sending half of the connection. This is the default.
+    /// `timeouts.response`. An HTTP/1.1 upstream is told by closing the sending half of the connection. This is the default.
     Wait,
     /// The request is cancelled: its connection is closed, or its stream is reset. The seat stays taken for as long as such
     /// requests usually take. For upstreams that stop working on cancelled requests; the default for gRPC.

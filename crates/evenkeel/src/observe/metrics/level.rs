@@ -123,6 +123,13 @@ impl LevelMetrics {
         number
     }
 
+    /// Takes in a schema that has changed, if it has a series.
+    pub(crate) fn update_series(&mut self, schema: &Schema) {
+        if self.numbers.contains_key(&*schema.name) {
+            self.series(schema);
+        }
+    }
+
     fn add_series(&mut self, schema: &str) -> u32 {
         let number = u32::try_from(self.series.len()).unwrap_or(u32::MAX);
         let series = Series::new(schema);

@@ -45,10 +45,13 @@ impl Rules {
             return None;
         }
         let name = claims.get(&self.user_claim)?.as_str()?;
-        let groups = match claims.get(&self.groups_claim) {
+        let mut groups = match claims.get(&self.groups_claim) {
             Some(groups) => texts(groups)?,
             None => Vec::new(),
         };
+        // Tokens of service accounts name no groups: every API server knows them by the name.
+        let account = if self.naming.user_prefix.is_empty() { service_account_groups(name) } else { None };
+        groups.extend(account.iter().flatten().map(String::as_str));
         Some((self.naming.user(name, groups)?, until))
     }
 
@@ -60,6 +63,12 @@ impl Rules {
         let named = claims.get("aud").and_then(texts).unwrap_or_default();
         self.audiences.is_empty() || named.iter().any(|name| self.audiences.iter().any(|own| own == name))
     }
+}
+
+/// The groups that Kubernetes puts a service account of this name into.
+fn service_account_groups(name: &str) -> Option<[String; 2]> {
+    let (namespace, _) = name.strip_prefix("system:serviceaccount:")?.split_once(':')?;
+    Some(["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")])
 }
 
 /// A text, or a list of texts.

@@ -131,11 +131,14 @@ impl Verifier {
         }
     }
 
-    /// Whether the token names a key that is not there.
-    fn lacks_key_of(&self, token: &str) -> bool {
-        let head = token.split_once('.').and_then(|(head, _)| decoded(head));
-        let head = head.and_then(|head| serde_json::from_slice::<Head>(&head).ok());
-        head.and_then(|head| head.kid).is_some_and(|id| !self.keys.has(&id))
+    /// Whether the token names a key that is not there, and would be good with it. A token of another issuer, or one that has
+    /// expired, stays wrong whatever keys there are.
+    fn lacks_key_of(&self, token: &str, now: u64) -> bool {
+        let mut parts = token.split('.').map(decoded);
+        let (Some(Some(head)), Some(Some(claims))) = (parts.next(), parts.next()) else { return false };
+        let id = serde_json::from_slice::<Head>(&head).ok().and_then(|head| head.kid);
+        let is_missing = id.is_some_and(|id| !self.keys.has(&id));
+        is_missing && serde_json::from_slice(&claims).is_ok_and(|claims| self.rules.judge(&claims, now).is_some())
     }
 
     fn verify(&self, token: &str, now: u64) -> Option<GoodToken> {

@@ -6,6 +6,7 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyP
 use serde_json::{Value, json};
 
 use super::*;
+use crate::config::SystemNames;
 
 pub(super) const NOW: u64 = 1_700_000_000;
 
@@ -92,6 +93,23 @@ fn a_good_token_names_its_user_and_is_known_until_it_expires() {
         assert_eq!(verifier.ask(&token, NOW + 70), Verdict::Wrong, "the leeway is over");
         assert_eq!(verifier.ask(&token.replace('.', ".x"), NOW), Verdict::Wrong);
     }
+}
+
+#[test]
+fn a_service_account_is_in_the_groups_that_kubernetes_puts_it_into() {
+    let issuer = Issuer::new();
+    let name = "system:serviceaccount:shop:batch";
+    let token = issuer.ed(&ed_head(), &json!({"sub": name, "exp": NOW + 60}));
+    let ask = |user_prefix: &str, system_names| {
+        let config = JwtIdentity { user_prefix: user_prefix.to_owned(), system_names, ..JwtIdentity::default() };
+        let keys = Keys::read(issuer.key_set().to_string().as_bytes()).unwrap();
+        Verifier::new(keys, Rules::new(&config)).unwrap().ask(&token, NOW)
+    };
+    let groups = ["system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"];
+    assert_eq!(ask("", SystemNames::Allow), Verdict::Known(Arc::new(User::new(name, groups))));
+    let prefixed = User::new("k8s:system:serviceaccount:shop:batch", ["system:authenticated"]);
+    assert_eq!(ask("k8s:", SystemNames::Allow), Verdict::Known(Arc::new(prefixed)));
+    assert_eq!(ask("", SystemNames::Refuse), Verdict::Wrong);
 }
 
 #[test]

@@ -260,7 +260,7 @@ impl Attempts {
     /// Sends, and waits for the head of the final response.
     async fn head(&self, call: &mut Http1Call) -> Result<ResponseHead, Failure> {
         let worker = &self.connection.worker;
-        let response_after = worker.config.timeouts.answer;
+        let response_after = worker.config.timeouts.response;
         let mut timeout = worker.timer.timeout(response_after);
         loop {
             let mut sent = call.sent();
@@ -310,7 +310,7 @@ impl Attempts {
     ) -> Result<Response<ResponseBody>, Box<Refused>> {
         let worker = &self.connection.worker;
         let (timeouts, timer) = (&worker.config.timeouts, &worker.timer);
-        let upload = UploadProgress::new(timer, timeouts.answer);
+        let upload = UploadProgress::new(timer, timeouts.response);
         body.tell(&upload);
         // A body that does not end resets the stream, and nothing more is heard of it. The time of others tells how long
         // the request would have run.

@@ -101,7 +101,7 @@ impl Upstream {
     fn is_as_in(&self, config: &Config) -> bool {
         let of = |config: &Config| {
             let timeouts = &config.timeouts;
-            (timeouts.connect, timeouts.answer, timeouts.idle, config.limits.idle_upstream_connections)
+            (timeouts.connect, timeouts.response, timeouts.idle, config.limits.idle_upstream_connections)
         };
         of(config) == of(&self.timeouts)
     }

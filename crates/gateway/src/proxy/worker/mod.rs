@@ -97,7 +97,7 @@ impl Worker {
         let (timer, service_times) = (CoarseTimer::new(), Rc::<ServiceTimes>::default());
         let (config, metrics) = (&live.config, shared.metrics.worker(index));
         let (abandoned, abandoned_work) =
-            Abandoned::new(abandoned_max(config), &service_times, &timer, config.timeouts.answer, metrics.clone());
+            Abandoned::new(abandoned_max(config), &service_times, &timer, config.timeouts.response, metrics.clone());
         let (bytes_max, buffer_pool) = (config.limits.buffer_bytes, BufferPool::new());
         let worker = Rc::new(Self {
             config: Arc::clone(config),
@@ -130,7 +130,7 @@ impl Worker {
     /// caller keeps it.
     fn hand_over(&self, live: &Live) -> Rc<Self> {
         let config = &live.config;
-        self.abandoned.set_limits(abandoned_max(config), config.timeouts.answer);
+        self.abandoned.set_limits(abandoned_max(config), config.timeouts.response);
         let bytes_max = config.limits.buffer_bytes;
         self.buffers.set_limits(bytes_max, bytes_max / 4);
         let upstreams = self.upstreams.renewed(&live.upstreams, config, &self.timer, &self.buffer_pool);

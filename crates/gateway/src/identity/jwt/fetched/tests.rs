@@ -80,7 +80,7 @@ fn rhythm() -> Rhythm {
 
 async fn open(url: &http::Uri, rhythm: Rhythm) -> FetchedKeys {
     let source = KeySource::new(url, None).unwrap();
-    let rules = Rules::new(&JwtIdentity::default());
+    let rules = Rules::new(&JwtIdentity { issuer: Some("https://issuer".to_owned()), ..JwtIdentity::default() });
     let read = move |bytes: &[u8]| Verifier::new(Keys::read(bytes)?, rules.clone());
     let start = move || FetchedKeys::start(source, read, rhythm, KeyFetches::default()).unwrap();
     tokio::task::spawn_blocking(start).await.unwrap()
@@ -181,4 +181,18 @@ async fn a_token_of_an_unknown_key_is_undecided_while_that_key_is_looked_for() {
     assert_eq!(keys.ask(&stranger, NOW), Verdict::Undecided);
     let keys = open(&server.url, Rhythm { gap: STILL, ..rhythm() }).await;
     assert_eq!(keys.ask(&stranger, NOW), Verdict::Wrong);
+}
+
+#[tokio::test]
+async fn a_token_that_no_key_could_make_good_is_wrong_at_once() {
+    let issuer = Issuer::new();
+    let server = Server::start(&ok(&issuer.key_set(), "")).await;
+    let keys = open(&server.url, Rhythm { gap: Duration::ZERO, ..rhythm() }).await;
+    for (claim, value) in [("iss", json!("https://other")), ("exp", json!(NOW - 3600)), ("sub", Value::Null)] {
+        let mut claims = claims();
+        claims[claim] = value;
+        let stranger = issuer.ed(&json!({"alg": "EdDSA", "kid": "new"}), &claims);
+        assert_eq!(keys.ask(&stranger, NOW), Verdict::Wrong, "{claims}");
+    }
+    assert_eq!(server.requests(), 1);
 }

@@ -1,0 +1,18 @@
+//! `RequestContext`: what is known of a request before the API sees it.
+
+use std::sync::Arc;
+
+use evenkeel_engine::User;
+
+use crate::in_flight::ConnectionInFlight;
+use crate::target::Target;
+
+/// What is known of a request before the API sees it. It travels as an extension of the request.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestContext {
+    /// The effective user.
+    pub(crate) user: Arc<User>,
+    pub(crate) target: Target,
+    /// The room for responses on the connection.
+    pub(crate) in_flight: ConnectionInFlight,
+}

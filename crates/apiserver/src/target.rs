@@ -1,0 +1,166 @@
+//! `Target`: what a request asks for. It is worked out once, from the method, the path and the query; routing,
+//! authorization and flow control read it from here.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use evenkeel::{Digest, Digested};
+use evenkeel_api::{GROUP, Kind, Version};
+use evenkeel_engine::RequestInfo;
+use evenkeel_engine::digest::{DigestError, Kubernetes};
+use http::request::Parts;
+
+use crate::request_context::RequestContext;
+use crate::route::Route;
+
+/// What a request asks for.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    /// What the path stands for.
+    pub(crate) route: Route,
+    request: RequestInfo<'static>,
+}
+
+/// Tells the flow control what a request asks for: its [`Target`], which is known by then.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TargetDigest;
+
+static KUBERNETES: LazyLock<Kubernetes> = LazyLock::new(Kubernetes::default);
+
+// === impl Target ===
+
+impl Target {
+    /// What the request with this head asks for.
+    pub(crate) fn of(parts: &Parts) -> Result<Self, DigestError> {
+        let request = Digest::digest(&*KUBERNETES, parts)?.info;
+        let route = Route::of(&request.path);
+        Ok(Self { route, request: owned(request) })
+    }
+
+    /// The same as authorization and flow control see it.
+    pub(crate) fn request(&self) -> &RequestInfo<'static> {
+        &self.request
+    }
+}
+
+/// The same with texts of its own. Those that nearly all requests have are not copied.
+fn owned(request: RequestInfo<'_>) -> RequestInfo<'static> {
+    RequestInfo {
+        is_resource_request: request.is_resource_request,
+        path: Cow::Owned(request.path.into_owned()),
+        verb: known(request.verb),
+        api_prefix: known(request.api_prefix),
+        api_group: known(request.api_group),
+        api_version: known(request.api_version),
+        namespace: known(request.namespace),
+        resource: known(request.resource),
+        subresource: known(request.subresource),
+        name: if request.name.is_empty() { Cow::Borrowed("") } else { Cow::Owned(request.name.into_owned()) },
+    }
+}
+
+fn known(text: Cow<'_, str>) -> Cow<'static, str> {
+    const WORDS: [&str; 16] = [
+        "",
+        "apis",
+        GROUP,
+        Version::V1.name(),
+        Kind::FlowSchema.resource(),
+        Kind::PriorityLevelConfiguration.resource(),
+        "get",
+        "list",
+        "watch",
+        "create",
+        "update",
+        "patch",
+        "delete",
+        "deletecollection",
+        "status",
+        "api",
+    ];
+    match WORDS.into_iter().find(|word| *word == text) {
+        Some(word) => Cow::Borrowed(word),
+        None => Cow::Owned(text.into_owned()),
+    }
+}
+
+// === impl TargetDigest ===
+
+impl Digest for TargetDigest {
+    type Extra = ();
+
+    fn digest<'a>(&'a self, parts: &'a Parts) -> Result<Digested<'a>, DigestError> {
+        match parts.extensions.get::<RequestContext>() {
+            Some(context) => Ok(borrowed(context.target.request()).into()),
+            // A dump looks at the head of a request again, without its context.
+            None => Digest::digest(&*KUBERNETES, parts),
+        }
+    }
+
+    fn timeout(&self, parts: &Parts) -> Option<Duration> {
+        Digest::timeout(&*KUBERNETES, parts)
+    }
+}
+
+fn borrowed<'a>(request: &'a RequestInfo<'static>) -> RequestInfo<'a> {
+    RequestInfo {
+        is_resource_request: request.is_resource_request,
+        path: Cow::Borrowed(&request.path),
+        verb: Cow::Borrowed(&request.verb),
+        api_prefix: Cow::Borrowed(&request.api_prefix),
+        api_group: Cow::Borrowed(&request.api_group),
+        api_version: Cow::Borrowed(&request.api_version),
+        namespace: Cow::Borrowed(&request.namespace),
+        resource: Cow::Borrowed(&request.resource),
+        subresource: Cow::Borrowed(&request.subresource),
+        name: Cow::Borrowed(&request.name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn parts(method: &str, target: &str) -> Parts {
+        Request::builder().method(method).uri(target).body(()).unwrap().into_parts().0
+    }
+
+    #[test]
+    fn a_target_is_what_kubernetes_makes_of_the_request() {
+        let base = format!("/apis/{GROUP}");
+        for path in [
+            "/v1/flowschemas",
+            "/v1/flowschemas?watch=1&fieldSelector=metadata.name=a",
+            "/v1/flowschemas/a%20b/status",
+            "/v1beta1/watch/prioritylevelconfigurations/x",
+            "/v1/namespaces/n/flowschemas",
+            "/v9/other/name/sub",
+            "",
+        ] {
+            for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "PROXY"] {
+                let parts = parts(method, &format!("{base}{path}"));
+                let target = Target::of(&parts).unwrap();
+                let expected = Digest::digest(&*KUBERNETES, &parts).unwrap().info;
+                assert_eq!(borrowed(target.request()), expected, "{method} {path}");
+                assert_eq!(target.route, Route::of(&expected.path), "{method} {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn api_100_a_verb_of_the_old_form_needs_a_resource() {
+        let of = |path: &str| Target::of(&parts("GET", path));
+        let is_missing = |path: &str| matches!(of(path), Err(DigestError::NoResource { .. }));
+        for path in ["/v1/watch", "/v1/watch/", "/v1/proxy", "/v1/w%61tch", "//watch//"] {
+            assert!(is_missing(&format!("/apis/{GROUP}{path}")), "{path}");
+        }
+        assert!(is_missing("/api/v1/watch"));
+        for path in ["/v1/watch/flowschemas", "/v1/flowschemas/watch", "/v1/flowschemas", "/watch", ""] {
+            assert!(of(&format!("/apis/{GROUP}{path}")).is_ok(), "{path}");
+        }
+        assert!(of("/watch").is_ok());
+    }
+}

@@ -1,0 +1,83 @@
+//! The recipes of docs/cookbook.md, run as they are printed: files are written, commands are typed into bash, and what they
+//! print is compared.
+//!
+//! Two things are exchanged. Each recipe has a loopback address of its own in place of `127.0.0.1`, printed or by default, so that
+//! recipes can run beside each other with the ports that are printed. What a reader has and a test machine lacks is stood in for: see
+//! `issuer`, `cluster` and `rust_service`.
+
+// Only Linux has all of 127.0.0.0/8 on its loopback.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "../child/mod.rs"]
+mod child;
+
+mod cluster;
+mod issuer;
+mod output;
+mod page;
+mod rust_service;
+mod session;
+
+use page::Page;
+use session::Session;
+
+/// Makes a test of each recipe, and the list of all of them.
+macro_rules! recipes {
+    ($($test:ident: $title:literal, $surroundings:path;)*) => {
+        const TITLES: &[&str] = &[$($title),*];
+        $(
+            #[test]
+            fn $test() {
+                let page = Page::read();
+                let mut session = Session::new();
+                $surroundings(&mut session, &page);
+                session.follow(page.section($title));
+            }
+        )*
+    };
+}
+
+recipes! {
+    paying_tenants: "1. Paying tenants before free ones", service;
+    health_checks: "2. Health checks that always pass", service;
+    block_one_tenant: "3. Block one tenant", service;
+    writes_before_reads: "4. Writes before reads", service;
+    behind_a_load_balancer: "5. Behind a load balancer", service;
+    api_keys: "6. API keys", service;
+    tokens_of_an_identity_provider: "7. Tokens of an identity provider (JWT)", service_and_issuer;
+    how_large_concurrency: "8. How large should `concurrency` be?", service;
+    kubernetes_api_server: "9. A Kubernetes API server behind the gateway", cluster::start;
+    rust_service_without_gateway: "10. A Rust service without a gateway", rust_service::prepare;
+}
+
+const PREPARATION: &str = "Before you start";
+
+/// The reader has prepared the sample service.
+fn service(session: &mut Session, page: &Page) {
+    session.follow(page.section(PREPARATION));
+}
+
+fn service_and_issuer(session: &mut Session, page: &Page) {
+    service(session, page);
+    issuer::start(session);
+}
+
+#[test]
+fn every_recipe_is_run_and_is_in_the_contents() {
+    let page = Page::read();
+    let titles: Vec<&str> = page.titles().filter(|title| *title != PREPARATION).collect();
+    assert_eq!(titles, TITLES);
+    for title in titles {
+        let (number, name) = title.split_once(". ").unwrap();
+        let anchor = anchor(title);
+        let entry = format!("{number}. [{name}](#{anchor})");
+        assert!(page.has_line(&entry), "the contents lack {entry:?}");
+    }
+}
+
+/// GitHub's name for a heading.
+fn anchor(title: &str) -> String {
+    let kept = title.to_lowercase().replace(' ', "-");
+    kept.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect()
+}
