@@ -17,7 +17,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // A service that answers one request.
+//! // A service that responds to one request.
 //! let service = TcpListener::bind("127.0.0.1:0").await?;
 //! let url = format!("http://{}", service.local_addr()?);
 //! tokio::spawn(async move {
@@ -38,9 +38,9 @@
 //!
 //! let mut client = TcpStream::connect(gateway.addresses()[0]).await?;
 //! client.write_all(b"GET / HTTP/1.1\r\nhost: shop.example\r\nconnection: close\r\n\r\n").await?;
-//! let mut answer = String::new();
-//! client.read_to_string(&mut answer).await?;
-//! assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("hello"));
+//! let mut response = String::new();
+//! client.read_to_string(&mut response).await?;
+//! assert!(response.starts_with("HTTP/1.1 200 OK\r\n") && response.ends_with("hello"));
 //!
 //! assert_eq!(gateway.drain().await, Drained { requests_cut: 0 });
 //! # Ok(())

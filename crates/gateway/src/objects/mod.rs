@@ -19,7 +19,7 @@ pub use fixed::Fixed;
 
 /// Where the objects come from: a folder of manifests, or an API server.
 pub trait ObjectSource: Send + 'static {
-    /// The objects to follow from now on. The first call answers at once with what there is; every later one waits until
+    /// The objects to follow from now on. The first call returns at once with what there is; every later one waits until
     /// there is something new. Called again after an error, it waits for the next change: what was there before is kept.
     ///
     /// Dropping the future loses nothing.

@@ -16,18 +16,18 @@ const HEAD_FIELDS_MAX: usize = 100;
 
 /// Why the gateway rejects what hyper accepts.
 const STRICTER: &[&str] = &[
-    "a line ends with a line feed only",
+    "Host differs from the request target",
+    "a line of the head ends with a bare line feed",
     "invalid Host",
     "invalid chunk size",
+    "invalid request target",
     "invalid trailers, or too many",
     "the Content-Length is not a number",
-    "the Host is not that of the request's target",
-    "the only Transfer-Encoding of a request is chunked",
     "the request has both Content-Length and Transfer-Encoding",
     "the request has more than one Content-Length",
     "the request has more than one Host",
     "the request has no Host",
-    "the target of the request cannot be understood",
+    "unsupported Transfer-Encoding; only chunked is supported",
 ];
 
 /// What two readers are compared by: what they read, and how it ended.

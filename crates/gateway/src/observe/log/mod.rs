@@ -165,7 +165,10 @@ mod tests {
         let fields = "user=\"alice\" method=\"GET\" path=\"/orders\" flow_schema=\"tenants\" priority_level=\"low\" \
                       reason=\"queue-full\" retry_after_s=2";
         assert!(lines[0].ends_with(&format!("a request is rejected {fields}")), "{text}");
-        assert!(lines[1].ends_with("more requests were rejected than are written one by one requests=1"), "{text}");
+        assert!(
+            lines[1].ends_with("more requests were rejected; only some get a line of their own requests=1"),
+            "{text}"
+        );
     }
 
     #[test]

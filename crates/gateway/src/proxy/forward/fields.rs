@@ -53,7 +53,7 @@ pub(super) fn remove_named(headers: &mut HeaderMap) {
     }
 }
 
-/// Takes out of an answer what is about the upstream's connection only.
+/// Takes out of a response what is about the upstream's connection only.
 pub(crate) fn sanitize_response(status: StatusCode, headers: &mut HeaderMap, flags: HeadFlags) {
     if status == StatusCode::SWITCHING_PROTOCOLS || !flags.has(HeadFlags::OF_THE_CONNECTION) {
         return;
@@ -61,7 +61,7 @@ pub(crate) fn sanitize_response(status: StatusCode, headers: &mut HeaderMap, fla
     if flags.has(HeadFlags::CONNECTION) {
         remove_named(headers);
     }
-    // Most answers have one of them at most.
+    // Most responses have one of them at most.
     while let Some(name) = headers.keys().find(|name| is_of_the_connection(name)) {
         let name = name.clone();
         headers.remove(name);
