@@ -1,4 +1,4 @@
-//! Setting up a flow control.
+//! `Builder`: sets up a flow control.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
@@ -15,8 +15,8 @@ use crate::control::flow_control::{FlowControl, Report, Shared};
 use crate::control::into_objects::IntoObjects;
 use crate::observe::trace;
 
-/// Sets up a [`FlowControl`]. With nothing said, it is for an ordinary HTTP service: one level has all seats, users take
-/// turns, and paths and methods are what they are. [`kubernetes`](Self::kubernetes) makes it one for a Kubernetes API.
+/// Sets up a [`FlowControl`]. By default it is for an ordinary HTTP service: one level has all seats, users take turns, and
+/// requests are their methods and paths. [`kubernetes`](Self::kubernetes) makes it one for a Kubernetes API.
 #[derive(Debug, Clone)]
 #[must_use = "call `build` at the end"]
 pub struct Builder {
@@ -42,12 +42,12 @@ impl Builder {
     /// For a Kubernetes API: the objects that a kube-apiserver starts with, its URLs, its rules for long-running requests and
     /// for dividing seats, and users and groups whose names begin with `system:`.
     ///
-    /// Say it first: manifests are read by the rules of the preset.
+    /// Call it first: manifests are read by the rules of the preset.
     pub fn kubernetes(self) -> Self {
         self.preset(Preset::Kubernetes)
     }
 
-    /// What kind of service it is for, where that is a setting. Say it first.
+    /// The kind of service, where that is a setting. Call it first.
     pub fn preset(mut self, preset: Preset) -> Self {
         self.preset = preset;
         self
@@ -114,8 +114,8 @@ impl Builder {
     /// [`tick`](FlowControl::tick) has to be called from time to time. Until it is called, seats are not lent, seats of
     /// requests that linger are not free, and levels without objects do not go.
     ///
-    /// Requests may wait without a runtime of tokio then, on any executor: those that have waited too long are turned
-    /// away at the next call.
+    /// Requests may then wait on any executor, without a tokio runtime: those that have waited too long are rejected at the
+    /// next call.
     pub fn drive_by_hand(mut self) -> Self {
         self.has_keeper = false;
         self
@@ -187,7 +187,7 @@ fn exempt_schema(paths: &[String]) -> Option<Arc<FlowSchema>> {
     (!paths.is_empty()).then(|| Arc::new(schema.rule(rule).build()))
 }
 
-/// Does what is due, until nobody uses the flow control any more.
+/// Does what is due, until the last clone of the flow control is dropped.
 async fn keep(shared: Weak<Shared>) {
     loop {
         let Some(strong) = shared.upgrade() else { return };

@@ -1,4 +1,4 @@
-//! `FlowControl`: decides for a whole service which requests run, wait or are turned away.
+//! `FlowControl`: decides for a whole service which requests run, wait or are rejected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,11 +35,10 @@ use crate::observe::status::LevelStatus;
 use crate::observe::trace;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Decides which requests of a service run, wait or are turned away. Clones share everything.
+/// Decides which requests of a service run, wait or are rejected. Clones share everything.
 ///
 /// ```
-/// use evenkeel::FlowControl;
-/// use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
+/// use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
@@ -247,7 +246,7 @@ impl FlowControl {
     /// Does what is due: frees the seats of requests that have lingered, divides the seats among the levels every ten
     /// seconds, and removes levels that have run out of requests. Requests that wait without a timer, because the clock is
     /// set by hand or because they are polled outside of a tokio runtime, are all woken, so that those that have waited too
-    /// long are turned away. Returns how long it takes until something is due again, wait limits aside.
+    /// long are rejected. Returns the time until the next call is due; wait limits are not included.
     ///
     /// A flow control that was [built](Builder::build) inside of a tokio runtime calls this by itself.
     pub fn tick(&self) -> Duration {

@@ -142,7 +142,7 @@ impl LevelState {
         }
     }
 
-    /// Counts a request that was turned away, and tells how long its client is to wait (HF-12).
+    /// Counts a rejected request, and gives the `Retry-After` for its client (HF-12).
     pub(crate) fn record_drop(&mut self, unix_second: i64) -> Duration {
         self.retry_after.record_drop(unix_second);
         Duration::from_secs(u64::from(self.retry_after.seconds()))

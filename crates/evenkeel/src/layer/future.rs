@@ -1,4 +1,4 @@
-//! `FlowFuture`: a request on its way: it waits, gets to the service, and is answered.
+//! `FlowFuture`: a request from its arrival to the head of its response.
 
 use std::fmt;
 use std::future::Future;
@@ -25,11 +25,11 @@ pin_project! {
     ///
     /// `S` is the inner service, `Q` what it is called with, and `B` the body of its responses.
     ///
-    /// Dropping it gives the request up, wherever it is: it leaves its queue, or its seats are free. That is right for
+    /// Dropping it cancels the request: it leaves its queue, or its seats are free. That is right for
     /// handlers, which stop when their future is dropped. Where the work goes on, keep the seats until it has ended: with
     /// [`take_permit`](Self::take_permit) outside of the layer, with
     /// [`share_permits`](crate::FlowLayer::share_permits) inside of it.
-    #[must_use = "the request is given up when this future is dropped"]
+    #[must_use = "the request is cancelled when this future is dropped"]
     pub struct FlowFuture<S, Q, B>
     where
         S: Service<Q>,
@@ -56,7 +56,7 @@ pin_project! {
         Failed { error: Option<E> },
         /// It does not get to the service.
         Refused { response: Option<Response<FlowBody<B>>> },
-        /// It has been answered.
+        /// The response is there.
         Done,
     }
 }
@@ -92,7 +92,7 @@ where
     }
 
     /// Takes the seats away from a request that has been let in, to keep them for longer than this future. `None` if it
-    /// waits, has been answered, or takes no seats.
+    /// waits, has its response, or takes no seats.
     pub fn take_permit(self: Pin<&mut Self>) -> Option<SharedPermit> {
         self.project().held.permit.take().map(HeldPermit::into_shared)
     }
@@ -218,7 +218,7 @@ impl<S: Service<Q>, Q, B> fmt::Debug for FlowFuture<S, Q, B> {
     }
 }
 
-/// The answer of the service with what goes with it.
+/// The response of the service, with its headers and its seats.
 fn finish<B: Body>(mut response: Response<B>, mut held: Held, occupancy: Occupancy) -> Response<FlowBody<B>> {
     if let Some(uids) = held.permit.as_ref().and_then(|permit| permit.uid_headers()) {
         uids.set(response.headers_mut());
