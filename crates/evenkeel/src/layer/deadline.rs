@@ -10,7 +10,7 @@ use http::{HeaderMap, Method};
 const GRPC: &str = "application/grpc";
 const GRPC_TIMEOUT: &str = "grpc-timeout";
 
-/// Whether a request is one of gRPC, and its answer has to be. What only begins like it, as `application/grpc-web`, is
+/// Whether a request is a gRPC call, and needs a gRPC response. What only begins like it, such as `application/grpc-web`, is
 /// another protocol.
 pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
     let rest = headers.get(CONTENT_TYPE).and_then(|kind| kind.as_bytes().strip_prefix(GRPC.as_bytes()));
