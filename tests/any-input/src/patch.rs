@@ -7,7 +7,7 @@ use evenkeel_api::v1::{Condition, FlowSchemaSpec, PriorityLevelConfigurationSpec
 use evenkeel_api::{AnyObject, HubSpec, Object, Version, bootstrap};
 use evenkeel_apiserver::Failure;
 use evenkeel_apiserver::managed_fields::{
-    ApplyBody, ApplyRequest, WriteTarget, OnConflict, SentManagers, Writer, apply, created, differs, updated,
+    ApplyBody, ApplyRequest, OnConflict, SentManagers, WriteTarget, Writer, apply, created, differs, updated,
 };
 use evenkeel_apiserver::patch::{FieldValidation, PatchedDocument, json_patch, merge_patch, strategic_merge_patch};
 use serde_json::Value;
