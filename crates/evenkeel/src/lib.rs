@@ -22,6 +22,8 @@ pub use layer::body::FlowBody;
 pub use layer::digest::{Digest, Digested, PresetDigest};
 pub use layer::flow_layer::FlowLayer;
 pub use layer::future::FlowFuture;
+#[doc(hidden)]
+pub use layer::grpc;
 pub use layer::identify::{self, Identify};
 pub use layer::occupancy::Occupancy;
 pub use layer::response::RejectionForm;

@@ -47,6 +47,7 @@
 //! # }
 //! ```
 
+mod der;
 mod file_watch;
 mod gateway;
 mod http1;
@@ -56,6 +57,9 @@ mod timeouts;
 mod tls;
 
 pub mod config;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod host;
 pub mod identity;
 pub mod objects;

@@ -199,6 +199,27 @@ async fn interim_responses_to_a_client_that_does_not_read_take_no_memory() {
     running.done().await;
 }
 
+/// Sends a byte of each of two bodies from time to time, one of HTTP/1.1 and one of HTTP/2.
+async fn bodies_that_drip_end_with_408(mut client: Client, mut http2: Frames) {
+    let (mut reading, mut writing) = client.stream.split();
+    let dripping = async {
+        for _ in 0..150 {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            if writing.write_all(b"x").await.is_err() || !http2.try_send(&frame(DATA, 0, 1, b"x")).await {
+                return;
+            }
+        }
+    };
+    let mut response = Vec::new();
+    tokio::select! {
+        () = dripping => {}
+        read = reading.read_to_end(&mut response) => assert!(read.is_ok()),
+    }
+    assert!(response.starts_with(b"HTTP/1.1 408 "), "{}", String::from_utf8_lossy(&response));
+    let Outcome::Answered(body) = http2.outcome(1).await else { panic!("it is not answered") };
+    assert!(body.contains("too slowly"), "{body}");
+}
+
 #[tokio::test]
 async fn a_body_that_drips_ends_with_408_while_it_holds_a_seat() {
     let upstream = Upstream::new(|mut client, _| async move {
@@ -214,24 +235,7 @@ async fn a_body_that_drips_ends_with_408_while_it_holds_a_seat() {
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n").await;
     let mut http2 = Frames::connect(running.address).await;
     http2.send_head(1, &request("/", &[]), 0).await;
-    let (mut reading, mut writing) = client.stream.split();
-    let dripping = async {
-        loop {
-            tokio::time::sleep(Duration::from_millis(200)).await;
-            if writing.write_all(b"x").await.is_err() || !http2.try_send(&frame(DATA, 0, 1, b"x")).await {
-                return;
-            }
-        }
-    };
-    let mut response = Vec::new();
-    tokio::select! {
-        () = dripping => {}
-        read = reading.read_to_end(&mut response) => assert!(read.is_ok()),
-    }
-    assert!(response.starts_with(b"HTTP/1.1 408 "), "{}", String::from_utf8_lossy(&response));
-    let Outcome::Answered(body) = http2.outcome(1).await else { panic!("it is not answered") };
-    assert!(body.contains("too slowly"), "{body}");
-    drop((client, http2));
+    bodies_that_drip_end_with_408(client, http2).await;
     running.done().await;
 }
 
@@ -295,24 +299,7 @@ async fn a_body_that_was_asked_for_may_not_drip_either() {
     assert_eq!(client.head().await, "HTTP/1.1 100 Continue\r\n\r\n");
     let mut http2 = Frames::connect(running.address).await;
     http2.send_head(1, &request("/", &[("expect", "100-continue")]), 0).await;
-    let (mut reading, mut writing) = client.stream.split();
-    let mut response = Vec::new();
-    let dripping = async {
-        for _ in 0..150 {
-            tokio::time::sleep(Duration::from_millis(200)).await;
-            if writing.write_all(b"x").await.is_err() || !http2.try_send(&frame(DATA, 0, 1, b"x")).await {
-                return;
-            }
-        }
-    };
-    tokio::select! {
-        () = dripping => {}
-        read = reading.read_to_end(&mut response) => assert!(read.is_ok()),
-    }
-    assert!(response.starts_with(b"HTTP/1.1 408 "), "{}", String::from_utf8_lossy(&response));
-    let Outcome::Answered(body) = http2.outcome(1).await else { panic!("it is not answered") };
-    assert!(body.contains("too slowly"), "{body}");
-    drop((client, http2));
+    bodies_that_drip_end_with_408(client, http2).await;
     running.done().await;
 }
 

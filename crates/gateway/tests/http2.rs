@@ -152,23 +152,13 @@ async fn two_hosts_that_differ_are_refused() {
 
 #[tokio::test]
 async fn a_client_that_resets_its_stream_takes_its_request_along() {
-    let (told, mut hears) = tokio::sync::mpsc::unbounded_channel();
-    let upstream = Upstream::new(move |mut client, _| {
-        let told = told.clone();
-        async move {
-            client.head().await;
-            told.send("begun").unwrap();
-            client.rest().await;
-            told.send("cut").unwrap();
-        }
-    })
-    .await;
+    let (upstream, mut told) = Upstream::telling().await;
     let running = gateway(upstream.address).await;
     let mut client = connect(running.address).await;
     let waiting = tokio::spawn(client.send_request(request("GET", running.address, full(""))));
-    assert_eq!(hears.recv().await, Some("begun"));
+    assert_eq!(told.recv().await, Some("begun"));
     waiting.abort();
-    assert_eq!(hears.recv().await, Some("cut"));
+    assert_eq!(told.recv().await, Some("cut"));
     drop(client);
     running.done().await;
 }

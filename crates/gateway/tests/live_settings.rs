@@ -12,7 +12,7 @@ use evenkeel_gateway::config::{AnonymousRequests, IdentityConfig, Paths, Protoco
 use evenkeel_gateway::{Config, Reconfigured};
 use support::client::{Client, get};
 use support::upstream::{Upstream, answer_all, has_more, ok};
-use support::{Running, config, eventually, start};
+use support::{ONE_LEVEL, Running, config, eventually, start};
 use tokio::sync::Semaphore;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n";
@@ -102,28 +102,6 @@ async fn open_connections_go_to_new_upstreams_and_running_requests_finish() {
     drop((idle, busy));
     running.done().await;
 }
-
-/// One level for everybody, with all seats and places to wait.
-const ONE_LEVEL: &str = "
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: PriorityLevelConfiguration
-metadata: {name: everybody}
-spec:
-  type: Limited
-  limited:
-    nominalConcurrencyShares: 1000
-    limitResponse: {type: Queue, queuing: {queues: 1, handSize: 1, queueLengthLimit: 100}}
----
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: FlowSchema
-metadata: {name: everybody}
-spec:
-  matchingPrecedence: 2
-  priorityLevelConfiguration: {name: everybody}
-  rules:
-  - subjects: [{kind: Group, group: {name: '*'}}]
-    nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
-";
 
 #[tokio::test]
 async fn a_request_that_waits_for_a_seat_goes_to_the_new_upstream() {

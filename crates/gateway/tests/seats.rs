@@ -15,34 +15,11 @@ use evenkeel_gateway::{Config, Gateway, objects};
 use frames::{END_STREAM, Frames, Outcome, RST_STREAM, frame, request};
 use support::client::{Client, get};
 use support::upstream::{Upstream, has_more, ok};
-use support::{PATIENCE, Running, config, eventually};
+use support::{ONE_LEVEL, PATIENCE, Running, config, eventually};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Semaphore;
 
 const SEATS: usize = 4;
-/// One level for everybody, with all seats and enough places to wait.
-const ONE_LEVEL: &str = "
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: PriorityLevelConfiguration
-metadata: {name: everybody}
-spec:
-  type: Limited
-  limited:
-    nominalConcurrencyShares: 1000
-    limitResponse: {type: Queue, queuing: {queues: 1, handSize: 1, queueLengthLimit: 10000}}
----
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: FlowSchema
-metadata: {name: everybody}
-spec:
-  matchingPrecedence: 2
-  priorityLevelConfiguration: {name: everybody}
-  rules:
-  - subjects: [{kind: Group, group: {name: '*'}}]
-    nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
-    resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*'], clusterScope: true}]
-";
-
 /// What an upstream has to do, which does not notice when clients leave.
 #[derive(Clone)]
 struct Work {
@@ -254,11 +231,7 @@ async fn an_upstream_is_told_by_a_half_close_and_waited_for() {
 
 #[tokio::test]
 async fn an_upstream_that_never_responds_is_waited_for_within_a_limit() {
-    let upstream = Upstream::new(|mut client, _| async move {
-        client.rest().await;
-        std::future::pending::<()>().await;
-    })
-    .await;
+    let upstream = Upstream::silent().await;
     let mut settings = settings(upstream.address);
     settings.timeouts.answer = Duration::from_secs(1);
     let running = start(settings).await;
@@ -573,12 +546,7 @@ async fn a_response_with_a_superfluous_end_leaves_the_next_request_alone() {
 
 #[tokio::test]
 async fn a_client_that_is_refused_while_it_sends_hears_why_and_is_closed() {
-    let upstream = Upstream::new(|mut client, _| async move {
-        client.rest().await;
-        // It works on what it has got.
-        std::future::pending::<()>().await;
-    })
-    .await;
+    let upstream = Upstream::silent().await;
     let mut settings = settings(upstream.address);
     (settings.limits.request_buffer, settings.limits.body_bytes) = (0, 1000);
     settings.timeouts.answer = Duration::from_secs(30);

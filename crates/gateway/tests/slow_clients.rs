@@ -201,25 +201,15 @@ async fn an_answer_that_stalls_is_given_up() {
 
 #[tokio::test]
 async fn a_client_that_leaves_takes_its_request_along() {
-    let (told, mut hears) = tokio::sync::mpsc::unbounded_channel();
-    let upstream = Upstream::new(move |mut client, _| {
-        let told = told.clone();
-        async move {
-            client.head().await;
-            told.send("begun").unwrap();
-            client.rest().await;
-            told.send("cut").unwrap();
-        }
-    })
-    .await;
+    let (upstream, mut told) = Upstream::telling().await;
     let running = start(streaming(config(&[upstream.address]))).await;
     for request in ["GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf"]
     {
         let mut client = Client::connect(running.address).await;
         client.send(request).await;
-        assert_eq!(hears.recv().await, Some("begun"));
+        assert_eq!(told.recv().await, Some("begun"));
         client.reset();
-        assert_eq!(hears.recv().await, Some("cut"));
+        assert_eq!(told.recv().await, Some("cut"));
         running.no_seat_is_taken().await;
     }
     running.done().await;

@@ -4,15 +4,23 @@
 //! repository) call them with whatever libFuzzer finds; the ordinary tests call them with the files of `corpus/` and
 //! with a bounded number of mutations of those.
 
+mod certificate;
 mod decode;
 mod engine;
+mod http1;
+mod jwt;
 mod mutate;
 mod patch;
 mod protobuf;
 mod request;
 
+pub use certificate::certificate;
 pub use decode::decode;
 pub use engine::engine;
+pub use http1::{
+    Reading, http1_chunks, http1_differential, http1_request, http1_response, requests_by_gateway, requests_by_hyper,
+};
+pub use jwt::{jwt, key_set};
 pub use mutate::{Mutator, try_mutations};
 pub use patch::patch;
 pub use protobuf::protobuf;
@@ -26,6 +34,14 @@ use std::path::{Path, PathBuf};
 /// # Panics
 /// If there are none, or if one cannot be read.
 pub fn corpus(property: &str) -> Vec<Vec<u8>> {
+    named_corpus(property).into_iter().map(|(_, input)| input).collect()
+}
+
+/// The same, with the names of the files.
+///
+/// # Panics
+/// If there are none, or if one cannot be read.
+pub fn named_corpus(property: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(property);
     let mut files: Vec<_> = fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
@@ -33,6 +49,9 @@ pub fn corpus(property: &str) -> Vec<Vec<u8>> {
         .collect();
     files.sort();
     assert!(!files.is_empty(), "{} holds no input", folder.display());
-    let read = |file: PathBuf| fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let read = |file: PathBuf| {
+        let input = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        (file.file_name().unwrap_or_default().to_string_lossy().into_owned(), input)
+    };
     files.into_iter().map(read).collect()
 }

@@ -9,7 +9,7 @@ pub struct Mutator<'a> {
 
 const LENGTH_MAX: usize = 16 << 10;
 /// Bytes that mean something to the formats that are read.
-const TELLING: &[u8] = b"{}[]\",:\\-&*!|>#%@'~<?\n \t0e.\xff\0";
+const TELLING: &[u8] = b"{}[]\",:;=\\-&*!|>#%@'~<?\r\n \t0e.\xff\0";
 
 /// Seeds that are tried one after the other.
 const SEEDS: u64 = 4;

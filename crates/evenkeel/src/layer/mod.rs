@@ -7,6 +7,7 @@ pub(crate) mod digest;
 pub(crate) mod digests;
 pub(crate) mod flow_layer;
 pub(crate) mod future;
+pub mod grpc;
 pub mod identify;
 pub(crate) mod occupancy;
 pub(crate) mod response;

@@ -10,7 +10,7 @@ use http::{HeaderMap, Response, StatusCode};
 
 use crate::control::rejected::Rejected;
 use crate::layer::body::FlowBody;
-use crate::layer::deadline::is_grpc;
+use crate::layer::grpc::{self, is_grpc};
 use crate::layer::identify::Unidentified;
 use crate::layer::uid_headers::UidHeaders;
 
@@ -34,9 +34,6 @@ struct Problem<'a> {
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
-const GRPC: &str = "application/grpc";
-const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
-const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const GRPC_RETRY_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 const PLAIN_TEXT: &str = "Too many requests, please try again later.\n";
 
@@ -127,14 +124,10 @@ impl Problem<'_> {
         serde_json::to_string(&status).unwrap_or_default()
     }
 
-    /// A gRPC response of trailers only, which are sent as headers.
     fn grpc(&self) -> Response<Bytes> {
-        let mut response = with_text(StatusCode::OK, HeaderValue::from_static(GRPC), Bytes::new());
-        let headers = response.headers_mut();
-        headers.insert(GRPC_STATUS, grpc_code(self.status).into());
-        headers.insert(GRPC_MESSAGE, percent_encoded(self.message));
+        let mut response = grpc::error_response(self.status, self.message);
         if let Some(seconds) = self.retry_after {
-            headers.insert(GRPC_RETRY_PUSHBACK, seconds.saturating_mul(1000).into());
+            response.headers_mut().insert(GRPC_RETRY_PUSHBACK, seconds.saturating_mul(1000).into());
         }
         response
     }
@@ -151,30 +144,4 @@ fn reason(status: StatusCode) -> Option<&'static str> {
         StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",
         _ => return None,
     })
-}
-
-/// The status of gRPC that says the same.
-fn grpc_code(status: StatusCode) -> u16 {
-    match status {
-        StatusCode::BAD_REQUEST => 3,            // INVALID_ARGUMENT
-        StatusCode::FORBIDDEN => 7,              // PERMISSION_DENIED
-        StatusCode::TOO_MANY_REQUESTS => 8,      // RESOURCE_EXHAUSTED
-        StatusCode::INTERNAL_SERVER_ERROR => 13, // INTERNAL
-        StatusCode::SERVICE_UNAVAILABLE => 14,   // UNAVAILABLE
-        StatusCode::UNAUTHORIZED => 16,          // UNAUTHENTICATED
-        _ => 2,                                  // UNKNOWN
-    }
-}
-
-/// A message as gRPC wants it in a header: everything but printable ASCII is escaped, and so is the percent sign.
-fn percent_encoded(message: &str) -> HeaderValue {
-    let mut text = String::with_capacity(message.len());
-    for byte in message.bytes() {
-        if matches!(byte, b' '..=b'~') && byte != b'%' {
-            text.push(char::from(byte));
-        } else {
-            let _ = write!(text, "%{byte:02X}");
-        }
-    }
-    HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }

@@ -1,7 +1,6 @@
-//! Hosts a service of our own on a listener: TLS, who is calling, limits, and an end without haste.
+//! Hosts a service of our own on a listener: TLS, authentication, limits, and a graceful shutdown.
 //!
-//! The proxy has workers and a codec of its own for the sake of speed. What is hosted here answers by itself, and runs on
-//! the caller's runtime.
+//! The proxy has workers and a codec of its own for the sake of speed. A hosted service runs on the caller's runtime.
 
 mod connection;
 mod stream_executor;
@@ -9,7 +8,6 @@ mod upgraded;
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +16,10 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tower_service::Service;
 
 use connection::Connection;
@@ -29,8 +27,7 @@ use connection::Connection;
 use crate::config::ListenConfig;
 use crate::gateway::StartError;
 use crate::identity::{Identification, PeerIdentity};
-use crate::net::open_files::{OpenFiles, SHORTAGE};
-use crate::observe::log::Throttle;
+use crate::net::{Accepted, Acceptor};
 use crate::tls::{ListenerTls, keep_fresh};
 
 /// How much a hosted service puts up with.
@@ -42,7 +39,7 @@ pub struct HostLimits {
     pub head_bytes: usize,
     /// The header fields of a request.
     pub headers: usize,
-    /// StreamExecutor at a time on one HTTP/2 connection.
+    /// Streams at a time on one HTTP/2 connection.
     pub streams: u32,
     /// From the connection, TLS included, or the end of a request, to the end of the next request's head.
     pub head_time: Duration,
@@ -55,15 +52,12 @@ pub struct HostLimits {
 /// A listener for a service of our own.
 #[derive(Debug)]
 pub struct Host {
-    listener: TcpListener,
+    acceptor: Acceptor,
     address: SocketAddr,
     tls: Option<Arc<ListenerTls>>,
     identification: Arc<Identification>,
     limits: HostLimits,
 }
-
-/// When there are no files left to open, trying again at once would help nobody.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 // === impl HostLimits ===
 
@@ -96,7 +90,7 @@ impl Host {
         let addresses = config.address.resolve().map_err(fault)?;
         let listener = TcpListener::bind(&*addresses).await.map_err(fault)?;
         let address = listener.local_addr().map_err(fault)?;
-        Ok(Self { listener, address, tls, identification, limits })
+        Ok(Self { acceptor: Acceptor::new(listener), address, tls, identification, limits })
     }
 
     /// Where it listens.
@@ -106,7 +100,7 @@ impl Host {
 
     /// Serves until `stop` says so: each connection by a service of its own, made when it is known who has connected. Ends
     /// when the last request has, or when the time for it is over.
-    pub async fn serve<F, S, B>(self, service: F, mut stop: watch::Receiver<bool>)
+    pub async fn serve<F, S, B>(mut self, service: F, mut stop: watch::Receiver<bool>)
     where
         F: Fn(PeerIdentity) -> S + Clone + Send + Sync + 'static,
         S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
@@ -117,55 +111,36 @@ impl Host {
         let places = Arc::new(Semaphore::new(self.limits.connections));
         let fresh = tokio::spawn(keep_fresh(self.tls.iter().map(|tls| tls.files()).collect()));
         let mut connections = JoinSet::new();
-        let mut warnings = Throttle::default();
-        let open_files = OpenFiles::of_process();
         loop {
             let accepted = tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => break,
-                accepted = accept(&self.listener, &places) => accepted,
+                accepted = accept(&mut self.acceptor, &places) => accepted,
             };
             while connections.try_join_next().is_some() {}
-            match accepted {
-                Ok((stream, ..)) if open_files.are_short_for_client(&stream) => {
-                    if warnings.may_log() {
-                        tracing::warn!(address = %self.address, "connections are refused: {SHORTAGE}");
-                    }
-                }
-                Ok((stream, address, place)) => {
-                    let connection = Connection {
-                        address,
-                        tls: self.tls.clone(),
-                        identification: Arc::clone(&self.identification),
-                        limits: self.limits.clone(),
-                        stop: stop.clone(),
-                    };
-                    let service = service.clone();
-                    connections.spawn(async move {
-                        connection.serve(stream, service).await;
-                        drop(place);
-                    });
-                }
-                Err(error) => {
-                    if warnings.may_log() {
-                        tracing::warn!(%error, address = %self.address, "cannot accept a connection");
-                    }
-                    sleep(ACCEPT_PAUSE).await;
-                }
-            }
+            let (Accepted::Connection(stream, address), place) = accepted else { continue };
+            let connection = Connection {
+                address,
+                tls: self.tls.clone(),
+                identification: Arc::clone(&self.identification),
+                limits: self.limits.clone(),
+                stop: stop.clone(),
+            };
+            let service = service.clone();
+            connections.spawn(async move {
+                connection.serve(stream, service).await;
+                drop(place);
+            });
         }
-        drop(self.listener);
+        drop(self.acceptor);
         let _ = timeout(self.limits.drain, async { while connections.join_next().await.is_some() {} }).await;
         fresh.abort();
     }
 }
 
 /// The next connection, once there is a place for it.
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, address) = listener.accept().await?;
-    Ok((stream, address, place))
+async fn accept(acceptor: &mut Acceptor, places: &Arc<Semaphore>) -> (Accepted, Option<OwnedSemaphorePermit>) {
+    // Nobody closes the semaphore.
+    let place = Arc::clone(places).acquire_owned().await.ok();
+    (acceptor.accept().await, place)
 }

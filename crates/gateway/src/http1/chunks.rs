@@ -49,11 +49,12 @@ impl Chunks {
                     return Ok(Some(Decoded::Data(data)));
                 }
                 Self::DataEnd => {
-                    if input.len() < 2 {
-                        return Ok(None);
-                    }
-                    if !input.starts_with(b"\r\n") {
+                    let line_end = &input[..input.len().min(2)];
+                    if !b"\r\n".starts_with(line_end) {
                         return Err(Malformed("a chunk is longer than its size says"));
+                    }
+                    if line_end.len() < 2 {
+                        return Ok(None);
                     }
                     input.advance(2);
                     *self = Self::Size;
@@ -89,7 +90,7 @@ pub(super) fn take(input: &mut BytesMut, at_most: u64) -> (Bytes, u64) {
 
 /// The size of a chunk and the length of its line.
 fn size_line(input: &[u8]) -> Result<Option<(u64, usize)>, Malformed> {
-    const FAULT: Malformed = Malformed("the size of a chunk is not a hexadecimal number");
+    const FAULT: Malformed = Malformed("invalid chunk size");
     let window = &input[..input.len().min(SIZE_LINE_MAX)];
     let Some(end) = window.iter().position(|byte| *byte == b'\n') else {
         return if input.len() < SIZE_LINE_MAX { Ok(None) } else { Err(FAULT) };
@@ -108,7 +109,7 @@ fn size_line(input: &[u8]) -> Result<Option<(u64, usize)>, Malformed> {
 
 /// The trailers and their length, with the empty line that ends them.
 fn trailers(input: &[u8]) -> Result<Option<(HeaderMap, usize)>, Malformed> {
-    const FAULT: Malformed = Malformed("the trailers are not well-formed, or too many");
+    const FAULT: Malformed = Malformed("invalid trailers, or too many");
     let mut fields = [httparse::EMPTY_HEADER; TRAILER_COUNT_MAX];
     match httparse::parse_headers(input, &mut fields) {
         Ok(httparse::Status::Complete((length, fields))) if length <= TRAILERS_MAX => {

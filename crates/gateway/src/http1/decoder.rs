@@ -30,7 +30,7 @@ pub(crate) enum Decoded {
 /// A body that is not one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Malformed(pub(super) &'static str);
+pub(crate) struct Malformed(pub(crate) &'static str);
 
 // === impl Decoder ===
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_in_two_ways_is_refused() {
+    fn what_could_be_read_in_two_ways_is_rejected() {
         for text in [
             "\r\n",
             "g\r\n",
@@ -142,6 +142,7 @@ mod tests {
             "1\nx\n",
             "1\r\nxy\r\n",
             "1\r\nx\n0\r\n",
+            "1\r\nx\n",
             "ffffffffffffffff\r\n",
             "10000000000000000\r\n",
             "1;a\rb\r\nx",

@@ -1,7 +1,8 @@
 //! Fields of a head: from the bytes of a message to a `HeaderMap` that shares them.
 
 use bytes::Bytes;
-use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::Version;
+use http::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
 
 use super::head_flags::HeadFlags;
 use super::head_memory::HeadMemory;
@@ -15,6 +16,12 @@ pub(super) struct Cutter<'a> {
 /// Whether a list of tokens names this one, in whatever case.
 pub(crate) fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
     headers.get_all(name).iter().any(|value| tokens(value).any(|found| found.eq_ignore_ascii_case(token.as_bytes())))
+}
+
+/// Whether the connection stays open after a message with this head (RFC 9112, 9.3): `close` counts more than `keep-alive`.
+pub(super) fn is_kept_alive(headers: &HeaderMap, flags: HeadFlags, version: Version) -> bool {
+    let says = |token| flags.has(HeadFlags::CONNECTION) && has_token(headers, &CONNECTION, token);
+    !says("close") && (version == Version::HTTP_11 || flags.has(HeadFlags::KEEP_ALIVE) || says("keep-alive"))
 }
 
 /// The tokens of a list.

@@ -16,9 +16,11 @@ mod wire;
 
 pub(crate) use buffer_pool::BufferPool;
 pub(crate) use decoder::{Decoded, Decoder};
-pub(crate) use encoder::{Encoder, Overrun};
+pub(crate) use encoder::{Encoder, Overrun, put_field};
 pub(crate) use fields::{content_length, has_token};
 pub(crate) use head_flags::HeadFlags;
+#[cfg(feature = "fuzzing")]
+pub(crate) use head_memory::HeadMemory;
 pub(crate) use request_head::{HeadFault, HeadLimits, RequestHead, is_sound_host};
 pub(crate) use response_head::ResponseHead;
 pub(crate) use wire::Wire;

@@ -1,7 +1,7 @@
 //! `RequestHead`: the head of a request, read strictly.
 //!
-//! What two readers could understand differently is refused, since the next reader is the upstream: two lengths, a length
-//! and chunks, two hosts, lines that are folded.
+//! What two readers could understand differently is rejected, since the next reader is the upstream: two lengths, a length
+//! and chunks, two hosts, folded lines. `docs/decisions/0038-strict-http1.md` compares it with other readers.
 
 use std::mem::MaybeUninit;
 
@@ -11,7 +11,7 @@ use http::uri::Authority;
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
 
 use super::decoder::Decoder;
-use super::fields::{Cutter, content_length, has_token, has_whole_line_ends};
+use super::fields::{Cutter, content_length, has_token, has_whole_line_ends, is_kept_alive};
 use super::head_flags::HeadFlags;
 use super::head_memory::HeadMemory;
 
@@ -41,7 +41,7 @@ pub(crate) struct HeadLimits {
     pub(crate) fields: usize,
 }
 
-/// A head that is refused. The connection cannot be used any more.
+/// A head that is rejected. The connection cannot be used any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeadFault {
     pub(crate) status: StatusCode,
@@ -90,11 +90,7 @@ impl RequestHead {
         let is_11 = version == Version::HTTP_11;
         let wants = |token| has_token(&headers, &CONNECTION, token);
         let has_connection = flags.has(HeadFlags::CONNECTION);
-        let is_kept_alive = if is_11 {
-            !(has_connection && wants("close"))
-        } else {
-            flags.has(HeadFlags::KEEP_ALIVE) || (has_connection && wants("keep-alive"))
-        };
+        let is_kept_alive = is_kept_alive(&headers, flags, version);
         let is_upgrade = has_connection && is_11 && flags.has(HeadFlags::UPGRADE) && wants("upgrade");
         let expects_continue = is_11
             && !body.is_done()
@@ -125,14 +121,14 @@ fn parse<'a>(
         }
         Err(httparse::Error::Version) => {
             let status = StatusCode::HTTP_VERSION_NOT_SUPPORTED;
-            return Err(HeadFault { status, reason: "the request is not one of HTTP/1.1 or HTTP/2" });
+            return Err(HeadFault { status, reason: "the HTTP version is not supported" });
         }
-        Err(httparse::Error::HeaderName) => return Err(fault("a header field has a name that cannot be")),
-        Err(httparse::Error::HeaderValue) => return Err(fault("a header field has a value that cannot be")),
-        Err(_) => return Err(fault("the request cannot be understood")),
+        Err(httparse::Error::HeaderName) => return Err(fault("invalid header name")),
+        Err(httparse::Error::HeaderValue) => return Err(fault("invalid header value")),
+        Err(_) => return Err(fault("the request line is malformed")),
     };
     if !has_whole_line_ends(&input[..length], request.headers) {
-        return Err(fault("a line of the head ends with a line feed only"));
+        return Err(fault("a line ends with a line feed only"));
     }
     let cutter = Cutter::new(&input[..length], memory);
     let method = Method::from_bytes(request.method.unwrap_or_default().as_bytes())
@@ -141,8 +137,7 @@ fn parse<'a>(
     let uri = Uri::from_maybe_shared(cutter.cut(target.as_bytes()))
         .map_err(|_| fault("the target of the request cannot be understood"))?;
     let version = if request.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
-    let (headers, flags) =
-        cutter.headers(request.headers, memory).ok_or(fault("a header field cannot be understood"))?;
+    let (headers, flags) = cutter.headers(request.headers, memory).ok_or(fault("invalid header"))?;
     Ok(Some((length, RequestHead::new(method, uri, version, headers, flags)?)))
 }
 
@@ -161,7 +156,7 @@ fn body(headers: &HeaderMap, version: Version) -> Result<Decoder, HeadFault> {
         }
         (None, Some(coding)) => {
             if version != Version::HTTP_11 {
-                return Err(fault("Transfer-Encoding is not known to HTTP/1.0"));
+                return Err(fault("HTTP/1.0 has no Transfer-Encoding"));
             }
             if codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
                 return Err(fault("the only Transfer-Encoding of a request is chunked"));
@@ -182,7 +177,7 @@ fn check_target(method: &Method, uri: &Uri, headers: &HeaderMap, version: Versio
         return Err(fault("the request has no Host"));
     }
     if host.is_some_and(|host| !is_sound_host(host.as_bytes())) {
-        return Err(fault("the Host cannot be understood"));
+        return Err(fault("invalid Host"));
     }
     if *method == Method::CONNECT {
         // It is answered, and its target is not looked at.
@@ -202,14 +197,20 @@ fn check_target(method: &Method, uri: &Uri, headers: &HeaderMap, version: Versio
 
 /// Whether this can be a host with or without a port.
 pub(crate) fn is_sound_host(host: &[u8]) -> bool {
+    let name_end = match host.first() {
+        Some(b'[') => host.iter().position(|byte| *byte == b']').map_or(host.len(), |end| end + 1),
+        _ => host.iter().position(|byte| *byte == b':').unwrap_or(host.len()),
+    };
+    let (name, port) = host.split_at(name_end);
+    let is_port = match port {
+        [] | [b':'] => true,
+        [b':', digits @ ..] => std::str::from_utf8(digits).is_ok_and(|digits| digits.parse::<u16>().is_ok()),
+        _ => false,
+    };
     // Most are a plain name and a number.
-    let (name, port) = host.split_at(host.iter().position(|byte| *byte == b':').unwrap_or(host.len()));
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
-    let is_number = port.len() <= 6 && port.iter().skip(1).all(u8::is_ascii_digit) && port.len() != 1;
-    if !name.is_empty() && name.iter().all(is_plain) && is_number {
-        return true;
-    }
-    Authority::try_from(host).is_ok_and(|host| !host.as_str().contains('@'))
+    let is_name = !name.is_empty() && name.iter().all(is_plain);
+    is_port && (is_name || Authority::try_from(host).is_ok_and(|host| !host.as_str().contains('@')))
 }
 
 #[cfg(test)]
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_in_two_ways_is_refused() {
+    fn what_could_be_read_in_two_ways_is_rejected() {
         for (head, reason) in [
             ("Content-Length: 3\r\nTransfer-Encoding: chunked", "both Content-Length and Transfer-Encoding"),
             ("Transfer-Encoding: chunked\r\nContent-Length: 3", "both Content-Length and Transfer-Encoding"),
@@ -254,11 +255,11 @@ mod tests {
             ("Transfer-Encoding: gzip, chunked", "only Transfer-Encoding"),
             ("Transfer-Encoding: xchunked", "only Transfer-Encoding"),
             ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "only Transfer-Encoding"),
-            ("Transfer-Encoding : chunked", "name that cannot be"),
-            ("A: b\r\n folded", "name that cannot be"),
-            ("A: b\0c", "value that cannot be"),
-            ("A: b\rc", "value that cannot be"),
-            ("A\0: b", "name that cannot be"),
+            ("Transfer-Encoding : chunked", "invalid header name"),
+            ("A: b\r\n folded", "invalid header name"),
+            ("A: b\0c", "invalid header value"),
+            ("A: b\rc", "invalid header value"),
+            ("A\0: b", "invalid header name"),
             ("Host: y", "more than one Host"),
         ] {
             let fault = take(&format!("POST / HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n")).unwrap_err();
@@ -266,22 +267,26 @@ mod tests {
         }
         for (text, reason) in [
             ("GET / HTTP/1.1\r\n\r\n", "no Host"),
-            ("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "Host cannot"),
-            ("GET / HTTP/1.1\r\nHost: a@b\r\n\r\n", "Host cannot"),
-            ("GET / HTTP/1.1\r\nHost:\r\n\r\n", "Host cannot"),
+            ("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "invalid Host"),
+            ("GET / HTTP/1.1\r\nHost: a@b\r\n\r\n", "invalid Host"),
+            ("GET / HTTP/1.1\r\nHost:\r\n\r\n", "invalid Host"),
+            ("GET / HTTP/1.1\r\nHost: a:b\r\n\r\n", "invalid Host"),
+            ("GET / HTTP/1.1\r\nHost: a:99999\r\n\r\n", "invalid Host"),
+            ("GET / HTTP/1.1\r\nHost: [::1]:b\r\n\r\n", "invalid Host"),
+            ("GET / HTTP/1.1\r\nHost: [::1]b\r\n\r\n", "invalid Host"),
             ("GET http://y/ HTTP/1.1\r\nHost: x\r\n\r\n", "not that of"),
             ("GET http://u@x/ HTTP/1.1\r\nHost: x\r\n\r\n", "not that of"),
             ("GET ftp://x/ HTTP/1.1\r\nHost: x\r\n\r\n", "target"),
             ("GET x:80 HTTP/1.1\r\nHost: x\r\n\r\n", "target"),
             ("GET * HTTP/1.1\r\nHost: x\r\n\r\n", "target"),
-            ("GET  / HTTP/1.1\r\nHost: x\r\n\r\n", "understood"),
+            ("GET  / HTTP/1.1\r\nHost: x\r\n\r\n", "malformed"),
             ("GET / HTTP/1.1\nHost: x\r\n\r\n", "line feed"),
             ("GET / HTTP/1.1\r\nHost: x\nA: b\r\n\r\n", "line feed"),
             ("GET / HTTP/1.1\r\nHost: x\r\nA: b\n\r\n", "line feed"),
             ("GET / HTTP/1.1\r\nHost: x\r\n\n", "line feed"),
             ("GET / HTTP/1.0\n\r\n", "line feed"),
-            ("G\x01T / HTTP/1.1\r\nHost: x\r\n\r\n", "understood"),
-            ("POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", "not known to HTTP/1.0"),
+            ("G\x01T / HTTP/1.1\r\nHost: x\r\n\r\n", "malformed"),
+            ("POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.0 has no"),
         ] {
             let fault = take(text).unwrap_err();
             assert!(fault.status == StatusCode::BAD_REQUEST && fault.reason.contains(reason), "{text:?}: {fault:?}");

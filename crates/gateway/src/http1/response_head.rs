@@ -1,17 +1,17 @@
-//! `ResponseHead`: the head of an upstream's answer.
+//! `ResponseHead`: the head of an upstream's response.
 
 use std::mem::MaybeUninit;
 
 use bytes::{Buf, BytesMut};
-use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, Method, StatusCode, Version};
 
 use super::decoder::{Decoder, Malformed};
-use super::fields::{Cutter, content_length, has_token};
+use super::fields::{Cutter, content_length, is_kept_alive};
 use super::head_flags::HeadFlags;
 use super::head_memory::HeadMemory;
 
-/// The head of an answer that has been read.
+/// The head of a response that has been read.
 #[derive(Debug)]
 pub(crate) struct ResponseHead {
     pub(crate) status: StatusCode,
@@ -30,7 +30,7 @@ const BYTES_MAX: usize = 256 * 1024;
 // === impl ResponseHead ===
 
 impl ResponseHead {
-    /// Takes the head of the answer to a request with this method, or none if there is more to come. It is kept in the
+    /// Takes the head of the response to a request with this method, or none if there is more to come. It is kept in the
     /// memory given.
     pub(crate) fn take(
         input: &mut BytesMut,
@@ -43,32 +43,30 @@ impl ResponseHead {
         let length = match parser.parse_response_with_uninit_headers(&mut response, input, &mut fields) {
             Ok(httparse::Status::Complete(length)) if length <= BYTES_MAX => length,
             Ok(httparse::Status::Partial) if input.len() < BYTES_MAX => return Ok(None),
-            Ok(_) => return Err(Malformed("the head of the answer is too large")),
-            Err(_) => return Err(Malformed("the head of the answer cannot be understood")),
+            Ok(_) => return Err(Malformed("the response head is too large")),
+            Err(_) => return Err(Malformed("the response head is malformed")),
         };
         let status = response.code.and_then(|code| StatusCode::from_u16(code).ok());
-        let status = status.ok_or(Malformed("the status of the answer cannot be understood"))?;
+        let status = status.ok_or(Malformed("invalid status"))?;
         let headers = Cutter::new(&input[..length], memory).headers(response.headers, memory);
-        let (headers, flags) = headers.ok_or(Malformed("a header field of the answer cannot be understood"))?;
+        let (headers, flags) = headers.ok_or(Malformed("invalid header"))?;
         let version = if response.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
         let body = body(&headers, flags, method, status)?;
-        let is_kept_alive = if version == Version::HTTP_11 {
-            !(flags.has(HeadFlags::CONNECTION) && has_token(&headers, &CONNECTION, "close"))
-        } else {
-            flags.has(HeadFlags::KEEP_ALIVE) || has_token(&headers, &CONNECTION, "keep-alive")
-        };
+        // Chunks in HTTP/1.0 may be a mistake of a server that does not know them (RFC 9112, 6.1).
+        let is_surely_over = version == Version::HTTP_11 || !flags.has(HeadFlags::CODING);
+        let is_kept_alive = is_surely_over && body != Decoder::TO_THE_CLOSE && is_kept_alive(&headers, flags, version);
         input.advance(length);
-        Ok(Some(Self { status, headers, flags, body, is_kept_alive: is_kept_alive && body != Decoder::TO_THE_CLOSE }))
+        Ok(Some(Self { status, headers, flags, body, is_kept_alive }))
     }
 }
 
-/// How the body of an answer ends (RFC 9112, 6.3).
+/// How the body of a response ends (RFC 9112, 6.3).
 fn body(headers: &HeaderMap, flags: HeadFlags, method: &Method, status: StatusCode) -> Result<Decoder, Malformed> {
     let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
     let mut codings = flags.has(HeadFlags::CODING).then(|| headers.get_all(TRANSFER_ENCODING)).into_iter().flatten();
     let (length, coding) = (lengths.next(), codings.next());
     if let (Some(_), Some(_)) = (length, coding) {
-        return Err(Malformed("the answer has both Content-Length and Transfer-Encoding"));
+        return Err(Malformed("the response has both Content-Length and Transfer-Encoding"));
     }
     if method == Method::HEAD
         || status.is_informational()
@@ -79,15 +77,15 @@ fn body(headers: &HeaderMap, flags: HeadFlags, method: &Method, status: StatusCo
     }
     if let Some(coding) = coding {
         if codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
-            return Err(Malformed("the Transfer-Encoding of the answer is not chunked"));
+            return Err(Malformed("the only Transfer-Encoding of a response is chunked"));
         }
         return Ok(Decoder::CHUNKED);
     }
     let Some(length) = length else { return Ok(Decoder::TO_THE_CLOSE) };
     if lengths.any(|other| other != length) {
-        return Err(Malformed("the answer has more than one Content-Length"));
+        return Err(Malformed("the response has more than one Content-Length"));
     }
-    content_length(length).map(Decoder::length).ok_or(Malformed("the Content-Length of the answer is not a number"))
+    content_length(length).map(Decoder::length).ok_or(Malformed("the Content-Length is not a number"))
 }
 
 #[cfg(test)]
@@ -112,11 +110,19 @@ mod tests {
             let found = take(&format!("HTTP/1.1 {head}\r\n\r\n"), &method).unwrap().unwrap();
             assert_eq!((found.body, found.is_kept_alive), (body, is_kept_alive), "{head}");
         }
-        assert!(!take("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", &Method::GET).unwrap().unwrap().is_kept_alive);
+        for (fields, is_kept_alive) in [
+            ("Content-Length: 0", false),
+            ("Content-Length: 0\r\nConnection: keep-alive", true),
+            ("Content-Length: 0\r\nConnection: close, keep-alive", false),
+            ("Transfer-Encoding: chunked\r\nConnection: keep-alive", false),
+        ] {
+            let found = take(&format!("HTTP/1.0 200 OK\r\n{fields}\r\n\r\n"), &Method::GET).unwrap().unwrap();
+            assert_eq!(found.is_kept_alive, is_kept_alive, "{fields}");
+        }
     }
 
     #[test]
-    fn an_answer_that_could_be_read_in_two_ways_is_refused() {
+    fn a_response_that_could_be_read_in_two_ways_is_rejected() {
         for head in [
             "Content-Length: 3\r\nTransfer-Encoding: chunked",
             "Content-Length: 3\r\nContent-Length: 4",

@@ -36,6 +36,8 @@ use jwt::Jwts;
 use sanitize_headers::{HeaderSanitizer, Sender};
 use tokens::Tokens;
 
+#[cfg(feature = "fuzzing")]
+pub(crate) use jwt::Verifier;
 pub(crate) use open_paths::OpenPaths;
 pub use peer::{ClientCertificate, Peer, Transport};
 

@@ -1,6 +1,8 @@
-//! Connections as the system knows them: streams, encrypted or not, and the limit of open files.
+//! Connections as the system knows them: how they are accepted, streams with or without TLS, and the limit of open files.
 
+mod acceptor;
 pub(crate) mod open_files;
 mod stream;
 
+pub(crate) use acceptor::{Accepted, Acceptor};
 pub(crate) use stream::{Rewound, Stream};

@@ -22,18 +22,18 @@ const KEPT_FROM_CLIENTS_MAX: u64 = 1024;
 const KEPT_FOR_ADMIN_MAX: u64 = 32;
 
 /// Why connections are refused, for the log.
-pub(crate) const SHORTAGE: &str = "the limit of open files is nearly reached; raise it with `ulimit -n`";
+pub(super) const SHORTAGE: &str = "the limit of open files is nearly reached; raise it with `ulimit -n`";
 
 const EMFILE: i32 = 24;
 
 /// Whether the system or the process has no descriptor left.
-pub(crate) fn is_shortage(error: &io::Error) -> bool {
+pub(super) fn is_shortage(error: &io::Error) -> bool {
     const ENFILE: i32 = 23;
     matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
 }
 
-/// Whether a connection waits to be accepted. Linux reports a shortage also when none does.
-pub(crate) fn has_waiting_connection(listener: &impl AsFd) -> bool {
+/// Whether a connection waits to be accepted.
+pub(super) fn has_waiting_connection(listener: &impl AsFd) -> bool {
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&at_once)).is_ok_and(|ready| ready > 0)
 }

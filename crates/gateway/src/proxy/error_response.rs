@@ -1,12 +1,15 @@
-//! The gateway's own answers: which step failed, in the form that the client understands.
+//! The gateway's own error responses: which step failed, in the form that the client understands.
 //!
-//! They name no address and no other inner matter; those are in the log.
+//! They name no address and nothing else that is internal; those are in the log.
 
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use evenkeel::grpc;
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Response, StatusCode};
 
 use crate::observe::metrics::UpstreamFailure;
 use crate::proxy::response_body::ResponseBody;
+
+pub(crate) use evenkeel::grpc::is_grpc;
 
 /// Why a request was not answered by an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -69,8 +72,6 @@ pub(crate) enum Form {
     /// A status of gRPC.
     Grpc,
 }
-
-const GRPC: &[u8] = b"application/grpc";
 
 // === impl Failure ===
 
@@ -135,7 +136,7 @@ impl Form {
 /// An answer with this status and message.
 pub(crate) fn error_response(status: StatusCode, message: &str, form: Form) -> Response<ResponseBody> {
     if form == Form::Grpc {
-        return grpc(status, message);
+        return grpc::error_response(status, message).map(|_| ResponseBody::default());
     }
     let text = format!(
         r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":{},"reason":"{}","code":{}}}"#,
@@ -146,26 +147,6 @@ pub(crate) fn error_response(status: StatusCode, message: &str, form: Form) -> R
     let mut response = Response::new(ResponseBody::own(text));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
-}
-
-/// Whether a request is one of gRPC, and its answer has to be. `application/grpc-web` is something else, which goes over
-/// HTTP/1.1 too.
-pub(crate) fn is_grpc(request: &HeaderMap) -> bool {
-    let rest = request.get(CONTENT_TYPE).and_then(|kind| kind.as_bytes().strip_prefix(GRPC));
-    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
-}
-
-/// An answer of gRPC that consists of trailers only, which are sent as headers then. The messages here are printable
-/// ASCII without a percent sign, so that they need not be escaped.
-fn grpc(status: StatusCode, message: &str) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::default());
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    headers.insert(HeaderName::from_static("grpc-status"), grpc_code(status).into());
-    if let Ok(message) = HeaderValue::from_str(message) {
-        headers.insert(HeaderName::from_static("grpc-message"), message);
-    }
     response
 }
 
@@ -184,18 +165,5 @@ fn reason(status: StatusCode) -> &'static str {
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "RequestHeaderFieldsTooLarge",
         StatusCode::HTTP_VERSION_NOT_SUPPORTED => "HTTPVersionNotSupported",
         _ => "InternalError",
-    }
-}
-
-/// The status of gRPC that says the same.
-fn grpc_code(status: StatusCode) -> u16 {
-    match status {
-        StatusCode::BAD_REQUEST => 3,                                       // INVALID_ARGUMENT
-        StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => 4,     // DEADLINE_EXCEEDED
-        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::TOO_MANY_REQUESTS => 8, // RESOURCE_EXHAUSTED
-        StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => 12, // UNIMPLEMENTED
-        StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => 14,    // UNAVAILABLE
-        StatusCode::UNAUTHORIZED => 16,                                     // UNAUTHENTICATED
-        _ => 2,                                                             // UNKNOWN
     }
 }

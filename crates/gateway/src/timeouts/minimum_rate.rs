@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::{CoarseTimer, Timeout};
 
-/// The minimum_rate of one transfer.
+/// The minimum rate of one transfer.
 #[derive(Debug)]
 pub(crate) struct MinimumRate {
     timer: Rc<CoarseTimer>,

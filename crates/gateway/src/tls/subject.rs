@@ -3,7 +3,7 @@
 //! The certificate has been verified, so that only these few steps into it are needed, and none of what makes parsers of
 //! certificates large.
 
-use super::der::{Element, OBJECT_IDENTIFIER, SEQUENCE, SET};
+use crate::der::{Element, OBJECT_IDENTIFIER, SEQUENCE, SET};
 use crate::identity::ClientCertificate;
 
 const VERSION: u8 = 0xa0;
@@ -12,7 +12,7 @@ const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
 
 /// What a certificate says of its owner, or why it is nobody's.
-pub(super) fn read(certificate: &[u8]) -> Result<ClientCertificate, &'static str> {
+pub(crate) fn read(certificate: &[u8]) -> Result<ClientCertificate, &'static str> {
     let read = fields(certificate).ok_or("it cannot be read")?;
     if read.common_names > 1 { Err("it has more than one common name") } else { Ok(read.certificate) }
 }

@@ -14,6 +14,29 @@ use evenkeel_gateway::{Drained, Gateway, objects};
 /// How long anything may take that a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// One level for everybody, with all seats and enough places to wait.
+pub const ONE_LEVEL: &str = "
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: everybody}
+spec:
+  type: Limited
+  limited:
+    nominalConcurrencyShares: 1000
+    limitResponse: {type: Queue, queuing: {queues: 1, handSize: 1, queueLengthLimit: 10000}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: everybody}
+spec:
+  matchingPrecedence: 2
+  priorityLevelConfiguration: {name: everybody}
+  rules:
+  - subjects: [{kind: Group, group: {name: '*'}}]
+    nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
+    resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*'], clusterScope: true}]
+";
+
 /// A gateway under test.
 pub struct Running {
     pub gateway: Gateway,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::client::{Answer, Client};
 
@@ -54,6 +55,30 @@ impl Upstream {
     /// Answers every request with what a function makes of it, on connections that stay open.
     pub async fn answering(answer: impl Fn(Answer) -> String + Clone + Send + Sync + 'static) -> Self {
         Self::new(move |client, _| answer_all(client, answer.clone())).await
+    }
+
+    /// Reads everything, and never responds.
+    pub async fn silent() -> Self {
+        Self::new(|mut client, _| async move {
+            client.rest().await;
+            std::future::pending::<()>().await;
+        })
+        .await
+    }
+
+    /// Never responds, and tells when it has got a head (`begun`) and when the connection is closed (`cut`).
+    pub async fn telling() -> (Self, UnboundedReceiver<&'static str>) {
+        let (tells, told) = unbounded_channel();
+        let upstream = Self::new(move |mut client, _| {
+            let tells = tells.clone();
+            async move {
+                client.head().await;
+                tells.send("begun").unwrap();
+                client.rest().await;
+                tells.send("cut").unwrap();
+            }
+        });
+        (upstream.await, told)
     }
 
     /// Answers every request with the head that it got.

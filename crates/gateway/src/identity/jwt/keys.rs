@@ -6,7 +6,7 @@ use ring::signature::{RsaPublicKeyComponents, UnparsedPublicKey};
 use serde::Deserialize;
 
 use super::algorithm::Algorithm;
-use super::der;
+use super::public_key::{PublicKey, public_key, rsa_public_key};
 
 /// Public keys, each for one algorithm.
 #[derive(Debug)]
@@ -193,13 +193,13 @@ fn pem(bytes: &[u8]) -> Result<Vec<Key>, String> {
             _ => return Err(fault("it is neither a PUBLIC KEY nor an RSA PUBLIC KEY")),
         };
         let key = match label {
-            "PUBLIC KEY" => der::public_key(&key),
-            _ => der::rsa_public_key(&key),
+            "PUBLIC KEY" => public_key(&key),
+            _ => rsa_public_key(&key),
         };
         let key = key.ok_or_else(|| fault("it is no key of RSA, of P-256, of P-384 or of Ed25519"))?;
         keys.push(match key {
-            der::PublicKey::Rsa { n, e } => Key::rsa(None, Algorithm::Rs256, n, e),
-            der::PublicKey::Point(algorithm, point) => Key::point(None, algorithm, point.to_vec()),
+            PublicKey::Rsa { n, e } => Key::rsa(None, Algorithm::Rs256, n, e),
+            PublicKey::Point(algorithm, point) => Key::point(None, algorithm, point.to_vec()),
         }?);
     }
     Ok(keys)

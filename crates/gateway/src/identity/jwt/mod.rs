@@ -5,10 +5,10 @@
 
 mod algorithm;
 mod claims;
-mod der;
 mod fetch;
 mod fetched;
 mod keys;
+mod public_key;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ enum IssuerKeys {
 
 /// The keys as they are now, and whose tokens were found to be good with them. New keys start with nobody known.
 #[derive(Debug)]
-struct Verifier {
+pub(crate) struct Verifier {
     keys: Keys,
     rules: Rules,
     hasher: SecretHasher,
@@ -78,7 +78,7 @@ impl Jwts {
     /// Keys from a file are read now. Keys from a URL are waited for a little, and fetched in the background after that.
     pub(super) fn open(config: &JwtIdentity, fetches: &KeyFetches) -> Result<Self, String> {
         let rules = Rules::new(config);
-        let read = move |bytes: &[u8]| Verifier::new(Keys::read(bytes)?, rules.clone());
+        let read = move |bytes: &[u8]| Verifier::read(bytes, rules.clone());
         match &config.keys {
             KeysFrom::File(path) => {
                 let named = |path: &Path, fault: String| format!("{}: {fault}", path.display());
@@ -106,6 +106,10 @@ impl Jwts {
 // === impl Verifier ===
 
 impl Verifier {
+    fn read(keys: &[u8], rules: Rules) -> Result<Self, String> {
+        Self::new(Keys::read(keys)?, rules)
+    }
+
     fn new(keys: Keys, rules: Rules) -> Result<Self, String> {
         Ok(Self { keys, rules, hasher: SecretHasher::new()?, known: Cache::default() })
     }
@@ -152,6 +156,21 @@ impl Verifier {
         let claims = serde_json::from_slice(&decoded(payload)?).ok()?;
         let (user, until) = self.rules.judge(&claims, now)?;
         Some(GoodToken { user, until })
+    }
+}
+
+/// For `crate::fuzzing`.
+#[cfg(feature = "fuzzing")]
+impl Verifier {
+    pub(crate) fn open(keys: &[u8], config: &JwtIdentity) -> Result<Self, String> {
+        Self::read(keys, Rules::new(config))
+    }
+
+    pub(crate) fn user(&self, token: &str, now: u64) -> Option<Arc<User>> {
+        match self.ask(token, now) {
+            Verdict::Known(user) => Some(user),
+            _ => None,
+        }
     }
 }
 

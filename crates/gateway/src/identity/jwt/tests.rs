@@ -5,6 +5,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair};
 use serde_json::{Value, json};
 
+use super::public_key::{PublicKey, public_key, rsa_public_key};
 use super::*;
 use crate::config::SystemNames;
 
@@ -221,7 +222,7 @@ fn rsa_keys_are_read_from_pem_and_from_a_set() {
     let (rs256, ps256) = (include_str!("testdata/rs256.jwt").trim(), include_str!("testdata/ps256.jwt").trim());
     let body: String = pkcs1.lines().filter(|line| !line.starts_with('-')).collect();
     let der = STANDARD.decode(body).unwrap();
-    let Some(der::PublicKey::Rsa { n, e }) = der::rsa_public_key(&der) else { panic!("no key of RSA") };
+    let Some(PublicKey::Rsa { n, e }) = rsa_public_key(&der) else { panic!("no key of RSA") };
     let jwk =
         |alg: &str| json!({"keys": [{"kty": "RSA", "kid": "r", "alg": alg, "n": b64(n), "e": b64(e)}]}).to_string();
     for (keys, good, wrong) in [
@@ -261,8 +262,8 @@ proptest::proptest! {
     #[test]
     fn any_key_file_is_read_or_refused(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300)) {
         let _ = Keys::read(&bytes);
-        let _ = der::public_key(&bytes);
-        let _ = der::rsa_public_key(&bytes);
+        let _ = public_key(&bytes);
+        let _ = rsa_public_key(&bytes);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Serves the pages of the admin endpoint, with limits. Health checks are served whatever other clients do: nobody can
-//! hold a connection that a newer one needs, and some file descriptors are kept for them ([`open_files`]).
+//! hold a connection that a newer one needs, and some file descriptors are kept for them ([`open_files`](crate::net::open_files)).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,10 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::slots::{Slot, Slots};
-use crate::net::open_files;
-use crate::observe::log::Throttle;
+use crate::net::Acceptor;
 
 /// Connections at a time. One more closes another one.
 const CONNECTIONS_MAX: usize = 64;
@@ -26,30 +25,14 @@ const HEAD_TIME: Duration = Duration::from_secs(3);
 const CONNECTION_TIME: Duration = Duration::from_secs(300);
 /// A request has no business being longer.
 const HEAD_BYTES: usize = 16 * 1024;
-/// When there are no files left to open, trying again at once would help nobody.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How often it looks for connections while it cannot be woken by them, for the lack of descriptors. An evicted
-/// connection has been closed by then.
-const SHORTAGE_PAUSE: Duration = Duration::from_millis(5);
 
-/// Answers on this listener for as long as the future lives. It is HTTP/1.1 without TLS.
+/// Serves on this listener for as long as the future lives. It is HTTP/1.1 without TLS.
 pub async fn serve(listener: TcpListener, pages: Router) {
     let slots = Arc::<Slots>::default();
-    let mut warnings = Throttle::default();
+    let mut acceptor = Acceptor::new(listener);
     loop {
-        match listener.accept().await {
-            Ok((stream, _)) => begin(&slots, stream, pages.clone()),
-            Err(error) if open_files::is_shortage(&error) && !open_files::has_waiting_connection(&listener) => {
-                sleep(SHORTAGE_PAUSE).await;
-            }
-            Err(error) if open_files::is_shortage(&error) && slots.evict() => sleep(SHORTAGE_PAUSE).await,
-            Err(error) => {
-                if warnings.may_log() {
-                    tracing::warn!(%error, "the admin endpoint cannot accept a connection");
-                }
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
+        let stream = acceptor.accept_always(|| slots.evict()).await;
+        begin(&slots, stream, pages.clone());
     }
 }
 

@@ -7,7 +7,7 @@ use http::response::Parts;
 use http::{HeaderMap, Method, StatusCode, Version};
 use http_body::Body;
 
-use crate::http1::{Encoder, content_length};
+use crate::http1::{Encoder, content_length, put_field};
 use crate::proxy::forward::REQUEST_ID;
 
 /// What of the request its answer depends on.
@@ -88,12 +88,6 @@ fn put_fields<'a>(output: &mut Vec<u8>, headers: &'a HeaderMap) -> Found<'a> {
         }
     }
     found
-}
-
-fn put_field(output: &mut Vec<u8>, name: &str, value: &[u8]) {
-    for part in [name.as_bytes(), b": ", value, b"\r\n"] {
-        output.extend_from_slice(part);
-    }
 }
 
 fn put_length(

@@ -16,15 +16,11 @@ use super::Worker;
 use super::counts::MeteredConnection;
 use super::thread::{ConnectionGuard, Stage};
 use crate::identity::{Peer, Transport};
-use crate::net::Stream;
-use crate::net::open_files::{OpenFiles, SHORTAGE};
-use crate::observe::log::Throttle;
+use crate::net::{Accepted, Acceptor, Stream};
 use crate::proxy::connection::Connection;
 use crate::proxy::serve::{first_bytes, serve_http1, serve_http2};
 use crate::tls::ListenerTls;
 
-/// When the system has no more sockets for us, this is how long we wait for some to be closed.
-const PAUSE: Duration = Duration::from_millis(50);
 /// How long connections may take that are half open when no more are wanted.
 const LAST_ONES_MAX: Duration = Duration::from_millis(100);
 /// The protocol that client and gateway have agreed on.
@@ -44,35 +40,23 @@ pub(super) async fn accept_all(
     connection_guard: ConnectionGuard,
     mut stage: watch::Receiver<Stage>,
 ) {
-    let open_files = OpenFiles::of_process();
-    let mut warnings = Throttle::default();
+    let mut acceptor = Acceptor::new(listener);
     loop {
         let accepted = tokio::select! {
             biased;
             _ = stage.wait_for(|stage| *stage != Stage::Serving) => break,
-            accepted = listener.accept() => accepted,
+            accepted = acceptor.accept() => accepted,
         };
         worker = worker.latest();
         match accepted {
-            Ok((stream, _)) if open_files.are_short_for_client(&stream) => {
-                if warnings.may_log() {
-                    tracing::warn!("connections are refused: {SHORTAGE}");
-                }
-                refuse(&worker, stream, tls.as_deref());
-            }
-            Ok((stream, address)) => begin(&worker, stream, address, tls.clone(), &connection_guard),
-            Err(error) => {
-                if warnings.may_log() {
-                    tracing::warn!(%error, "cannot accept a connection");
-                }
-                tokio::time::sleep(PAUSE).await;
-            }
+            Accepted::Connection(stream, address) => begin(&worker, stream, address, tls.clone(), &connection_guard),
+            Accepted::NoDescriptor(stream) => refuse(&worker, stream, tls.as_deref()),
         }
     }
     // Clients believe that connections in the queue are open: they are served too, while no others join them.
-    refuse_new(&listener);
+    refuse_new(acceptor.listener());
     let last_ones = async {
-        while let Ok((stream, address)) = listener.accept().await {
+        while let Ok((stream, address)) = acceptor.listener().accept().await {
             begin(&worker, stream, address, tls.clone(), &connection_guard);
         }
     };

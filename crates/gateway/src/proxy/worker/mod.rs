@@ -45,7 +45,7 @@ pub(crate) struct Shared {
 }
 
 /// What a worker's connections and requests need of it, under the settings of one time. When the settings change, a
-/// successor takes over. RunningRequests that have begun stay with the worker that they began with.
+/// successor takes over. Requests that have begun stay with the worker that they began with.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) config: Arc<Config>,

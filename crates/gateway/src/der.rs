@@ -1,10 +1,12 @@
-//! DER, as far as it takes to find something in a certificate.
+//! DER, as far as it takes to read certificates and public keys.
 
 use std::time::{Duration, SystemTime};
 
-pub(super) const SEQUENCE: u8 = 0x30;
-pub(super) const SET: u8 = 0x31;
-pub(super) const OBJECT_IDENTIFIER: u8 = 0x06;
+pub(crate) const INTEGER: u8 = 0x02;
+pub(crate) const BIT_STRING: u8 = 0x03;
+pub(crate) const OBJECT_IDENTIFIER: u8 = 0x06;
+pub(crate) const SEQUENCE: u8 = 0x30;
+pub(crate) const SET: u8 = 0x31;
 const UTF8_STRING: u8 = 0x0c;
 const PRINTABLE_STRING: u8 = 0x13;
 const TELETEX_STRING: u8 = 0x14;
@@ -12,37 +14,55 @@ const IA5_STRING: u8 = 0x16;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// A value, its kind, and what comes after it.
-pub(super) struct Element<'a> {
-    pub(super) tag: u8,
-    pub(super) content: &'a [u8],
-    pub(super) rest: &'a [u8],
+/// The low bits of a tag that is continued in the next byte. Neither certificates nor keys have such tags.
+const LONG_TAG: u8 = 0x1f;
+
+/// A value, its tag, and what follows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Element<'a> {
+    pub(crate) tag: u8,
+    pub(crate) content: &'a [u8],
+    pub(crate) rest: &'a [u8],
 }
 
 // === impl Element ===
 
 impl<'a> Element<'a> {
-    pub(super) fn of(tag: u8, input: &'a [u8]) -> Option<Self> {
+    /// The first element, if it has this tag.
+    pub(crate) fn of(tag: u8, input: &'a [u8]) -> Option<Self> {
         Self::read(input).filter(|element| element.tag == tag)
     }
 
-    pub(super) fn read(input: &'a [u8]) -> Option<Self> {
-        let (tag, input) = input.split_first()?;
-        let (first, input) = input.split_first()?;
-        let (length, input) = if *first < 0x80 {
-            (usize::from(*first), input)
-        } else {
-            let (digits, input) = input.split_at_checked(usize::from(first & 0x7f))?;
-            if digits.is_empty() || digits.len() > 4 {
-                return None;
-            }
-            (digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit)), input)
-        };
-        let (content, rest) = input.split_at_checked(length)?;
-        Some(Self { tag: *tag, content, rest })
+    /// The content of the only element, if it has this tag.
+    pub(crate) fn only(tag: u8, input: &'a [u8]) -> Option<&'a [u8]> {
+        Self::of(tag, input).filter(|element| element.rest.is_empty()).map(|element| element.content)
     }
 
-    pub(super) fn text(&self) -> Option<String> {
+    /// The first element. Its length has to be in the one form that DER allows: the shortest one.
+    pub(crate) fn read(input: &'a [u8]) -> Option<Self> {
+        let (&tag, input) = input.split_first()?;
+        if tag & LONG_TAG == LONG_TAG {
+            return None;
+        }
+        let (&first, input) = input.split_first()?;
+        let (length, input) = if first < 0x80 {
+            (usize::from(first), input)
+        } else {
+            let (digits, input) = input.split_at_checked(usize::from(first & 0x7f))?;
+            if digits.len() > 4 || digits.first().is_none_or(|digit| *digit == 0) {
+                return None;
+            }
+            let length = digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit));
+            if length < 0x80 {
+                return None;
+            }
+            (length, input)
+        };
+        let (content, rest) = input.split_at_checked(length)?;
+        Some(Self { tag, content, rest })
+    }
+
+    pub(crate) fn text(&self) -> Option<String> {
         match self.tag {
             UTF8_STRING | PRINTABLE_STRING | TELETEX_STRING | IA5_STRING => {
                 std::str::from_utf8(self.content).ok().map(ToOwned::to_owned)
@@ -52,7 +72,7 @@ impl<'a> Element<'a> {
     }
 
     /// A time of a certificate: `YYMMDDHHMMSSZ`, or with four digits of the year (RFC 5280, 4.1.2.5).
-    pub(super) fn time(&self) -> Option<SystemTime> {
+    pub(crate) fn time(&self) -> Option<SystemTime> {
         let digits = self.content.strip_suffix(b"Z")?;
         let (year, rest) = match self.tag {
             UTC_TIME => {
@@ -91,6 +111,28 @@ fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_length_has_one_form() {
+        let content = |input: &[u8]| Element::only(SEQUENCE, input).map(<[u8]>::len);
+        let long = |head: &[u8], length: usize| [head, &vec![0; length]].concat();
+        assert_eq!(content(&long(b"\x30\x7f", 0x7f)), Some(0x7f));
+        assert_eq!(content(&long(b"\x30\x81\x80", 0x80)), Some(0x80));
+        assert_eq!(content(&long(b"\x30\x82\x01\x00", 0x100)), Some(0x100));
+        assert_eq!(content(&long(b"\x30\x83\x01\x00\x00", 0x1_0000)), Some(0x1_0000));
+        for (head, length) in [
+            (&b"\x30\x81\x7f"[..], 0x7f),
+            (b"\x30\x82\x00\x80", 0x80),
+            (b"\x30\x84\x00\x00\x00\x05", 5),
+            (b"\x30\x80", 2),
+            (b"\x3f\x02", 2),
+            (b"\x30\x02", 1),
+            (b"\x30\x02", 3),
+            (b"\x31\x02", 2),
+        ] {
+            assert_eq!(content(&long(head, length)), None, "{head:x?}");
+        }
+    }
 
     #[test]
     fn times_are_read() {

@@ -1,0 +1,181 @@
+//! The readers of input from outside as plain functions of bytes, for `tests/any-input`. Not part of the API.
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use evenkeel_engine::User;
+use http::{HeaderMap, Method};
+
+use crate::config::JwtIdentity;
+use crate::der::Element;
+use crate::http1::{Decoded, Decoder, HeadLimits, HeadMemory, RequestHead, ResponseHead};
+use crate::identity::{ClientCertificate, Verifier};
+
+/// What a reader made of everything that arrived on a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conversation {
+    /// The messages whose heads were accepted.
+    pub messages: Vec<Message>,
+    /// How it ended.
+    pub end: End,
+}
+
+/// A request or a response.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Message {
+    /// The first line, in its usual form; a response has no reason phrase.
+    pub first_line: String,
+    /// The header fields.
+    pub headers: HeaderMap,
+    /// The body, as far as it arrived.
+    pub body: Vec<u8>,
+    /// The trailer fields.
+    pub trailers: HeaderMap,
+    /// Whether the connection stays open after the message.
+    pub is_kept_alive: bool,
+}
+
+/// How a conversation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// After a whole message, or before the first.
+    Complete,
+    /// Within a message.
+    Incomplete,
+    /// With something that the reader rejects, for this reason.
+    Rejected(&'static str),
+}
+
+/// Accepts signed bearer tokens.
+#[derive(Debug)]
+pub struct TokenVerifier(Verifier);
+
+/// Bytes that arrive piece by piece.
+struct Arriving<'a, P> {
+    pieces: P,
+    input: BytesMut,
+    memory: HeadMemory,
+    conversation: &'a mut Conversation,
+}
+
+/// Reads requests.
+pub fn requests<'a>(pieces: impl Iterator<Item = &'a [u8]>, bytes_max: usize, fields_max: usize) -> Conversation {
+    let limits = HeadLimits { bytes: bytes_max, fields: fields_max };
+    converse(pieces, |input, memory| {
+        let head = RequestHead::take(input, memory, limits).map_err(|fault| fault.reason)?;
+        Ok(head.map(|head| {
+            let first_line = format!("{} {} {:?}", head.method, head.uri, head.version);
+            (first_line, head.headers, head.body, head.is_kept_alive)
+        }))
+    })
+}
+
+/// Reads the responses to requests with this method. Interim responses count as messages.
+pub fn responses<'a>(pieces: impl Iterator<Item = &'a [u8]>, method: &Method) -> Conversation {
+    converse(pieces, |input, memory| {
+        let head = ResponseHead::take(input, memory, method).map_err(|fault| fault.0)?;
+        Ok(head.map(|head| (head.status.as_str().to_owned(), head.headers, head.body, head.is_kept_alive)))
+    })
+}
+
+/// Reads a chunked body: one message without a head.
+pub fn chunks<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Conversation {
+    let mut is_begun = false;
+    converse(pieces, |_, _| {
+        let head = (String::new(), HeaderMap::new(), Decoder::CHUNKED, false);
+        Ok((!std::mem::replace(&mut is_begun, true)).then_some(head))
+    })
+}
+
+/// What a client certificate says of its owner, or why it is rejected.
+pub fn certificate(der: &[u8]) -> Result<ClientCertificate, &'static str> {
+    crate::tls::read_certificate(der)
+}
+
+/// The tag and the content of the first element of DER, and what follows it.
+pub fn der_element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    Element::read(der).map(|element| (element.tag, element.content, element.rest))
+}
+
+type Head = (String, HeaderMap, Decoder, bool);
+
+fn converse<'a>(
+    pieces: impl Iterator<Item = &'a [u8]>,
+    mut head: impl FnMut(&mut BytesMut, &mut HeadMemory) -> Result<Option<Head>, &'static str>,
+) -> Conversation {
+    let mut conversation = Conversation { messages: Vec::new(), end: End::Complete };
+    let (input, memory) = (BytesMut::new(), HeadMemory::default());
+    let mut arriving = Arriving { pieces, input, memory, conversation: &mut conversation };
+    let end = arriving.read(&mut head).unwrap_or_else(End::Rejected);
+    conversation.end = end;
+    conversation
+}
+
+// === impl Arriving ===
+
+impl<'a, P: Iterator<Item = &'a [u8]>> Arriving<'_, P> {
+    fn read(
+        &mut self,
+        head: &mut impl FnMut(&mut BytesMut, &mut HeadMemory) -> Result<Option<Head>, &'static str>,
+    ) -> Result<End, &'static str> {
+        loop {
+            let Some((first_line, headers, body, is_kept_alive)) = head(&mut self.input, &mut self.memory)? else {
+                if self.more() {
+                    continue;
+                }
+                // Empty lines before a message are no part of it.
+                let is_line_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+                return Ok(if self.input.iter().all(is_line_end) { End::Complete } else { End::Incomplete });
+            };
+            // As a connection does, so that the memory of the map is used again.
+            self.memory.give_back(headers.clone());
+            self.conversation.messages.push(Message { first_line, headers, is_kept_alive, ..Message::default() });
+            if !self.read_body(body)? {
+                return Ok(End::Incomplete);
+            }
+            if !is_kept_alive {
+                return Ok(End::Complete);
+            }
+        }
+    }
+
+    /// Whether the whole body arrived.
+    fn read_body(&mut self, mut body: Decoder) -> Result<bool, &'static str> {
+        while !body.is_done() {
+            let decoded = body.decode(&mut self.input).map_err(|fault| fault.0)?;
+            let Some(decoded) = decoded else {
+                if self.more() {
+                    continue;
+                }
+                return Ok(body.close());
+            };
+            let Some(message) = self.conversation.messages.last_mut() else { break };
+            match decoded {
+                Decoded::Data(data) => message.body.extend_from_slice(&data),
+                Decoded::Trailers(trailers) => message.trailers = trailers,
+                Decoded::End => break,
+            }
+        }
+        Ok(true)
+    }
+
+    fn more(&mut self) -> bool {
+        let piece = self.pieces.next();
+        self.input.extend_from_slice(piece.unwrap_or_default());
+        piece.is_some()
+    }
+}
+
+// === impl TokenVerifier ===
+
+impl TokenVerifier {
+    /// With the keys of a file.
+    pub fn read(keys: &[u8], config: &JwtIdentity) -> Result<Self, String> {
+        Verifier::open(keys, config).map(Self)
+    }
+
+    /// Whose token this is at a time in seconds since 1970, if it is good then.
+    pub fn user(&self, token: &str, now: u64) -> Option<Arc<User>> {
+        self.0.user(token, now)
+    }
+}

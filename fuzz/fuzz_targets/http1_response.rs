@@ -1,0 +1,5 @@
+//! Any bytes of an upstream are responses of HTTP/1.1 or rejected, however they arrive.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| evenkeel_any_input::http1_response(input));
