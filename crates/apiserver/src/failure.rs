@@ -1,4 +1,4 @@
-//! `Failure`: why a request is refused, as the `Status` object that clients know (API-98 to API-114).
+//! `Failure`: why a request is rejected, as the `Status` object that clients know (API-98 to API-114).
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use evenkeel_api::{GROUP, Kind};
 use http::StatusCode;
 use serde::{Serialize, Serializer};
 
-/// Why a request is refused. Written out, it is a `Status` object.
+/// Why a request is rejected. Written out, it is a `Status` object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The status of the response.
@@ -38,7 +38,7 @@ impl Failure {
         self
     }
 
-    /// 400: the request makes no sense.
+    /// 400: the request is malformed.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
     }
@@ -48,7 +48,7 @@ impl Failure {
         Self { reason: None, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message) }
     }
 
-    /// 401: nobody knows who is asking (API-190).
+    /// 401: the request is not authenticated (API-190).
     pub fn unauthorized() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
     }
@@ -114,7 +114,7 @@ impl Failure {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message).about(details)
     }
 
-    /// 503: a write was sent to the store, and nobody knows what became of it. It is not asked to be tried again: that may
+    /// 503: a write was sent to the store, and its outcome is unknown. The client is not asked to retry: that may
     /// do it twice.
     pub fn unknown_outcome(problem: impl fmt::Display) -> Self {
         let message = format!("it is unknown whether the write took place: {problem}");
@@ -146,7 +146,7 @@ impl Failure {
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(details_of(kind.resource(), name))
     }
 
-    /// 409: somebody else owns fields that an apply wants to change (API-129).
+    /// 409: another manager owns fields that an apply wants to change (API-129).
     pub fn apply_conflict(message: String, causes: Vec<StatusCause>) -> Self {
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(StatusDetails { causes, ..StatusDetails::default() })
     }
@@ -182,7 +182,7 @@ impl Failure {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
     }
 
-    /// 406: no media type that the client accepts is spoken here (API-110).
+    /// 406: the server has no media type that the client accepts (API-110).
     pub fn not_acceptable(available: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
         Self::wrong_shape(message).about(StatusDetails::default())

@@ -1,4 +1,4 @@
-//! The objects of a store as a flow control follows them, from change to change.
+//! `ObjectStream`: the objects of a store after each change, for a flow control.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -19,7 +19,7 @@ pub(crate) fn packed(response: ResponseData, request: &HeaderMap) -> ResponseDat
     if is_packed || response.body.len() < LENGTH_MIN || !is_accepted(request) {
         return response;
     }
-    // These are packed while somebody waits.
+    // The client waits, so speed counts.
     let body = gzip(&response.body, Compression::fast());
     marked(ResponseData { body, ..response })
 }

@@ -59,7 +59,7 @@ struct Counted<P> {
 
 /// A permit of the semaphores stands for so many bytes.
 const UNIT_BYTES: usize = 1024;
-/// How long a request waits for room before its client is told to come back later.
+/// How long a request waits for room before it is rejected.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn units(bytes: usize) -> u32 {
@@ -100,7 +100,7 @@ impl ConnectionInFlight {
         }
     }
 
-    /// The same for as long as it takes. None never comes: nobody closes the semaphores.
+    /// The same for as long as it takes. Never `None`: the semaphores are never closed.
     async fn wait(&self, bytes: usize) -> Option<Room> {
         let (of_connection, of_all) = self.units(bytes);
         let connection = Arc::clone(&self.connection).acquire_many_owned(of_connection).await.ok()?;
@@ -113,12 +113,12 @@ impl ConnectionInFlight {
         (units(bytes).min(connection_max), units(bytes).min(all_max))
     }
 
-    /// The turn, if nobody has it.
+    /// The turn, if it is free.
     pub(crate) fn try_turn(&self) -> Option<Turn> {
         Arc::clone(&self.turn).try_acquire_owned().ok().map(|permit| Turn { _permit: permit })
     }
 
-    /// The turn, as soon as nobody has it.
+    /// The turn, as soon as it is free.
     pub(crate) async fn turn(self) -> Option<Turn> {
         self.turn.acquire_owned().await.ok().map(|permit| Turn { _permit: permit })
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use evenkeel_api::meta::OwnerReference;
 
-/// Where duplicates were found, which the warning tells.
+/// Where duplicates were found, for the warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     /// In the object that was sent.

@@ -1,4 +1,4 @@
-//! `ApiServer`: the API with all that belongs to it: its own flow control, and what it does by itself.
+//! `ApiServer`: the API with its own flow control and its background tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ use crate::verbs::{self, Write};
 /// How an API server is set up.
 #[derive(Debug, Clone)]
 pub struct ApiServerOptions {
-    /// Which objects there are at first, and by whose rules objects are checked. The API itself is that of Kubernetes.
+    /// The initial objects, and the rules of validation. The API itself is that of Kubernetes.
     pub preset: Preset,
     /// How many seats the API has for its own requests.
     pub server_concurrency: u32,
@@ -42,17 +42,17 @@ pub struct ApiServerOptions {
     pub response_bytes_max: usize,
     /// How many of them on one connection. A response that is larger is alone on its connection.
     pub response_bytes_per_connection_max: usize,
-    /// Whether flow schemas are told that they dangle.
+    /// Whether the condition `Dangling` of flow schemas is kept up to date.
     pub status_controller: StatusController,
 }
 
 /// Whether the condition `Dangling` is written to flow schemas (API-197).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StatusController {
-    /// It is.
+    /// This server writes it.
     #[default]
     On,
-    /// It is left to somebody else.
+    /// Another program writes it.
     Off,
 }
 
@@ -86,8 +86,8 @@ impl Default for ApiServerOptions {
 // === impl ApiServer ===
 
 impl ApiServer {
-    /// Starts over that store, inside of a tokio runtime: makes sure that the bootstrap objects are there, and looks after
-    /// them from now on.
+    /// Starts over that store, inside of a tokio runtime: creates the bootstrap objects, and restores them from
+    /// now on.
     pub async fn start(store: Arc<dyn Store>, options: &ApiServerOptions) -> Result<Self, Failure> {
         let (applied, watch_applied) = watch::channel(0);
         let in_flight = InFlight::new(options.response_bytes_max, options.response_bytes_per_connection_max);
@@ -126,7 +126,7 @@ impl ApiServer {
         &self.flow
     }
 
-    /// Applies what a file says of an object, and nothing else, as the manager of that name, which takes what it wants from
+    /// Applies the fields of an object in a manifest, as the manager of that name, which takes over fields from
     /// others: what `--objects` does.
     pub async fn apply(&self, entry: &Entry, manager: &str) -> Result<(), Failure> {
         match entry.object.kind() {
@@ -135,25 +135,25 @@ impl ApiServer {
         }
     }
 
-    /// A `tower` service for the requests of one connection, of which `identity` knows who sends them. It is for tasks of a
+    /// A `tower` service for the requests of one connection, which `identity` authenticates. It is for tasks of a
     /// runtime, and not for a `LocalSet`: work on large objects lets the thread's other tasks go on elsewhere.
     pub fn service<I: evenkeel::Identify>(&self, identity: I) -> ApiService<I> {
         ApiService::new(self.limited.clone(), self.api.in_flight().connection(), identity)
     }
 
-    /// The API itself, for those who know who is calling and let requests in themselves.
+    /// The API itself, without authentication and flow control.
     pub fn api(&self) -> &Api {
         &self.api
     }
 }
 
-/// Nobody watches from before the beginning (API-168).
+/// Compacts the history of a new store: no watch starts before the bootstrap objects (API-168).
 async fn compact_initial_history(store: &dyn Store) -> Result<(), Error> {
     let current = store.revision().await?;
     match store.compact(current).await {
-        // Another instance that has started at the same time has done it; or it is left to etcd, whose user we are may not.
+        // Another instance did it at the same time; or our user of etcd may not compact.
         Err(Error::TooOld { .. } | Error::Denied(_)) => Ok(()),
-        forgotten => forgotten,
+        compacted => compacted,
     }
 }
 
@@ -200,7 +200,7 @@ fn follow(flow: &FlowControl, work: &KubernetesWork, objects: Objects) {
     flow.apply_stored(objects);
 }
 
-/// About as large as an object is.
+/// The typical size of an object.
 const OBJECT_BYTES: i64 = 1024;
 
 async fn keep_tidy(api: Api) {
@@ -210,7 +210,7 @@ async fn keep_tidy(api: Api) {
     let mut log_once = LogOnce::new("cannot restore the mandatory and suggested objects");
     loop {
         ticks.tick().await;
-        // What could not be done now is done the next time.
+        // A failure is retried at the next tick.
         let (levels, schemas) = (bootstrap::tidy(api.levels()).await, bootstrap::tidy(api.schemas()).await);
         log_once.note(&**api.schemas().store(), &levels.and(schemas)).await;
     }

@@ -1,4 +1,4 @@
-//! `ApiService`: who is calling, as whom, whether there is a seat, and then the API.
+//! `ApiService`: serves a connection: authenticates, interprets the target, admits, and calls the API.
 
 use std::convert::Infallible;
 use std::future::Future;

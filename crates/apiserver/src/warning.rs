@@ -9,7 +9,7 @@ const CHARACTERS_MAX: usize = 4096;
 /// How many characters of each warning are kept once they do not fit.
 const CHARACTERS_OF_EACH_MAX: usize = 256;
 
-/// The values of the header fields `Warning`, one for each text, in their order. The same text is told once. When they
+/// The values of the header fields `Warning`, one for each text, in their order. Repeated texts are sent once. When they
 /// are too many, long ones are cut short, and the last ones left out.
 pub(crate) fn warnings<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<HeaderValue> {
     let mut seen = HashSet::new();

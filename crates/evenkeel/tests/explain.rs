@@ -49,7 +49,7 @@ spec:
   distinguisherMethod: {type: ByUser}
   rules:
   - subjects: [{kind: Group, group: {name: '*'}}]
-    nonResourceRules: [{verbs: [get], nonResourceURLs: [/api/*, /livez]}, {verbs: [post], nonResourceURLs: ['*']}]
+    nonResourceRules: [{verbs: [get], nonResourceURLs: [/api/*, /livez]}, {verbs: [create], nonResourceURLs: ['*']}]
 ---
 apiVersion: flowcontrol.apiserver.k8s.io/v1
 kind: FlowSchema

@@ -62,8 +62,8 @@ impl Visit for Message {
     }
 }
 
-/// Everything that is told about: seats that are divided, a level that cannot be used, requests that wait, give up and are
-/// turned away.
+/// Everything that there are events for: seats that are divided, a level that cannot be used, requests that wait, are
+/// cancelled and are rejected.
 fn course(flow: &FlowControl) {
     let mut all = objects([queuing("tenants", 10_000), rejecting("others", 5)]);
     let mut unusable = PriorityLevelConfiguration::clone(&all.priority_levels[0]);
@@ -94,11 +94,11 @@ fn a_subscriber_may_look_at_the_flow_control() {
     is_done.recv_timeout(Duration::from_secs(60)).expect("the course ends");
     let told = told.lock().unwrap();
     for message in [
-        "the seats are divided",
-        "the priority level cannot be used and is ignored",
-        "the request waits in its queue",
-        "the request has waited in vain",
-        "the request is turned away",
+        "seats divided",
+        "priority level ignored: it cannot be used",
+        "request queued",
+        "request left its queue without running",
+        "request rejected",
     ] {
         assert!(told.iter().any(|one| one == message), "{message:?} is missing in {told:?}");
     }
@@ -118,7 +118,7 @@ fn objects_that_are_of_no_use_are_told_once() {
         let objects = Objects { flow_schemas: schemas.iter().map(|name| lost(name)).collect(), ..Objects::default() };
         tracing::subscriber::with_default(Onlooker { flow: None, told: Arc::clone(&told) }, || flow.apply(objects));
         let told = told.lock().unwrap();
-        told.iter().filter(|one| one.contains("the flow schema is ignored")).count()
+        told.iter().filter(|one| one.contains("flow schema ignored")).count()
     };
     assert_eq!(warnings(&["one"]), 1);
     assert_eq!(warnings(&["one", "two"]), 1, "only the new one");

@@ -93,7 +93,7 @@ pub enum Error {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// How it could be told.
+        /// The evidence.
         problem: String,
     },
     /// The file was written by a newer Evenkeel. It was not changed.

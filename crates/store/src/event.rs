@@ -1,4 +1,4 @@
-//! What a watcher is told.
+//! `Event`: one write, as watchers get it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::Object;
 
 /// One write, as watchers see it.
 ///
-/// What the object was before is always there, because who watches by a selector has to know whether the object was
+/// What the object was before is always there, because a watch with a selector has to know whether the object was
 /// among the selected ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {

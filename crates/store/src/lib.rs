@@ -11,8 +11,8 @@
 //! mean nothing to a store: it keeps a kind, a name and bytes, which are the object as canonical `v1` JSON.
 //!
 //! Every write has a *revision*, and revisions are one increasing sequence across both kinds. A list says which revision
-//! it shows; a watch from there on tells every later write, once and in order. Writes are conditional on the revision that
-//! the writer has seen, so that nobody overwrites what they do not know.
+//! it shows; a watch from there on returns every later write, once and in order. Writes are conditional on the revision that
+//! the writer has seen, so that no writer overwrites changes that it has not seen.
 //!
 //! ```
 //! use evenkeel_api::Kind;

@@ -12,7 +12,7 @@ pub enum At {
     /// same `Store` has acknowledged.
     #[default]
     Cached,
-    /// Linearizable: everything that anybody was told to be written before the read began.
+    /// Linearizable: everything that was acknowledged before the read began.
     Latest,
     /// This revision or a later one.
     NotOlderThan(u64),

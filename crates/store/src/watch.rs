@@ -12,7 +12,7 @@ use crate::{Error, Event};
 /// How many events a watcher takes at a time, so that the lock is held for a short while only.
 const TAKE_MAX: usize = 256;
 
-/// What a watcher wants to be told.
+/// Which writes a watcher wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchOptions {
     /// The kind; `None` for both.
@@ -56,7 +56,7 @@ impl WatchOptions {
     }
 
     fn wants(&self, event: &Event) -> bool {
-        // A store that was ahead of the cache may have told of a revision that the cache has not reached yet.
+        // The revision may come from a store that is ahead of the cache.
         event.revision > self.after && self.kind.is_none_or(|kind| kind == event.kind())
     }
 }
@@ -107,7 +107,7 @@ impl Watch {
         Ok(event)
     }
 
-    /// Up to which revision this watcher has been told everything that it asked for: the revision for a bookmark. A watch
+    /// The revision up to which this watcher has received everything: the revision for a bookmark. A watch
     /// from there on goes on where this one is.
     ///
     /// It moves on with the store also when nothing that was asked for happens.
@@ -115,7 +115,7 @@ impl Watch {
         if self.taken.is_empty() {
             self.take()?;
         }
-        // Several writes can have one revision, if somebody else made them in one transaction of etcd.
+        // Several writes can have one revision, if another client made them in one transaction of etcd.
         Ok(self.taken.front().map_or(self.seen, |next| self.told.min(next.revision - 1)))
     }
 

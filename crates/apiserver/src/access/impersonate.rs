@@ -1,4 +1,4 @@
-//! Impersonation: who may do everything may also ask as somebody else.
+//! Impersonation: members of `system:masters` may send requests as another user.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ const GROUP: &str = "impersonate-group";
 const UID: &str = "impersonate-uid";
 const EXTRA_PREFIX: &str = "impersonate-extra-";
 
-/// The group of those who are not known.
+/// The group of unauthenticated users.
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 const ANONYMOUS: &str = "system:anonymous";
 
-/// The user as whom a request asks: the one who sends it, or the one it names.
+/// The effective user of a request: its sender, or the user that it impersonates.
 pub(crate) fn effective_user(sender: Arc<User>, headers: &HeaderMap) -> Result<Arc<User>, Failure> {
     // An empty name is none.
     let Some(name) = headers.get(USER).filter(|name| !name.is_empty()) else {
@@ -47,7 +47,7 @@ pub(crate) fn effective_user(sender: Arc<User>, headers: &HeaderMap) -> Result<A
 
 fn text(value: &HeaderValue) -> Result<&str, Failure> {
     std::str::from_utf8(value.as_bytes())
-        .map_err(|_| Failure::bad_request("a header that impersonates somebody is not valid UTF-8"))
+        .map_err(|_| Failure::bad_request("an impersonation header is not valid UTF-8"))
 }
 
 fn refusal(sender: &User, name: &str) -> Failure {

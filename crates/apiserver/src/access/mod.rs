@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Authorization and impersonation.
 
 mod authorize;
 mod impersonate;
@@ -12,5 +12,5 @@ pub(crate) use rules::{is_allowed, path_rules, resource_rules};
 pub(crate) const MASTERS: &str = "system:masters";
 /// Members may read the objects of the group.
 pub(crate) const VIEWERS: &str = "evenkeel:viewers";
-/// Everybody who is known is in it (API-190).
+/// The group of all authenticated users (API-190).
 pub(crate) const AUTHENTICATED: &str = "system:authenticated";

@@ -1,4 +1,4 @@
-//! Tells every flow schema whether its priority level exists: the condition `Dangling` (API-197).
+//! Writes the condition `Dangling` of every flow schema: whether its priority level is missing (API-197).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -26,21 +26,21 @@ const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
 /// One flow schema is written at most so often in [`WINDOW`].
 const WRITES_MAX: usize = 6;
 const WINDOW: Duration = Duration::from_secs(60);
-/// Changes come in groups; they are looked at together.
+/// Changes come in groups; they are handled together.
 const GATHERING: Duration = Duration::from_millis(20);
 /// How long to wait before trying again when the store fails.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// When flow schemas were written lately, so that a fight with another writer stays slow.
+/// Recent writes of each flow schema, so that a fight with another writer stays slow.
 #[derive(Debug, Default)]
 struct Pace {
     writes: BTreeMap<String, VecDeque<Instant>>,
 }
 
-/// What came of telling all flow schemas.
+/// The outcome of updating all flow schemas.
 #[derive(Debug, Default)]
 struct Told {
-    /// When to look again at those that had to wait.
+    /// When to retry those that had to wait.
     retry_at: Option<Instant>,
     /// Why one of them could not be written.
     failed: Option<Failure>,
@@ -115,7 +115,7 @@ async fn tell_all(
         let again_at = match pace.take(schema.name()) {
             Ok(()) => match write(schemas, schema.name(), &condition).await {
                 Ok(()) => continue,
-                // One that cannot be written must not keep the others from being told.
+                // A failed write must not keep the others from being updated.
                 Err(failure) => {
                     told.failed.get_or_insert(failure);
                     Instant::now() + PAUSE
@@ -185,7 +185,7 @@ impl Pace {
         }
     }
 
-    /// What is deleted need not be remembered.
+    /// Forgets deleted objects.
     fn forget_all_but<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
         let names: BTreeSet<&str> = names.collect();
         self.writes.retain(|name, _| names.contains(name.as_str()));

@@ -1,4 +1,4 @@
-//! What the server does by itself: it looks after the bootstrap objects, and tells flow schemas that dangle.
+//! Background controllers: one restores the bootstrap objects, one writes the condition `Dangling`.
 
 pub(crate) mod bootstrap;
 pub(crate) mod dangling;

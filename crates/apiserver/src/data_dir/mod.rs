@@ -113,7 +113,7 @@ impl DataDir {
             let made = tokio::task::spawn_blocking(move || data.prepare(address, &names)).await;
             match made {
                 Ok(Ok(())) => tracing::info!("the server's certificate was renewed"),
-                Ok(Err(error)) => tracing::error!(%error, "the server's certificate cannot be renewed"),
+                Ok(Err(error)) => tracing::error!(%error, "cannot renew the server's certificate"),
                 Err(error) => tracing::error!(%error, "the server's certificate was not renewed"),
             }
         }

@@ -1,4 +1,4 @@
-//! One request on its way: authorisation, path, method, and the time it may take.
+//! One request: authorization, route, method and timeout.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;

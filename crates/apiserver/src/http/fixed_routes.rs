@@ -1,4 +1,4 @@
-//! Everything that is not about objects: discovery, OpenAPI, health, and what is not there (API-100, API-179 to API-189).
+//! Routes that are not about objects: discovery, OpenAPI, health, and unknown paths (API-100, API-179 to API-189).
 
 use evenkeel_store::Freshness;
 use http::Method;
@@ -44,13 +44,13 @@ pub(super) fn respond(call: Call<'_>, route: &Route) -> Result<ResponseData, Fai
     }
 }
 
-/// Whether the server lives and serves (API-184). With `verbose`, what was looked at.
+/// Health of the server (API-184). With `verbose`, each check.
 fn health(probe: Probe, call: Call<'_>) -> ResponseData {
     let Freshness { disconnected_since, is_broken, .. } = call.shared.schemas.store().freshness();
     let problem = if is_broken {
         Some("a write to the disk failed, and no more are taken until the server is started again")
     } else {
-        // A server that cannot reach its store for a while is alive, but of no use.
+        // A server that cannot reach its store is alive, but not ready.
         disconnected_since.filter(|_| probe != Probe::Livez).map(|_| "it cannot be reached")
     };
     let name = match probe {

@@ -1,4 +1,4 @@
-//! From an HTTP request to a response: who may, what path, what method, what form (API-5).
+//! From an HTTP request to a response, in the order of API-5: authorization, path, method, media type, parameters, body.
 
 mod call;
 mod fixed_routes;
@@ -29,7 +29,7 @@ pub(crate) use request_body::discard;
 
 /// The REST API over a store. Clones share everything.
 ///
-/// Requests come with the [`User`](evenkeel_engine::User) who sends them as an extension; those without one are refused.
+/// Requests come with the [`User`](evenkeel_engine::User) who sends them as an extension; requests without one are rejected.
 #[derive(Debug, Clone)]
 pub struct Api {
     shared: Arc<Shared>,

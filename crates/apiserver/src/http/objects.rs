@@ -27,7 +27,7 @@ use crate::verbs::{self, Deleted, Listed, Patch, Write};
 use crate::watch::{CountedWatch, WatchBody, WatchStream};
 use crate::websocket::{Handshake, Message};
 
-/// A request about objects of which path, method and form are known to make sense.
+/// A request about objects whose path, method and media type are valid.
 #[derive(Debug)]
 pub(super) struct ObjectsCall<'a> {
     call: Call<'a>,
@@ -49,7 +49,7 @@ enum Verb {
     DeleteCollection,
 }
 
-/// What the query of a request says, once it is known to make sense.
+/// The valid parameters of a request.
 #[derive(Debug)]
 pub(super) enum Prepared {
     Get(Moment),
@@ -71,7 +71,7 @@ const JSON_PATCH_WEIGHT: usize = 64;
 // === impl ObjectsCall ===
 
 impl<'a> ObjectsCall<'a> {
-    /// Refuses methods that the path does not have, and forms that are not spoken.
+    /// Rejects unsupported methods and media types.
     pub(super) fn new(call: Call<'a>, route: &'a ObjectsRoute) -> Result<Self, Failure> {
         let verb = verb(call, route)?;
         let endpoint = match verb {
@@ -125,7 +125,7 @@ impl<'a> ObjectsCall<'a> {
         })
     }
 
-    /// Does what is asked for.
+    /// Carries out the request.
     pub(super) async fn run<S: HubSpec + ValidSpec + Columns>(
         &self,
         registry: &Arc<Registry<S>>,
@@ -172,7 +172,7 @@ impl<'a> ObjectsCall<'a> {
             }
             Prepared::Patch(options, language) => {
                 let room = self.room(body.len().max(registry.cached_bytes(self.name()).await)).await?;
-                // The operations of a JSON patch can make much of little.
+                // A short JSON patch can do much work.
                 let weight = if language == PatchType::Json { body.len() * JSON_PATCH_WEIGHT } else { body.len() };
                 let patch = Patch { language, body };
                 let write = self.write(&options, now, weight);

@@ -1,4 +1,4 @@
-//! Pages about the server itself: its paths, metrics and dumps, for those who may see them.
+//! Pages about the server itself: its paths, metrics and dumps, for authorized users.
 
 use bytes::Bytes;
 use evenkeel::FlowControl;
@@ -49,7 +49,7 @@ pub(super) fn metrics(flow: &FlowControl) -> Result<ResponseData, Failure> {
     let mut registry = Registry::default();
     flow.register_metrics(&mut registry);
     let mut page = String::new();
-    text::encode(&mut page, &registry).map_err(|_| Failure::plain("the metrics cannot be written"))?;
+    text::encode(&mut page, &registry).map_err(|_| Failure::plain("cannot write the metrics"))?;
     Ok(ResponseData::new(StatusCode::OK, OPEN_METRICS, page.into()))
 }
 

@@ -1,4 +1,4 @@
-//! What goes back over HTTP: a response with the header fields that every one has, or a watch (API-92).
+//! The HTTP response: a response with the header fields that every one has, or a watch (API-92).
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -32,7 +32,7 @@ struct Whole {
     room: Option<ConnectionRoom>,
 }
 
-/// What a request comes to.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(super) enum Reply {
     /// A response, and the room that it takes of its connection, if it is counted.
@@ -99,7 +99,7 @@ impl Reply {
         };
         let headers = response.headers_mut();
         headers.entry(CACHE_CONTROL).or_insert(NO_CACHE);
-        headers.insert(AUDIT_ID, request.get(AUDIT_ID).cloned().unwrap_or_else(made_up_id));
+        headers.insert(AUDIT_ID, request.get(AUDIT_ID).cloned().unwrap_or_else(random_id));
         for warning in warnings {
             headers.append(http::header::WARNING, warning);
         }
@@ -107,8 +107,8 @@ impl Reply {
     }
 }
 
-/// An identity for what is not looked up again by anything but logs.
-fn made_up_id() -> HeaderValue {
+/// A random id, which only logs use.
+fn random_id() -> HeaderValue {
     let id = uuid::Builder::from_random_bytes(fastrand::u128(..).to_ne_bytes()).into_uuid();
     let mut buffer = uuid::Uuid::encode_buffer();
     HeaderValue::from_str(id.hyphenated().encode_lower(&mut buffer)).unwrap_or(NO_CACHE)

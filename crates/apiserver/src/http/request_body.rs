@@ -15,10 +15,10 @@ use crate::failure::Failure;
 
 /// A body may have so many bytes (API-93).
 const BYTES_MAX: usize = 3_145_728;
-/// So many bytes of a refused body are thrown away, and for so long, before its sender is cut off.
+/// The limits on what is read of a rejected body before its client is cut off.
 const DISCARDED_BYTES_MAX: usize = 4 * BYTES_MAX;
 const DISCARDED_WITHIN: Duration = Duration::from_secs(30);
-/// Nor is anybody waited for who has sent nothing for so long.
+/// A client that sends nothing for so long is cut off, too.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 /// The whole body, if it is not too large.
@@ -36,8 +36,8 @@ where
 
 /// Throws away what is left of the body of a request that is refused.
 ///
-/// Most clients send all of it before they look for a response. If the connection were closed under them they would
-/// report that instead of the response. Those who asked whether to send it at all need not.
+/// Most clients send all of it before they read a response. If the connection were closed under them they would
+/// report that instead of the response. Clients that sent `Expect` wait for the response and need not.
 pub(crate) async fn discard<B: Body>(headers: &HeaderMap, mut body: Pin<&mut B>) {
     if body.is_end_stream() || headers.contains_key(EXPECT) {
         return;
@@ -52,7 +52,7 @@ pub(crate) async fn discard<B: Body>(headers: &HeaderMap, mut body: Pin<&mut B>)
             }
         }
     };
-    // Who takes longer is cut off.
+    // A slower client is cut off.
     let _ = timeout(DISCARDED_WITHIN, all).await;
 }
 
@@ -109,7 +109,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_client_is_waited_for_while_it_sends_and_not_for_ever() {
-        assert_eq!(discarded(5, 4).await, (20, 0), "slow, and heard to the end");
+        assert_eq!(discarded(5, 4).await, (20, 0), "slow, and read to the end");
         assert_eq!(discarded(1, 100).await, (5, 1), "silent");
         assert_eq!(discarded(1000, 1).await.0, 30, "a trickle");
     }

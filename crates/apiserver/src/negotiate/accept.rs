@@ -11,7 +11,7 @@ pub(super) struct Entry<'a> {
     quality: f32,
     /// Which kind the response shall be turned into; all empty when none.
     pub(super) target: Target<'a>,
-    /// What is streamed; empty when nothing is said.
+    /// The parameter `stream`; empty when absent.
     pub(super) stream: &'a str,
     /// Whether JSON shall be indented.
     pub(super) pretty: &'a str,
@@ -38,8 +38,8 @@ pub(super) fn entries(header: &str) -> impl Iterator<Item = Entry<'_>> {
     header.split(',').map(Entry::parse)
 }
 
-/// The best of what the entries accept: the first of the highest quality, a media type before a pattern. `accept` says
-/// what becomes of an entry and a media type that it allows.
+/// The best of what the entries accept: the first of the highest quality, a media type before a pattern. `accept`
+/// turns an entry and a media type that it allows into a result.
 pub(super) fn best<'a, T>(header: &'a str, accept: impl Fn(&Entry<'a>, Media) -> Option<T>) -> Option<T> {
     let mut best: Option<(Rank, T)> = None;
     for entry in entries(header) {

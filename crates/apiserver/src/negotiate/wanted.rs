@@ -142,7 +142,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The text of a header field; nothing when there is none, and what nobody speaks when it is no text.
+/// The text of a header: empty when it is absent, and an unknown media type when it is not UTF-8.
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
     headers.get(name).map_or("", |value| std::str::from_utf8(value.as_bytes()).unwrap_or("?"))
 }

@@ -40,7 +40,7 @@ pub(crate) enum Moment {
     Exactly(u64),
 }
 
-/// What a watch tells.
+/// What a watch begins with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WatchOptions {
     pub(crate) selection: Selection,

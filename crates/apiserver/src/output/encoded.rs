@@ -21,7 +21,7 @@ pub(crate) struct Encoded {
 pub(crate) struct Shown<'a, S: HubSpec> {
     /// The object.
     pub(crate) object: &'a Object<V1, S>,
-    /// The same object written in `v1`, where somebody has kept that.
+    /// The same object written in `v1`, if it is cached.
     pub(crate) v1: Option<&'a Encoded>,
 }
 
@@ -62,12 +62,12 @@ fn heading(kind: &str, version: Version) -> String {
 impl<S: HubSpec> Copy for Shown<'_, S> {}
 
 impl<'a, S: HubSpec> Shown<'a, S> {
-    /// An object that nobody has kept in writing.
+    /// An object without a cached encoding.
     pub(crate) fn new(object: &'a Object<V1, S>) -> Self {
         Self { object, v1: None }
     }
 
-    /// The object as that version writes it: what was kept, or written now.
+    /// The object as that version writes it: cached, or written now.
     pub(crate) fn encoded(&self, version: Version) -> Encoded {
         match self.v1 {
             Some(encoded) if version == Version::V1 => encoded.clone(),

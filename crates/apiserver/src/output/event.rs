@@ -21,7 +21,7 @@ pub(crate) struct EventWriter {
     framing: Framing,
 }
 
-/// What tells one event from the next.
+/// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     /// Each is a line of JSON.
@@ -70,7 +70,7 @@ impl EventWriter {
         let shape = match view.wanted.shape {
             Shape::Plain => EventShape::Plain,
             Shape::Table(version) => EventShape::Table(TableStyle::new(version, view)?),
-            // A watch has no lists; who asks for a list of metadata is served with metadata.
+            // A watch has no lists; a client that asks for a list of metadata gets metadata.
             Shape::PartialMetadata(version) | Shape::PartialMetadataList(version) => {
                 EventShape::PartialMetadata(version)
             }
@@ -122,7 +122,7 @@ impl EventWriter {
         }
     }
 
-    /// Tables are text; nobody gets here who asks for one.
+    /// Never a table: those are text only.
     fn frame<S: Columns>(&self, event: &str, shown: Shown<'_, S>) -> Bytes {
         let object = match self.shape {
             EventShape::Plain | EventShape::Table(_) => shown.object.in_version(self.version).to_protobuf(),

@@ -101,7 +101,7 @@ impl TextFormat {
 // === impl Media ===
 
 impl Media {
-    /// All that are spoken, the preferred one first.
+    /// All supported media types, the preferred one first.
     pub(crate) const ALL: [Self; 3] = [Self::Json, Self::Yaml, Self::Protobuf];
 
     /// The media type.

@@ -13,7 +13,7 @@ use crate::Failure;
 use crate::negotiate::{SPOKEN, Shape};
 use crate::response_data::ResponseData;
 
-/// What a list says of itself. What is empty is left out.
+/// The metadata of a list. Empty members are left out.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ListMeta<'a> {

@@ -14,7 +14,7 @@ use crate::in_flight::AllRoom;
 use crate::negotiate::Wanted;
 use crate::response_data::ResponseData;
 
-/// The encodings that somebody still sends. Those that nobody sends any more are gone.
+/// The encodings that are being sent. Others are dropped.
 #[derive(Debug)]
 pub(crate) struct Encodings<S: HubSpec> {
     known: Mutex<Known<S>>,
@@ -44,7 +44,7 @@ pub(crate) struct Form {
     pub(crate) is_packed: bool,
 }
 
-/// One encoding, made by the first who asks for it.
+/// One encoding, made by the first request for it.
 #[derive(Debug)]
 struct Slot<S: HubSpec> {
     form: Form,
@@ -59,7 +59,7 @@ struct Encoded {
     _room: AllRoom,
 }
 
-/// The body of an encoding, which lives as long as somebody sends it.
+/// The body of an encoding, which lives while it is being sent.
 struct SharedBody<S: HubSpec>(Arc<Slot<S>>);
 
 const PRUNE_MIN: usize = 64;

@@ -1,4 +1,4 @@
-//! The objects of one kind, as the store keeps them and as responses show them.
+//! The objects of one kind: stored, decoded and encoded.
 
 mod decoded_cache;
 mod encodings;
@@ -33,7 +33,7 @@ pub(crate) use write_locks::WriteLock;
 #[derive(Debug)]
 pub(crate) struct Registry<S: HubSpec> {
     store: Arc<dyn Store>,
-    /// By whose rules objects are checked, and which of them there are at first.
+    /// Rules of validation, and the initial objects.
     preset: Preset,
     decoded_cache: DecodedCache<S>,
     snapshot: Snapshot<S>,
@@ -50,12 +50,12 @@ pub(crate) struct Page<S: HubSpec> {
     pub(crate) remaining: usize,
 }
 
-/// Why a write did not take place.
+/// Why a write failed.
 #[derive(Debug)]
 pub(crate) enum Unwritten {
     /// The object has changed since it was read.
     Changed,
-    /// For a reason that the client is told.
+    /// Any other failure.
     Failed(Failure),
 }
 
@@ -81,7 +81,7 @@ impl<S: HubSpec> Registry<S> {
         &self.store
     }
 
-    /// Whose turn it is to write which object.
+    /// The locks of objects that are being written.
     pub(crate) fn write_locks(&self) -> &Arc<WriteLocks> {
         &self.write_locks
     }
@@ -91,7 +91,7 @@ impl<S: HubSpec> Registry<S> {
         self.decoded_cache.decode(&self.find(name, moment).await?)
     }
 
-    /// The object of this name as the store keeps it, which need not make sense.
+    /// The object of this name as it is stored, which may be unreadable.
     pub(crate) async fn find(&self, name: &str, moment: Moment) -> Result<Arc<evenkeel_store::Object>, Failure> {
         let at = self.at(moment).await?;
         match self.store.get(S::KIND, name, at).await {
@@ -121,7 +121,7 @@ impl<S: HubSpec> Registry<S> {
         Ok(Page { revision: list.revision, items, remaining: list.remaining })
     }
 
-    /// All objects without their managed fields, and their revision: for those who look at all of them after each change.
+    /// All objects without their managed fields, and their revision: for code that reads all of them after each change.
     /// What cannot be read is left out, so that it does not keep the others from taking effect.
     pub(crate) async fn snapshot(&self, moment: Moment) -> Result<(Vec<Arc<Object<V1, S>>>, u64), Failure> {
         let list = self.stored(moment, 0, None).await.map_err(|error| match error {
@@ -145,7 +145,7 @@ impl<S: HubSpec> Registry<S> {
         })
     }
 
-    /// Shows what the store has handed out.
+    /// Decodes an object of the store.
     pub(crate) fn decode(&self, object: &Arc<evenkeel_store::Object>) -> Result<Arc<Record<S>>, Failure> {
         self.decoded_cache.decode(object)
     }
@@ -187,7 +187,7 @@ impl<S: HubSpec> Registry<S> {
         }
     }
 
-    /// Where the store has to look, once it has got there.
+    /// Waits until the store has reached the moment.
     async fn at(&self, moment: Moment) -> Result<At, Failure> {
         Ok(match moment {
             Moment::Current => At::Latest,
@@ -203,7 +203,7 @@ impl<S: HubSpec> Registry<S> {
         })
     }
 
-    /// What the client is told when the store cannot do what it is asked to.
+    /// The failure that the client gets for an error of the store.
     pub(crate) fn failure(error: Error) -> Failure {
         match error {
             Error::NotFound { name, .. } => Failure::not_found(S::KIND, &name),
@@ -221,7 +221,7 @@ impl<S: HubSpec> Registry<S> {
 pub(crate) enum Unlisted {
     /// The state is no longer known.
     Expired,
-    /// For a reason that the client is told.
+    /// Any other failure.
     Failed(Failure),
 }
 

@@ -32,7 +32,7 @@ impl<S: HubSpec> Record<S> {
         serde_json::from_slice(&stored.payload).map_err(|error| {
             let evenkeel_store::Object { name, revision, .. } = stored;
             Failure::plain(format!(
-                "the stored {} {name:?} of revision {revision} cannot be read: {error}; delete it, and create it anew",
+                "the stored {} {name:?} of revision {revision} is unreadable: {error}; delete it, and create it again",
                 S::KIND
             ))
         })

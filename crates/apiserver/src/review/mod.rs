@@ -1,4 +1,4 @@
-//! Reviews: users ask who they are and what they may do, as `kubectl auth` does.
+//! Reviews: a user's own identity and permissions, for `kubectl auth`.
 //!
 //! They are not listed by discovery, since nothing is stored of them, and clients that ask for them know where they are.
 

@@ -1,4 +1,4 @@
-//! `Attempts`: a write is tried until nobody else was faster, or until its time is over.
+//! `Attempts`: a write is retried after conflicts, until it succeeds or times out.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl<'a> Attempts<'a> {
         Self { name, ends_at, pause: PAUSE_MIN, _lock: lock }
     }
 
-    /// Waits a moment after somebody else was faster. Fails when the time is over.
+    /// Waits a moment after a conflict. Fails when the time is over.
     pub(super) async fn again<S: HubSpec>(&mut self) -> Result<(), Failure> {
         if Instant::now() >= self.ends_at {
             return Err(Failure::modified(S::KIND, self.name));

@@ -1,4 +1,4 @@
-//! The way of every change to an object that is there: read, change, check, write, and again if somebody was faster
+//! How an existing object changes: read, change, check, write, and retry after a conflict
 //! (API-56 to API-61, API-67).
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) struct Candidate<S: HubSpec> {
     pub(super) managed_fields: ManagedFields,
 }
 
-/// Who decides what becomes of `managedFields`.
+/// Where the new `managedFields` come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ManagedFields {
     /// The comparison of old and new, beginning with what was sent.
@@ -94,7 +94,7 @@ fn check_version<S: HubSpec>(new: &Object<V1, S>, old: &Record<S>, kind: Kind) -
     }
 }
 
-/// Sets what the server sets, finds out who owns what, and checks the whole.
+/// Sets the server's fields, updates the owners of fields, and validates the object.
 fn prepared<S: HubSpec + ValidSpec>(
     candidate: Candidate<S>,
     old: &Object<V1, S>,

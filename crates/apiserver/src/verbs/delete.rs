@@ -23,7 +23,7 @@ pub(crate) enum Deleted<S: HubSpec> {
     Marked(Arc<Record<S>>),
 }
 
-/// The finalizers that stand for what becomes of dependent objects.
+/// The finalizers that select a propagation policy.
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
@@ -65,7 +65,7 @@ async fn remove_or_mark<S: HubSpec>(
     mark(registry, old, finalizers, options, now).await
 }
 
-/// Removes what cannot be read, so that there is a way to get rid of it. Nobody knows which identity it has, so that who
+/// Removes an unreadable object, so that there is a way to get rid of it. Nobody knows which identity it has, so that who
 /// asks for one is refused.
 async fn remove_unreadable<S: HubSpec>(
     registry: &Registry<S>,

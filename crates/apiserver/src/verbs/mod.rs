@@ -36,7 +36,7 @@ pub(crate) struct Write<'a> {
     pub(crate) endpoint: WriteTarget,
     pub(crate) options: &'a WriteOptions,
     pub(crate) now: Time,
-    /// How many bytes the request is about, which tells how long it takes.
+    /// How many bytes the request is about: a measure of how long it takes.
     pub(crate) weight: usize,
 }
 

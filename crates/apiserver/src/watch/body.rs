@@ -21,7 +21,7 @@ pub(crate) struct WatchBody {
     _permit: WatchPermit,
 }
 
-/// The next line, and what tells the one after.
+/// The next line, and the stream of the others.
 type Next = Pin<Box<dyn Future<Output = (Option<Bytes>, Box<dyn Lines>)> + Send>>;
 
 /// A stream of lines, whatever kind of objects they tell of.

@@ -1,4 +1,4 @@
-//! What a watch tells, line by line.
+//! `WatchStream`: the events of a watch, line by line.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::options::{Initial, Moment, Selection, WatchOptions};
 use crate::output::{Bookmark, Change as Told, Columns, EventWriter};
 use crate::registry::{Record, Registry, Unlisted};
 
-/// What a watch tells.
+/// The events of a watch.
 pub(crate) struct WatchStream<S: HubSpec> {
     registry: Arc<Registry<S>>,
     selection: Selection,
@@ -31,7 +31,7 @@ pub(crate) struct WatchStream<S: HubSpec> {
     ends_at: Instant,
     /// The revision that the client knows.
     known: u64,
-    /// Nothing is told up to here: where a watch begins that begins in the future (API-169).
+    /// No events up to this revision: a watch may start in the future (API-169).
     silent_to: u64,
 }
 
@@ -153,7 +153,7 @@ impl<S: HubSpec + Columns> WatchStream<S> {
         }
     }
 
-    /// What the client is told when the store cannot go on.
+    /// The failure that ends the watch.
     fn ended(error: Error, after: u64) -> Failure {
         match error {
             Error::TooOld { oldest, .. } => Failure::expired(format!("too old resource version: {after} ({oldest})")),
@@ -341,13 +341,13 @@ mod tests {
         assert_eq!((&line["type"], &line["object"]["metadata"]["name"]), (&"ADDED".into(), &"good".into()));
     }
 
-    /// Writes an object of the other kind, of which a watch tells nothing but a bookmark.
+    /// Writes an object of the other kind, of which a watch shows nothing but a bookmark.
     async fn write(store: &dyn Store, name: &str) -> u64 {
         let created = store.create(Kind::PriorityLevelConfiguration, name, Bytes::from_static(b"{}"));
         created.await.unwrap().revision
     }
 
-    /// The version that a bookmark tells.
+    /// The version in a bookmark.
     fn bookmarked(line: Option<Bytes>) -> String {
         let line: Value = serde_json::from_slice(&line.unwrap()).unwrap();
         assert_eq!(line["type"], "BOOKMARK");

@@ -31,7 +31,7 @@ const LENGTH_BYTES: usize = 4;
 const READ_BYTES: usize = 1024;
 
 /// Sends the events of a watch. `extensions` are those of the request: they are kept for as long as the connection is used,
-/// so that who counts connections by them knows.
+/// because they count connections.
 pub(crate) async fn serve(connection: OnUpgrade, watch: CountedWatch, message: Message, extensions: Extensions) {
     // An error means that the client has left, or does not read.
     if let Ok(upgraded) = connection.await

@@ -1,4 +1,4 @@
-//! Setting up a flow control.
+//! `Builder`: sets up a flow control.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
@@ -21,8 +21,8 @@ use crate::control::seat_division::DivisionChoice;
 use crate::control::upkeep::Keeper;
 use crate::observe::trace;
 
-/// Sets up a [`FlowControl`]. With nothing said, it is for an ordinary HTTP service: one level has all seats, users take
-/// turns, and paths and methods are what they are. [`kubernetes`](Self::kubernetes) makes it one for a Kubernetes API.
+/// Sets up a [`FlowControl`]. By default it is for an ordinary HTTP service: one level has all seats, users take turns, and
+/// requests are their methods and paths. [`kubernetes`](Self::kubernetes) makes it one for a Kubernetes API.
 #[derive(Debug, Clone)]
 #[must_use = "call `build` at the end"]
 pub struct Builder {
@@ -50,12 +50,12 @@ impl Builder {
     /// For a Kubernetes API: the objects that a kube-apiserver starts with, its URLs, its rules for long-running requests and
     /// for dividing seats, and users and groups whose names begin with `system:`.
     ///
-    /// Say it first: manifests are read by the rules of the preset.
+    /// Call it first: manifests are read by the rules of the preset.
     pub fn kubernetes(self) -> Self {
         self.preset(Preset::Kubernetes)
     }
 
-    /// What kind of service it is for, where that is a setting. Say it first.
+    /// The kind of service, where that is a setting. Call it first.
     pub fn preset(mut self, preset: Preset) -> Self {
         self.preset = preset;
         self

@@ -39,8 +39,7 @@ use crate::sync::{Mutex, MutexGuard, PoisonError};
 /// Decides which requests of a service run, wait or are rejected. Clones share everything.
 ///
 /// ```
-/// use evenkeel::FlowControl;
-/// use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
+/// use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {

@@ -1,4 +1,4 @@
-//! All levels that there have been, for whoever looks at the service as a whole.
+//! All levels that there have been, for metrics and dumps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ pub(crate) struct KnownLevels(Mutex<BTreeMap<Arc<str>, Arc<Level>>>);
 // === impl KnownLevels ===
 
 impl KnownLevels {
-    /// Takes over what the controller has done. A level that comes back goes on with the numbers that it had (OB-7),
-    /// and with what it suggested to rejected clients (HF-13).
+    /// Takes over what the controller has done. A level that comes back keeps its numbers (OB-7) and its `Retry-After`
+    /// (HF-13).
     pub(crate) fn update(&self, controller: &SeatController, table: &LevelTable, now: Instant, upkeep: &Upkeep) {
         let mut known = self.lock();
         let mut waiting_max = 0_i64;

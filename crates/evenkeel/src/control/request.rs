@@ -34,7 +34,7 @@ pub struct Request<'a, W = WorkEstimate> {
 pub struct Patience {
     /// How long ago the server received the request.
     pub received_ago: Duration,
-    /// How long the request has from now on until nobody wants its answer any more, if there is such a time.
+    /// How long the request has from now on until nobody wants its response any more, if there is such a time.
     pub deadline_in: Option<Duration>,
 }
 

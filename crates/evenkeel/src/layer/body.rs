@@ -1,4 +1,4 @@
-//! The body of an answer. It keeps the seats of its request until it has ended.
+//! `FlowBody`: the body of a response. It keeps the seats of its request until it has ended.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,7 +11,7 @@ use crate::control::permit::{HeldPermit, SharedPermit};
 use crate::layer::work::Watch;
 
 pin_project! {
-    /// The body of an answer: that of the service, or a short one that says why there is none.
+    /// The body of a response: that of the service, or a short text of the layer with the reason why there is none.
     ///
     /// The seats of the request are given back when the body ends, when it fails and when it is dropped. Size hints and
     /// trailers are those of the service's body.
@@ -32,7 +32,7 @@ pin_project! {
     }
 }
 
-/// What a request keeps while its answer is under way.
+/// What a request keeps while its response is under way.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     /// Its seats, if it still has some.

@@ -22,15 +22,14 @@ use crate::layer::work::EstimateWork;
 
 /// Puts a [`FlowControl`] around a service. Made by [`FlowControl::layer`].
 ///
-/// With nothing said but who is calling, a request is its method and its path, and takes one seat to its end. A user whose
-/// name begins with `system:` is answered with 401, and groups with such names are left out, since the mandatory objects
-/// let some of them past all limits.
+/// By default a request is its method and its path, and takes one seat to its end. A user whose name begins with `system:`
+/// gets a 401, and groups with such names are left out, because the mandatory objects exempt some of them from all limits.
 ///
 /// If the flow control is [for a Kubernetes API](crate::Builder::kubernetes), requests, long-running ones and names are what
 /// they are there.
 ///
-/// The answer to a request that is turned away has the [`Rejected`](crate::Rejected) among its extensions, so that a layer
-/// further out can tell it from an answer of the service.
+/// The response to a rejected request has the [`Rejected`](crate::Rejected) among its extensions, so that an outer layer can
+/// tell it from a response of the service.
 ///
 /// ```
 /// use std::time::Duration;
@@ -60,8 +59,7 @@ pub struct FlowLayer<I, D = PresetDigest, W = WorkEstimate, H = RequestOnly> {
 // === impl FlowControl ===
 
 impl FlowControl {
-    /// A layer for `tower` services that lets requests in as this flow control decides. The argument says who is
-    /// calling.
+    /// A layer for `tower` services that lets requests in as this flow control decides. The argument identifies the caller.
     ///
     /// ```
     /// use axum::{Router, routing::get};
@@ -268,7 +266,7 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
         self
     }
 
-    /// How long a request has until nobody wants its answer any more. It waits for a quarter of that at most (HF-6).
+    /// How long a request has until nobody wants its response any more. It waits for a quarter of that at most (HF-6).
     /// Nothing is stopped when the time is over.
     ///
     /// Without this it is what the request itself says, if that is less than four times the
@@ -325,7 +323,7 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
         self
     }
 
-    /// How a request is told that there are too many.
+    /// The form of the response to a rejected request.
     pub fn rejection_form(mut self, form: RejectionForm) -> Self {
         self.rules.settings.rejection_form = form;
         self

@@ -1,4 +1,4 @@
-//! `FlowFuture`: a request on its way: it waits, gets to the service, and is answered.
+//! `FlowFuture`: a request from its arrival to the head of its response.
 
 use std::fmt;
 use std::future::Future;
@@ -25,11 +25,11 @@ pin_project! {
     ///
     /// `S` is the inner service, `Q` what it is called with, and `B` the body of its responses.
     ///
-    /// Dropping it gives the request up, wherever it is: it leaves its queue, or its seats are free. That is right for
+    /// Dropping it cancels the request: it leaves its queue, or its seats are free. That is right for
     /// handlers, which stop when their future is dropped. Where the work goes on, keep the seats until it has ended: with
     /// [`take_permit`](Self::take_permit) outside of the layer, with
     /// [`share_permits`](crate::FlowLayer::share_permits) inside of it.
-    #[must_use = "the request is given up when this future is dropped"]
+    #[must_use = "the request is cancelled when this future is dropped"]
     pub struct FlowFuture<S, Q, B>
     where
         S: Service<Q>,
@@ -38,27 +38,34 @@ pin_project! {
         stage: Stage<S, S::Future, S::Error, Q, B>,
         held: Held,
         occupancy: Occupancy,
-        rejection_form: RejectionForm,
-        shares_permit: bool,
     }
 }
 
 pin_project! {
     #[project = StageProjection]
     enum Stage<S, F, E, Q, B> {
-        /// It waits to be let in.
-        Waiting { #[pin] waiting: Waiting, call: Option<Call<S, Q>> },
+        /// It waits to be let in. Apart, as whatever holds the request: the future of a request that runs at once is small, and
+        /// cheap to move.
+        Waiting { waiting: Box<WaitingCall<S, Q>> },
         /// It has been let in, or needs not be, and the service is not ready.
-        Readying { call: Option<Call<S, Q>> },
+        Readying { call: Option<Box<Call<S, Q>>> },
         /// The service works on it.
         Running { #[pin] future: F },
         /// The service has failed before it got the request.
         Failed { error: Option<E> },
         /// It does not get to the service.
-        Refused { response: Option<Response<FlowBody<B>>> },
-        /// It has been answered.
+        Refused { response: Option<Box<Response<FlowBody<B>>>> },
+        /// The response is there.
         Done,
     }
+}
+
+/// A call that waits for its permit.
+struct WaitingCall<S, Q> {
+    waiting: Waiting,
+    call: Option<Box<Call<S, Q>>>,
+    rejection_form: RejectionForm,
+    shares_permit: bool,
 }
 
 /// A call that is to be made.
@@ -81,9 +88,9 @@ where
         watch: Option<Box<Watch>>,
         settings: &Settings,
     ) -> Self {
-        let stage = Stage::Waiting { waiting, call: Some(call) };
         let (rejection_form, shares_permit) = (settings.rejection_form, settings.shares_permits);
-        Self { stage, held: Held { permit: None, watch }, occupancy, rejection_form, shares_permit }
+        let waiting = WaitingCall { waiting, call: Some(Box::new(call)), rejection_form, shares_permit };
+        Self { stage: Stage::Waiting { waiting: Box::new(waiting) }, held: Held { permit: None, watch }, occupancy }
     }
 
     /// Whether the request has been let in and takes seats.
@@ -92,7 +99,7 @@ where
     }
 
     /// Takes the seats away from a request that has been let in, to keep them for longer than this future. `None` if it
-    /// waits, has been answered, or takes no seats.
+    /// waits, has its response, or takes no seats.
     pub fn take_permit(self: Pin<&mut Self>) -> Option<SharedPermit> {
         self.project().held.permit.take().map(HeldPermit::into_shared)
     }
@@ -108,16 +115,14 @@ where
                 held = Held::default();
                 Stage::Failed { error: Some(error) }
             }
-            Poll::Pending => Stage::Readying { call: Some(call) },
+            Poll::Pending => Stage::Readying { call: Some(Box::new(call)) },
         };
-        Self { stage, held, occupancy, rejection_form: RejectionForm::default(), shares_permit: false }
+        Self { stage, held, occupancy }
     }
 
     /// A request that does not get to the service.
-    pub(crate) fn refused(response: Response<FlowBody<B>>) -> Self {
-        let stage = Stage::Refused { response: Some(response) };
-        let (held, occupancy, rejection_form) = (Held::default(), Occupancy::None, RejectionForm::default());
-        Self { stage, held, occupancy, rejection_form, shares_permit: false }
+    pub(crate) fn refused(response: Box<Response<FlowBody<B>>>) -> Self {
+        Self { stage: Stage::Refused { response: Some(response) }, held: Held::default(), occupancy: Occupancy::None }
     }
 }
 
@@ -144,21 +149,22 @@ where
                     this.stage.set(Stage::Done);
                     return Poll::Ready(response);
                 }
-                StageProjection::Waiting { waiting, call } => match ready!(waiting.poll(context)) {
+                StageProjection::Waiting { waiting } => match ready!(Pin::new(&mut waiting.waiting).poll(context)) {
                     Ok(permit) => {
-                        let mut call = call.take();
+                        let mut call = waiting.call.take();
                         this.held.permit = Some(match &mut call {
-                            Some(call) if *this.shares_permit => call.share(permit),
+                            Some(call) if waiting.shares_permit => call.share(permit),
                             _ => HeldPermit::Own(permit),
                         });
                         this.held.start_watch();
                         Stage::Readying { call }
                     }
                     Err(rejected) => {
-                        let respond = |call: Call<S, Q>| {
-                            response::rejection(rejected, *this.rejection_form, call.request.headers())
+                        let form = waiting.rejection_form;
+                        let respond = |call: Box<Call<S, Q>>| {
+                            Box::new(response::rejection(rejected, form, call.request.headers()))
                         };
-                        Stage::Refused { response: call.take().map(respond) }
+                        Stage::Refused { response: waiting.call.take().map(respond) }
                     }
                 },
                 StageProjection::Readying { call } => {
@@ -183,7 +189,7 @@ where
                     None => return Poll::Pending,
                 },
                 StageProjection::Refused { response } => match response.take() {
-                    Some(response) => return Poll::Ready(Ok(response)),
+                    Some(response) => return Poll::Ready(Ok(*response)),
                     None => return Poll::Pending,
                 },
                 StageProjection::Done => return Poll::Pending,
@@ -218,7 +224,7 @@ impl<S: Service<Q>, Q, B> fmt::Debug for FlowFuture<S, Q, B> {
     }
 }
 
-/// The answer of the service with what goes with it.
+/// The response of the service, with its headers and its seats.
 fn finish<B: Body>(mut response: Response<B>, mut held: Held, occupancy: Occupancy) -> Response<FlowBody<B>> {
     if let Some(uids) = held.permit.as_ref().and_then(|permit| permit.uid_headers()) {
         uids.set(response.headers_mut());

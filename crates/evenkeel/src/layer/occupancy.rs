@@ -16,13 +16,13 @@ use evenkeel_engine::RequestInfo;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Occupancy {
-    /// An ordinary request: until the body of its answer has ended, has failed or is dropped.
+    /// An ordinary request: until the body of its response has ended, has failed or is dropped.
     #[default]
     ToTheEnd,
-    /// A long answer that is cheap once it has begun, as that of a watch: until the headers of its answer are there
+    /// A long response that is cheap once it has begun, such as that of a watch: until the response headers are there
     /// (HF-10).
     ToTheHeaders,
-    /// A long-running request that is not limited at all. It is not classified, and its answer is left as it is
+    /// A long-running request that is not limited at all. It is not classified, and its response is left as it is
     /// (HF-2).
     None,
 }

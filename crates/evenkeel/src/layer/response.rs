@@ -1,6 +1,5 @@
-//! The answers to requests that do not get to the service.
+//! The responses to requests that do not get to the service.
 
-use std::fmt::Write;
 
 use bytes::Bytes;
 use evenkeel_api::meta::{Status, StatusDetails};
@@ -14,7 +13,7 @@ use crate::layer::grpc::{self, is_grpc};
 use crate::layer::identify::Unidentified;
 use crate::layer::uid_headers::UidHeaders;
 
-/// How a request is told that there are too many. Clients that speak gRPC are always told in gRPC.
+/// The form of the response to a rejected request. gRPC calls always get a gRPC response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum RejectionForm {
@@ -25,7 +24,7 @@ pub enum RejectionForm {
     PlainText,
 }
 
-/// What is wrong, before it is known which language it is said in.
+/// What is wrong, before it is written in the form that the client understands.
 struct Problem<'a> {
     status: StatusCode,
     message: &'a str,
@@ -45,21 +44,21 @@ pub(crate) fn rejection<B>(rejected: Rejected, form: RejectionForm, request: &He
     response
 }
 
-/// The answer to a request that asks for nothing that can be understood (DG-16).
+/// The response to a request that cannot be understood (DG-16).
 pub(crate) fn undigested<B>(error: &DigestError, request: &HeaderMap) -> Response<FlowBody<B>> {
     let status = match error {
         DigestError::Escape { .. } | DigestError::Path { .. } => StatusCode::BAD_REQUEST,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    Problem { status, message: &error.to_string(), retry_after: None }.answer(request).map(FlowBody::own)
+    Problem { status, message: &error.to_string(), retry_after: None }.response(request).map(FlowBody::own)
 }
 
-/// The answer to a request of which nobody knows who sent it.
+/// The response to a request whose caller could not be identified.
 pub(crate) fn unidentified<B>(error: &Unidentified, request: &HeaderMap) -> Response<FlowBody<B>> {
-    Problem { status: error.status, message: &error.message, retry_after: None }.answer(request).map(FlowBody::own)
+    Problem { status: error.status, message: &error.message, retry_after: None }.response(request).map(FlowBody::own)
 }
 
-fn answer(status: StatusCode, kind: HeaderValue, text: Bytes) -> Response<Bytes> {
+fn with_text(status: StatusCode, kind: HeaderValue, text: Bytes) -> Response<Bytes> {
     let mut response = Response::new(text);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, kind);
@@ -69,25 +68,25 @@ fn answer(status: StatusCode, kind: HeaderValue, text: Bytes) -> Response<Bytes>
 // === impl Rejected ===
 
 impl Rejected {
-    /// The answer that the layer gives, for services that call [`FlowControl::admit`](crate::FlowControl::admit)
+    /// The response of the layer, for services that call [`FlowControl::admit`](crate::FlowControl::admit)
     /// themselves: a `429` with `Retry-After` in this form, or one of gRPC if the request with these headers is.
     ///
     /// ```
     /// use evenkeel::{Rejected, RejectionForm};
     ///
-    /// fn answer(rejected: &Rejected, request: &http::HeaderMap) -> http::Response<bytes::Bytes> {
+    /// fn respond(rejected: &Rejected, request: &http::HeaderMap) -> http::Response<bytes::Bytes> {
     ///     rejected.response(RejectionForm::Status, request)
     /// }
     /// ```
     pub fn response(&self, form: RejectionForm, request: &HeaderMap) -> Response<Bytes> {
         let (status, seconds) = (StatusCode::TOO_MANY_REQUESTS, self.retry_after.as_secs());
         let mut response = if form == RejectionForm::PlainText && !is_grpc(request) {
-            let mut response = answer(status, PLAIN, Bytes::from_static(PLAIN_TEXT.as_bytes()));
+            let mut response = with_text(status, PLAIN, Bytes::from_static(PLAIN_TEXT.as_bytes()));
             response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
             response
         } else {
-            Problem { status, message: &self.to_string(), retry_after: Some(seconds) }.answer(request)
+            Problem { status, message: &self.to_string(), retry_after: Some(seconds) }.response(request)
         };
         if self.has_uid_headers {
             UidHeaders::new(&self.flow_schema_uid, &self.priority_level_uid).set(response.headers_mut());
@@ -99,11 +98,11 @@ impl Rejected {
 // === impl Problem ===
 
 impl Problem<'_> {
-    fn answer(&self, request: &HeaderMap) -> Response<Bytes> {
+    fn response(&self, request: &HeaderMap) -> Response<Bytes> {
         if is_grpc(request) {
             return self.grpc();
         }
-        let mut response = answer(self.status, JSON, self.status_object().into());
+        let mut response = with_text(self.status, JSON, self.status_object().into());
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }

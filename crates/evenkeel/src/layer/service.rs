@@ -130,14 +130,15 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
                     FlowFuture::waiting(call, waiting, occupancy, watch, settings)
                 }
                 Place::Rejected(rejected) => {
-                    FlowFuture::refused(response::rejection(*rejected, settings.rejection_form, &parts.headers))
+                    let response = response::rejection(*rejected, settings.rejection_form, &parts.headers);
+                    FlowFuture::refused(Box::new(response))
                 }
             },
             Verdict::Unlimited { user, extra } => {
                 let request = H::hand_over(Request::from_parts(parts, body), user, || None, extra);
                 FlowFuture::started(Call { service: self.inner.clone(), request }, Held::default(), Occupancy::None)
             }
-            Verdict::Refused(response) => FlowFuture::refused(*response),
+            Verdict::Refused(response) => FlowFuture::refused(response),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The two headers that tell which objects a request was judged by (HF-15).
+//! The two headers with the UIDs of the flow schema and the priority level of a request (HF-15).
 
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
@@ -8,13 +8,13 @@ use http::header::{HeaderName, HeaderValue};
 pub(crate) struct UidHeaders {
     flow_schema: HeaderValue,
     priority_level: HeaderValue,
-    /// Both, for answers without any other.
+    /// Both, for responses without any other.
     both: HeaderMap,
 }
 
-/// The header with the identity of the flow schema.
+/// The header with the UID of the flow schema.
 pub(crate) const FLOW_SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
-/// The header with the identity of the priority level.
+/// The header with the UID of the priority level.
 pub(crate) const PRIORITY_LEVEL_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
 
 // === impl UidHeaders ===
@@ -37,7 +37,7 @@ impl UidHeaders {
     }
 }
 
-/// An identity that no header can carry is left out: nothing but a mistake in an object leads to one.
+/// A UID that is no valid header value is left out; only a mistake in an object leads to one.
 fn value(uid: &str) -> HeaderValue {
     HeaderValue::from_str(uid).unwrap_or_else(|_| HeaderValue::from_static(""))
 }

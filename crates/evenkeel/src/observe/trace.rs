@@ -1,10 +1,10 @@
-//! What is told to `tracing`. Without the feature, nothing is.
+//! Events for `tracing`. Without the feature there are none.
 //!
-//! Requests that wait or are turned away are told of under the keys that the access log of Kubernetes has (HF-17):
-//! `apf_pl`, `apf_fs`, `apf_iseats`, `apf_fseats` and `apf_additionalLatency`. Requests that are let in are not told of, so
-//! that `apf_execution_time` and `apf_init_latency` are not given: metrics have them.
+//! Events about requests that wait or are rejected have the keys of the access log of Kubernetes (HF-17):
+//! `apf_pl`, `apf_fs`, `apf_iseats`, `apf_fseats` and `apf_additionalLatency`. There are no events for
+//! requests that run, so `apf_execution_time` and `apf_init_latency` are absent: metrics have them.
 //!
-//! Nothing that happens to a single request is louder than `debug`: under load there is too much of it.
+//! Events about single requests have the level `debug`: under load there are too many of them.
 
 #[cfg(feature = "tracing")]
 use std::time::Duration;
@@ -17,7 +17,7 @@ use evenkeel_engine::{Schema, WorkEstimate};
 
 use crate::control::seat_division::SeatController;
 
-/// How the seats were divided, to be told when no lock is held any more: a subscriber may look at the flow control.
+/// How the seats were divided, for events that are sent when no lock is held: a subscriber may call the flow control.
 #[derive(Debug)]
 pub(crate) struct Division {
     #[cfg(feature = "tracing")]
@@ -57,13 +57,13 @@ pub(crate) fn queued(schema: &Schema, work: WorkEstimate) {
         apf_iseats = work.initial_seats,
         apf_fseats = work.final_seats,
         apf_additionalLatency = ?latency(work),
-        "the request waits in its queue"
+        "request queued"
     );
     #[cfg(not(feature = "tracing"))]
     let _ = (schema, work);
 }
 
-/// A request is turned away.
+/// A request is rejected on arrival.
 #[inline]
 pub(crate) fn rejected(schema: &Schema, work: WorkEstimate, reason: Rejection) {
     #[cfg(feature = "tracing")]
@@ -74,13 +74,13 @@ pub(crate) fn rejected(schema: &Schema, work: WorkEstimate, reason: Rejection) {
         apf_fseats = work.final_seats,
         apf_additionalLatency = ?latency(work),
         reason = reason.as_str(),
-        "the request is turned away"
+        "request rejected"
     );
     #[cfg(not(feature = "tracing"))]
     let _ = (schema, work, reason);
 }
 
-/// A waiting request has given up, or has waited as long as it may.
+/// A waiting request has been cancelled, or has waited as long as it may.
 #[inline]
 pub(crate) fn gave_up(schema: &Schema, reason: Rejection) {
     #[cfg(feature = "tracing")]
@@ -88,31 +88,31 @@ pub(crate) fn gave_up(schema: &Schema, reason: Rejection) {
         apf_pl = short(&schema.level.name),
         apf_fs = short(&schema.name),
         reason = reason.as_str(),
-        "the request has waited in vain"
+        "request left its queue without running"
     );
     #[cfg(not(feature = "tracing"))]
     let _ = (schema, reason);
 }
 
-/// Flow schemas were given whose levels do not exist.
+/// Flow schemas refer to levels that do not exist.
 pub(crate) fn dangling(schemas: &[Dangling]) {
     for Dangling { schema, level, .. } in schemas {
         #[cfg(feature = "tracing")]
         tracing::warn!(
             flow_schema = %schema,
             priority_level = %level,
-            "the flow schema is ignored: its priority level does not exist or cannot be used"
+            "flow schema ignored: its priority level does not exist or cannot be used"
         );
         #[cfg(not(feature = "tracing"))]
         let _ = (schema, level);
     }
 }
 
-/// Levels were given that cannot be used.
+/// Levels cannot be used.
 pub(crate) fn unusable(levels: &[(String, Unusable)]) {
     for (name, reason) in levels {
         #[cfg(feature = "tracing")]
-        tracing::warn!(priority_level = %name, %reason, "the priority level cannot be used and is ignored");
+        tracing::warn!(priority_level = %name, %reason, "priority level ignored: it cannot be used");
         #[cfg(not(feature = "tracing"))]
         let _ = (name, reason);
     }
@@ -121,17 +121,15 @@ pub(crate) fn unusable(levels: &[(String, Unusable)]) {
 /// The server has no seats.
 pub(crate) fn no_seats() {
     #[cfg(feature = "tracing")]
-    tracing::warn!(
-        "the server has no seats, so that hardly any request runs: tell the builder its `server_concurrency`, at least 1"
-    );
+    tracing::warn!("the server has no seats, so hardly any request runs: set `server_concurrency` to at least 1");
 }
 
-/// Nobody looks after a flow control that was not to be driven by hand.
+/// Nothing drives a flow control that was not to be driven by hand.
 pub(crate) fn unkept() {
     #[cfg(feature = "tracing")]
     tracing::warn!(
-        "the flow control was built outside of a tokio runtime, so that nothing looks after it: build it inside of one, or \
-         ask the builder for `drive_by_hand` and call `tick` from time to time"
+        "the flow control was built outside of a tokio runtime, so nothing drives it: build it inside a runtime, or use \
+         `drive_by_hand` and call `tick` periodically"
     );
 }
 
@@ -152,8 +150,8 @@ impl Division {
         }
     }
 
-    /// The seats were divided anew.
-    #[cfg_attr(not(feature = "tracing"), expect(clippy::unused_self, reason = "there is nothing to tell"))]
+    /// Sends the events.
+    #[cfg_attr(not(feature = "tracing"), expect(clippy::unused_self, reason = "there is nothing to send"))]
     pub(crate) fn tell(&self) {
         #[cfg(feature = "tracing")]
         for level in &self.levels {
@@ -163,7 +161,7 @@ impl Division {
                 target = level.target,
                 smoothed_demand = level.smoothed_demand,
                 fair_fraction = self.fair_fraction,
-                "the seats are divided"
+                "seats divided"
             );
         }
     }

@@ -83,7 +83,7 @@ impl History {
         self.oldest = revision;
     }
 
-    /// Fails if the state at this revision cannot be told.
+    /// Fails if the state at this revision is unknown.
     pub(crate) fn check(&self, asked: u64) -> Result<(), Error> {
         if asked < self.oldest {
             return Err(Error::TooOld { asked, oldest: self.oldest });

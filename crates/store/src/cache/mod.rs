@@ -1,8 +1,8 @@
 //! What both stores serve reads and watches from: all objects, and the latest writes.
 //!
-//! There is one who writes, the *feeder*: the thread that commits, or the task that watches etcd. A write and its revision
-//! become visible together, under one lock; then those who wait are woken. Nobody who reads holds the lock for longer than
-//! it takes to clone a few pointers, and nobody who watches holds it while waiting.
+//! There is one writer, the *feeder*: the thread that commits, or the task that watches etcd. A write and its revision
+//! become visible together, under one lock; then waiters are woken. A reader holds the lock only while it clones a few
+//! pointers, and a watcher never while it waits.
 
 mod history;
 mod objects;
@@ -26,7 +26,7 @@ use page::{Undo, page};
 #[derive(Debug)]
 pub(crate) struct Cache {
     state: RwLock<State>,
-    /// The revision, for those who wait. It is told after the state has it.
+    /// The revision, for waiters. It is sent after the state has it.
     revision: watch::Sender<u64>,
 }
 
@@ -70,7 +70,7 @@ impl Cache {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Told of the revision whenever it may have changed, and when the cache is closed.
+    /// Receives the revision whenever it may have changed, and when the cache is closed.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()
     }
@@ -157,7 +157,7 @@ impl Cache {
         Freshness { revision, disconnected_since, is_broken }
     }
 
-    /// Wakes those who wait, with the lock given back first.
+    /// Releases the lock, and wakes waiters.
     fn tell(&self, state: RwLockWriteGuard<'_, State>) {
         let revision = state.revision;
         drop(state);
@@ -172,7 +172,7 @@ impl State {
         &self.kinds[kind as usize]
     }
 
-    /// Fails if the state at this revision cannot be told from here.
+    /// Fails if the state at this revision is unknown.
     pub(crate) fn check(&self, asked: u64) -> Result<(), Error> {
         if asked > self.revision {
             return Err(Error::FutureRevision { asked, current: self.revision });

@@ -1,7 +1,7 @@
-//! Going on with a cache whose feeder has missed writes that nobody can tell any more.
+//! Resuming a cache whose feeder has missed writes that are lost.
 //!
 //! etcd forgets its history when it is compacted. A feeder that was cut off for so long that where it stopped is forgotten
-//! lists all objects again and works out what differs. Watchers are told the differences, so that each of them still comes
+//! lists all objects again and works out what differs. Watchers get the differences, so that each of them still comes
 //! to the true state; but what happened in between is not known one by one, so that no list and no new watch may refer to
 //! a revision in the gap.
 
@@ -18,7 +18,7 @@ use super::{Cache, ObjectMap, State, Write};
 impl Cache {
     /// Replaces all objects by those of a later revision, and puts what differs into the history.
     ///
-    /// The revision can also be an earlier one, when somebody has put an old backup in the place of the store. Then what
+    /// The revision can also be an earlier one, after the store was restored from an old backup. Then what
     /// is in the history never happened, and all watchers have to begin anew. The same is true if the backup has been
     /// written to until its revision was the later one.
     pub(crate) fn replace(&self, kinds: [ObjectMap; Kind::ALL.len()], revision: u64) {

@@ -17,7 +17,7 @@ pub(crate) enum Command {
     Close { reply: oneshot::Sender<()> },
 }
 
-/// A conditional write, and who waits for it.
+/// A conditional write, and where its result goes.
 #[derive(Debug)]
 pub(crate) struct WriteCommand {
     pub(crate) kind: Kind,

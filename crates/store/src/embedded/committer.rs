@@ -1,4 +1,4 @@
-//! The thread that writes: it takes all commands that wait, writes them in one transaction with one sync, tells the
+//! The thread that writes: it takes all commands that wait, writes them in one transaction with one sync, updates the
 //! cache, and only then replies.
 
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ pub(crate) struct Committer {
     commands: mpsc::Receiver<Command>,
     /// A second record of what was acknowledged; a store in memory has none.
     last_revision: Option<LastRevision>,
-    /// Set when a commit has failed: nobody knows what is in the file, so that nothing more may be built on it.
+    /// Set when a commit has failed: the contents of the file are unknown, so no more writes are accepted.
     broken: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl Committer {
         Self { database, cache, commands, last_revision, broken: None }
     }
 
-    /// Works until it is told to close, or until nobody can ask for anything any more.
+    /// Works until it is closed, or until all senders are gone.
     pub(crate) fn run(mut self) {
         let mut carried = None;
         while let Some(command) = carried.take().or_else(|| self.commands.blocking_recv()) {
@@ -118,7 +118,7 @@ impl Committer {
         let transaction = self.database.begin_write().map_err(unavailable)?;
         fill(&transaction, batch, last.revision, oldest).map_err(unavailable)?;
         transaction.commit().map_err(|error| self.break_off(&error))?;
-        // Before anybody is told of the writes.
+        // Before the writes are acknowledged.
         if let Some(last_revision) = &mut self.last_revision {
             last_revision.note(last.revision);
         }

@@ -121,7 +121,7 @@ fn create_file(path: &Path) -> Result<(), Error> {
         .map_err(Into::into)
         .and_then(|database| initialize(&database))
         .map_err(|error| cannot(&error))
-        // A link, not a rename: it fails if somebody else was faster.
+        // A link, not a rename: it fails if another process was faster.
         .and_then(|()| match fs::hard_link(&draft, path) {
             Ok(()) => last_revision::forget(path).map_err(|error| cannot(&error)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

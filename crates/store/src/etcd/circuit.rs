@@ -32,7 +32,7 @@ impl Circuit {
         self.state.borrow().clone()
     }
 
-    /// A call has tried everything in vain.
+    /// A call has failed on all members.
     pub(crate) fn open(&self, problem: &str) {
         self.state.send_if_modified(|state| {
             let was_closed = state.is_none();

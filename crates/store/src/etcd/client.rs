@@ -66,10 +66,10 @@ enum Retry {
     IfNotSent,
 }
 
-/// Why a call was in vain.
+/// Why a call failed.
 #[derive(Debug)]
 pub(crate) enum CallError {
-    /// etcd has responded, and refuses.
+    /// etcd rejected it.
     Refused(Status),
     /// No member could be reached; nothing was done.
     NotSent(String),
@@ -211,7 +211,7 @@ impl Client {
         self.moved.subscribe()
     }
 
-    /// Goes on to the next member, if nobody has done so already. Those who watch move along.
+    /// Switches to the next member, unless that has happened already. Watches follow.
     pub(crate) fn leave(&self, member: usize) {
         let next = (member + 1) % self.members.len();
         if self.current.compare_exchange(member, next, Ordering::Relaxed, Ordering::Relaxed).is_ok() && next != member {
@@ -254,7 +254,7 @@ impl Client {
         Ok((first, responses))
     }
 
-    /// Adds what every request carries: that a member without a leader shall refuse, and who we are.
+    /// Adds what every request carries: that a member without a leader rejects it, and our token.
     async fn sign<Q>(&self, member: usize, request: &mut Request<Q>) -> Result<(), Status> {
         request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
         if let Some(login) = &self.login {
@@ -322,7 +322,7 @@ impl From<Status> for CallError {
     }
 }
 
-/// What a failed call means to somebody who was only reading.
+/// What a failed call means for a read.
 impl From<CallError> for Error {
     fn from(failure: CallError) -> Self {
         match failure {

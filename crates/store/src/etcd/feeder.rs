@@ -29,7 +29,7 @@ pub(crate) struct Feeder {
 enum End {
     /// The connection is gone, or another member is talked to now. Where it was it goes on.
     Lost(String),
-    /// What comes next cannot be told any more.
+    /// The next events are lost.
     Gone(String),
 }
 
@@ -62,7 +62,7 @@ impl Feeder {
                 }
             };
             if let Err(error) = &relisted {
-                tracing::warn!(%error, "etcd cannot be listed");
+                tracing::warn!(%error, "cannot list the objects in etcd");
             }
             // Whoever made progress may try again at once.
             let progressed = relisted.is_ok() && self.cache.freshness().revision > revision;

@@ -35,7 +35,7 @@ use write::{Conditional, Done};
 /// How long a write waits for the cache to have it. Afterwards reads go to etcd until the cache has caught up.
 const CACHE_WAIT: Duration = Duration::from_secs(1);
 
-/// A store in etcd, shared by all who use the same prefix of it.
+/// A store in etcd, shared by all processes that use the same prefix.
 ///
 /// Reads and watches are served from a cache that a watch of etcd keeps up to date. [`Freshness`] says how far it is.
 pub struct EtcdStore {
@@ -43,7 +43,7 @@ pub struct EtcdStore {
     cache: Arc<Cache>,
     feeder: AbortHandle,
     prober: AbortHandle,
-    /// The newest of our own writes. Nobody who reads here may be shown less.
+    /// The newest of our own writes. Reads here must not be older.
     written: Arc<AtomicU64>,
     closed: AtomicBool,
 }
@@ -78,7 +78,7 @@ impl EtcdStore {
         Ok(Done { object: done.object.map(|object| self.shared(object)), ..done })
     }
 
-    /// The cache's own copy, if it is the same, so that those who keep objects keep each of them once.
+    /// The cache's own copy, if it is the same, so that each object is in memory once.
     fn shared(&self, object: Arc<Object>) -> Arc<Object> {
         self.cache.get(object.kind, &object.name).filter(|cached| *cached == object).unwrap_or(object)
     }
@@ -99,7 +99,7 @@ impl EtcdStore {
         self.cache.freshness().revision >= revision.max(self.written.load(Ordering::Acquire))
     }
 
-    /// Fails if a revision that etcd has told of is before what was asked for.
+    /// Fails if etcd's revision is older than the requested one.
     fn reached(asked: u64, current: u64) -> Result<(), Error> {
         if asked > current { Err(Error::FutureRevision { asked, current }) } else { Ok(()) }
     }
@@ -202,7 +202,7 @@ impl EtcdStore {
     }
 
     fn shut(&self) {
-        // Watches first: who is refused a write can see there that this is the end.
+        // Watches first: a writer that is rejected can see there that the store is closed.
         self.cache.close();
         self.closed.store(true, Ordering::Release);
         self.feeder.abort();

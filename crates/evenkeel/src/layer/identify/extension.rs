@@ -1,4 +1,4 @@
-//! Users that somebody further out has put into the request.
+//! `FromExtension`: users that an outer layer has put into the request.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,8 +12,8 @@ use super::{Identify, Unidentified, anonymous};
 
 /// Takes the user from an extension of the request, where a layer that authenticates has put it.
 ///
-/// A request without the extension is answered with 500, since the layers are in the wrong order then, unless
-/// [`or_anonymous`](Self::or_anonymous) says otherwise.
+/// A request without the extension gets a 500, because the layers are in the wrong order, unless
+/// [`or_anonymous`](Self::or_anonymous) is used.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -52,7 +52,7 @@ impl<T> FromExtension<T> {
         Self { is_anonymous_allowed: false, extension: PhantomData }
     }
 
-    /// Takes whoever has no such extension for `system:anonymous`.
+    /// Takes callers without the extension for `system:anonymous`.
     #[must_use]
     pub fn or_anonymous(self) -> Self {
         Self { is_anonymous_allowed: true, ..self }

@@ -1,4 +1,4 @@
-//! `Identify`: who is calling.
+//! `Identify`: who calls.
 
 mod extension;
 mod headers;
@@ -15,9 +15,9 @@ pub use extension::{FromExtension, ToUser};
 pub use headers::TrustedHeaders;
 pub(crate) use system_names::without_system_names;
 
-/// Says who is calling. Any closure from the head of a request to a user does, and so does one that may fail.
+/// Identifies the caller of a request. A closure from the head of a request to a user is one, and it may fail.
 ///
-/// Whoever it is has been authenticated before: what this answers is believed.
+/// The result is trusted: authenticate the request before, or here.
 ///
 /// ```
 /// use evenkeel::FlowControl;
@@ -38,9 +38,10 @@ pub trait Identify {
     fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified>;
 }
 
-/// What an identification may give: a user, a user or nothing, or a user or an answer that says why there is none.
+/// What a closure may return to identify a caller: a user, an `Option` of one, or a `Result` with the reason why there is
+/// none.
 ///
-/// Nothing stands for somebody who has not been authenticated: [`anonymous`].
+/// `None` is a caller who is not authenticated: [`anonymous`].
 ///
 /// ```
 /// use evenkeel::User;
@@ -56,33 +57,33 @@ pub trait Identity {
     fn into_user(self) -> Result<Arc<User>, Unidentified>;
 }
 
-/// Takes everybody for `system:anonymous`: requests are told apart by what they ask for only.
+/// Takes every caller for `system:anonymous`: only what requests ask for tells them apart.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Anonymous;
 
-/// The layer is not told who is calling: each call of its service says so. See
+/// The layer does not identify callers: each call of its service does. See
 /// [`FlowControl::layer_without_identity`](crate::FlowControl::layer_without_identity).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoIdentity;
 
-/// Nobody could say who is calling. The request is answered with this status, and is not classified.
+/// The caller could not be identified. The response has this status, and the request is not classified.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct Unidentified {
-    /// The status of the answer.
+    /// The status of the response.
     pub status: StatusCode,
-    /// What the client is told.
+    /// The message for the client.
     pub message: Cow<'static, str>,
 }
 
-/// The group of all who have been authenticated (DG-2).
+/// The group of all authenticated users (DG-2).
 const AUTHENTICATED: &str = "system:authenticated";
 
 static ANONYMOUS: LazyLock<Arc<User>> =
     LazyLock::new(|| Arc::new(User::new("system:anonymous", ["system:unauthenticated"])));
 
-/// The user that stands for all who have not been authenticated (DG-2). Allocates nothing.
+/// The user for all callers who are not authenticated (DG-2). Allocates nothing.
 ///
 /// ```
 /// assert_eq!(&*evenkeel::identify::anonymous().name, "system:anonymous");
@@ -91,7 +92,7 @@ pub fn anonymous() -> Arc<User> {
     Arc::clone(&ANONYMOUS)
 }
 
-/// A user who has been authenticated: in the groups given, and in `system:authenticated` (DG-2).
+/// An authenticated user: in the given groups, and in `system:authenticated` (DG-2).
 ///
 /// ```
 /// let alice = evenkeel::identify::authenticated("alice", ["staff"]);
@@ -154,12 +155,12 @@ impl Identify for Anonymous {
 // === impl Unidentified ===
 
 impl Unidentified {
-    /// An answer with this status and message.
+    /// A response with this status and message.
     pub fn new(status: StatusCode, message: impl Into<Cow<'static, str>>) -> Self {
         Self { status, message: message.into() }
     }
 
-    /// 401: the client has to say who it is.
+    /// 401: the client has to authenticate.
     pub fn unauthorized() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "Unauthorized")
     }

@@ -6,7 +6,7 @@ use evenkeel_engine::RequestInfo;
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::work::{WatchCounts, WatchRegistration};
 
-/// A watch: counted from the time it is let in until its answer has ended (HF-9, HF-11).
+/// A watch: counted from the time it is let in until its response has ended (HF-9, HF-11).
 #[derive(Debug)]
 pub struct Watch {
     counts: Arc<Mutex<WatchCounts>>,

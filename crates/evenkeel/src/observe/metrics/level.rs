@@ -199,7 +199,7 @@ impl LevelMetrics {
         }
     }
 
-    /// A request was rejected at once.
+    /// A request was rejected on arrival.
     pub(crate) fn rejected(&mut self, mark: Mark, work: WorkEstimate, watches: Option<u64>, reason: Rejection) {
         self.estimated(mark, i64::from(work.max_seats()), watches);
         if let Some(numbers) = self.numbers(mark.series) {

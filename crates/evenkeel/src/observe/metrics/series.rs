@@ -26,7 +26,7 @@ pub(crate) struct Numbers {
     pub(crate) waiting_seats: i64,
     pub(crate) executing: i64,
     pub(crate) executing_seats: i64,
-    /// Of those turned away on arrival, and of all others.
+    /// Of requests rejected on arrival, and of all others.
     pub(crate) wait: [Histogram<13>; 2],
     /// Of ordinary requests, and of watches.
     pub(crate) execution: [Histogram<13>; 2],
