@@ -1,4 +1,4 @@
-//! Hosts a service of our own on a listener: TLS, who is calling, limits, and an end without haste.
+//! Hosts a service of our own on a listener, with TLS, identities, limits and a graceful shutdown.
 //!
 //! The proxy has workers and a codec of its own for the sake of speed. What is hosted here responds by itself, and runs on
 //! the caller's runtime.

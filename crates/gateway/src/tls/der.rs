@@ -1,4 +1,4 @@
-//! DER, as far as it takes to find something in a certificate.
+//! Reads DER, as far as certificates need it.
 
 use std::time::{Duration, SystemTime};
 
