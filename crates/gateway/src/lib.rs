@@ -1,5 +1,5 @@
-//! A reverse proxy that stands in front of any HTTP service and keeps it upright: every request is let through, kept
-//! waiting or rejected by the flow control of `evenkeel`, so that one noisy client cannot starve the others.
+//! A reverse proxy with flow control for any HTTP service: `evenkeel` lets every request through, lets it wait or rejects it,
+//! so that one noisy client cannot starve the others.
 //!
 //! [`Gateway::start`] takes a [`Config`] and a source of [objects], and returns when connections are accepted.
 //! Requests are served by threads of the gateway's own, one for each core. They speak HTTP/1.1, HTTP/2, gRPC and `WebSocket`,

@@ -71,7 +71,7 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// How much of a thing there may be.
     pub limits: Limits,
-    /// What is written about the gateway's work.
+    /// The settings of the log.
     pub log: LogConfig,
     /// How many threads serve requests. The default is one for each core.
     pub workers: Option<usize>,

@@ -37,7 +37,7 @@ pub enum Protocol {
     Http2,
 }
 
-/// TLS towards an upstream. The files are read again when they change.
+/// TLS to an upstream. The files are read again when they change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct UpstreamTls {

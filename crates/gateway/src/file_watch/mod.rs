@@ -1,4 +1,4 @@
-//! Notices when files change, whatever way they are changed in.
+//! Notices when files change, however they are changed.
 //!
 //! Folders are watched, not files: an editor writes a new file and renames it, and a `ConfigMap` in a pod is a link to a
 //! folder that is exchanged as a whole. What a change was is not asked; whoever is told looks at the files again.

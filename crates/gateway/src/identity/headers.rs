@@ -1,4 +1,4 @@
-//! Users that a trusted proxy names in headers.
+//! Identifies users by headers of a trusted proxy.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Where the objects come from that govern the traffic.
+//! Where the objects come from: flow schemas and priority levels.
 //!
 //! Where objects are given, those that the preset suggests are not added to them; the mandatory ones always are. Whoever wants
 //! some of the suggested objects puts them into a manifest.

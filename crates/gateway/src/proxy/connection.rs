@@ -1,4 +1,4 @@
-//! `Connection`: what is known of a client's connection from its beginning.
+//! `Connection`: what is known of a client's connection from its start.
 
 use std::rc::Rc;
 

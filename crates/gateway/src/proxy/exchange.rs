@@ -1,4 +1,4 @@
-//! `Exchange`: what a client's connection and the forwarding of one of its requests tell each other.
+//! `Exchange`: what a client's connection and the forwarding of one of its requests share.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

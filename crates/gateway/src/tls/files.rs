@@ -1,4 +1,4 @@
-//! Certificates and keys in files, and what is made of them, made again when a file changes.
+//! Certificates and keys in files, loaded again when a file changes.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `RejectionLog`: a line for every rejected request, but not more than so many a second.
+//! `RejectionLog`: a line for every rejected request, up to a limit per second.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

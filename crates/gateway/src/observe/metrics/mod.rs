@@ -1,4 +1,4 @@
-//! What the gateway counts besides what the flow control does.
+//! The gateway's own metrics, beside those of the flow control.
 //!
 //! Every worker has counters of its own, on cache lines of their own, and adds to them without a lock and without waiting
 //! for anybody. They are added up when somebody looks.

@@ -1,4 +1,4 @@
-//! Which header fields go on to the other side (RFC 9110, 7.6.1).
+//! Which headers are forwarded (RFC 9110, 7.6.1).
 
 use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, FORWARDED, HOST, HeaderName, TE, TRANSFER_ENCODING, UPGRADE, VIA,

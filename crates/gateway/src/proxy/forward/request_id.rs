@@ -1,4 +1,4 @@
-//! Request ids: kept if a client sends a sane one, made otherwise.
+//! Request ids: kept if the client sends a valid one, generated otherwise.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};

@@ -1,4 +1,4 @@
-//! Trailers: only what cannot be taken for something else goes on.
+//! Trailers: only those are forwarded that cannot be mistaken for something else.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Waiting for the first bytes of a client on whose connection HTTP/2 was agreed.
+//! Waits for the first bytes of a client that has negotiated HTTP/2.
 //!
-//! Whoever has connected and says nothing is no client without a request: it has less time, and nothing is set up for it.
+//! A client that connects and sends nothing gets less time than an idle one, and no memory for HTTP/2.
 
 use std::future::poll_fn;
 use std::task::Poll;

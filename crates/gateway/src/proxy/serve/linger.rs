@@ -1,4 +1,4 @@
-//! Closing a connection on which the client may still be sending.
+//! Closes a connection on which the client may still be sending.
 
 use std::cell::RefCell;
 use std::future::poll_fn;

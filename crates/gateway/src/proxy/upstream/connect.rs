@@ -1,4 +1,4 @@
-//! Connecting to an upstream.
+//! Connects to an upstream.
 
 use std::future::{Future, poll_fn};
 use std::io;
