@@ -77,7 +77,9 @@ impl Upkeep {
     /// Does what is due in the levels, and tells when something is due next.
     pub(crate) fn handle_timeouts(&self) -> Option<Instant> {
         loop {
-            match self.lock().next_due(self.clock.now()) {
+            // Not in the `match`, which would hold the lock.
+            let due = self.lock().next_due(self.clock.now());
+            match due {
                 Ok(level) => {
                     let mut wakers = Wakers::default();
                     self.handle_timeout(&level, &mut wakers);
