@@ -71,6 +71,24 @@ async fn cl_11_not_before_ten_seconds_have_passed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_period_of_the_division_is_a_setting() {
+    for (period, is_lent) in [(Some(Duration::from_secs(1)), true), (None, false)] {
+        let flow = FlowControl::builder().kubernetes().server_concurrency(100).division_period(period).build();
+        flow.apply(objects([lender("idle", 50), rejecting("busy", 45)]));
+        let before = limit(&flow, "busy");
+        let permits = take_seats(&flow, "busy").await;
+        tokio::time::sleep(Duration::from_millis(990)).await;
+        assert_eq!(limit(&flow, "busy"), before);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert_eq!(limit(&flow, "busy") > before, is_lent);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(limit(&flow, "busy") > before, is_lent);
+        drop(permits);
+        assert_idle(&flow);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn cl_25_what_a_plain_service_has_without_objects_of_its_own() {
     // The page of the crate and the builder tell these numbers.
     for (seats, first, borrowed) in [(600, 56, 363), (100, 9, 63), (10, 0, 9)] {
