@@ -71,6 +71,9 @@ pub(super) const NO_QUEUE: u32 = u32::MAX;
 /// No slot.
 pub(super) const NO_SLOT: u32 = u32::MAX;
 
+/// With fewer slots than this, all requests are near anyway.
+const FAR: usize = 4096;
+
 /// All requests of a queue set.
 #[derive(Debug)]
 pub struct Requests<T, K> {
@@ -251,6 +254,9 @@ impl<T, K: Copy> Requests<T, K> {
     /// one; that nothing is done with them here is the point.
     #[inline]
     pub(super) fn fetch(&self, mut slot: u32, count: u32) {
+        if self.slots.len() < FAR {
+            return;
+        }
         for _ in 0..count {
             let (Some(request), Some(links)) = (self.slot(slot), self.links(slot)) else { return };
             // The two ends of it, which may be in two cache lines.
