@@ -4,7 +4,6 @@
 
 #[path = "../../engine/tests/counting_allocator/mod.rs"]
 mod counting_allocator;
-#[expect(clippy::duplicate_mod, reason = "every test file is a crate of its own")]
 mod layer;
 
 use std::convert::Infallible;
