@@ -162,9 +162,9 @@ async fn waits_end_and_nothing_lingers_for_long_when_the_flow_control_is_gone() 
     flow.apply(objects([service::queuing("tenants", 10_000)]));
     let user = user("a", "tenants");
     let permit = flow.admit(attributes(&user), lingers).await.expect("a permit");
-    let (first, last) = (flow.admit(attributes(&user), lingers), flow.admit(attributes(&user), lingers));
-    let patience = Patience { deadline_in: Some(Duration::from_secs(240)), ..Patience::default() };
-    let patient = flow.admit_request(Request::new(attributes(&user)).patience(patience));
+    let (first, last) = (flow.arrive(attributes(&user), lingers), flow.arrive(attributes(&user), lingers));
+    let patience = Patience::deadline_in(Duration::from_secs(240));
+    let patient = flow.arrive_request(Request::new(attributes(&user)).patience(patience));
     let [first, last, patient] = [first, last, patient].map(tokio::spawn);
     tokio::time::sleep(Duration::from_secs(1)).await;
     drop(flow);

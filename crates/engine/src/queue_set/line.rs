@@ -120,7 +120,7 @@ impl<K: Copy + Default> Front<K> {
 mod tests {
     use super::*;
     use crate::WorkEstimate;
-    use crate::queue_set::requests::{NO_QUEUE, RequestId};
+    use crate::queue_set::requests::{NO_QUEUE, Request, RequestId};
     use crate::time::Instant;
     use proptest::prelude::*;
 
@@ -211,7 +211,7 @@ mod tests {
             line.for_each(&mut lines.requests, |ticket| *ticket -= 200);
             prop_assert_eq!(line.front().map(|front| front.ticket), (pushed > 0).then_some(2));
             for (position, slot) in (1..).zip(line.slots(&lines.requests)) {
-                prop_assert_eq!(lines.requests.slot(slot).and_then(|request| request.ticket()), Some(2 * position));
+                prop_assert_eq!(lines.requests.slot(slot).and_then(Request::ticket), Some(2 * position));
             }
         }
     }

@@ -47,7 +47,10 @@ pub struct Reading {
 pub fn http1_differential(input: &[u8]) {
     let (ours, theirs) = (requests_by_gateway(input), requests_by_hyper(input));
     let (our_reading, their_reading) = (Reading::of(&ours), Reading::of(&theirs));
-    if our_reading == their_reading {
+    // hyper does not look for `close` in a field with bytes beyond ASCII, and reads on.
+    let is_beyond_ascii =
+        |message: &Message| message.headers.get_all(CONNECTION).iter().any(|value| value.to_str().is_err());
+    if our_reading == their_reading || ours.messages.iter().any(is_beyond_ascii) {
         return;
     }
     match ours.end {
