@@ -176,6 +176,14 @@ impl PlainLevel {
             let is_idle = flow.waiting.is_empty() && !active.contains(hash);
             !(is_idle && (nobody_waits || flow.base <= virtual_time))
         });
+        loop {
+            let idle = self.flows.iter().filter(|(hash, flow)| flow.waiting.is_empty() && !active.contains(hash));
+            let idle: Vec<_> = idle.map(|(hash, flow)| (flow.base, *hash)).collect();
+            match idle.iter().min() {
+                Some((_, least)) if idle.len() > (self.flows.len() / 2).max(256) => self.flows.remove(least),
+                _ => return,
+            };
+        }
     }
 
     fn accommodates(&self, seats: u32) -> bool {
@@ -271,10 +279,10 @@ impl New {
     }
 }
 
-/// Seat-nanoseconds by weight, in units of 1/256. The inverse of a weight has 40 bits.
+/// Seat-nanoseconds by weight, in units of 1/16, rounded.
 fn key_of(amount: u64, weight: u16) -> i128 {
-    let inverse = (1_u128 << 40) / u128::from(weight);
-    i64::try_from((u128::from(amount) * inverse) >> 32).unwrap()
+    let inverse = (1_u128 << 36) / u128::from(weight);
+    i128::try_from((u128::from(amount) * inverse + (1 << 31)) >> 32).unwrap()
 }
 
 fn load(seats: u64, weight: u16) -> u64 {

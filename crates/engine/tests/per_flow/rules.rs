@@ -1,7 +1,7 @@
 //! The rules of chapter 2, one by one.
 
 use evenkeel_engine::queue_set::{
-    Arrival, Mode, NoEffects, PerFlow, QueueSet, QueueSetConfig, QueuingDiscipline, RequestId,
+    Arrival, Mode, NoEffects, PerFlow, Phase, QueueSet, QueueSetConfig, QueuingDiscipline, RequestId,
 };
 use evenkeel_engine::time::{Instant, MILLISECOND, SECOND};
 use evenkeel_engine::{Flow, WorkEstimate};
@@ -46,17 +46,16 @@ fn finish(set: &mut Set, now: Instant, id: RequestId) -> Vec<(usize, RequestId)>
         .collect()
 }
 
-/// Keeps that many seats busy with flows that always have requests waiting; tells the seat-time of each in nanoseconds.
+/// Keeps 40 requests of each flow under way for a while; tells the seat-time of each flow in milliseconds.
 fn compete(set: &mut Set, start: i64, ms: i64, flows: &[(u64, u16, i64)]) -> Vec<i64> {
     let mut running = Vec::new();
-    let mut waiting = std::collections::HashMap::new();
     let flow_of = |index: usize| Flow::from(flows[index].0).with_weight(flows[index].1);
-    for round in 0..10 {
+    for round in 0..40 {
         for index in 0..flows.len() {
             let arrival = set.arrive(at(start), flow_of(index), WorkEstimate::ONE_SEAT, index, &mut NoEffects);
             match arrival {
                 Arrival::Started { id, .. } => running.push((start + flows[index].2 + round, index, id, start)),
-                Arrival::Waiting { id, .. } => drop(waiting.insert(id, index)),
+                Arrival::Waiting { .. } => {}
                 Arrival::Rejected { .. } => panic!("rejected"),
             }
         }
@@ -66,6 +65,13 @@ fn compete(set: &mut Set, start: i64, ms: i64, flows: &[(u64, u16, i64)]) -> Vec
         running.sort_unstable();
         let (now, index, id, started) = running.remove(0);
         if now > start + ms {
+            let requests = set.requests().filter(|request| request.phase == Phase::Waiting).map(|request| request.id);
+            for waiting in requests.collect::<Vec<_>>() {
+                set.cancel(at(now), waiting, &mut NoEffects);
+            }
+            for id in running.into_iter().map(|(_, _, id, _)| id).chain([id]) {
+                set.finish(at(now), id, &mut NoEffects);
+            }
             return served;
         }
         served[index] += now - started;
@@ -204,14 +210,20 @@ fn pf_8_seats_are_kept_for_a_wide_request_whose_turn_has_come() {
     assert!(finish(&mut set, at(12), running[1]).is_empty());
     let started = finish(&mut set, at(14), running[2]);
     assert_eq!(started.first(), Some(&(10, id(&wide))));
+}
 
-    // Who gives up frees its turn at once.
-    let wide = arrive(&mut set, at(15), 5, 4, 50).0;
-    finish(&mut set, at(16), running[3]);
-    assert!(set.seats_in_use() < 4);
+#[test]
+fn pf_8_a_wide_request_that_gives_up_frees_its_turn() {
+    let mut set = set(4, (64, 8, 50));
+    let running: Vec<_> = (0..4).map(|request| id(&arrive(&mut set, at(0), 1, 1, request).0)).collect();
+    let wide = arrive(&mut set, at(1), 2, 4, 10).0;
+    (20..30).for_each(|request| drop(arrive(&mut set, at(2), 1, 1, request)));
+    assert!(finish(&mut set, at(10), running[0]).is_empty());
+    assert_eq!(set.seats_in_use(), 3);
     let mut noted = Noted::default();
-    assert_eq!(set.cancel(at(17), id(&wide), &mut noted), Some(50));
-    assert_eq!(set.seats_in_use(), 4, "others start at once");
+    assert_eq!(set.cancel(at(11), id(&wide), &mut noted), Some(10));
+    assert_eq!(noted.0.first().map(|(happened, _)| *happened), Some(Happened::Started(20)), "another starts at once");
+    assert_eq!(set.seats_in_use(), 4);
 }
 
 #[test]

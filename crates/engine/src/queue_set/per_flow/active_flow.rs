@@ -25,7 +25,7 @@ pub(super) struct ActiveFlow<K> {
 }
 
 /// The fraction bits of a key. A key is an amount of seat-nanoseconds divided by a weight.
-const KEY_BITS: u32 = 8;
+const KEY_BITS: u32 = 4;
 /// The fraction bits of the inverse of a weight.
 const INVERSE_BITS: u32 = 32;
 /// The expected seat-time is never less than a microsecond: from nothing it could not grow any more.
@@ -94,15 +94,18 @@ impl<K: Copy + Default> ActiveFlow<K> {
     }
 }
 
-/// An amount of seat-nanoseconds divided by a weight, in units of 1/256.
+/// An amount of seat-nanoseconds divided by a weight, in units of 1/16.
+///
+/// A key has room for 18 years of seat-time. A flow that is farther ahead of the virtual time stays there.
 #[inline]
 fn key_of(amount: u64, weight: u16) -> i64 {
     if weight == 1 {
         return i64::try_from(u128::from(amount) << KEY_BITS).unwrap_or(i64::MAX);
     }
-    // A multiplication in the place of a division. The error is below 10^-8, and the same each time.
+    // A multiplication in the place of a division. The error is below 10^-6, and the same each time.
     let inverse = (1_u64 << (KEY_BITS + INVERSE_BITS)) / u64::from(weight);
-    i64::try_from((u128::from(amount) * u128::from(inverse)) >> INVERSE_BITS).unwrap_or(i64::MAX)
+    i64::try_from((u128::from(amount) * u128::from(inverse) + (1 << (INVERSE_BITS - 1))) >> INVERSE_BITS)
+        .unwrap_or(i64::MAX)
 }
 
 /// Seats by weight, for comparison.

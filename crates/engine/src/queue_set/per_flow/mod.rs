@@ -71,7 +71,7 @@ struct Limits {
 /// So many idle flows are remembered, or as many as there are others if that is more. Who uses a name once and never again
 /// would otherwise make the level remember all of them while others wait.
 const IDLE_FLOWS_MAX: usize = 256;
-/// When the virtual time is beyond this, all keys are lowered by it (PF-9): after some 100 days of seat-time for a weight of 1.
+/// When the virtual time is beyond this, all keys are lowered by it (PF-9): after four years of seat-time for a weight of 1.
 const VIRTUAL_TIME_MAX: i64 = 1 << 61;
 
 // === impl PerFlow ===
@@ -151,6 +151,7 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
 
     /// Forgets the flow if nothing of it is left and nobody would notice (PF-6).
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "a part of the identity is enough to break ties")]
     fn forget_if_idle(&mut self, queue: u32) {
         let flow = self.flows.get(queue);
         if !flow.is_idle() {
@@ -159,7 +160,8 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
         if self.waiting == 0 || flow.base <= self.virtual_time {
             self.flows.forget(queue);
         } else {
-            self.idle.set(queue, flow.base, 0);
+            // Ties by the identity: what is decided must not depend on the number that a flow has got.
+            self.idle.set(queue, flow.base, flow.hash as u32);
         }
     }
 

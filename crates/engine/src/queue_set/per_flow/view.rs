@@ -7,7 +7,7 @@ use super::PerFlow;
 use crate::SeatSeconds;
 
 /// How many units of a key make a unit of seat-seconds.
-const KEYS_PER_UNIT: i64 = 2560;
+const KEYS_PER_UNIT: i64 = 160;
 
 // === impl PerFlow ===
 
