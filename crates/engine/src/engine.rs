@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use evenkeel_api::Kind;
+use evenkeel_api::annotations::NotUnderstood;
+
 use crate::borrowing::{DemandPeriod, DivideSeats, FaithfulDivision};
 use crate::configuration::{Configuration, LevelId};
 use crate::controller::{Applied, ControlledLevel, Controller, Dangling, Levels, Objects, ServerConfig, Unusable};
@@ -105,6 +108,8 @@ pub struct ApplyReport {
     pub dangling: Vec<Dangling>,
     /// The levels that were given and could not be used, by name.
     pub unusable: Vec<(String, Unusable)>,
+    /// Annotations that are not understood, each with the kind and the name of its object (BM-2).
+    pub not_understood: Vec<(Kind, String, NotUnderstood)>,
 }
 
 /// A level, to look at.
@@ -321,10 +326,10 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
     }
 
     fn install(&mut self, applied: Applied) -> ApplyReport {
-        let Applied { configuration, dangling, unusable } = applied;
+        let Applied { configuration, dangling, unusable, not_understood } = applied;
         self.configuration = Arc::new(configuration);
         self.wants_reapply = false;
-        ApplyReport { dangling, unusable }
+        ApplyReport { dangling, unusable, not_understood }
     }
 
     /// A level that has no object any more goes when its last request has ended (CC-15).

@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask bench modes` runs all of them; a further word selects measures by name.
 
+mod cost;
 mod queuing;
 mod random;
 mod simulation;

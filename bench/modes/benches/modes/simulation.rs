@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use evenkeel_engine::level::{Level, NewRequest};
-use evenkeel_engine::queue_set::{Arrival, Effects, QueueSetConfig, RequestId};
+use evenkeel_engine::queue_set::{Arrival, Effects, Ended, QueueSetConfig, RequestId};
 use evenkeel_engine::time::{Instant, MILLISECOND, Nanos, SECOND};
 use evenkeel_engine::{Flow, WorkEstimate};
 
@@ -16,6 +16,7 @@ pub(crate) struct Client {
     pub(crate) name: String,
     pub(crate) arrivals: Arrivals,
     pub(crate) service: Service,
+    pub(crate) weight: u16,
 }
 
 /// When requests come.
@@ -98,7 +99,11 @@ struct Happened {
 
 impl Client {
     pub(crate) fn new(name: String, arrivals: Arrivals, service: Service) -> Self {
-        Self { name, arrivals, service }
+        Self { name, arrivals, service, weight: 1 }
+    }
+
+    pub(crate) fn weight(self, weight: u16) -> Self {
+        Self { weight, ..self }
     }
 }
 
@@ -183,7 +188,9 @@ impl Simulation<'_> {
         let request = self.requests.len();
         self.requests.push(Request { client, arrived: now, started: 0, id: None });
         let mut happened = Happened::default();
-        self.queue.arrive(now, &self.clients[client].name, request, &mut happened);
+        let Client { name, weight, .. } = &self.clients[client];
+        let flow = Flow::new("everyone", name).with_weight(*weight);
+        self.queue.arrive(now, flow, request, &mut happened);
         self.take_over(now, happened);
     }
 
@@ -226,7 +233,7 @@ impl Simulation<'_> {
 // === impl Queue ===
 
 impl Queue {
-    fn arrive(&mut self, now: Nanos, flow: &str, request: usize, happened: &mut Happened) {
+    fn arrive(&mut self, now: Nanos, flow: Flow<'_>, request: usize, happened: &mut Happened) {
         match self {
             Self::Fifo { free: 0, waiting } => waiting.push_back(request),
             Self::Fifo { free, .. } => {
@@ -234,7 +241,7 @@ impl Queue {
                 happened.started.push((request, None));
             }
             Self::Level(level) => {
-                let new = NewRequest::new(Flow::new("everyone", flow), WorkEstimate::ONE_SEAT);
+                let new = NewRequest::new(flow, WorkEstimate::ONE_SEAT);
                 if let Arrival::Rejected { payload, .. } =
                     level.arrive(Instant::from_nanos(now), new, request, happened)
                 {
@@ -264,5 +271,9 @@ impl Queue {
 impl Effects<usize> for Happened {
     fn started(&mut self, id: RequestId, request: &mut usize) {
         self.started.push((*request, Some(id)));
+    }
+
+    fn displaced(&mut self, ended: Ended<usize>) {
+        self.rejected.push(ended.payload);
     }
 }

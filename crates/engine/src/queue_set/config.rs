@@ -75,6 +75,11 @@ impl Mode {
         }
     }
 
+    /// Whether each flow has a queue of its own (PF-1).
+    pub fn is_per_flow(self) -> bool {
+        matches!(self, Self::Queue(Queuing { discipline: QueuingDiscipline::PerFlow, .. }))
+    }
+
     /// How many queues are wanted.
     pub fn queues(self) -> usize {
         match self {

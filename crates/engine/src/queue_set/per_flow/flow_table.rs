@@ -70,6 +70,12 @@ impl<K: Copy + Default> FlowTable<K> {
         is_known.then_some(flow)
     }
 
+    /// How many requests of the flow of that number wait; none if there is no such flow.
+    #[inline]
+    pub(super) fn waiting_of(&self, number: usize) -> usize {
+        self.flows.get(number).map_or(0, |flow| flow.waiting as usize)
+    }
+
     /// How many flows are known.
     pub(super) fn len(&self) -> usize {
         self.flows.len() - self.free.len()

@@ -46,7 +46,7 @@ impl<K: Copy + Default + std::fmt::Debug> Look for PerFlow<K> {
     }
 
     fn queue_length(&self, number: usize) -> usize {
-        self.flows.find(number).map_or(0, |flow| flow.waiting as usize)
+        self.flows.waiting_of(number)
     }
 
     fn line(&self, number: usize) -> Option<&Line<K>> {
