@@ -3,7 +3,7 @@
 use evenkeel_bars::nanos_per_operation;
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::{
-    Arrival, ConfiguredDiscipline, Mode, NoEffects, QueueSet, QueueSetConfig, QueuingDiscipline, RequestId,
+    Arrival, ConfiguredDiscipline, Finish, Mode, NoEffects, QueueSet, QueueSetConfig, QueuingDiscipline, RequestId,
 };
 use evenkeel_engine::time::Instant;
 
@@ -14,17 +14,25 @@ const ROUND: u32 = 10_000;
 /// How many requests wait.
 const CROWD: usize = 100_000;
 
-/// What a request costs, in nanoseconds: it arrives and waits, one that runs ends, and another one starts. All flows have
+/// Whose request arrives when one has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Of the same flow: each flow keeps as many requests waiting as it has.
+    Same,
+    /// Of any flow.
+    Any,
+}
+
+/// What a request costs, in nanoseconds: one that runs ends, another one starts, and one arrives and waits. All flows have
 /// requests waiting.
-pub(crate) fn cost(discipline: QueuingDiscipline, flows: u64) -> f64 {
+pub(crate) fn cost(discipline: QueuingDiscipline, flows: u64, next: Next) -> f64 {
     let mode = Mode::queue(4096, 5, 1_000_000).expect("a valid deal").with_discipline(discipline);
     let config = QueueSetConfig { mode, concurrency_limit: 100 };
-    let mut set: QueueSet<(), ConfiguredDiscipline> = QueueSet::new(config, Instant::from_nanos(0));
-    let hashes: Vec<_> = (0..flows).map(|number| Random::new(number).next()).collect();
+    let mut set: QueueSet<u64, ConfiguredDiscipline> = QueueSet::new(config, Instant::from_nanos(0));
     let mut now = Instant::from_nanos(0);
     let mut running: Vec<RequestId> = Vec::new();
-    for &flow in hashes.iter().cycle() {
-        match set.arrive(now, flow, WorkEstimate::ONE_SEAT, (), &mut NoEffects) {
+    for flow in (0..flows).cycle() {
+        match set.arrive(now, hash(flow), WorkEstimate::ONE_SEAT, flow, &mut NoEffects) {
             Arrival::Started { id, .. } => running.push(id),
             _ if set.waiting() == CROWD => break,
             _ => {}
@@ -34,11 +42,18 @@ pub(crate) fn cost(discipline: QueuingDiscipline, flows: u64) -> f64 {
     nanos_per_operation(ROUND, || {
         for _ in 0..ROUND {
             now = now + 1000;
-            let flow = hashes[usize::try_from(random.next() % flows).expect("a small number")];
-            set.arrive(now, flow, WorkEstimate::ONE_SEAT, (), &mut NoEffects);
             turn = (turn + 1) % running.len();
-            let finished = running[turn];
-            set.finish(now + 500, finished, &mut |id: RequestId, (): &mut ()| running[turn] = id);
+            let ended = running[turn];
+            let ended = set.finish(now, ended, &mut |id: RequestId, _: &mut u64| running[turn] = id);
+            let flow = match ended {
+                Some(Finish::Released(flow)) if next == Next::Same => flow,
+                _ => random.next() % flows,
+            };
+            set.arrive(now, hash(flow), WorkEstimate::ONE_SEAT, flow, &mut NoEffects);
         }
     })
+}
+
+fn hash(flow: u64) -> u64 {
+    Random::new(flow).next()
 }

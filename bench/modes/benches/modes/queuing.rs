@@ -6,7 +6,7 @@ use evenkeel_bars::{Bar, Bars};
 use evenkeel_engine::queue_set::{Mode, QueueSetConfig, QueuingDiscipline};
 use evenkeel_engine::time::{MILLISECOND, Nanos, SECOND};
 
-use crate::cost::cost;
+use crate::cost::{Next, cost};
 use crate::simulation::{Arrivals, Client, Contestant, Served, Service};
 
 const SEATS: i64 = 26;
@@ -99,13 +99,16 @@ fn small_in_a_full_level(bars: &mut Bars) {
 fn many_flows(bars: &mut Bars) {
     use QueuingDiscipline::{PerFlow, ShuffleSharded};
     bars.measure("arrival and dispatch, 50,000 flows, shuffle-sharded", "ns", || {
-        (cost(ShuffleSharded, 50_000), Bar::None)
+        (cost(ShuffleSharded, 50_000, Next::Same), Bar::None)
     });
-    let few = LazyCell::new(|| cost(PerFlow, 64));
-    let many = LazyCell::new(|| cost(PerFlow, 50_000));
+    let few = LazyCell::new(|| cost(PerFlow, 64, Next::Same));
+    let many = LazyCell::new(|| cost(PerFlow, 50_000, Next::Same));
     bars.measure("arrival and dispatch, 64 flows, per-flow", "ns", || (*few, Bar::AtMost(1000.0, "ns")));
     bars.measure("arrival and dispatch, 50,000 flows, per-flow", "ns", || (*many, Bar::AtMost(1000.0, "ns")));
     bars.measure("the same beside 64 flows", "ns", || (*many, Bar::TimesAtMost(1.3, *few)));
+    bars.measure("arrival of any flow and dispatch, 50,000 flows, per-flow", "ns", || {
+        (cost(PerFlow, 50_000, Next::Any), Bar::None)
+    });
 }
 
 /// Who is measured, and whether the bar is theirs. All have the same limits.

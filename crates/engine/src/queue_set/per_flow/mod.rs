@@ -20,6 +20,8 @@ mod flow_table;
 mod heap;
 mod view;
 
+use std::hint::black_box;
+
 use active_flow::{ActiveFlow, learnt};
 use crowd::Crowd;
 use flow_table::FlowTable;
@@ -71,6 +73,8 @@ struct Limits {
 /// So many idle flows are remembered, or as many as there are others if that is more. Who uses a name once and never again
 /// would otherwise make the level remember all of them while others wait.
 const IDLE_FLOWS_MAX: usize = 256;
+/// With fewer flows than this, all of them are near anyway.
+const FAR: usize = 1024;
 /// When the virtual time is beyond this, all keys are lowered by it (PF-9): after four years of seat-time for a weight of 1.
 const VIRTUAL_TIME_MAX: i64 = 1 << 61;
 
@@ -147,6 +151,21 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
         flow.waiting -= 1;
         flow.seats_waiting -= u64::from(seats);
         self.waiting -= 1;
+    }
+
+    /// Has the flow that is probably next, and its first request, brought near while others are busy: among many flows, both
+    /// are far away in memory.
+    #[inline]
+    fn fetch_next<T>(&self, requests: &Requests<T, K>) {
+        if self.flows.len() < FAR {
+            return;
+        }
+        if let Some(next) = self.ready.first()
+            && let Some(front) = self.flows.get(next.flow).line.front()
+            && let Some(request) = requests.slot(front.slot)
+        {
+            black_box((request.phase(), request.arrived));
+        }
     }
 
     /// Forgets the flow if nothing of it is left and nobody would notice (PF-6).
@@ -328,6 +347,7 @@ impl<K: Copy + Default + std::fmt::Debug> Discipline for PerFlow<K> {
         self.flows.get_mut(next.queue).start(self.now, narrowed.max_seats());
         self.update(next.queue);
         self.crowd.end_below(self.waiting, self.limits.map_or(0, |limits| limits.level));
+        self.fetch_next(requests);
     }
 
     fn cancel<T>(&mut self, slot: u32, requests: &mut Requests<T, K>) -> bool {
