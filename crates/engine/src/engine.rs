@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use evenkeel_api::Kind;
+use evenkeel_api::annotations::NotUnderstood;
+
 use crate::borrowing::{DemandPeriod, DivideSeats, FaithfulDivision};
 use crate::configuration::{Configuration, LevelId};
 use crate::controller::{Applied, ControlledLevel, Controller, Dangling, Levels, Objects, ServerConfig, Unusable};
 use crate::level::{Level, NewRequest, ObserveLevels};
-use crate::queue_set::{Arrival, Effects, Ended, Finish, QueueSet, QueueSetConfig, RequestId, ShuffleSharding};
+use crate::queue_set::{Arrival, ConfiguredDiscipline, Effects, Ended, Finish, QueueSet, QueueSetConfig, RequestId};
 use crate::retry_after::RetryAfter;
 use crate::time::Instant;
 use crate::{Attributes, Classification};
@@ -85,6 +88,12 @@ pub trait EngineEffects<T> {
         let _ = (level, clean);
     }
 
+    /// A waiting request is rejected, since its level is full and a request of a flow with less took its place (PF-7).
+    fn displaced(&mut self, level: LevelId, ended: Ended<T>) {
+        let _ = level;
+        drop(ended);
+    }
+
     /// The time of a request is over, and it is gone: it has waited as long as it may, or it has lingered.
     fn timed_out(&mut self, level: LevelId, ended: Ended<T>) {
         let _ = level;
@@ -99,6 +108,8 @@ pub struct ApplyReport {
     pub dangling: Vec<Dangling>,
     /// The levels that were given and could not be used, by name.
     pub unusable: Vec<(String, Unusable)>,
+    /// Annotations that are not understood, each with the kind and the name of its object (BM-2).
+    pub not_understood: Vec<(Kind, String, NotUnderstood)>,
 }
 
 /// A level, to look at.
@@ -109,7 +120,7 @@ pub struct LevelView<'a, T> {
     /// Its object, its limits and what it has asked for.
     pub control: &'a ControlledLevel,
     /// Its requests and queues.
-    pub queue_set: &'a QueueSet<T>,
+    pub queue_set: &'a QueueSet<T, ConfiguredDiscipline>,
     /// How long its rejected clients are told to wait, in seconds.
     pub retry_after_seconds: u8,
 }
@@ -125,7 +136,7 @@ struct Table<T, O: ObserveLevels> {
 struct Entry<T, O> {
     id: LevelId,
     name: Box<str>,
-    level: Level<T, ShuffleSharding, O>,
+    level: Level<T, ConfiguredDiscipline, O>,
     retry_after: RetryAfter,
 }
 
@@ -315,10 +326,10 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
     }
 
     fn install(&mut self, applied: Applied) -> ApplyReport {
-        let Applied { configuration, dangling, unusable } = applied;
+        let Applied { configuration, dangling, unusable, not_understood } = applied;
         self.configuration = Arc::new(configuration);
         self.wants_reapply = false;
-        ApplyReport { dangling, unusable }
+        ApplyReport { dangling, unusable, not_understood }
     }
 
     /// A level that has no object any more goes when its last request has ended (CC-15).
@@ -353,6 +364,10 @@ impl<T, E: EngineEffects<T>> Effects<T> for InLevel<'_, E> {
 
     fn epoch_advanced(&mut self, clean: bool) {
         self.effects.epoch_advanced(self.level, clean);
+    }
+
+    fn displaced(&mut self, ended: Ended<T>) {
+        self.effects.displaced(self.level, ended);
     }
 
     fn timed_out(&mut self, ended: Ended<T>) {

@@ -127,6 +127,26 @@ fn objects_that_are_of_no_use_are_told_once() {
 }
 
 #[test]
+fn bm_2_annotations_that_are_not_understood_are_told_once() {
+    let flow = FlowControl::builder().drive_by_hand().build();
+    let warnings = |value: &str| {
+        let mut all = objects([queuing("tenants", 10)]);
+        let level = Arc::make_mut(&mut all.priority_levels[0]);
+        level.metadata.annotations.insert("evenkeel.dev/queuing".to_owned(), value.to_owned());
+        let told: Arc<Mutex<Vec<String>>> = Arc::default();
+        let onlooker = Onlooker { flow: None, told: Arc::clone(&told) };
+        let report = tracing::subscriber::with_default(onlooker, || flow.apply(all));
+        let told = told.lock().unwrap();
+        let told = told.iter().filter(|one| one.contains("annotation evenkeel.dev/queuing: invalid value")).count();
+        (told, report.not_understood.len())
+    };
+    assert_eq!(warnings("perflow"), (1, 1));
+    assert_eq!(warnings("perflow"), (0, 1), "it is known");
+    assert_eq!(warnings("per-flow"), (0, 0));
+    assert_eq!(warnings("perflow"), (1, 1));
+}
+
+#[test]
 fn who_builds_it_is_told_what_is_missing() {
     let told = |build: fn() -> FlowControl| {
         let told = Arc::default();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use evenkeel_api::HubSpec;
+use evenkeel_api::{HubSpec, annotations};
 use evenkeel_api::validate::ValidSpec;
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
@@ -23,7 +23,7 @@ use crate::output::{self, Columns, EventWriter, Format, ListMeta, View};
 use crate::owners;
 use crate::registry::{Form, Record, Registry};
 use crate::route::{ObjectsRoute, Scope};
-use crate::verbs::{self, Deleted, Listed, Patch, Write};
+use crate::verbs::{self, Deleted, Listed, Patch, Write, Written};
 use crate::watch::{CountedWatch, WatchBody, WatchStream};
 use crate::websocket::{Handshake, Message};
 
@@ -159,6 +159,7 @@ impl<'a> ObjectsCall<'a> {
                     Verb::Create => verbs::create(registry, sent, &write).await?,
                     _ => verbs::replace(registry, sent, &write).await?,
                 };
+                warnings.extend(not_understood(&written));
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Patch(options, PatchType::Apply) => {
@@ -168,6 +169,7 @@ impl<'a> ObjectsCall<'a> {
                 let written = verbs::apply(registry, &body, &write, &mut dropped).await;
                 warnings.append(&mut dropped);
                 let written = written?;
+                warnings.extend(not_understood(&written));
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Patch(options, language) => {
@@ -180,6 +182,7 @@ impl<'a> ObjectsCall<'a> {
                 let written = verbs::patch(registry, &patch, &write, &mut dropped).await;
                 warnings.append(&mut dropped);
                 let written = written?;
+                warnings.extend(not_understood(&written));
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Delete(format) => {
@@ -328,4 +331,10 @@ fn verb(call: Call<'_>, route: &ObjectsRoute) -> Result<Verb, Failure> {
         (Scope::Object(_), &Method::DELETE) => Verb::Delete,
         _ => return Err(Failure::no_method()),
     })
+}
+
+/// What is wrong with the annotations that are meant for Evenkeel (BM-2). Kubernetes stores them, and so do we.
+fn not_understood<S: HubSpec>(written: &Written<S>) -> impl Iterator<Item = String> {
+    let found = annotations::not_understood(S::KIND, &written.record.object.metadata.annotations);
+    found.into_iter().map(|found| found.to_string())
 }

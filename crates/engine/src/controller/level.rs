@@ -122,7 +122,7 @@ impl ControlledLevel {
             id: self.id,
             name: self.object.name().into(),
             uid: self.object.metadata.uid.as_str().into(),
-            has_flows: self.mode.queues() > 1,
+            has_flows: self.mode.has_flows(),
             seat_cap: self.seat_cap,
         }
     }

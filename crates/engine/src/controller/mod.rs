@@ -27,6 +27,8 @@ pub use usable::Unusable;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use evenkeel_api::Kind;
+use evenkeel_api::annotations::NotUnderstood;
 use evenkeel_api::bootstrap::{self, CATCH_ALL, EXEMPT};
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 
@@ -68,6 +70,8 @@ pub struct Applied {
     pub dangling: Vec<Dangling>,
     /// The levels that were given and could not be used, by name.
     pub unusable: Vec<(String, Unusable)>,
+    /// Annotations that are not understood, each with the kind and the name of its object (BM-2).
+    pub not_understood: Vec<(Kind, String, NotUnderstood)>,
 }
 
 // === impl Controller ===
@@ -124,7 +128,8 @@ impl<D: DivideSeats> Controller<D> {
         self.list_quiescing();
         self.set_limits(&usable);
         self.adjust(levels, now);
-        Applied { configuration: self.compile(&usable), dangling, unusable }
+        let not_understood = self.objects.not_understood();
+        Applied { configuration: self.compile(&usable), dangling, unusable, not_understood }
     }
 
     /// Divides the seats among the levels by what they have asked for since the last time (CL-11 to CL-18).

@@ -49,14 +49,15 @@ use timers::Timers;
 
 use crate::borrowing::DemandPeriod;
 use crate::queue_set::{
-    Arrival, Discipline, Effects, Ended, Finish, Phase, QueueSet, QueueSetConfig, Rejection, RequestId, ShuffleSharding,
+    Arrival, ConfiguredDiscipline, Discipline, Effects, Ended, Finish, Phase, QueueSet, QueueSetConfig, Rejection,
+    RequestId,
 };
 use crate::time::Instant;
 use crate::{Flow, WorkEstimate};
 
 /// A priority level: its queue set, its timers, and who observes it. `T` is what the caller keeps with each request.
 #[derive(Debug)]
-pub struct Level<T, D: Discipline = ShuffleSharding, O = ()> {
+pub struct Level<T, D: Discipline = ConfiguredDiscipline, O = ()> {
     queue_set: QueueSet<T, D>,
     timers: Timers,
     observer: O,

@@ -21,7 +21,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
             if let Some(payload) = request.payload() {
                 effects.blocked(payload);
             }
-            self.discipline.blocked();
+            self.discipline.blocked(next);
             return false;
         }
         let work = request.work.narrowed(self.seats.limit);

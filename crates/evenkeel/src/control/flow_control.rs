@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use evenkeel_api::Preset;
+use evenkeel_api::annotations::NotUnderstood;
 use evenkeel_api::v1::FlowSchema;
+use evenkeel_api::{Kind, Preset};
 use evenkeel_engine::controller::{Applied, Controller, Dangling, Objects, Unusable};
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::queue_set::Arrival;
@@ -104,6 +105,8 @@ pub struct Report {
     pub dangling: Vec<Dangling>,
     /// The levels that were given and could not be used, by name.
     pub unusable: Vec<(String, Unusable)>,
+    /// Annotations that are not understood, each with the kind and the name of its object. Their defaults are used.
+    pub not_understood: Vec<(Kind, String, NotUnderstood)>,
 }
 
 /// The nanoseconds of a duration; those of some five hundred years at most.
@@ -309,6 +312,9 @@ impl FlowControl {
                 return Some(Place::Rejected(Box::new(Rejected::new(reason, retry_after, destination))));
             }
         };
+        for _ in &wakers.displaced {
+            state.record_drop(clock.unix_second());
+        }
         drop(state);
         // Made before anybody is woken: a waker that panics must not cost seats.
         let admission = Admission { destination: Arc::clone(destination), id };
@@ -344,7 +350,12 @@ impl Report {
     fn news_since(&self, before: &Self) -> Self {
         let dangling = self.dangling.iter().filter(|found| found.is_dangling && !before.dangling.contains(found));
         let unusable = self.unusable.iter().filter(|found| !before.unusable.contains(found));
-        Self { dangling: dangling.cloned().collect(), unusable: unusable.cloned().collect() }
+        let not_understood = self.not_understood.iter().filter(|found| !before.not_understood.contains(found));
+        Self {
+            dangling: dangling.cloned().collect(),
+            unusable: unusable.cloned().collect(),
+            not_understood: not_understood.cloned().collect(),
+        }
     }
 }
 
@@ -380,7 +391,7 @@ impl Shared {
         let division = trace::Division::of(&control.controller);
         let mut is_to_go = false;
         let mut news = Report::default();
-        let report = applied.map(|Applied { configuration, dangling, unusable }| {
+        let report = applied.map(|Applied { configuration, dangling, unusable, not_understood }| {
             for (_, level) in control.controller.levels() {
                 if let Some(found) = changes.table.get(level.id()) {
                     found.set_quiescing(level.is_quiescing());
@@ -389,7 +400,7 @@ impl Shared {
                 }
             }
             self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep, self.preset)));
-            let report = Report { dangling, unusable };
+            let report = Report { dangling, unusable, not_understood };
             let before = std::mem::replace(&mut control.report, report.clone());
             news = report.news_since(&before);
             report
@@ -403,6 +414,7 @@ impl Shared {
         division.tell();
         trace::dangling(&news.dangling);
         trace::unusable(&news.unusable);
+        trace::not_understood(&news.not_understood);
         report
     }
 

@@ -1,19 +1,22 @@
 //! A priority level behind its lock, and who waits in it.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
 use std::time::Duration;
 
 use evenkeel_engine::LevelId;
 use evenkeel_engine::level;
-use evenkeel_engine::queue_set::{Effects, Mode, Phase, QueueSet, QueueSetConfig, RequestId, ShuffleSharding};
+use evenkeel_engine::queue_set::{
+    ConfiguredDiscipline, Effects, Ended, Mode, Phase, QueueSet, QueueSetConfig, Rejection, RequestId,
+};
 use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
 
 use crate::control::kept_details::KeptDetails;
 use crate::control::observers::LevelObserver;
 use crate::control::upkeep::Upkeep;
-use crate::observe::metrics::{LevelMetrics, Mark, Notes, Readings};
+use crate::observe::metrics::{Ending, LevelMetrics, Mark, Notes, Readings};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 
 /// A level. Its lock is held for the length of one decision, tens of nanoseconds.
@@ -39,10 +42,15 @@ pub(crate) struct LevelState {
     latest: Instant,
     /// When somebody looks at the timers of the level, if anybody does.
     scheduled: Option<Instant>,
+    /// Requests that gave way to others while they waited, until their tasks have been told (PF-7).
+    displaced: BTreeSet<RequestId>,
 }
 
 /// The level as the engine has it.
-pub(crate) type EngineLevel = level::Level<Waiter, ShuffleSharding, LevelObserver>;
+pub(crate) type EngineLevel = level::Level<Waiter, ConfiguredDiscipline, LevelObserver>;
+
+/// The queue set of a level.
+pub(crate) type LevelQueueSet = QueueSet<Waiter, ConfiguredDiscipline>;
 
 /// When to look at the timers of a level, and when that was to be until now.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +77,8 @@ pub(crate) struct Wakers {
     /// Nearly every event starts one request at most, which needs no memory.
     first: Option<Waker>,
     others: Vec<Waker>,
+    /// Requests that have given way to others (PF-7). To be dropped without the lock.
+    pub(crate) displaced: Vec<Ended<Waiter>>,
     pub(crate) notes: Notes,
 }
 
@@ -124,12 +134,13 @@ impl LevelState {
             last_readings: None,
             latest: now,
             scheduled: None,
+            displaced: BTreeSet::new(),
         }
     }
 
     /// The requests and queues of the level.
     #[inline]
-    pub(crate) fn queue_set(&self) -> &QueueSet<Waiter> {
+    pub(crate) fn queue_set(&self) -> &LevelQueueSet {
         self.level.queue_set()
     }
 
@@ -187,6 +198,26 @@ impl LevelState {
     pub(crate) fn requests_in(&self, phase: Phase) -> Vec<RequestId> {
         let requests = self.queue_set().requests().filter(|request| request.phase == phase);
         requests.map(|request| request.id).collect()
+    }
+
+    /// Waiting requests have given way to others, and are rejected (PF-7).
+    #[cold]
+    pub(crate) fn note_displaced(&mut self, now: Instant, wakers: &mut Wakers) {
+        for ended in &mut wakers.displaced {
+            self.displaced.insert(ended.id);
+            self.metrics.displaced(now, Ending::from(&*ended));
+            let waker = ended.payload.waker.take();
+            if wakers.first.is_none() {
+                wakers.first = waker;
+            } else {
+                wakers.others.extend(waker);
+            }
+        }
+    }
+
+    /// Why a request that is gone was rejected while it waited. To be asked once.
+    pub(crate) fn take_reason(&mut self, id: RequestId) -> Rejection {
+        if self.displaced.remove(&id) { Rejection::QueueFull } else { Rejection::TimeOut }
     }
 
     /// Counts a rejected request, and tells how long its client should wait (HF-12).
@@ -247,6 +278,10 @@ impl Effects<Waiter> for Wakers {
 
     fn blocked(&mut self, waiter: &Waiter) {
         self.notes.blocked = Some(waiter.mark.series);
+    }
+
+    fn displaced(&mut self, ended: Ended<Waiter>) {
+        self.displaced.push(ended);
     }
 
     fn epoch_advanced(&mut self, clean: bool) {

@@ -35,6 +35,9 @@ impl LevelState {
         let mark = waiter.mark;
         let request = NewRequest::new(flow, work).wait_until(wait_until);
         let arrival = self.level.arrive(now, request, waiter, wakers);
+        if !wakers.displaced.is_empty() {
+            self.note_displaced(now, wakers);
+        }
         let queue = match &arrival {
             Arrival::Started { id, queue } if wakers.notes.tell_only_of(*id) && !self.narrows(work) => {
                 wakers.notes.first_started = None;

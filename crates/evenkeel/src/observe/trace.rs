@@ -9,6 +9,8 @@
 #[cfg(feature = "tracing")]
 use std::time::Duration;
 
+use evenkeel_api::Kind;
+use evenkeel_api::annotations::NotUnderstood;
 #[cfg(feature = "tracing")]
 use evenkeel_engine::controller::ControlledLevel;
 use evenkeel_engine::controller::{Dangling, Unusable};
@@ -115,6 +117,16 @@ pub(crate) fn unusable(levels: &[(String, Unusable)]) {
         tracing::warn!(priority_level = %name, %reason, "priority level ignored: it cannot be used");
         #[cfg(not(feature = "tracing"))]
         let _ = (name, reason);
+    }
+}
+
+/// Objects have annotations that are not understood (BM-2).
+pub(crate) fn not_understood(annotations: &[(Kind, String, NotUnderstood)]) {
+    for (kind, name, problem) in annotations {
+        #[cfg(feature = "tracing")]
+        tracing::warn!(%kind, %name, "{problem}");
+        #[cfg(not(feature = "tracing"))]
+        let _ = (kind, name, problem);
     }
 }
 

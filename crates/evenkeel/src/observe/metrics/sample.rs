@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use evenkeel_engine::SeatSeconds;
-use evenkeel_engine::queue_set::{QueueSet, ReadingBounds};
+use evenkeel_engine::queue_set::ReadingBounds;
 use evenkeel_engine::time::Instant;
 
 use super::level::{ControlGauges, Ratios};
 use super::series::Series;
-use crate::control::level::Level;
+use crate::control::level::{Level, LevelQueueSet};
 
 /// The numbers of a level at one moment.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl LevelSample {
 // === impl Readings ===
 
 impl Readings {
-    pub(crate) fn of<T>(set: &QueueSet<T>) -> Self {
+    pub(crate) fn of(set: &LevelQueueSet) -> Self {
         let counters = set.counters();
         let latest_s = counters.last_dispatch_s;
         // While nothing waits, the queue that was last dispatched from is all that there is to tell of.
