@@ -28,7 +28,9 @@ fn run(seeds: std::ops::Range<u64>, events: usize) {
     for seed in seeds {
         for (number, load) in LOADS.into_iter().enumerate() {
             println!("load {number}, seed {seed}");
-            Driver::new(load, seed).run(events);
+            let mut driver = Driver::new(load, seed);
+            driver.run(events);
+            assert_eq!(driver.rebased > 0, load.tick == HOUR, "keys are counted anew after years");
         }
     }
 }
