@@ -6,7 +6,7 @@ use evenkeel_bars::{Bar, Bars};
 use evenkeel_engine::queue_set::{Mode, QueueSetConfig, QueuingDiscipline};
 use evenkeel_engine::time::{MILLISECOND, Nanos, SECOND};
 
-use crate::cost::{Next, cost};
+use crate::cost::{Next, cost, fixed_and_configured};
 use crate::simulation::{Arrivals, Client, Contestant, Served, Service};
 
 const SEATS: i64 = 26;
@@ -20,6 +20,7 @@ pub(crate) fn measure(bars: &mut Bars) {
     weights(bars);
     small_in_a_full_level(bars);
     many_flows(bars);
+    choosing(bars);
 }
 
 /// The p99 of 16 small flows of 5 requests a second beside greedy ones with 640 requests outstanding in all.
@@ -108,6 +109,15 @@ fn many_flows(bars: &mut Bars) {
     bars.measure("the same beside 64 flows", "ns", || (*many, Bar::TimesAtMost(1.3, *few)));
     bars.measure("arrival of any flow and dispatch, 50,000 flows, per-flow", "ns", || {
         (cost(PerFlow, 50_000, Next::Any), Bar::None)
+    });
+}
+
+/// What it costs a shuffle-sharded level that its configuration chooses the discipline.
+fn choosing(bars: &mut Bars) {
+    let figures = LazyCell::new(fixed_and_configured);
+    bars.measure("admit and finish, shuffle-sharded, fixed", "ns", || (figures.0, Bar::None));
+    bars.measure("admit and finish, shuffle-sharded, configured", "ns", || {
+        (figures.1, Bar::TimesAtMost(1.05, figures.0))
     });
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use evenkeel_api::{HubSpec, annotations};
 use evenkeel_api::validate::ValidSpec;
+use evenkeel_api::{HubSpec, annotations};
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
 

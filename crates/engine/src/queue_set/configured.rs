@@ -202,6 +202,10 @@ impl Look for ConfiguredDiscipline {
         either!(&self.chosen, discipline => discipline.r())
     }
 
+    fn placed(&self) -> u64 {
+        either!(&self.chosen, discipline => discipline.placed())
+    }
+
     fn last_start(&self) -> (SeatSeconds, SeatSeconds) {
         either!(&self.chosen, discipline => discipline.last_start())
     }

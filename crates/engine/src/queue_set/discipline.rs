@@ -78,6 +78,9 @@ pub trait Look {
     /// The virtual time as of the last event.
     fn r(&self) -> SeatSeconds;
 
+    /// How many requests have been given a queue, those rejected afterwards included.
+    fn placed(&self) -> u64;
+
     /// The virtual time at the last start, and the reading of the queue that was started from.
     fn last_start(&self) -> (SeatSeconds, SeatSeconds);
 

@@ -145,6 +145,11 @@ impl<T, D: Discipline> QueueSet<T, D> {
         self.discipline.r()
     }
 
+    /// How many requests have been given a queue, those rejected afterwards included.
+    pub fn placed(&self) -> u64 {
+        self.discipline.placed()
+    }
+
     /// What has happened so far.
     pub fn counters(&self) -> Counters {
         let (last_dispatch_r, last_dispatch_s) = self.discipline.last_start();

@@ -34,11 +34,13 @@ pub(crate) struct Driver {
     waiting: Vec<usize>,
     running: Vec<usize>,
     lingering: Vec<usize>,
+    /// How often the keys were counted anew.
+    pub(crate) rebased: usize,
 }
 
 /// Notes what the discipline says.
 #[derive(Default)]
-pub(crate) struct Noted(pub(crate) Vec<(Happened, RequestId)>);
+pub(crate) struct Noted(pub(crate) Vec<(Happened, RequestId)>, usize);
 
 // === impl Driver ===
 
@@ -54,6 +56,7 @@ impl Driver {
             waiting: Vec::new(),
             running: Vec::new(),
             lingering: Vec::new(),
+            rebased: 0,
         }
     }
 
@@ -165,6 +168,7 @@ impl Driver {
     fn take_over(&mut self, expected: &[Happened], noted: Noted) {
         let happened: Vec<_> = noted.0.iter().map(|(happened, _)| *happened).collect();
         assert_eq!(happened, expected, "at {} ns", self.now);
+        self.rebased += noted.1;
         for (happened, id) in noted.0 {
             match happened {
                 Happened::Started(request) => {
@@ -205,6 +209,11 @@ pub(crate) fn config(load: Load, seats: i64) -> QueueSetConfig {
 impl Effects<usize> for Noted {
     fn started(&mut self, id: RequestId, request: &mut usize) {
         self.0.push((Happened::Started(*request), id));
+    }
+
+    fn epoch_advanced(&mut self, clean: bool) {
+        assert!(clean);
+        self.1 += 1;
     }
 
     fn displaced(&mut self, ended: Ended<usize>) {

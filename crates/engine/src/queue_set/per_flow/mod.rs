@@ -54,6 +54,7 @@ pub struct PerFlow<K = ()> {
     /// The flow whose turn has come, and whose first request needs more seats than are free (PF-8).
     turn: Option<u32>,
     waiting: usize,
+    placed: u64,
     /// The expected seat-time of a request of any flow (PF-3).
     estimate: u64,
     /// How many requests have been queued, modulo 2^32, and the number of each by its slot.
@@ -223,6 +224,7 @@ impl<K: Copy + Default + std::fmt::Debug> Discipline for PerFlow<K> {
             virtual_time: 0,
             turn: None,
             waiting: 0,
+            placed: 0,
             estimate: SERVICE_TIME_GUESS.unsigned_abs(),
             arrivals: 0,
             arrival_of: Vec::new(),
@@ -253,6 +255,7 @@ impl<K: Copy + Default + std::fmt::Debug> Discipline for PerFlow<K> {
     #[inline]
     fn place(&mut self, flow: Flow<'_>, work: WorkEstimate, is_saturated: bool) -> Place {
         let Some(limits) = self.limits else { return Place::Nowhere };
+        self.placed += 1;
         if !is_saturated && self.waiting == 0 {
             return Place::Queue(self.queue_of(flow));
         }

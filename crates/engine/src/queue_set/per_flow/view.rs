@@ -22,6 +22,10 @@ impl<K: Copy + Default + std::fmt::Debug> Look for PerFlow<K> {
         seat_seconds(self.virtual_time)
     }
 
+    fn placed(&self) -> u64 {
+        self.placed
+    }
+
     fn last_start(&self) -> (SeatSeconds, SeatSeconds) {
         (seat_seconds(self.last_start.0), seat_seconds(self.last_start.1))
     }

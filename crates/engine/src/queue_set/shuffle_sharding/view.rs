@@ -13,11 +13,6 @@ impl<T> QueueSet<T, ShuffleSharding> {
     pub fn robin(&self) -> i64 {
         self.discipline.robin
     }
-
-    /// How many requests have been given a queue, those rejected afterwards included.
-    pub fn placed(&self) -> u64 {
-        self.discipline.placement.placed()
-    }
 }
 
 // === impl ShuffleSharding ===
@@ -38,6 +33,10 @@ impl Look for ShuffleSharding {
 
     fn r(&self) -> SeatSeconds {
         self.meter.r()
+    }
+
+    fn placed(&self) -> u64 {
+        self.placement.placed()
     }
 
     fn last_start(&self) -> (SeatSeconds, SeatSeconds) {
