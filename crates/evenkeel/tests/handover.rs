@@ -23,7 +23,7 @@ mod service;
 mod sync {
     pub(crate) use std::sync::PoisonError;
 
-    pub(crate) use shuttle::sync::atomic::{AtomicBool, Ordering};
+    pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
     pub(crate) use shuttle::sync::{Mutex, MutexGuard};
 }
 

@@ -24,6 +24,17 @@ pub struct ServerConfig<D = FaithfulDivision> {
     pub(super) server_limit: i64,
     pub(super) division: D,
     pub(super) period: Option<Nanos>,
+    pub(super) borrowing: Borrowing,
+}
+
+/// When levels borrow seats from each other, and give them back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Borrowing {
+    /// As in Kubernetes: the seats are divided once in a while, by what the levels have asked for (CL-11).
+    #[default]
+    Periodic,
+    /// At every event: see [`Ledger`](crate::borrowing::Ledger).
+    Immediate,
 }
 
 // === impl ServerConfig ===
@@ -31,7 +42,8 @@ pub struct ServerConfig<D = FaithfulDivision> {
 impl ServerConfig {
     /// A server with that many seats, which are divided as in Kubernetes, every ten seconds.
     pub fn new(server_limit: i64) -> Self {
-        Self { server_limit, division: FaithfulDivision::default(), period: Some(ADJUSTMENT_PERIOD) }
+        let (division, period) = (FaithfulDivision::default(), Some(ADJUSTMENT_PERIOD));
+        Self { server_limit, division, period, borrowing: Borrowing::default() }
     }
 }
 
@@ -39,12 +51,20 @@ impl<D> ServerConfig<D> {
     /// The same, but the seats are divided in this way.
     #[must_use]
     pub fn division<E: DivideSeats>(self, division: E) -> ServerConfig<E> {
-        ServerConfig { server_limit: self.server_limit, division, period: self.period }
+        let Self { server_limit, division: _, period, borrowing } = self;
+        ServerConfig { server_limit, division, period, borrowing }
     }
 
     /// The same, but the seats are divided so often; `None`: only when the objects or the seats change.
     #[must_use]
     pub fn period(self, period: Option<Nanos>) -> Self {
         Self { period, ..self }
+    }
+
+    /// The same, but levels borrow in this way. With [`Borrowing::Immediate`], the division says only what each level has
+    /// of its own, lends and may borrow ([`DivideSeats::limits`]).
+    #[must_use]
+    pub fn borrowing(self, borrowing: Borrowing) -> Self {
+        Self { borrowing, ..self }
     }
 }

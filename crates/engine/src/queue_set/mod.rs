@@ -48,6 +48,7 @@ mod config;
 mod discipline;
 mod dispatch;
 mod effects;
+mod grants;
 mod line;
 mod reconfiguration;
 mod requests;
@@ -58,6 +59,7 @@ mod view;
 pub use config::{Mode, QueueSetConfig, Queuing};
 pub use discipline::{Discipline, Finished, Next, Place};
 pub use effects::{Arrival, Effects, Ended, Finish, NoEffects, Rejection};
+pub use grants::Head;
 pub use requests::{Phase, RequestId};
 pub use shuffle_sharding::{Counters, QueueView, ReadingBounds, SERVICE_TIME_GUESS, ShuffleSharding};
 pub use view::RequestView;
@@ -98,7 +100,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
     pub fn new(config: QueueSetConfig, now: Instant) -> Self {
         let mut set = Self {
             mode: config.mode,
-            seats: Seats { limit: config.concurrency_limit.max(0), ..Seats::default() },
+            seats: Seats::new(config.concurrency_limit),
             requests: Requests::new(),
             discipline: D::new(now),
             waiting: 0,
