@@ -40,7 +40,13 @@ pub(super) struct LongRunning {
 
 impl<T, D: Discipline, O: Observer> Level<T, D, O> {
     /// Nothing starts from now on but on seats that a ledger grants. One request gets at most that many.
-    pub fn begin_grants(&mut self, now: Instant, widest: i64, effects: &mut impl Effects<T>, account: &mut impl Account) {
+    pub fn begin_grants(
+        &mut self,
+        now: Instant,
+        widest: i64,
+        effects: &mut impl Effects<T>,
+        account: &mut impl Account,
+    ) {
         self.queue_set.begin_grants(now, widest, effects);
         let wish = self.wish(now);
         account.set_wish(wish);

@@ -333,11 +333,7 @@ impl LevelGrants {
         let reading = self.ledger.word.read();
         let before = self.seats.0.fetch_add(seats, Ordering::SeqCst);
         let beyond = self.above_floor(before + seats) - self.above_floor(before);
-        if beyond == 0 {
-            self.ledger.word.read().is_open()
-        } else {
-            self.ledger.word.change(reading, -beyond, 0)
-        }
+        if beyond == 0 { self.ledger.word.read().is_open() } else { self.ledger.word.change(reading, -beyond, 0) }
     }
 }
 

@@ -1,6 +1,5 @@
 //! The responses to requests that do not get to the service.
 
-
 use bytes::Bytes;
 use evenkeel_api::meta::{Status, StatusDetails};
 use evenkeel_engine::digest::DigestError;
