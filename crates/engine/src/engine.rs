@@ -462,7 +462,10 @@ impl<T, O: ObserveLevels, E: EngineEffects<T>> Levels for Told<'_, T, O, E> {
 
     fn remove_if_idle(&mut self, id: LevelId) -> bool {
         let is_idle = self.levels.get(id).is_none_or(|entry| entry.level.queue_set().is_idle());
-        let Table { levels, gone, .. } = &mut *self.levels;
+        let Table { levels, gone, ledger, .. } = &mut *self.levels;
+        if is_idle && let Some(ledger) = ledger {
+            ledger.remove(id.index());
+        }
         if is_idle
             && let Some(Entry { name, retry_after, .. }) = levels.get_mut(id.index()).and_then(Option::take)
             && retry_after != RetryAfter::default()

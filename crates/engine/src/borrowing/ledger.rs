@@ -170,6 +170,15 @@ impl Ledger {
         Some((level, wish.seats))
     }
 
+    /// The level is gone, and with it the seats that it used.
+    pub fn remove(&mut self, level: usize) {
+        self.set_wish(level, None);
+        self.set_in_use(level, 0);
+        if let Some(member) = self.members.get_mut(level).and_then(Option::take) {
+            self.reserved = self.reserved.saturating_sub(member.lack());
+        }
+    }
+
     /// The seats that the level uses, as somebody else has counted them.
     pub fn set_in_use(&mut self, level: usize, in_use: i64) {
         if let Some(member) = self.member(level) {

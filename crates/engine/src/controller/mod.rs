@@ -162,22 +162,33 @@ impl<D: DivideSeats> Controller<D> {
                 self.adjustment = Adjustment { fair_fraction: 0.0, levels: undivided };
             }
         }
-        // Where a ledger grants the seats, an empty level may borrow some, and one that may not starts nothing anyway.
-        let is_periodic = self.borrowing == Borrowing::Periodic;
-        let closes_empty_levels = is_periodic && self.division.closes_empty_levels();
-        for ((name, level), adjusted) in self.levels.iter_mut().zip(&self.adjustment.levels) {
+        for (level, adjusted) in self.levels.values_mut().zip(&self.adjustment.levels) {
             level.adjusted = *adjusted;
-            let config = level.queue_set_config(closes_empty_levels);
-            if level.is_running {
-                levels.configure(level.id, config, now);
-            } else {
-                levels.create(level.id, name, config, now);
-                level.is_running = true;
-            }
         }
         if self.borrowing == Borrowing::Immediate {
+            // Before anything is configured: limits that the ledger does not know of would start requests.
+            self.create_levels(levels, now);
             levels.set_ledger(Some(&self.ledger_terms()), now);
         }
+        for level in self.levels.values().filter(|level| level.is_running) {
+            levels.configure(level.id, level.queue_set_config(self.closes_empty_levels()), now);
+        }
+        self.create_levels(levels, now);
+    }
+
+    /// Levels that are new come into being.
+    fn create_levels(&mut self, levels: &mut impl Levels, now: Instant) {
+        let closes_empty_levels = self.closes_empty_levels();
+        for (name, level) in self.levels.iter_mut().filter(|(_, level)| !level.is_running) {
+            levels.create(level.id, name, level.queue_set_config(closes_empty_levels), now);
+            level.is_running = true;
+        }
+    }
+
+    /// Whether a level that rejects and has no seats rejects everybody. Where a ledger grants the seats it may borrow some,
+    /// and starts nothing if it may not.
+    fn closes_empty_levels(&self) -> bool {
+        self.borrowing == Borrowing::Periodic && self.division.closes_empty_levels()
     }
 
     /// What a ledger goes by (LB-1). The levels' own seats may add up to a little more than the server has, as in

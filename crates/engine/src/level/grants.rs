@@ -97,7 +97,10 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
     ) -> R {
         let before = self.queue_set.seats_in_use();
         let has_waited = self.queue_set.waiting() > 0;
-        self.queue_set.grant(granted);
+        // Without a grant the set stays closed: what the event leaves free is the ledger's.
+        if granted > 0 {
+            self.queue_set.grant(granted);
+        }
         let result = event(self);
         self.queue_set.close();
         let more = self.queue_set.seats_in_use() - before - granted;

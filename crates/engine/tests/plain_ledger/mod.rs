@@ -93,10 +93,16 @@ impl PlainLedger {
         (self.seats - others).min(self.levels[name].stake.max).max(1)
     }
 
+    /// The request that is next in a level. One that is too wide by now is narrowed.
+    fn head(&self, name: &str) -> Option<PlainRequest> {
+        let head = *self.levels[name].waiting.front()?;
+        Some(PlainRequest { seats: head.seats.min(self.widest(name)), ..head })
+    }
+
     /// The level whose next request starts: class by class, and in a class the least part first (LB-3). Where the first of a
     /// class lacks seats nobody else gets them (LB-6), but for levels below their floors.
     fn next(&self) -> Option<String> {
-        let heads = || self.levels.iter().filter_map(|(name, level)| Some((name, level, *level.waiting.front()?)));
+        let heads = || self.levels.iter().filter_map(|(name, level)| Some((name, level, self.head(name)?)));
         if let Some((name, ..)) = heads().filter(|(_, level, _)| level.stake.is_exempt).min_by_key(|(_, l, _)| l.index)
         {
             return Some(name.clone());
@@ -153,12 +159,6 @@ impl PlainLedger {
 
     /// Starts whatever may start.
     pub(crate) fn settle(&mut self) -> Vec<u64> {
-        let names: Vec<_> = self.levels.keys().cloned().collect();
-        for name in names {
-            let widest = self.widest(&name);
-            let level = self.levels.get_mut(&name).expect("a level");
-            level.waiting.iter_mut().for_each(|request| request.seats = request.seats.min(widest));
-        }
         let mut started = Vec::new();
         while let Some(name) = self.next() {
             self.start(&name, &mut started);
@@ -168,22 +168,29 @@ impl PlainLedger {
 
     fn start(&mut self, name: &str, started: &mut Vec<u64>) {
         self.grants += 1;
+        let request = self.head(name).expect("it is next");
         let level = self.levels.get_mut(name).expect("a level");
-        let request = level.waiting.pop_front().expect("it is next");
+        level.waiting.pop_front();
         level.served = self.grants;
         level.running.push(request);
         started.push(request.number);
     }
 
+    /// A new ledger begins: nobody has been granted anything.
+    pub(crate) fn forget_grants(&mut self) {
+        self.grants = 0;
+        self.levels.values_mut().for_each(|level| level.served = 0);
+    }
+
     /// What must hold after every event, whatever happened.
     pub(crate) fn check(&self) {
         for (name, level) in &self.levels {
-            let Some(head) = level.waiting.front() else { continue };
+            let Some(head) = self.head(name) else { continue };
             let is_below_floor = level.in_use() < level.stake.floor;
             assert!(!is_below_floor || self.free() < head.seats, "{name} is below its floor and waits: {self:?}");
             // Work is conserved: one seat that is kept for nobody is used, unless a wide request is to have it (LB-6).
-            let is_narrow = self.levels.values().all(|level| level.waiting.front().is_none_or(|head| head.seats == 1));
-            let could_start = level.class(*head).is_some_and(|class| self.has_seats(name, class, *head));
+            let is_narrow = self.levels.keys().all(|name| self.head(name).is_none_or(|head| head.seats == 1));
+            let could_start = level.class(head).is_some_and(|class| self.has_seats(name, class, head));
             assert!(!is_narrow || !could_start, "{name} waits although it may start: {self:?}");
         }
     }
