@@ -48,13 +48,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             std::process::exit(1);
         }
     };
-    println!("One tenant, answered after a second:");
+    println!("One tenant, with a response after a second:");
     println!("  curl -i -H 'X-Tenant: polite' http://127.0.0.1:8080/report");
     println!("Another one that asks for too much. Some of its requests wait, and some get a 429:");
     println!("  for i in $(seq 40); do");
     println!("    curl -s -o /dev/null -w '%{{http_code}} ' -H 'X-Tenant: greedy' http://127.0.0.1:8080/report &");
     println!("  done; wait");
-    println!("Meanwhile the first one waits for the next free seat at most, and is never turned away.");
+    println!("Meanwhile the first one waits for the next free seat at most, and is never rejected.");
     axum::serve(listener, app).await?;
     Ok(())
 }

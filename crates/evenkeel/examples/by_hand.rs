@@ -4,7 +4,6 @@
 
 #![allow(clippy::print_stdout, reason = "it is there to show something")]
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -14,7 +13,7 @@ use evenkeel::api::v1::{FlowSchema, PriorityLevelConfiguration};
 use evenkeel::{Arrived, FlowControl, ManualClock, Permit, Rejected};
 use evenkeel::{Attributes, RequestInfo, User, WorkEstimate};
 
-fn main() -> Result<(), Infallible> {
+fn main() {
     let level = PriorityLevelConfiguration::builder("jobs")
         .limited(|l| l.shares(100).queue(|q| q.queues(1).hand_size(1).queue_length_limit(2)))
         .build();
@@ -56,7 +55,6 @@ fn main() -> Result<(), Infallible> {
     if let Poll::Ready(Err(rejected)) = poll(&mut third) {
         println!("fifteen seconds later, third job: {rejected}");
     }
-    Ok(())
 }
 
 /// Looks whether a job may run. A real program would have a waker that puts the job back on its list.

@@ -62,8 +62,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", greet(channel.clone(), "Ada").await?.into_inner());
 
     let (first, second) = tokio::join!(greet(channel.clone(), "Ada"), greet(channel, "Grace"));
-    for answer in [first, second] {
-        match answer {
+    for response in [first, second] {
+        match response {
             Ok(greeting) => println!("{}", greeting.into_inner()),
             Err(status) => {
                 let pushback = status.metadata().get("grpc-retry-pushback-ms");

@@ -42,6 +42,23 @@ pub use evenkeel_engine::queue_set::Rejection;
 pub use evenkeel_engine::work::EstimatorConfig;
 pub use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate};
 
+pub mod division {
+    //! How seats are divided among the levels: what [`Builder::divide_seats`](crate::Builder::divide_seats) takes.
+
+    pub use evenkeel_engine::borrowing::{
+        AdjustedLevel, Adjustment, DivideSeats, ExactDivision, FaithfulDivision, LevelDemand,
+    };
+}
+
+pub mod observer {
+    //! Learn of arrivals, starts, ends and rejections: what [`Builder::observe`](crate::Builder::observe) takes.
+
+    pub use evenkeel_engine::level::{NewRequest, Observer};
+    pub use evenkeel_engine::queue_set::RequestId;
+    pub use evenkeel_engine::time::Instant;
+    pub use evenkeel_engine::{Flow, LevelId};
+}
+
 pub mod digest {
     //! What requests ask for: ready-made [digests](crate::Digest), and their parts.
 

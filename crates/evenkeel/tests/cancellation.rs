@@ -94,3 +94,23 @@ async fn a_hundred_thousand_requests_are_given_up_anywhere() {
     }
     assert_idle(&flow);
 }
+
+#[test]
+fn admit_does_nothing_until_it_is_polled() {
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).drive_by_hand().build();
+    flow.apply(objects([queuing("tenants", 1000)]));
+    let user = user("a", "tenants");
+    let mut admit = Box::pin(flow.admit(attributes(&user), WorkEstimate::ONE_SEAT));
+    assert_idle(&flow);
+    let mut context = Context::from_waker(Waker::noop());
+    let std::task::Poll::Ready(Ok(permit)) = admit.as_mut().poll(&mut context) else { panic!("it waits") };
+    drop(permit);
+    assert_idle(&flow);
+    // What has arrived takes its seat before it is polled, and gives it back when it is dropped.
+    let arrived = flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT);
+    assert_eq!(flow.status().iter().map(|level| level.executing).sum::<usize>(), 1);
+    let waits = flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
+    assert_eq!(flow.status().iter().map(|level| level.waiting).sum::<usize>(), 0);
+    drop((arrived, waits));
+    assert_idle(&flow);
+}

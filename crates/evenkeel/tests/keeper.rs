@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-use evenkeel::{FlowControl, Permit};
+use evenkeel::{FlowControl, Patience, Permit, Request};
 use evenkeel_api::v1::PriorityLevelConfiguration;
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::queue_set::Rejection;
@@ -68,6 +68,24 @@ async fn cl_11_not_before_ten_seconds_have_passed() {
     assert!(borrowed > before, "{borrowed} after {before}");
     drop(permits);
     assert_idle(&flow);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_period_of_the_division_is_a_setting() {
+    for (period, is_lent) in [(Some(Duration::from_secs(1)), true), (None, false)] {
+        let flow = FlowControl::builder().kubernetes().server_concurrency(100).division_period(period).build();
+        flow.apply(objects([lender("idle", 50), rejecting("busy", 45)]));
+        let before = limit(&flow, "busy");
+        let permits = take_seats(&flow, "busy").await;
+        tokio::time::sleep(Duration::from_millis(990)).await;
+        assert_eq!(limit(&flow, "busy"), before);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert_eq!(limit(&flow, "busy") > before, is_lent);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(limit(&flow, "busy") > before, is_lent);
+        drop(permits);
+        assert_idle(&flow);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,6 +153,26 @@ async fn nothing_lingers_when_the_flow_control_is_gone() {
         drop(flow);
         drop(waits.await.expect("the seat of the request that has ended"));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn waits_end_and_nothing_lingers_for_long_when_the_flow_control_is_gone() {
+    let lingers = WorkEstimate { initial_seats: 1, final_seats: 1, additional_latency: 3_600 * SECOND };
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
+    flow.apply(objects([service::queuing("tenants", 10_000)]));
+    let user = user("a", "tenants");
+    let permit = flow.admit(attributes(&user), lingers).await.expect("a permit");
+    let (first, last) = (flow.arrive(attributes(&user), lingers), flow.arrive(attributes(&user), lingers));
+    let patience = Patience::deadline_in(Duration::from_secs(240));
+    let patient = flow.arrive_request(Request::new(attributes(&user)).patience(patience));
+    let [first, last, patient] = [first, last, patient].map(tokio::spawn);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    drop(flow);
+    // Their waits end without a keeper, and after that a seat still finds the next request.
+    assert_eq!(first.await.expect("no panic").expect_err("no seat").reason, Rejection::TimeOut);
+    assert_eq!(last.await.expect("no panic").expect_err("no seat").reason, Rejection::TimeOut);
+    drop(permit);
+    drop(patient.await.expect("no panic").expect("the seat of the first request"));
 }
 
 /// A waker that panics when it is used.

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-#[path = "../../engine/tests/counting_allocator/mod.rs"]
-mod counting_allocator;
 #[expect(clippy::duplicate_mod, reason = "every test file is a crate of its own")]
 mod layer;
 
@@ -14,16 +12,19 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use counting_allocator::allocations;
 use evenkeel::identify::{Anonymous, Unidentified, authenticated};
 use evenkeel::{
     Admitted, AdmittedRequest, Digest, Digested, EstimateWork, FlowControl, Occupancy, RequestInfo, User, WorkEstimate,
     WorkInput,
 };
+use evenkeel_counting_allocator::{Counting, allocations};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body_util::Empty;
 use tower::{Layer, Service, service_fn};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 type Body = Empty<Bytes>;
 

@@ -1,5 +1,5 @@
-//! A reverse proxy that stands in front of any HTTP service and keeps it upright: every request is let through, kept
-//! waiting or rejected by the flow control of `evenkeel`, so that one noisy client cannot starve the others.
+//! A reverse proxy with flow control for any HTTP service: `evenkeel` lets every request through, lets it wait or rejects it,
+//! so that one noisy client cannot starve the others.
 //!
 //! [`Gateway::start`] takes a [`Config`] and a source of [objects], and returns when connections are accepted.
 //! Requests are served by threads of the gateway's own, one for each core. They speak HTTP/1.1, HTTP/2, gRPC and `WebSocket`,
@@ -17,7 +17,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // A service that answers one request.
+//! // A service that responds to one request.
 //! let service = TcpListener::bind("127.0.0.1:0").await?;
 //! let url = format!("http://{}", service.local_addr()?);
 //! tokio::spawn(async move {
@@ -38,9 +38,9 @@
 //!
 //! let mut client = TcpStream::connect(gateway.addresses()[0]).await?;
 //! client.write_all(b"GET / HTTP/1.1\r\nhost: shop.example\r\nconnection: close\r\n\r\n").await?;
-//! let mut answer = String::new();
-//! client.read_to_string(&mut answer).await?;
-//! assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("hello"));
+//! let mut response = String::new();
+//! client.read_to_string(&mut response).await?;
+//! assert!(response.starts_with("HTTP/1.1 200 OK\r\n") && response.ends_with("hello"));
 //!
 //! assert_eq!(gateway.drain().await, Drained { requests_cut: 0 });
 //! # Ok(())

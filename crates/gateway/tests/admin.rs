@@ -85,7 +85,7 @@ async fn it_is_ready_only_while_it_serves_and_alive_all_the_time() {
     let readiness = Readiness::default();
     let address = start(&readiness).await;
     for (phase, status, words) in [
-        (Phase::Starting, "503", "[-]phase failed: it does not listen yet"),
+        (Phase::Starting, "503", "[-]phase failed: it is not listening yet"),
         (Phase::Ready, "200", "[+]phase ok"),
         (Phase::Draining, "503", "[-]phase failed: it is about to stop"),
     ] {

@@ -93,7 +93,7 @@ async fn there_is_a_limit_to_the_streams_of_one_client() {
     .await;
     let mut settings = config(&[upstream.address]);
     settings.limits.streams_per_client = 6;
-    settings.timeouts.answer = Duration::from_secs(3);
+    settings.timeouts.response = Duration::from_secs(3);
     let running = start(settings).await;
     let (mut first, mut second) = (Frames::connect(running.address).await, Frames::connect(running.address).await);
     for stream in [1, 3, 5] {
@@ -229,7 +229,7 @@ async fn a_body_that_drips_ends_with_408_while_it_holds_a_seat() {
     let mut settings = config(&[upstream.address]);
     // It has its seat with its head.
     settings.limits.request_buffer = 0;
-    settings.timeouts.answer = Duration::from_secs(3);
+    settings.timeouts.response = Duration::from_secs(3);
     let running = start(settings).await;
     let mut client = Client::connect(running.address).await;
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n").await;
@@ -257,7 +257,7 @@ async fn drip_out(response_buffer: usize) {
     })
     .await;
     let mut settings = config(&[upstream.address]);
-    settings.timeouts.answer = Duration::from_secs(3);
+    settings.timeouts.response = Duration::from_secs(3);
     settings.limits.response_buffer = response_buffer;
     let running = start(settings).await;
     let mut http1 = Client::connect(running.address).await;
@@ -292,7 +292,7 @@ async fn a_body_that_was_asked_for_may_not_drip_either() {
     })
     .await;
     let mut settings = config(&[upstream.address]);
-    settings.timeouts.answer = Duration::from_secs(3);
+    settings.timeouts.response = Duration::from_secs(3);
     let running = start(settings).await;
     let mut client = Client::connect(running.address).await;
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\nExpect: 100-continue\r\n\r\n").await;

@@ -137,6 +137,15 @@ fn every_setting_is_documented() {
 }
 
 #[test]
+fn the_old_name_of_the_response_timeout_still_works() {
+    let seconds = |config: &Config| config.timeouts.response.as_secs();
+    assert_eq!(seconds(&parse("timeouts: {answer: 7s}")), 7);
+    assert_eq!(seconds(&parse("timeouts: {response: 7s}")), 7);
+    assert!(parse("timeouts: {answer: 7s}").to_yaml().contains("response: 7s"));
+    assert!(error("timeouts: {answer: 7s, response: 8s}").contains("timeouts"), "one of them, not both");
+}
+
+#[test]
 fn there_need_be_no_listener_for_operators() {
     assert_eq!(parse("admin: null").admin.address, None);
     assert_eq!(parse("admin: {address: null}").admin.address, None);
@@ -276,7 +285,7 @@ log: {filter: loud}
     let starts = [
         "listen[3].address: 127.0.0.1:80 is the address of listen[0].address too",
         "admin.address: 127.0.0.1:80 is the address of",
-        "upstreams: there is no upstream to pass requests on to; name one",
+        "upstreams: no upstream is configured; name one",
         "health.failures: must be at least 1",
         "health.pauseMax: is shorter than",
         "objects: nowhere: No such file",
@@ -295,7 +304,7 @@ log: {filter: loud}
         "requests.routes: route \"/{tenant}\", segment 1 \"{tenant}\": no such placeholder",
         "timeouts.connect: must be longer than zero",
         "timeouts.queue: nothing waits",
-        "timeouts.answer: is longer than timeouts.total",
+        "timeouts.response: is longer than timeouts.total",
         "timeouts.drain: nobody waits",
         "limits.connections: must be at least 1",
         "limits.headBytes: must be from 8192",

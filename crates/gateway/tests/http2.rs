@@ -195,7 +195,7 @@ async fn a_request_has_a_time_for_all_of_it() {
     let upstream = endless().await;
     let mut settings = config(&[upstream.address]);
     settings.timeouts.total = std::time::Duration::from_millis(300);
-    settings.timeouts.answer = settings.timeouts.total;
+    settings.timeouts.response = settings.timeouts.total;
     let running = start(settings).await;
     for window in [65_535, 0] {
         let mut client = connect_with_window(running.address, window).await;

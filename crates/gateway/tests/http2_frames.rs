@@ -42,7 +42,7 @@ async fn seen(running: &Running, fields: &[(&str, &str)]) -> String {
 async fn heads_that_could_be_understood_in_two_ways_are_refused() {
     let upstream = Upstream::echo().await;
     let running = gateway(upstream.address).await;
-    let no_target = "the target of the request cannot be understood";
+    let no_target = "invalid request target";
     let no_host = "the request has no host";
     for (fields, message) in [
         (request("*", &[]), no_target),

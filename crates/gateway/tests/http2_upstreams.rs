@@ -79,7 +79,7 @@ async fn faults_of_clients_are_not_those_of_upstreams() {
 async fn an_upload_that_moves_is_no_upstream_that_does_not_answer() {
     let upstream = answering().await;
     let mut settings = http2(&[upstream.address]);
-    settings.timeouts.answer = Duration::from_secs(2);
+    settings.timeouts.response = Duration::from_secs(2);
     let running = start(settings).await;
     let mut client = Client::connect(running.address).await;
     client.send(CHUNKED).await;
@@ -107,7 +107,7 @@ async fn an_upstream_that_was_thought_to_speak_http2_and_does_not_stays_in_the_r
         assert_eq!(answer.header("grpc-status").as_deref(), Some("14"), "{kind}: {answer:?}");
         assert_eq!(
             answer.header("grpc-message").as_deref(),
-            Some("the upstream does not speak HTTP/2, which gRPC needs")
+            Some("the upstream does not support HTTP/2, which gRPC needs")
         );
     }
     for kind in ["application/grpc-web", "application/grpc-web+proto", "application/grpcx"] {
@@ -153,7 +153,7 @@ async fn a_request_that_a_closing_connection_has_not_taken_goes_over_another() {
     .await;
     let mut settings = http2(&[upstream.address]);
     // How long an upstream is waited for that goes on for ever.
-    settings.timeouts.answer = Duration::from_secs(2);
+    settings.timeouts.response = Duration::from_secs(2);
     let running = start(settings).await;
     let mut first = Client::connect(running.address).await;
     first.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
@@ -192,7 +192,7 @@ async fn a_connection_that_has_gone_silent_is_replaced() {
     })
     .await;
     let mut settings = http2(&[upstream.address]);
-    settings.timeouts.answer = Duration::from_secs(2);
+    settings.timeouts.response = Duration::from_secs(2);
     let running = start(settings).await;
     assert_eq!(get(running.address, "/", "").await.text(), "first");
     assert_eq!(get(running.address, "/", "").await.status, 504);
@@ -241,7 +241,7 @@ async fn when_a_connection_has_room_for_no_more_there_is_another() {
     .await;
     let mut settings = http2(&[upstream.address]);
     // How long an upstream is waited for that goes on for ever.
-    settings.timeouts.answer = Duration::from_secs(2);
+    settings.timeouts.response = Duration::from_secs(2);
     let running = start(settings).await;
     let mut waiting = Vec::new();
     for number in 1..=3 {

@@ -224,11 +224,11 @@ async fn time_outs_and_limits_hold_for_the_next_request_of_a_connection() {
     client.send(GET).await;
     assert_eq!(client.answer().await.status, 200);
     let mut settings = to(&[upstream.address], &running);
-    settings.timeouts.answer = Duration::from_millis(200);
+    settings.timeouts.response = Duration::from_millis(200);
     settings.limits.body_bytes = 3;
     settings.limits.connections = 2;
     settings.limits.connections_per_client = 2;
-    let changed = ["limits.bodyBytes", "limits.connections", "limits.connectionsPerClient", "timeouts.answer"];
+    let changed = ["limits.bodyBytes", "limits.connections", "limits.connectionsPerClient", "timeouts.response"];
     reconfigure(&mut running, settings, &changed).await;
     let post = "POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 4\r\n\r\nbody";
     let address = running.address;

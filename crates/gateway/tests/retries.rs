@@ -51,7 +51,7 @@ async fn other_requests_are_not_sent_again() {
         client.send(request).await;
         let answer = client.answer().await;
         assert_eq!(answer.status, 502);
-        assert!(answer.text().contains("the upstream closed its connection before it answered"), "{}", answer.text());
+        assert!(answer.text().contains("the upstream closed the connection before it responded"), "{}", answer.text());
         assert_eq!(upstream.connections(), 1);
         let metrics = get(running.gateway.admin_address().unwrap(), "/metrics", "").await.text();
         assert!(metrics.contains("\nevenkeel_upstream_retries_total 0\n"), "{metrics}");
@@ -90,7 +90,7 @@ async fn an_upstream_that_does_not_answer_in_time_is_a_504() {
     })
     .await;
     let mut settings = config(&[upstream.address]);
-    settings.timeouts.answer = Duration::from_millis(100);
+    settings.timeouts.response = Duration::from_millis(100);
     let running = start(settings).await;
     let answer = get(running.address, "/", "").await;
     assert_eq!(answer.status, 504);

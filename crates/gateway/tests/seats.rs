@@ -233,7 +233,7 @@ async fn an_upstream_is_told_by_a_half_close_and_waited_for() {
 async fn an_upstream_that_never_responds_is_waited_for_within_a_limit() {
     let upstream = Upstream::silent().await;
     let mut settings = settings(upstream.address);
-    settings.timeouts.answer = Duration::from_secs(1);
+    settings.timeouts.response = Duration::from_secs(1);
     let running = start(settings).await;
     let client = asking(running.address).await;
     eventually("it runs", || in_level(&running).0 == 1).await;
@@ -273,7 +273,7 @@ async fn a_grpc_call_is_cancelled_by_default() {
     .await;
     let mut settings = settings(upstream.address);
     settings.upstreams[0].protocol = Protocol::Http2;
-    settings.timeouts.answer = Duration::from_secs(3);
+    settings.timeouts.response = Duration::from_secs(3);
     let running = start(settings).await;
     let mut client = Frames::connect(running.address).await;
     for (stream, fields) in [(1, &[("content-type", "application/grpc")][..]), (3, &[])] {
@@ -483,7 +483,7 @@ async fn reset_upload(has_response_begun: bool, is_http2_client: bool) {
     let mut settings = settings(upstream.address);
     settings.upstreams[0].protocol = Protocol::Http2;
     settings.limits.request_buffer = 0;
-    settings.timeouts.answer = Duration::ZERO;
+    settings.timeouts.response = Duration::ZERO;
     let running = start(settings).await;
     let mut http2 = Frames::connect(running.address).await;
     let mut http1 = Client::connect(running.address).await;
@@ -532,7 +532,7 @@ async fn a_response_with_a_superfluous_end_leaves_the_next_request_alone() {
     let mut settings = settings(http2.address);
     settings.upstreams.extend(config(&[http1.address]).upstreams);
     settings.upstreams[0].protocol = Protocol::Http2;
-    settings.timeouts.answer = Duration::from_secs(5);
+    settings.timeouts.response = Duration::from_secs(5);
     let running = start(settings).await;
     let mut client = Client::connect(running.address).await;
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
@@ -549,7 +549,7 @@ async fn a_client_that_is_refused_while_it_sends_hears_why_and_is_closed() {
     let upstream = Upstream::silent().await;
     let mut settings = settings(upstream.address);
     (settings.limits.request_buffer, settings.limits.body_bytes) = (0, 1000);
-    settings.timeouts.answer = Duration::from_secs(30);
+    settings.timeouts.response = Duration::from_secs(30);
     let running = start(settings).await;
     let mut client = Client::connect(running.address).await;
     client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n").await;

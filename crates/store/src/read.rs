@@ -32,7 +32,7 @@ pub struct ListOptions {
     pub after: Option<String>,
 }
 
-/// ObjectMap of a kind as they were at one revision, in the order of their names.
+/// Objects of a kind as they were at one revision, in the order of their names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
     /// The revision of the snapshot; a watch from here on misses nothing and repeats nothing.

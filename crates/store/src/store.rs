@@ -45,7 +45,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     fn watch(&self, options: WatchOptions) -> StoreFuture<'_, Watch>;
 
     /// Forgets the history up to a revision: [`At::Exactly`] and [`watch`](Self::watch) can go back to it, but no longer to
-    /// what was before. ObjectMap are never forgotten. Fails with [`Error::TooOld`] if that much is forgotten already, and
+    /// what was before. Objects are never forgotten. Fails with [`Error::TooOld`] if that much is forgotten already, and
     /// with [`Error::FutureRevision`] if the revision has not been reached.
     fn compact(&self, revision: u64) -> StoreFuture<'_, ()>;
 

@@ -44,8 +44,8 @@ fn from_environment(variable: &str) -> Option<u64> {
 impl<'a> Mutator<'a> {
     /// A mutator of inputs; none may be missing. The same seed gives the same inputs.
     pub fn new(corpus: &'a [Vec<u8>], seed: u64) -> Self {
-        // A state of zero would stay zero.
-        Self { corpus, state: seed | 1 }
+        // Seeds that follow each other start far from each other. A state of zero would stay zero.
+        Self { corpus, state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).max(1) }
     }
 
     /// The next input.

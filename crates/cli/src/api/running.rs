@@ -46,7 +46,7 @@ struct DiskRefuses(String);
 // === impl RunningApi ===
 
 impl RunningApi {
-    /// Starts the API with its folder, and returns when it answers.
+    /// Starts the API with its folder, and returns when it is ready.
     pub(crate) async fn start(args: &ApiArgs, preset: Preset, folder: &Path) -> Result<Self> {
         let data = DataDir::open(folder).map_err(|error| wrong(&error))?;
         let location = args.store.location(data.store())?;

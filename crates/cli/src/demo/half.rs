@@ -16,7 +16,7 @@ use super::tenant::{self, Tenant};
 #[derive(Debug)]
 pub(crate) struct Half {
     pub(crate) tenants: Vec<(Tenant, Tally)>,
-    /// From the first request to the last answer.
+    /// From the first request to the last response.
     pub(crate) took: Duration,
 }
 
@@ -56,7 +56,7 @@ impl Half {
         Tally::sum(self.tenants.iter().filter(|(tenant, _)| !tenant.is_polite()).map(|(_, tally)| tally))
     }
 
-    /// How many requests the service answered in a second, on average.
+    /// How many requests the service served per second, on average.
     pub(crate) fn served_per_second(&self) -> f64 {
         let served: usize = self.tenants.iter().map(|(_, tally)| tally.served()).sum();
         f64::from(u32::try_from(served).unwrap_or(u32::MAX)) / self.took.as_secs_f64().max(f64::EPSILON)

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::tally::{Ending, Tally};
 use super::tenant::{HEADER, Manner, Tenant};
 
-/// Longer than this nobody waits for an answer.
+/// How long a request waits for its response.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// So many requests of a polite tenant are under way at a time at most.

@@ -56,7 +56,7 @@ impl Progress {
     fn line(&self, elapsed: Duration, half: &Half) -> String {
         let (polite, greedy) = (half.polite(), half.greedy());
         format!(
-            "{:<17} {:>2}/{} s   polite tenants: {} answered, p99 {}   greedy: {} answered, {} rejected",
+            "{:<17} {:>2}/{} s   polite tenants: {} served, p99 {}   greedy: {} served, {} rejected",
             self.title,
             elapsed.min(self.length).as_secs(),
             self.length.as_secs(),

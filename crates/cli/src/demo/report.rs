@@ -13,7 +13,7 @@ use super::tenant::Tenant;
 /// Raised when a field changes its name or its meaning. New fields may come at any time.
 const FORMAT_VERSION: u32 = 1;
 
-/// What `-o json` prints, field by field. Times are in milliseconds, and `null` where nothing was answered.
+/// What `-o json` prints, field by field. Times are in milliseconds, and `null` where nothing was served.
 pub(crate) const FIELDS: [(&str, &str); 16] = [
     ("formatVersion", "1; raised when a field changes its name or its meaning, not when one is added"),
     ("secondsPerHalf", "how long requests were sent in each half"),
@@ -21,14 +21,14 @@ pub(crate) const FIELDS: [(&str, &str); 16] = [
     ("service.workMs", "how long a request takes on average when the service has room"),
     ("service.slowdownMax", "how many times slower the service is at worst when too many requests are inside"),
     ("withoutEvenkeel, withEvenkeel", "the two halves, with the same fields in both"),
-    ("….servedPerSecond", "how many requests the service answered in a second"),
+    ("….servedPerSecond", "how many requests the service served per second"),
     ("….politeP99Ms", "the p99 of all polite tenants together"),
     ("….tenants[].name", "the tenant"),
     ("….tenants[].greedy", "whether it is the greedy one"),
     ("….tenants[].requests", "the requests that it has sent: the sum of the next three"),
-    ("….tenants[].served", "those answered with success"),
-    ("….tenants[].rejected", "those turned away with 429 or 503"),
-    ("….tenants[].failed", "those without an answer, or with any other one"),
+    ("….tenants[].served", "those with a successful response"),
+    ("….tenants[].rejected", "those rejected with 429 or 503"),
+    ("….tenants[].failed", "those with no response, or with any other one"),
     ("….tenants[].p50Ms, p99Ms", "what half, and 99 of 100, of the served requests took at most"),
     ("summary", "the sentence under the table"),
 ];
@@ -77,19 +77,19 @@ struct TenantFigures {
 /// What the two halves show, in one sentence.
 pub(crate) fn summary(without: &Half, with: &Half) -> String {
     let (Some(before), Some(after)) = (without.polite().percentile(99), with.polite().percentile(99)) else {
-        return "The polite tenants got no answer in one of the halves: something is wrong with this machine."
+        return "The polite tenants got no response in one of the halves; something is wrong with this machine."
             .to_owned();
     };
     let times = before.as_secs_f64() / after.as_secs_f64().max(f64::EPSILON);
     let polite = with.polite();
-    let turned_away = match (polite.rejected, polite.failed) {
-        (0, 0) => "none of their requests is turned away".to_owned(),
+    let rejected = match (polite.rejected, polite.failed) {
+        (0, 0) => "none of their requests is rejected".to_owned(),
         (rejected, failed) => format!("{rejected} of their requests are rejected and {failed} fail"),
     };
     let work = with.served_per_second() / without.served_per_second().max(f64::EPSILON);
     format!(
-        "With Evenkeel the polite tenants' p99 is {} instead of {} ({times:.0} times less), {turned_away}, and the \
-         service answers {work:.1} times as many requests.",
+        "With Evenkeel the polite tenants' p99 is {} instead of {} ({times:.0} times less), {rejected}, and the \
+         service serves {work:.1} times as many requests.",
         milliseconds(Some(after)),
         milliseconds(Some(before)),
     )

@@ -32,7 +32,7 @@ pub(crate) const SLOWDOWN_MAX: u32 = 4;
 /// So many waiting requests add the time of one request without waiting ones to each request.
 const WAITING_PER_SLOWDOWN: usize = 32;
 
-/// More are turned away: everything has a limit.
+/// More are rejected: everything has a limit.
 const INSIDE_MAX: usize = 4096;
 
 /// A service on a port of this machine. It stops when it is dropped.

@@ -113,7 +113,7 @@ impl Stage {
         let mut suggestions = vec![
             Suggestion { what: "A polite tenant", command: format!("curl -i -H '{HEADER}: polite-1' {url}/") },
             Suggestion {
-                what: "The greedy one, with 100 requests at a time: how many are answered, and how many get a 429",
+                what: "The greedy one, with 100 requests at a time: how many are served, and how many get a 429",
                 command: format!(
                     "curl -sZ --parallel-immediate --parallel-max 100 -o /dev/null -w '%{{http_code}}\\n' \
                      -H '{HEADER}: greedy' '{url}/[1-400]' | sort | uniq -c"

@@ -5,15 +5,15 @@ use std::time::Duration;
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It was answered.
+    /// It was served.
     Served,
-    /// It was turned away: 429 or 503.
+    /// It was rejected: 429 or 503.
     Rejected,
-    /// There was no answer, or another one.
+    /// There was no response, or another one.
     Failed,
 }
 
-/// The endings of many requests, and how long those took that were answered.
+/// The endings of many requests, and how long those took that were served.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) rejected: usize,
@@ -50,7 +50,7 @@ impl Tally {
         self.served.len()
     }
 
-    /// The shortest time that at least so many per cent of the answers did not exceed, if there were any.
+    /// The shortest time that at least so many per cent of the responses did not exceed, if there were any.
     pub(crate) fn percentile(&self, percent: usize) -> Option<Duration> {
         let mut sorted = self.served.clone();
         sorted.sort_unstable();

@@ -15,14 +15,14 @@ pub(crate) struct Tenant {
 /// How a tenant asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// A request now and then, whether or not the ones before have been answered.
+    /// A request now and then, whether or not the ones before have been served.
     Polite {
         /// When the first one is sent.
         first: Duration,
         /// The time from one to the next.
         every: Duration,
     },
-    /// On all of its connections the next request as soon as the last one has been answered.
+    /// On all of its connections the next request as soon as the last one has been served.
     Greedy {
         connections: usize,
         /// How long it waits after a rejection, whatever it was told: it would only heat the machine otherwise.

@@ -24,7 +24,7 @@ pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings) -> Re
         right(&config.check(), settings.file())?;
     }
     open_files::raise_limit();
-    // Requests to the gateway have threads of their own; these are for the API, the operators' listener and signals.
+    // Requests to the gateway have threads of their own; these are for the API, the admin endpoint and signals.
     let threads = if api.data_dir.is_some() { cores() } else { 1 };
     let runtime = runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
     let runtime = runtime.context("cannot start a thread; see whether the machine's limits allow one more")?;
@@ -169,7 +169,7 @@ async fn live_alone(config: &Config, mut api: RunningApi) -> Result<Exit> {
     }
     let stop = async {
         api.stop().await;
-        tracing::info!("stopped; every write that was answered is in the store");
+        tracing::info!("stopped; every acknowledged write is in the store");
         Exit::Success
     };
     or_at_once(stop, signals).await
@@ -186,7 +186,7 @@ async fn or_at_once(stop: impl Future<Output = Exit>, mut signals: Signals) -> R
     }
 }
 
-/// The one line that says that the API answers, and where. It is for programs that wait for it, too.
+/// The one line that says that the API is ready, and where. Programs wait for it, too.
 fn announce_api(api: &RunningApi) -> Result<()> {
     let (address, kubeconfig) = (api.address(), api.kubeconfig().display());
     writeln!(io::stdout(), "API ready on https://{address} (kubectl --kubeconfig {kubeconfig} get flowschemas)")

@@ -109,7 +109,7 @@ enum Format {
     Json,
 }
 
-/// The operators' listener, or none.
+/// The address of the admin endpoint, or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Admin {
     At(ListenAddress),

@@ -3,15 +3,19 @@
 //! So a request that gives up leaves at once, wherever it is, and a queue needs no memory of its own. What dispatching asks
 //! of the oldest request is kept here, since it is asked again and again.
 
-use super::requests::{NO_SLOT, Requests, Stage};
+use super::requests::{Links, NO_SLOT, Requests, Stage};
 
 /// Waiting requests in the order of arrival. `K` is what the discipline keeps with each.
 #[derive(Debug, Clone)]
 pub(super) struct Line<K> {
     front: Front<K>,
     last: u32,
-    length: u32,
+    /// How many requests from the front on have been fetched.
+    near: u32,
 }
+
+/// How many requests are fetched at a time.
+const FETCHED: u32 = 8;
 
 /// The oldest request of a line.
 #[derive(Debug, Clone, Copy)]
@@ -25,16 +29,13 @@ pub(super) struct Front<K> {
 
 impl<K: Copy + Default> Line<K> {
     pub(super) fn new() -> Self {
-        Self { front: Front::nobody(), last: NO_SLOT, length: 0 }
+        Self { front: Front::nobody(), last: NO_SLOT, near: 0 }
     }
 
-    /// How many requests wait.
-    pub(super) fn len(&self) -> usize {
-        self.length as usize
-    }
-
+    /// Whether nobody waits.
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.length == 0
+        self.front.slot == NO_SLOT
     }
 
     /// The oldest request.
@@ -46,32 +47,36 @@ impl<K: Copy + Default> Line<K> {
     /// Adds the waiting request in that slot.
     #[inline]
     pub(super) fn push_back<T>(&mut self, requests: &mut Requests<T, K>, slot: u32) {
-        if let Some(request) = requests.slot_mut(slot) {
-            (request.previous, request.next) = (self.last, NO_SLOT);
+        if let Some(links) = requests.links_mut(slot) {
+            *links = Links { previous: self.last, next: NO_SLOT };
         }
         if self.is_empty() {
             self.front = Front::of(requests, slot);
-        } else if let Some(last) = requests.slot_mut(self.last) {
+        } else if let Some(last) = requests.links_mut(self.last) {
             last.next = slot;
         }
         self.last = slot;
-        self.length += 1;
     }
 
     /// Takes the request in that slot out. It may have been started already.
     #[inline]
     pub(super) fn remove<T>(&mut self, requests: &mut Requests<T, K>, slot: u32) {
-        let Some(removed) = requests.slot(slot) else { return };
-        let (previous, next) = (removed.previous, removed.next);
-        match requests.slot_mut(next) {
+        let Some(Links { previous, next }) = requests.links(slot) else { return };
+        match requests.links_mut(next) {
             Some(next) => next.previous = previous,
             None => self.last = previous,
         }
-        match requests.slot_mut(previous) {
+        match requests.links_mut(previous) {
             Some(previous) => previous.next = next,
-            None => self.front = Front::of(requests, next),
+            None => {
+                if self.near == 0 {
+                    requests.fetch(next, FETCHED);
+                    self.near = FETCHED;
+                }
+                self.near -= 1;
+                self.front = Front::of(requests, next);
+            }
         }
-        self.length -= 1;
     }
 
     /// Changes what is kept with each request.
@@ -81,7 +86,7 @@ impl<K: Copy + Default> Line<K> {
             if let Stage::Waiting(ticket) = &mut request.stage {
                 change(ticket);
             }
-            slot = request.next;
+            slot = requests.links(slot).map_or(NO_SLOT, |links| links.next);
         }
         self.front = Front::of(requests, self.front.slot);
     }
@@ -89,7 +94,7 @@ impl<K: Copy + Default> Line<K> {
     /// The slots of the waiting requests, oldest first.
     pub(super) fn slots<T>(&self, requests: &Requests<T, K>) -> impl Iterator<Item = u32> {
         let first = (!self.is_empty()).then_some(self.front.slot);
-        std::iter::successors(first, |&slot| Some(requests.slot(slot)?.next).filter(|&next| next != NO_SLOT))
+        std::iter::successors(first, |&slot| Some(requests.links(slot)?.next).filter(|&next| next != NO_SLOT))
     }
 }
 
@@ -115,7 +120,7 @@ impl<K: Copy + Default> Front<K> {
 mod tests {
     use super::*;
     use crate::WorkEstimate;
-    use crate::queue_set::requests::{NO_QUEUE, RequestId};
+    use crate::queue_set::requests::{NO_QUEUE, Request, RequestId};
     use crate::time::Instant;
     use proptest::prelude::*;
 
@@ -155,7 +160,7 @@ mod tests {
 
         fn check(&self) {
             for (line, plain) in self.lines.iter().zip(&self.plain) {
-                assert_eq!((line.len(), line.is_empty()), (plain.len(), plain.is_empty()));
+                assert_eq!(line.is_empty(), plain.is_empty());
                 let slots: Vec<_> = line.slots(&self.requests).collect();
                 assert_eq!(slots, plain.iter().map(|(id, _)| id.slot_number()).collect::<Vec<_>>());
                 let found = line.front().map(|front| (front.slot, front.max_seats, front.ticket));
@@ -206,7 +211,7 @@ mod tests {
             line.for_each(&mut lines.requests, |ticket| *ticket -= 200);
             prop_assert_eq!(line.front().map(|front| front.ticket), (pushed > 0).then_some(2));
             for (position, slot) in (1..).zip(line.slots(&lines.requests)) {
-                prop_assert_eq!(lines.requests.slot(slot).and_then(|request| request.ticket()), Some(2 * position));
+                prop_assert_eq!(lines.requests.slot(slot).and_then(Request::ticket), Some(2 * position));
             }
         }
     }

@@ -4,6 +4,7 @@
 //! counts how often it has been used, and is retired before that count would start again from zero.
 
 use std::fmt;
+use std::hint::black_box;
 
 use crate::WorkEstimate;
 use crate::time::Instant;
@@ -30,10 +31,8 @@ pub enum Phase {
 ///
 /// `K` is what the discipline keeps with a request that waits.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Request<T, K> {
-    /// The slots of its neighbours in its queue, or [`NO_SLOT`]. In a free slot `next` is the next free one.
-    pub(super) previous: u32,
-    pub(super) next: u32,
     pub(super) stage: Stage<K>,
     pub(super) work: WorkEstimate,
     generation: u32,
@@ -58,15 +57,29 @@ pub(super) enum Stage<K> {
     },
 }
 
+/// The slots of the neighbours of a waiting request in its queue, or [`NO_SLOT`]. Of a free slot, `next` is the next free one.
+///
+/// Links are kept apart from the requests: whoever follows them need not touch the requests, which are far away in memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Links {
+    pub(super) previous: u32,
+    pub(super) next: u32,
+}
+
 /// The queue of a request that came through none.
 pub(super) const NO_QUEUE: u32 = u32::MAX;
 /// No slot.
 pub(super) const NO_SLOT: u32 = u32::MAX;
 
+/// With fewer slots than this, all requests are near anyway.
+const FAR: usize = 4096;
+
 /// All requests of a queue set.
 #[derive(Debug)]
 pub struct Requests<T, K> {
     slots: Vec<Request<T, K>>,
+    /// Of each slot.
+    links: Vec<Links>,
     free: u32,
 }
 
@@ -152,7 +165,7 @@ impl<T, K: Copy> Request<T, K> {
 
 impl<T, K: Copy> Requests<T, K> {
     pub(super) fn new() -> Self {
-        Self { slots: Vec::new(), free: NO_SLOT }
+        Self { slots: Vec::new(), links: Vec::new(), free: NO_SLOT }
     }
 
     /// The id that the next request gets.
@@ -176,8 +189,8 @@ impl<T, K: Copy> Requests<T, K> {
         payload: T,
     ) -> RequestId {
         let id = self.next_id();
+        self.free = self.links[id.slot()].next;
         let slot = &mut self.slots[id.slot()];
-        self.free = slot.next;
         (slot.stage, slot.queue, slot.work, slot.arrived) = (stage, queue, work, arrived);
         slot.payload = Some(payload);
         id
@@ -187,9 +200,8 @@ impl<T, K: Copy> Requests<T, K> {
     fn add_slot(&mut self) {
         let slot = u32::try_from(self.slots.len()).unwrap_or(NO_SLOT);
         assert!(slot < NO_SLOT, "a queue set holds less than 2^32 requests");
+        self.links.push(Links { previous: NO_SLOT, next: NO_SLOT });
         self.slots.push(Request {
-            previous: NO_SLOT,
-            next: NO_SLOT,
             stage: Stage::Free,
             work: WorkEstimate::ONE_SEAT,
             generation: 0,
@@ -224,6 +236,35 @@ impl<T, K: Copy> Requests<T, K> {
         self.slots.get_mut(slot as usize)
     }
 
+    /// The neighbours of the request in a slot.
+    #[inline]
+    pub(super) fn links(&self, slot: u32) -> Option<Links> {
+        self.links.get(slot as usize).copied()
+    }
+
+    /// The neighbours of the request in a slot, to be changed.
+    #[inline]
+    pub(super) fn links_mut(&mut self, slot: u32) -> Option<&mut Links> {
+        self.links.get_mut(slot as usize)
+    }
+
+    /// Has the next requests of a queue brought near, from that slot on, all at the same time.
+    ///
+    /// A request that has waited for long is far away in memory. To fetch several at once takes hardly longer than to fetch
+    /// one; that nothing is done with them here is the point.
+    #[inline]
+    pub(super) fn fetch(&self, mut slot: u32, count: u32) {
+        if self.slots.len() < FAR {
+            return;
+        }
+        for _ in 0..count {
+            let (Some(request), Some(links)) = (self.slot(slot), self.links(slot)) else { return };
+            // The two ends of it, which may be in two cache lines.
+            black_box((request.phase(), request.arrived));
+            slot = links.next;
+        }
+    }
+
     /// The id of the request in a slot.
     #[inline]
     pub(super) fn id_of(&self, slot: u32) -> Option<RequestId> {
@@ -238,7 +279,7 @@ impl<T, K: Copy> Requests<T, K> {
         // A slot of the last generation stays as it is, on no list: no id is left for another request.
         if let Some(next) = slot.generation.checked_add(1) {
             slot.generation = next;
-            slot.next = self.free;
+            self.links[id.slot()].next = self.free;
             self.free = id.slot_number();
         }
         slot.payload.take()

@@ -96,7 +96,7 @@ impl Builder {
     ///
     /// ```
     /// use evenkeel::FlowControl;
-    /// use evenkeel_engine::borrowing::ExactDivision;
+    /// use evenkeel::division::ExactDivision;
     ///
     /// // The levels of a Kubernetes API, but never more seats than there are.
     /// let flow = FlowControl::builder().kubernetes().divide_seats(ExactDivision::default()).drive_by_hand().build();
@@ -133,19 +133,17 @@ impl Builder {
         self
     }
 
-    /// Has each level observed by what this makes for it: told of arrivals, starts, ends and rejections as they happen.
+    /// Makes an observer for each level, and tells it of arrivals, starts, ends and rejections as they happen.
     ///
-    /// An observer is called while its level is locked: it has to be quick, and must not use the flow control.
+    /// An observer is called while its level is locked: it must be quick, and must not use the flow control.
     ///
     /// ```
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicU64, Ordering};
     ///
     /// use evenkeel::FlowControl;
-    /// use evenkeel_engine::level::Observer;
-    /// use evenkeel_engine::queue_set::RequestId;
-    /// use evenkeel_engine::time::Instant;
-    /// use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
+    /// use evenkeel::observer::{Instant, Observer, RequestId};
+    /// use evenkeel::{Attributes, RequestInfo, User, WorkEstimate};
     ///
     /// /// Counts what starts, in all levels together.
     /// #[derive(Debug)]
@@ -161,7 +159,7 @@ impl Builder {
     /// let counted = Arc::clone(&starts);
     /// let flow = FlowControl::builder().observe(move |_, _| Starts(Arc::clone(&counted))).drive_by_hand().build();
     /// let (user, request) = (User::default(), RequestInfo::default());
-    /// drop(flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT));
+    /// drop(flow.arrive(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT));
     /// assert_eq!(starts.load(Ordering::Relaxed), 1);
     /// ```
     pub fn observe<O: Observer + Send + 'static>(

@@ -11,7 +11,9 @@ use crate::control::level::Level;
 use crate::control::seat_division::SeatController;
 use crate::control::snapshot::LevelTable;
 use crate::control::upkeep::Upkeep;
-use crate::observe::metrics::{ControlGauges, LevelSample, ServerSample};
+use crate::observe::metrics::ControlGauges;
+#[cfg(feature = "metrics")]
+use crate::observe::metrics::{LevelSample, ServerSample};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The levels by name, each as it is or as it last was. Requests have nothing to do with it.
@@ -70,8 +72,8 @@ impl KnownLevels {
         self.lock().iter().map(|(name, level)| (Arc::clone(name), Arc::clone(level))).collect()
     }
 
-    #[cfg(feature = "metrics")]
     /// A copy of all numbers. The lock of each level is held for the copy of its own.
+    #[cfg(feature = "metrics")]
     pub(crate) fn sample(&self, upkeep: &Upkeep) -> (Vec<LevelSample>, ServerSample) {
         let now = upkeep.clock.now();
         let levels = self.all().into_iter().map(|(name, level)| LevelSample::take(name, &level, now)).collect();

@@ -63,7 +63,7 @@ impl Upkeep {
         let mut schedule = self.lock();
         if schedule.is_closed {
             drop(schedule);
-            self.end_lingering(level, wakers);
+            self.abandon(level, wakers);
             return;
         }
         let is_next = schedule.levels.first_key_value().is_none_or(|((next, _), _)| at < *next);
@@ -77,7 +77,9 @@ impl Upkeep {
     /// Does what is due in the levels, and tells when something is due next.
     pub(crate) fn handle_timeouts(&self) -> Option<Instant> {
         loop {
-            match self.lock().next_due(self.clock.now()) {
+            // Not in the `match`, which would hold the lock.
+            let due = self.lock().next_due(self.clock.now());
+            match due {
                 Ok(level) => {
                     let mut wakers = Wakers::default();
                     self.handle_timeout(&level, &mut wakers);
@@ -103,10 +105,14 @@ impl Upkeep {
         // To drop them may run anything: see `Admission::phase_or_wake`.
         drop((ended, queues));
         let mut schedule = self.lock();
-        if !schedule.is_closed {
+        let is_closed = schedule.is_closed;
+        if !is_closed {
             schedule.update(level, change);
         }
         drop(schedule);
+        if is_closed {
+            self.abandon(level, wakers);
+        }
         level.note_end(is_idle, self);
     }
 
@@ -120,16 +126,16 @@ impl Upkeep {
         drop(schedule);
         let mut wakers = Wakers::default();
         for level in levels.values() {
-            self.end_lingering(level, &mut wakers);
-            level.lock().take_wakers(&mut wakers);
+            self.abandon(level, &mut wakers);
         }
         // The keeper ends at once, and not when it would have had something to do.
         self.news.notify_one();
         wakers.wake();
     }
 
-    /// Frees the seats of all requests that linger in a level.
-    fn end_lingering(&self, level: &Level, wakers: &mut Wakers) {
+    /// Nobody looks at the timers of a level any more: frees the seats of all requests that linger in it, and wakes those that
+    /// wait, so that they look at the time themselves.
+    fn abandon(&self, level: &Level, wakers: &mut Wakers) {
         let now = self.clock.now();
         self.server.before_event(now);
         let mut state = level.lock();
@@ -137,6 +143,7 @@ impl Upkeep {
         state.unschedule();
         let lingering = state.requests_in(Phase::Lingering);
         let released: Vec<_> = lingering.into_iter().map(|id| state.release(now, id, wakers)).collect();
+        state.take_wakers(wakers);
         let queues = state.take_queues();
         drop(state);
         drop((released, queues));

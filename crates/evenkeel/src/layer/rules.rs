@@ -84,22 +84,25 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
         parts: &Parts,
     ) -> Verdict<H::User, D::Extra, B> {
         let refused = |error: Unidentified| Verdict::Refused(Box::new(response::unidentified(&error, &parts.headers)));
-        let digested = match digested {
-            Ok(digested) => digested,
-            Err(error) => return Verdict::Refused(Box::new(response::undigested(&error, &parts.headers))),
+        let undigested = |error: &DigestError| Verdict::Refused(Box::new(response::undigested(error, &parts.headers)));
+        // Looked at where it is: it is large.
+        let found = match &digested {
+            Ok(found) => found,
+            Err(error) => return undigested(error),
         };
-        let occupancy = self.occupancy(parts, &digested);
+        let occupancy = self.occupancy(parts, found);
         if occupancy == Occupancy::None {
-            return match H::unlimited_user(|| self.user(identify, parts)) {
-                Ok(user) => Verdict::Unlimited { user, extra: digested.extra },
-                Err(error) => refused(error),
+            return match (H::unlimited_user(|| self.user(identify, parts)), digested) {
+                (Ok(user), Ok(Digested { extra, .. })) => Verdict::Unlimited { user, extra },
+                (Err(error), _) => refused(error),
+                (_, Err(error)) => undigested(&error),
             };
         }
         let user = match self.user(identify, parts) {
             Ok(user) => user,
             Err(error) => return refused(error),
         };
-        let Digested { info, extra } = &digested;
+        let Digested { info, extra } = found;
         let query = query(&parts.uri);
         // A watch has no deadline: it is meant to go on (HF-7).
         let deadline_in = if occupancy == Occupancy::ToTheEnd { self.deadline_of(parts) } else { None };
@@ -117,7 +120,12 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
             watches,
         });
         let watch = if is_watch { self.work.watch(info, query, extra).map(Box::new) } else { None };
-        Verdict::Arrived { place, occupancy, watch, user: H::known_user(user), extra: digested.extra }
+        match digested {
+            Ok(Digested { extra, .. }) => {
+                Verdict::Arrived { place, occupancy, watch, user: H::known_user(user), extra }
+            }
+            Err(error) => undigested(&error),
+        }
     }
 
     /// Whether the connection of a request may be upgraded, and keep its seats for as long as it is open (LB-5). In Kubernetes

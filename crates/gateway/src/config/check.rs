@@ -121,7 +121,7 @@ impl Problems {
 
     fn upstreams(&mut self, upstreams: &[UpstreamConfig]) {
         if upstreams.is_empty() {
-            let message = "there is no upstream to pass requests on to; name one, as `- url: http://127.0.0.1:9000` or \
+            let message = "no upstream is configured; name one, as `- url: http://127.0.0.1:9000` or \
                            with `--upstream http://127.0.0.1:9000`";
             self.add("upstreams", message);
         }
@@ -237,8 +237,8 @@ impl Problems {
         if timeouts.queue > QUEUE_MAX {
             self.add("timeouts.queue", "nothing waits for a seat for longer than a minute; make it 1m or less");
         }
-        if !timeouts.total.is_zero() && timeouts.answer > timeouts.total {
-            self.add("timeouts.answer", "is longer than timeouts.total; make it shorter, or total longer");
+        if !timeouts.total.is_zero() && timeouts.response > timeouts.total {
+            self.add("timeouts.response", "is longer than timeouts.total; make it shorter, or total longer");
         }
         for (name, duration) in [("drain", timeouts.drain), ("drainNotice", timeouts.drain_notice)] {
             if duration > DRAIN_MAX {

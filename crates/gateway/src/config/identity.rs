@@ -30,7 +30,7 @@ pub enum AnonymousRequests {
     /// They are those of `system:anonymous`.
     #[default]
     Allow,
-    /// They are answered with 401.
+    /// They are rejected with 401.
     Deny,
 }
 
@@ -41,7 +41,7 @@ pub enum AnonymousRequests {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SystemNames {
-    /// A user of such a name is answered with 401; such groups are left out.
+    /// A user of such a name is rejected with 401; such groups are left out.
     #[default]
     Refuse,
     /// They are believed.

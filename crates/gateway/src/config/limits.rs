@@ -20,13 +20,13 @@ pub struct Timeouts {
     /// A connection without a request, on either side.
     #[serde(with = "duration")]
     pub idle: Duration,
-    /// A request of which nothing moves, neither its body nor its answer's.
+    /// A request of which nothing moves, neither its body nor its response's.
     #[serde(with = "duration")]
     pub stall: Duration,
-    /// A request from the time it may run, or its body moved last, until the head of its answer. Zero means no limit.
-    #[serde(with = "duration")]
-    pub answer: Duration,
-    /// A request from its arrival until its answer has ended, watches and upgrades aside. Zero means no limit.
+    /// A request from the time it may run, or its body moved last, until the head of its response. Zero means no limit.
+    #[serde(with = "duration", alias = "answer")]
+    pub response: Duration,
+    /// A request from its arrival until its response has ended, watches and upgrades aside. Zero means no limit.
     #[serde(with = "duration")]
     pub total: Duration,
     /// An upgraded connection, such as a `WebSocket`, on which nothing moves in either direction. Zero means no limit.
@@ -89,7 +89,7 @@ impl Default for Timeouts {
             head: seconds(10),
             idle: seconds(75),
             stall: seconds(60),
-            answer: seconds(60),
+            response: seconds(60),
             total: Duration::ZERO,
             upgrade_idle: seconds(600),
             queue: seconds(15),

@@ -31,7 +31,7 @@ pub struct ServerTls {
     pub client_ca: Option<PathBuf>,
 }
 
-/// The listener for operators.
+/// The admin endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct AdminConfig {

@@ -1,4 +1,4 @@
-//! What is written about the gateway's work.
+//! The settings of the log.
 
 use serde::{Deserialize, Serialize};
 

@@ -52,10 +52,10 @@ pub struct Config {
     pub preset: Preset,
     /// Where clients connect to.
     pub listen: Vec<ListenConfig>,
-    /// Where operators look: metrics, health checks, dumps.
+    /// The admin endpoint: metrics, health checks, dumps.
     #[serde(deserialize_with = "listen::admin_or_none")]
     pub admin: AdminConfig,
-    /// The services that requests are passed on to. They all answer the same requests.
+    /// The services that requests are passed on to. All of them serve the same requests.
     pub upstreams: Vec<UpstreamConfig>,
     /// When an upstream is taken out of the rotation, and for how long.
     pub health: HealthConfig,
@@ -71,7 +71,7 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// How much of a thing there may be.
     pub limits: Limits,
-    /// What is written about the gateway's work.
+    /// The settings of the log.
     pub log: LogConfig,
     /// How many threads serve requests. The default is one for each core.
     pub workers: Option<usize>,

@@ -22,7 +22,7 @@ pub struct RequestsConfig {
 #[serde(rename_all = "camelCase")]
 pub enum WhenClientLeaves {
     /// The request keeps its seat until the upstream has responded or closed the connection, at most for
-    /// `timeouts.answer`. An HTTP/1.1 upstream is told by closing the sending half of the connection. This is the default.
+    /// `timeouts.response`. An HTTP/1.1 upstream is told by closing the sending half of the connection. This is the default.
     Wait,
     /// The request is cancelled: its connection is closed, or its stream is reset. The seat stays taken for as long as such
     /// requests usually take. For upstreams that stop working on cancelled requests; the default for gRPC.
@@ -37,9 +37,9 @@ pub enum Paths {
     /// The upstream gets the normal form, too.
     #[default]
     Normalise,
-    /// The request is answered with 400; one with an encoded slash (`%2F`), too.
+    /// The request is rejected with 400; so is one with an encoded slash (`%2F`).
     Reject,
-    /// The upstream gets the path as it was sent. With dot segments the request is answered with 400.
+    /// The upstream gets the path as it was sent. A request with dot segments is rejected with 400.
     AsIs,
 }
 
@@ -62,7 +62,7 @@ pub struct RouteConfig {
     /// The seats that a request takes while it runs.
     #[serde(default = "one_seat")]
     pub seats: u32,
-    /// The request runs for long: it gives its seats back when the head of its answer is there.
+    /// The request runs for long: it gives its seats back when the head of its response is there.
     #[serde(default)]
     pub long_running: bool,
     /// What becomes of such a request at the upstream when its client leaves.

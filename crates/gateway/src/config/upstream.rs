@@ -37,7 +37,7 @@ pub enum Protocol {
     Http2,
 }
 
-/// TLS towards an upstream. The files are read again when they change.
+/// TLS to an upstream. The files are read again when they change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct UpstreamTls {
@@ -55,7 +55,7 @@ pub struct UpstreamTls {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HealthConfig {
-    /// After so many failures in a row: connections refused or cut before an answer.
+    /// After so many failures in a row: connections refused or cut before a response.
     pub failures: u32,
     /// For so long at first; twice as long each time it fails again.
     #[serde(with = "duration")]

@@ -99,10 +99,10 @@ impl<T, R: ReadFile<T>> Keeper<T, R> {
         match found.as_ref().map_err(Clone::clone).and_then(|bytes| (self.read)(&self.path, bytes)) {
             Ok(value) => {
                 self.value.store(Arc::new(value));
-                tracing::info!(file = %self.path.display(), "the file has changed and is used");
+                tracing::info!(file = %self.path.display(), "the file changed and is in effect");
             }
             Err(error) => {
-                tracing::warn!(%error, "the file has changed and cannot be used; what it said before is kept");
+                tracing::warn!(%error, "the file changed and cannot be used; the previous contents stay in effect");
             }
         }
         self.last = found;

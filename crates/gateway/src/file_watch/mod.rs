@@ -1,4 +1,4 @@
-//! Notices when files change, whatever way they are changed in.
+//! Notices when files change, however they are changed.
 //!
 //! Folders are watched, not files: an editor writes a new file and renames it, and a `ConfigMap` in a pod is a link to a
 //! folder that is exchanged as a whole. What a change was is not asked; whoever is told looks at the files again.
@@ -81,11 +81,11 @@ impl FileWatcher {
     /// Looks at the files from time to time instead.
     fn poll(&mut self, reason: &notify::Error) {
         self.is_polling = true;
-        tracing::warn!(%reason, "the system does not tell of changes of files; they are looked at twice a second instead");
+        tracing::warn!(%reason, "the system does not report file changes; files are polled twice a second instead");
         let config = notify::Config::default().with_poll_interval(POLL_PERIOD).with_compare_contents(true);
         match PollWatcher::new(self.handler(), config) {
             Ok(watcher) => self.watcher = Box::new(watcher),
-            Err(error) => tracing::warn!(%error, "changes of files are noticed late"),
+            Err(error) => tracing::warn!(%error, "file changes are noticed late"),
         }
         let _ = self.watch_all();
     }

@@ -1,4 +1,4 @@
-//! `Live`: what follows from the settings, and is exchanged as a whole when they change.
+//! `Live`: what follows from the settings, and is replaced as a whole when they change.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Puts the parts together: listeners, workers, flow control, objects, and the operators' listener.
+//! Puts the parts together: listeners, workers, flow control, objects, and the admin endpoint.
 
 pub(crate) mod live;
 mod reconfigure;
@@ -59,7 +59,7 @@ pub(crate) struct Control(pub(crate) JoinHandle<()>);
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// No upstream was named.
-    #[error("there is no upstream to pass requests on to; name one with `--upstream http://127.0.0.1:9000`")]
+    #[error("no upstream is configured; name one with `--upstream http://127.0.0.1:9000`")]
     NoUpstream,
     /// An address cannot be listened on.
     #[error("cannot listen on {address}: {error}; is another program using it? choose another with `--listen`")]
@@ -79,7 +79,7 @@ pub enum StartError {
         /// What the system says.
         error: io::Error,
     },
-    /// The operators' address cannot be listened on.
+    /// The admin endpoint's address cannot be listened on.
     #[error("cannot listen on {address}: {error}; is another program using it? choose another with `--admin-listen`")]
     ListenAdmin {
         /// The address.
@@ -116,7 +116,7 @@ pub struct Drained {
 impl Gateway {
     /// Starts a gateway, and returns when it accepts connections.
     ///
-    /// Call it inside of a tokio runtime, which drives the flow control, the objects and the operators' listener;
+    /// Call it inside of a tokio runtime, which drives the flow control, the objects and the admin endpoint;
     /// requests have threads of their own.
     pub async fn start(config: Config, mut objects: Box<dyn ObjectSource>) -> Result<Self, StartError> {
         let workers = config.workers.unwrap_or_else(cores).max(1);
@@ -202,7 +202,7 @@ impl Gateway {
         &self.addresses
     }
 
-    /// Where operators look; the first address if there are several.
+    /// The address of the admin endpoint; the first if there are several.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin_address
     }
@@ -278,7 +278,7 @@ fn each_of<T>(
     }
 }
 
-/// Serves the pages of the operators on all addresses of a name, and says where.
+/// Serves the admin endpoint on all addresses of a name, and returns the first.
 fn operate(listen: &ListenAddress, admin: Admin) -> Result<(Option<SocketAddr>, Vec<Control>), StartError> {
     let bind = |address| {
         let socket = std::net::TcpListener::bind(address)?;
@@ -299,17 +299,17 @@ async fn follow(mut objects: Box<dyn ObjectSource>, flow: FlowControl, metrics: 
             Ok(new) => {
                 govern(&flow, &metrics, new);
                 note_stale(&readiness, &metrics, objects.stale());
-                tracing::info!("the objects have changed, and govern from now on");
+                tracing::info!("the objects changed and are in effect");
             }
             Err(error) => {
                 metrics.objects_refused();
-                tracing::error!(%error, "the objects cannot be used; those before stay");
+                tracing::error!(%error, "the objects cannot be used; the previous ones stay in effect");
             }
         }
     }
 }
 
-/// Shows operators whether the objects come from a copy.
+/// Records whether the objects come from a copy.
 fn note_stale(readiness: &Readiness, metrics: &GatewayMetrics, stale: Option<String>) {
     metrics.set_objects_stale(stale.is_some());
     readiness.set_objects_stale(stale);

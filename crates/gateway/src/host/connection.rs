@@ -67,8 +67,8 @@ impl Connection {
                     self.http1(accepted.stream, service).await;
                 }
             }
-            Ok(Err(error)) => tracing::debug!(%error, client = %self.address.ip(), "no TLS could be agreed"),
-            Err(_) => tracing::debug!(client = %self.address.ip(), "a client took too long to agree on TLS"),
+            Ok(Err(error)) => tracing::debug!(%error, client = %self.address.ip(), "the TLS handshake failed"),
+            Err(_) => tracing::debug!(client = %self.address.ip(), "the TLS handshake timed out"),
         }
     }
 

@@ -30,7 +30,7 @@ use crate::identity::{Identification, PeerIdentity};
 use crate::net::{Accepted, Acceptor};
 use crate::tls::{ListenerTls, keep_fresh};
 
-/// How much a hosted service puts up with.
+/// The limits of a hosted service.
 #[derive(Debug, Clone)]
 pub struct HostLimits {
     /// Connections at a time; more wait in the backlog.
@@ -43,7 +43,7 @@ pub struct HostLimits {
     pub streams: u32,
     /// From the connection, TLS included, or the end of a request, to the end of the next request's head.
     pub head_time: Duration,
-    /// An answer of which the client does not take anything.
+    /// A response of which the client does not take anything.
     pub stall: Duration,
     /// Requests that are running when the host is told to stop.
     pub drain: Duration,

@@ -1,4 +1,4 @@
-//! Connections that have become something else than HTTP, such as a `WebSocket`, still count as connections.
+//! Keeps counting connections that have been upgraded to another protocol, such as `WebSocket`.
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};

@@ -1,4 +1,4 @@
-//! `HeadFlags`: which fields a head has that are about the way of a message, flags while it is read.
+//! `HeadFlags`: which headers a head has that are about the way of a message, noted while it is parsed.
 
 use std::ops::BitOrAssign;
 

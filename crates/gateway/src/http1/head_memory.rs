@@ -1,4 +1,4 @@
-//! `HeadMemory`: what heads are kept in, used again for the next one.
+//! `HeadMemory`: the memory of parsed heads, used again for the next one.
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;

@@ -1,4 +1,4 @@
-//! HTTP/1.1 on both sides: heads, bodies, and how they lie on the wire.
+//! The HTTP/1.1 codec for both sides: heads, bodies, and connections with their buffers.
 //!
 //! Why this is here and not that of hyper: see `docs/decisions/0020-our-own-http1.md`.
 

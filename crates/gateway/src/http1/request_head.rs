@@ -117,7 +117,7 @@ fn parse<'a>(
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => {
-            return Err(HeadFault { reason: "the request has too many header fields", ..TOO_LARGE });
+            return Err(HeadFault { reason: "the request has too many headers", ..TOO_LARGE });
         }
         Err(httparse::Error::Version) => {
             let status = StatusCode::HTTP_VERSION_NOT_SUPPORTED;
@@ -125,23 +125,22 @@ fn parse<'a>(
         }
         Err(httparse::Error::HeaderName) => return Err(fault("invalid header name")),
         Err(httparse::Error::HeaderValue) => return Err(fault("invalid header value")),
-        Err(_) => return Err(fault("the request line is malformed")),
+        Err(_) => return Err(fault("malformed request")),
     };
     if !has_whole_line_ends(&input[..length], request.headers) {
-        return Err(fault("a line ends with a line feed only"));
+        return Err(fault("a line of the head ends with a bare line feed"));
     }
     let cutter = Cutter::new(&input[..length], memory);
-    let method = Method::from_bytes(request.method.unwrap_or_default().as_bytes())
-        .map_err(|_| fault("the request has no method"))?;
+    let method =
+        Method::from_bytes(request.method.unwrap_or_default().as_bytes()).map_err(|_| fault("invalid method"))?;
     let target = request.path.unwrap_or_default();
-    let uri = Uri::from_maybe_shared(cutter.cut(target.as_bytes()))
-        .map_err(|_| fault("the target of the request cannot be understood"))?;
+    let uri = Uri::from_maybe_shared(cutter.cut(target.as_bytes())).map_err(|_| fault("invalid request target"))?;
     let version = if request.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
     let (headers, flags) = cutter.headers(request.headers, memory).ok_or(fault("invalid header"))?;
     Ok(Some((length, RequestHead::new(method, uri, version, headers, flags)?)))
 }
 
-/// How the body of a request ends (RFC 9112, 6.3). More than one answer to that is no answer.
+/// How the body of a request ends (RFC 9112, 6.3). A request with more than one is rejected.
 fn body(headers: &HeaderMap, version: Version) -> Result<Decoder, HeadFault> {
     let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
@@ -159,7 +158,7 @@ fn body(headers: &HeaderMap, version: Version) -> Result<Decoder, HeadFault> {
                 return Err(fault("HTTP/1.0 has no Transfer-Encoding"));
             }
             if codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
-                return Err(fault("the only Transfer-Encoding of a request is chunked"));
+                return Err(fault("unsupported Transfer-Encoding; only chunked is supported"));
             }
             Ok(Decoder::CHUNKED)
         }
@@ -180,7 +179,7 @@ fn check_target(method: &Method, uri: &Uri, headers: &HeaderMap, version: Versio
         return Err(fault("invalid Host"));
     }
     if *method == Method::CONNECT {
-        // It is answered, and its target is not looked at.
+        // It is rejected, and its target is not looked at.
         return Ok(());
     }
     match (uri.scheme_str(), uri.authority()) {
@@ -189,9 +188,9 @@ fn check_target(method: &Method, uri: &Uri, headers: &HeaderMap, version: Versio
         (Some("http" | "https"), Some(authority)) => match host {
             Some(host) if host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()) => Ok(()),
             None if !authority.as_str().contains('@') => Ok(()),
-            _ => Err(fault("the Host is not that of the request's target")),
+            _ => Err(fault("Host differs from the request target")),
         },
-        _ => Err(fault("the target of the request cannot be understood")),
+        _ => Err(fault("invalid request target")),
     }
 }
 
@@ -252,9 +251,9 @@ mod tests {
             ("Content-Length: 0x3", "not a number"),
             ("Content-Length:", "not a number"),
             ("Content-Length: 99999999999999999999", "not a number"),
-            ("Transfer-Encoding: gzip, chunked", "only Transfer-Encoding"),
-            ("Transfer-Encoding: xchunked", "only Transfer-Encoding"),
-            ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "only Transfer-Encoding"),
+            ("Transfer-Encoding: gzip, chunked", "unsupported Transfer-Encoding"),
+            ("Transfer-Encoding: xchunked", "unsupported Transfer-Encoding"),
+            ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "unsupported Transfer-Encoding"),
             ("Transfer-Encoding : chunked", "invalid header name"),
             ("A: b\r\n folded", "invalid header name"),
             ("A: b\0c", "invalid header value"),
@@ -274,8 +273,8 @@ mod tests {
             ("GET / HTTP/1.1\r\nHost: a:99999\r\n\r\n", "invalid Host"),
             ("GET / HTTP/1.1\r\nHost: [::1]:b\r\n\r\n", "invalid Host"),
             ("GET / HTTP/1.1\r\nHost: [::1]b\r\n\r\n", "invalid Host"),
-            ("GET http://y/ HTTP/1.1\r\nHost: x\r\n\r\n", "not that of"),
-            ("GET http://u@x/ HTTP/1.1\r\nHost: x\r\n\r\n", "not that of"),
+            ("GET http://y/ HTTP/1.1\r\nHost: x\r\n\r\n", "differs from"),
+            ("GET http://u@x/ HTTP/1.1\r\nHost: x\r\n\r\n", "differs from"),
             ("GET ftp://x/ HTTP/1.1\r\nHost: x\r\n\r\n", "target"),
             ("GET x:80 HTTP/1.1\r\nHost: x\r\n\r\n", "target"),
             ("GET * HTTP/1.1\r\nHost: x\r\n\r\n", "target"),

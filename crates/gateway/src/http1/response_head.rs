@@ -43,13 +43,13 @@ impl ResponseHead {
         let length = match parser.parse_response_with_uninit_headers(&mut response, input, &mut fields) {
             Ok(httparse::Status::Complete(length)) if length <= BYTES_MAX => length,
             Ok(httparse::Status::Partial) if input.len() < BYTES_MAX => return Ok(None),
-            Ok(_) => return Err(Malformed("the response head is too large")),
-            Err(_) => return Err(Malformed("the response head is malformed")),
+            Ok(_) => return Err(Malformed("the head of the response is too large")),
+            Err(_) => return Err(Malformed("malformed response head")),
         };
         let status = response.code.and_then(|code| StatusCode::from_u16(code).ok());
-        let status = status.ok_or(Malformed("invalid status"))?;
+        let status = status.ok_or(Malformed("invalid status code in the response"))?;
         let headers = Cutter::new(&input[..length], memory).headers(response.headers, memory);
-        let (headers, flags) = headers.ok_or(Malformed("invalid header"))?;
+        let (headers, flags) = headers.ok_or(Malformed("invalid header in the response"))?;
         let version = if response.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
         let body = body(&headers, flags, method, status)?;
         // Chunks in HTTP/1.0 may be a mistake of a server that does not know them (RFC 9112, 6.1).
@@ -77,7 +77,7 @@ fn body(headers: &HeaderMap, flags: HeadFlags, method: &Method, status: StatusCo
     }
     if let Some(coding) = coding {
         if codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
-            return Err(Malformed("the only Transfer-Encoding of a response is chunked"));
+            return Err(Malformed("the Transfer-Encoding of the response is not chunked"));
         }
         return Ok(Decoder::CHUNKED);
     }
@@ -85,7 +85,7 @@ fn body(headers: &HeaderMap, flags: HeadFlags, method: &Method, status: StatusCo
     if lengths.any(|other| other != length) {
         return Err(Malformed("the response has more than one Content-Length"));
     }
-    content_length(length).map(Decoder::length).ok_or(Malformed("the Content-Length is not a number"))
+    content_length(length).map(Decoder::length).ok_or(Malformed("the Content-Length of the response is not a number"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Users that are known by their address: the one that they connect from, or the one that a trusted proxy names.
+//! Identifies users by address: the one that they connect from, or the one that a trusted proxy names.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

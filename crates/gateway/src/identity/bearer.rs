@@ -39,11 +39,11 @@ mod tests {
                 headers.append(AUTHORIZATION, http::HeaderValue::from_bytes(value).unwrap());
             }
             let mut found = None;
-            let answer = ask(&headers, |token| {
+            let verdict = ask(&headers, |token| {
                 found = Some(token.to_owned());
                 Verdict::Absent
             });
-            (answer, found)
+            (verdict, found)
         };
         for value in ["Bearer abc", "bearer  abc ", "BEARER abc"] {
             assert_eq!(of(&[value.as_bytes()]), (Verdict::Absent, Some("abc".to_owned())), "{value}");

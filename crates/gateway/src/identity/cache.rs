@@ -1,4 +1,4 @@
-//! A cache with a bound: what was used lately is there, and what was not goes.
+//! A bounded cache: entries that have not been used lately are dropped.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Users that have shown a certificate.
+//! Identifies users by client certificate.
 
 use std::sync::Arc;
 

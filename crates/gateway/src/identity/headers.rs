@@ -1,4 +1,4 @@
-//! Users that a trusted proxy names in headers.
+//! Identifies users by headers of a trusted proxy.
 
 use std::sync::Arc;
 
@@ -99,8 +99,8 @@ mod tests {
         headers
     }
 
-    fn known(answer: Verdict) -> Arc<User> {
-        let Verdict::Known(user) = answer else { panic!("{answer:?}") };
+    fn known(verdict: Verdict) -> Arc<User> {
+        let Verdict::Known(user) = verdict else { panic!("{verdict:?}") };
         user
     }
 

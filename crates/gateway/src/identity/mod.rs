@@ -1,4 +1,4 @@
-//! Who is calling: the sources of the configuration, asked one after the other.
+//! Who sends a request: the sources of the settings, tried one after the other.
 //!
 //! A source that finds no credential of its kind leaves the question to the next one. A credential that is there and wrong
 //! ends the search with 401: whoever shows a forged or expired token must not pass for somebody else, be it for nobody.

@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection, as far as the connection itself can tell.
+//! The client of a connection, as far as the connection itself tells.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

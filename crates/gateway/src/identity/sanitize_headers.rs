@@ -1,4 +1,4 @@
-//! What the upstream is told of who is calling, and what it must not be told by others, be it of who or of where from.
+//! Sets the identity headers that the upstream gets, and removes those that clients must not set.
 
 use evenkeel_engine::User;
 use http::{HeaderMap, HeaderName, HeaderValue};

@@ -1,4 +1,4 @@
-//! Credentials are never kept and never compared: what is kept and looked up is a hash under a key that nobody knows.
+//! Credentials are stored and looked up as keyed hashes only, never as they are.
 
 use ring::hmac;
 use ring::rand::SystemRandom;

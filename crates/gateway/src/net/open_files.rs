@@ -1,4 +1,4 @@
-//! How many files the process may have open. Every connection is one, and health checks need one too.
+//! The limit of open files. Every connection takes one, and health checks need some too.
 //!
 //! The system gives out the lowest descriptor that is free. So a connection with a high one tells that few are left, and
 //! whoever closes such a connection at once leaves the highest ones to others: the last quarter to connections to

@@ -1,4 +1,4 @@
-//! Where the objects come from that govern the traffic.
+//! Where the objects come from: flow schemas and priority levels.
 //!
 //! Where objects are given, those that the preset suggests are not added to them; the mandatory ones always are. Whoever wants
 //! some of the suggested objects puts them into a manifest.
@@ -19,7 +19,7 @@ pub use fixed::Fixed;
 
 /// Where the objects come from: a folder of manifests, or an API server.
 pub trait ObjectSource: Send + 'static {
-    /// The objects to follow from now on. The first call answers at once with what there is; every later one waits until
+    /// The objects to follow from now on. The first call returns at once with what there is; every later one waits until
     /// there is something new. Called again after an error, it waits for the next change: what was there before is kept.
     ///
     /// Dropping the future loses nothing.

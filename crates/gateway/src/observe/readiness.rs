@@ -1,9 +1,9 @@
-//! Whether the gateway wants more requests, and whether its objects are up to date.
+//! Whether the gateway accepts requests, and whether its objects are up to date.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How far the gateway is in its life. Shared by all who must know.
+/// The phase of the gateway's life. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Readiness(Arc<Known>);
 
@@ -14,7 +14,7 @@ struct Known {
     objects_stale: Mutex<Option<String>>,
 }
 
-/// The times of a gateway's life.
+/// The phases of a gateway's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Phase {
@@ -29,7 +29,7 @@ pub enum Phase {
 // === impl Readiness ===
 
 impl Readiness {
-    /// The time it is.
+    /// The current phase.
     pub fn phase(&self) -> Phase {
         match self.0.phase.load(Ordering::Acquire) {
             0 => Phase::Starting,
@@ -38,7 +38,7 @@ impl Readiness {
         }
     }
 
-    /// The next time has come. Never goes back.
+    /// Enters a phase. It never goes back.
     pub fn enter(&self, phase: Phase) {
         self.0.phase.fetch_max(phase as u8, Ordering::AcqRel);
     }

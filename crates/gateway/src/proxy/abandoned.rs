@@ -1,4 +1,4 @@
-//! Requests whose clients have left while an upstream works on them.
+//! Requests whose clients have disconnected while an upstream works on them.
 //!
 //! A seat stands for the upstream's work, so it stays taken until the upstream is done, whatever the client does. Whoever
 //! drops a request that an upstream works on leaves it to the worker, which waits for the upstream and discards its

@@ -1,4 +1,4 @@
-//! `Connection`: what is known of a client's connection from its beginning.
+//! `Connection`: what is known of a client's connection from its start.
 
 use std::rc::Rc;
 
@@ -27,7 +27,7 @@ impl Connection {
         let Some(client) = worker.clients.open(peer.address.ip(), is_trusted_proxy) else {
             worker.metrics.client_refused();
             if worker.may_warn() {
-                tracing::warn!(client = %peer.address.ip(), "the client has too many connections; another is refused");
+                tracing::warn!(client = %peer.address.ip(), "the client has too many connections; a new one is refused");
             }
             return None;
         };

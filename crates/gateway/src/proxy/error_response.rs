@@ -1,6 +1,6 @@
 //! The gateway's own error responses: which step failed, in the form that the client understands.
 //!
-//! They name no address and nothing else that is internal; those are in the log.
+//! They contain no addresses and no other internals; those are in the log.
 
 use evenkeel::grpc;
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -11,24 +11,24 @@ use crate::proxy::response_body::ResponseBody;
 
 pub(crate) use evenkeel::grpc::is_grpc;
 
-/// Why a request was not answered by an upstream.
+/// Why there is no response of an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
-    #[error("the name of the upstream has no address")]
+    #[error("the upstream's name cannot be resolved")]
     Resolve,
     #[error("connecting to the upstream failed")]
     Connect,
-    #[error("connecting to the upstream took too long")]
+    #[error("connecting to the upstream timed out")]
     ConnectTimeout,
-    #[error("there is no upstream that could be asked")]
+    #[error("no upstream is available")]
     NoUpstream,
-    #[error("the upstream closed its connection before it answered")]
+    #[error("the upstream closed the connection before it responded")]
     Closed,
-    #[error("the upstream does not speak HTTP/2, which gRPC needs")]
+    #[error("the upstream does not support HTTP/2, which gRPC needs")]
     NotHttp2,
-    #[error("the upstream's answer cannot be understood")]
+    #[error("the upstream sent a malformed response")]
     MalformedResponse,
-    #[error("the upstream did not answer in time")]
+    #[error("the upstream did not respond in time")]
     ResponseTimeout,
     #[error("the request took too long")]
     TotalTimeout,
@@ -38,7 +38,7 @@ pub(crate) enum Failure {
     BodyStalled,
     #[error("the body of the request arrives too slowly")]
     BodyTooSlow,
-    #[error("too many requests are arriving at the same time, and this one is among the slowest; try again")]
+    #[error("too many slow requests at the same time; try again")]
     NoBuffer,
     #[error("the client has too many connections")]
     TooManyConnections,
@@ -46,21 +46,21 @@ pub(crate) enum Failure {
     TooManyStreams,
     #[error("the body of the request is too large")]
     BodyTooLarge,
-    #[error("the body of the request cannot be understood")]
+    #[error("malformed request body")]
     MalformedBody,
-    #[error("the request has no host, one that cannot be understood, or two that differ")]
+    #[error("the request has no host, an invalid one, or two that differ")]
     HostConflict,
-    #[error("the target of the request cannot be understood")]
+    #[error("invalid request target")]
     Target,
-    #[error("the request has too many header fields")]
+    #[error("the request has too many headers")]
     TooManyFields,
-    #[error("this is no proxy for other servers: CONNECT is not allowed")]
+    #[error("CONNECT is not allowed: this gateway is not a forward proxy")]
     Connection,
-    #[error("the only protocol that is known inside of HTTP/2 is websocket")]
+    #[error("unsupported protocol: over HTTP/2 only websocket is supported")]
     UnknownProtocol,
-    #[error("the upstream does not speak WebSocket at this place")]
+    #[error("the upstream did not accept the WebSocket")]
     NotUpgraded,
-    #[error("the client has gone")]
+    #[error("the client disconnected")]
     ClientGone,
 }
 
@@ -109,12 +109,12 @@ impl Failure {
         }
     }
 
-    /// The answer to a request with these headers.
+    /// The response to a request with these headers.
     pub(crate) fn response(self, request: &HeaderMap) -> Response<ResponseBody> {
         self.response_in(Form::of(request))
     }
 
-    /// The answer in this form.
+    /// The response in this form.
     pub(crate) fn response_in(self, form: Form) -> Response<ResponseBody> {
         let mut response = error_response(self.status(), &self.to_string(), form);
         if matches!(self, Self::NoBuffer | Self::TooManyConnections | Self::TooManyStreams) {
@@ -133,7 +133,7 @@ impl Form {
     }
 }
 
-/// An answer with this status and message.
+/// A response with this status and message.
 pub(crate) fn error_response(status: StatusCode, message: &str, form: Form) -> Response<ResponseBody> {
     if form == Form::Grpc {
         return grpc::error_response(status, message).map(|_| ResponseBody::default());

@@ -1,4 +1,4 @@
-//! `Exchange`: what a client's connection and the forwarding of one of its requests tell each other.
+//! `Exchange`: what a client's connection and the forwarding of one of its requests share.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -26,12 +26,12 @@ pub(crate) struct Inbound {
     pub(crate) id: HeaderValue,
 }
 
-/// What is told beside the request and its answer.
+/// What a connection and the forwarding of a request share beside the request and its response.
 #[derive(Debug, Default)]
 pub(crate) struct Exchange {
-    /// Heads of answers with a status below 200, which are passed on as they come.
+    /// Heads of responses with a status below 200, which are passed on as they come.
     interim: RefCell<Vec<(StatusCode, HeaderMap)>>,
-    /// The upstream's connection, after an answer with status 101.
+    /// The upstream's connection, after a response with status 101.
     upgraded: RefCell<Option<Box<Wire>>>,
     /// When something of the request or of its response has moved last.
     activity: Activity,
@@ -55,7 +55,7 @@ pub(crate) enum OnLeave {
     Cancel(Started),
 }
 
-/// More interim answers than this are not kept for a client that does not read them.
+/// More interim responses than this are not kept for a client that does not read them.
 const INTERIM_MAX: usize = 8;
 
 // === impl Exchange ===
@@ -102,7 +102,7 @@ impl Exchange {
         }
     }
 
-    /// Nobody waits for the response any more.
+    /// The client has disconnected.
     pub(crate) fn note_client_left(&self) {
         self.has_client_left.set(true);
     }

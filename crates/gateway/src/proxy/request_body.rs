@@ -38,7 +38,7 @@ struct Open {
     bytes_left: u64,
     is_begun: bool,
     trailers: Option<TrailerGuard>,
-    /// Somebody else waits for the answer, and is told how it gets on.
+    /// The timeout of the response, which another task waits for: it starts again while the body is being sent.
     upload: Option<Rc<UploadProgress<BodyError>>>,
 }
 
@@ -77,20 +77,20 @@ pub(crate) struct ClientWire {
     is_over: bool,
 }
 
-/// Why a request's body came to no end.
+/// Why a request's body did not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BodyError {
-    #[error("the client has gone")]
+    #[error("the client disconnected")]
     Gone,
     #[error("the body of the request has stalled")]
     Stalled,
     #[error("the body of the request arrives too slowly")]
     TooSlow,
-    #[error("there is no room to buffer the body of the request")]
+    #[error("no buffer is left for the request body")]
     NoBuffer,
     #[error("the body of the request is too large")]
     TooLarge,
-    #[error("the body of the request cannot be understood")]
+    #[error("malformed request body")]
     Malformed,
 }
 
@@ -192,7 +192,7 @@ impl RequestBody {
         }
     }
 
-    /// Tells somebody who waits for the answer how it gets on.
+    /// Reports progress to the one who waits for the response.
     pub(crate) fn tell(&mut self, upload: &Rc<UploadProgress<BodyError>>) {
         if let Some(open) = &mut self.0 {
             open.upload = Some(Rc::clone(upload));

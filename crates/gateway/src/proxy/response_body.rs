@@ -1,4 +1,4 @@
-//! `ResponseBody`: the body of an answer, from an upstream or of the gateway's own.
+//! `ResponseBody`: the body of a response, from an upstream or of the gateway's own.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -12,7 +12,7 @@ use crate::proxy::forward::sanitize_trailers;
 use crate::proxy::upstream::{Http1Body, Http1Response, InFlight};
 use crate::timeouts::IdleTimeout;
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseBody {
     source: Source,
@@ -35,14 +35,14 @@ struct Http2Response {
     stall: IdleTimeout<Exchange>,
 }
 
-/// Why an answer's body came to no end.
+/// Why a response's body did not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ResponseBodyError {
-    #[error("the upstream has closed its connection in the middle of an answer")]
+    #[error("the upstream closed the connection in the middle of a response")]
     Cut,
-    #[error("the upstream's answer has stalled")]
+    #[error("the upstream's response has stalled")]
     Stalled,
-    #[error("the body of the upstream's answer cannot be understood")]
+    #[error("the body of the upstream sent a malformed response")]
     Malformed,
     #[error("the request failed because of its client")]
     Request,
@@ -75,7 +75,7 @@ impl ResponseBody {
                 in_flight.complete();
                 Self::own(bytes)
             }
-            Http1Body::Open(answer) => Self { source: Source::Http1(answer), in_flight: Some(in_flight) },
+            Http1Body::Open(response) => Self { source: Source::Http1(response), in_flight: Some(in_flight) },
         }
     }
 
@@ -88,7 +88,7 @@ impl ResponseBody {
     }
 }
 
-/// A part of an answer, without trailers that could be taken for something else.
+/// A part of a response, without trailers that could be taken for something else.
 fn clean(frame: Frame<Bytes>) -> Frame<Bytes> {
     if frame.is_data() {
         return frame;
@@ -108,8 +108,8 @@ impl Body for ResponseBody {
         let frame = match &mut this.source {
             Source::None => None,
             Source::Own(text) => (!text.is_empty()).then(|| Ok(Frame::data(std::mem::take(text)))),
-            Source::Http1(answer) => ready!(answer.poll_frame(context)),
-            Source::Http2(answer) => ready!(answer.poll_frame(context)),
+            Source::Http1(response) => ready!(response.poll_frame(context)),
+            Source::Http2(response) => ready!(response.poll_frame(context)),
         };
         let frame = frame.map(|frame| frame.map(clean));
         match &frame {
@@ -128,8 +128,8 @@ impl Body for ResponseBody {
         match &self.source {
             Source::None => true,
             Source::Own(text) => text.is_empty(),
-            Source::Http1(answer) => answer.is_ended(),
-            Source::Http2(answer) => answer.body.is_end_stream(),
+            Source::Http1(response) => response.is_ended(),
+            Source::Http2(response) => response.body.is_end_stream(),
         }
     }
 
@@ -137,8 +137,8 @@ impl Body for ResponseBody {
         match &self.source {
             Source::None => SizeHint::with_exact(0),
             Source::Own(text) => SizeHint::with_exact(text.len() as u64),
-            Source::Http1(answer) => answer.left().map_or_else(SizeHint::default, SizeHint::with_exact),
-            Source::Http2(answer) => answer.body.size_hint(),
+            Source::Http1(response) => response.left().map_or_else(SizeHint::default, SizeHint::with_exact),
+            Source::Http2(response) => response.body.size_hint(),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Timeouts of one worker, looked at some times a second instead of with a timer for each.
+//! The coarse timer of a worker: checks all timeouts some times a second, instead of having a timer for each.
 //!
 //! Nearly no timeout ever comes true, so they have to be cheap to set and to take back. Here that is a few instructions
 //! on memory of the worker's own; for that they may be late by three timer. They are never early.
 //!
-//! It is the time of the worker: while nothing at all runs, because the machine stands still, hardly any passes. So whatever
-//! came meanwhile is read before anybody is given up for being silent.
+//! While the machine is suspended, hardly any time passes for the timer. So what arrived meanwhile is read before a client times
+//! out.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -16,12 +16,12 @@ use std::time::{Duration, SystemTime};
 use http::HeaderValue;
 use slab::Slab;
 
-/// How often the timeouts are looked at.
+/// How often the timeouts are checked.
 const TICK: Duration = Duration::from_millis(50);
 /// By how many timer the clock goes on at a time, at most.
 const TICKS_AT_ONCE: u64 = 2;
 
-/// The clock of a worker.
+/// The timer of a worker.
 #[derive(Debug)]
 pub(crate) struct CoarseTimer {
     now: Cell<u64>,
@@ -29,14 +29,14 @@ pub(crate) struct CoarseTimer {
     date: RefCell<HeaderValue>,
 }
 
-/// Somebody to be woken.
+/// A task to be woken.
 #[derive(Debug)]
 struct Waiting {
     at: u64,
     waker: Waker,
 }
 
-/// A timeout. It costs next to nothing until it is waited for.
+/// A timeout. It costs next to nothing until it is polled.
 #[derive(Debug)]
 pub(crate) struct Timeout {
     timer: Rc<CoarseTimer>,
@@ -44,7 +44,7 @@ pub(crate) struct Timeout {
     key: Option<usize>,
 }
 
-/// The time was over first.
+/// The timeout fired first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Elapsed;
 
@@ -68,7 +68,7 @@ impl CoarseTimer {
         }
     }
 
-    /// Wakes those whose time is over.
+    /// Wakes those whose timeouts fire.
     pub(crate) fn advance(&self, now: u64) {
         const TICKS_A_SECOND: u64 = 20;
         if now / TICKS_A_SECOND != self.now.get() / TICKS_A_SECOND {
@@ -92,7 +92,7 @@ impl CoarseTimer {
         due.into_iter().for_each(Waker::wake);
     }
 
-    /// The time that it is, to compare with other times of this clock only.
+    /// The current time, to compare with other times of this timer only.
     pub(crate) fn now(&self) -> u64 {
         self.now.get()
     }
@@ -112,14 +112,14 @@ impl CoarseTimer {
         self.date.borrow().clone()
     }
 
-    /// A timeout from now on. Zero means never.
+    /// A timeout that starts now. Zero means never.
     pub(crate) fn timeout(self: &Rc<Self>, duration: Duration) -> Timeout {
         let mut timeout = Timeout { timer: Rc::clone(self), at: u64::MAX, key: None };
         timeout.set(duration);
         timeout
     }
 
-    /// What the future gives, unless that takes longer. Zero means that it may take as long as it likes.
+    /// The output of the future, unless that takes longer. Zero means no limit.
     pub(crate) async fn limit<F: Future>(self: &Rc<Self>, duration: Duration, future: F) -> Result<F::Output, Elapsed> {
         self.timeout(duration).limit(future).await
     }
@@ -132,20 +132,20 @@ fn date() -> HeaderValue {
 // === impl Timeout ===
 
 impl Timeout {
-    /// The time that it is by its clock.
+    /// The current time of its timer.
     pub(crate) fn now(&self) -> u64 {
         self.timer.now()
     }
 
-    /// Begins again. Zero means never.
+    /// Starts again. Zero means never.
     pub(crate) fn set(&mut self, duration: Duration) {
         self.set_from(self.now(), duration);
     }
 
-    /// Begins again, as if at this time of its clock. Zero means never.
+    /// Starts again, as if at this time of its timer. Zero means never.
     pub(crate) fn set_from(&mut self, begin: u64, duration: Duration) {
         let timer = if duration.is_zero() { u64::MAX } else { CoarseTimer::count(duration) };
-        // The clock may be behind by that much.
+        // The timer may be behind by that much.
         self.at = begin.saturating_add(timer).saturating_add(TICKS_AT_ONCE);
         if let Some(key) = self.key
             && let Some(waiting) = self.timer.timeouts.borrow_mut().get_mut(key)
@@ -154,7 +154,7 @@ impl Timeout {
         }
     }
 
-    /// What the future gives, unless the time is over first.
+    /// The output of the future, unless the timeout fires first.
     pub(crate) async fn limit<F: Future>(&mut self, future: F) -> Result<F::Output, Elapsed> {
         let mut future = pin!(future);
         poll_fn(|context| match future.as_mut().poll(context) {
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_alarm_is_never_early_and_can_begin_again() {
+    fn a_timeout_is_never_early_and_can_start_again() {
         let timer = CoarseTimer::new();
         let context = Context::from_waker(Waker::noop());
         let mut timeout = timer.timeout(Duration::from_millis(120));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn while_the_machine_stands_still_hardly_any_time_passes() {
+    async fn while_the_machine_is_suspended_hardly_any_time_passes() {
         let timer = CoarseTimer::new();
         let mut run = pin!(Rc::clone(&timer).run());
         assert_eq!(tokio::time::timeout(Duration::from_secs(1), run.as_mut()).await.ok(), None);

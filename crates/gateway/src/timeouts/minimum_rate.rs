@@ -1,4 +1,4 @@
-//! `MinimumRate`: whether the other side of a transfer keeps a least rate.
+//! `MinimumRate`: whether the other side of a transfer is fast enough.
 //!
 //! Only the time counts in which we wait for the other side. A body that arrives fast and is passed on slowly is not slow.
 

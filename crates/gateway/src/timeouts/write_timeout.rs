@@ -1,4 +1,4 @@
-//! A stream that fails when its other end does not take anything for too long.
+//! `WriteTimeout`: a stream whose writes fail when the other end does not read for too long.
 
 use std::future::Future;
 use std::io;

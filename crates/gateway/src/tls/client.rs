@@ -1,4 +1,4 @@
-//! TLS towards an upstream.
+//! TLS to an upstream.
 
 use std::io;
 use std::path::Path;

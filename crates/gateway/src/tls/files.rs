@@ -1,4 +1,4 @@
-//! Certificates and keys in files, and what is made of them, made again when a file changes.
+//! Certificates and keys in files, loaded again when a file changes.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -137,7 +137,7 @@ impl<T: Send + Sync> Refresh for Fresh<T> {
         match (self.make)() {
             Ok(made) => {
                 self.current.store(Arc::new(made));
-                tracing::info!(files = ?self.files, "the certificates have changed and are used from now on");
+                tracing::info!(files = ?self.files, "the certificates changed and are in effect");
             }
             Err(error) => tracing::error!(%error, "the new certificates cannot be used; the old ones stay"),
         }

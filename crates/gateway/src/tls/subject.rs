@@ -1,4 +1,4 @@
-//! What a certificate says of its owner: the common name and the organisations of its subject, and when it expires.
+//! Reads the subject of a certificate (common name and organisations) and when it expires.
 //!
 //! The certificate has been verified, so that only these few steps into it are needed, and none of what makes parsers of
 //! certificates large.

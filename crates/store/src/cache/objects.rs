@@ -12,7 +12,7 @@ const CHUNK_LEN_MAX: usize = 128;
 
 type Chunk = Vec<Arc<Object>>;
 
-/// ObjectMap by name. No chunk is empty; chunks and what is in them are in order.
+/// Objects by name. No chunk is empty; chunks and what is in them are in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ObjectMap {
     chunks: Arc<Vec<Arc<Chunk>>>,

@@ -15,7 +15,7 @@ use super::format::{HISTORY, META, META_REVISION, OBJECTS, Row, kind_number, kin
 
 type HistoryTable = ReadOnlyTable<u64, (u8, &'static str, Option<Row<'static>>)>;
 
-/// ObjectMap as they were, while the history is walked from its end to its start. The present ones are not in it.
+/// Objects as they were, while the history is walked from its end to its start. The present ones are not in it.
 type Past = HashMap<(Kind, Box<str>), Option<Arc<Object>>>;
 
 /// All that is in a file of the present format.

@@ -5,9 +5,10 @@ mod bytes;
 mod objects;
 
 use bytes::Bytes;
-use evenkeel_engine::queue_set::{Arrival, Finish, Phase};
+use evenkeel_engine::level::NewRequest;
+use evenkeel_engine::queue_set::{Arrival, Ended, Finish, Phase};
 use evenkeel_engine::time::{Instant, MILLISECOND, Nanos, SECOND};
-use evenkeel_engine::{Attributes, Engine, LevelId, RequestInfo, Ticket, User, WorkEstimate};
+use evenkeel_engine::{Attributes, Engine, EngineEffects, LevelId, RequestInfo, Ticket, User, WorkEstimate};
 
 /// More events than this tell nothing new, and take long.
 const EVENTS_MAX: usize = 2000;
@@ -31,6 +32,13 @@ struct Run<'a> {
 enum Known {
     In(Phase),
     Ended,
+}
+
+/// What time has brought about: requests that started, and requests whose time was over.
+#[derive(Default)]
+struct Timeouts {
+    started: Vec<Ticket>,
+    ended: Vec<(Ticket, usize, Phase)>,
 }
 
 /// Reads the bytes as a server and a sequence of events, and lets them happen.
@@ -78,7 +86,16 @@ impl Run<'_> {
                 assert!(report.unusable.len() <= levels);
                 self.note_levels();
             }
-            12 => self.engine.adjust(now, &mut |ticket, _: &mut usize| started.push(ticket)),
+            12 => match self.input.byte() % 4 {
+                0 => {
+                    let seats = self.input.number();
+                    self.engine.set_server_limit(seats, now, &mut |ticket, _: &mut usize| started.push(ticket));
+                    assert_eq!(self.engine.controller().server_limit(), seats.max(0));
+                    self.note_levels();
+                }
+                1 => self.engine.adjust(now, &mut |ticket, _: &mut usize| started.push(ticket)),
+                _ => started = self.handle_timeout(),
+            },
             13 => {
                 self.engine.reapply(now, &mut |ticket, _: &mut usize| started.push(ticket));
                 assert!(!self.engine.wants_reapply());
@@ -117,7 +134,11 @@ impl Run<'_> {
         let number = self.requests.len();
         let now = Instant::from_nanos(self.now);
         let mut note = |ticket, _: &mut usize| started.push(ticket);
-        match self.engine.arrive(now, level, hash, work, number, &mut note) {
+        let mut new = NewRequest::new(hash, work);
+        if let patience @ 1.. = self.input.byte() {
+            new = new.wait_until(now + i64::from(patience) * SECOND / 8);
+        }
+        match self.engine.arrive(now, level, new, number, &mut note) {
             Some(Arrival::Started { id, .. } | Arrival::Waiting { id, .. }) => {
                 self.arrived += 1;
                 self.requests.push((Ticket { level, id }, Known::In(Phase::Waiting)));
@@ -157,6 +178,23 @@ impl Run<'_> {
             None => self.assert_not(number, Phase::Waiting),
         }
         assert!(started.is_empty(), "nothing starts when a request gives up");
+    }
+
+    /// Time brings about what is due, and nothing else.
+    fn handle_timeout(&mut self) -> Vec<Ticket> {
+        let now = Instant::from_nanos(self.now);
+        let mut timeouts = Timeouts::default();
+        self.engine.handle_timeout(now, &mut timeouts);
+        self.note_levels();
+        // At the end of time, everything is always due.
+        let is_later = |next| next > now || self.now == Nanos::MAX;
+        assert!(self.engine.next_timeout().is_none_or(is_later), "something is still due");
+        for (ticket, number, phase) in timeouts.ended {
+            assert_eq!(self.requests[number].0, ticket, "request {number} ends under another name");
+            assert_ne!(phase, Phase::Executing);
+            self.end(number, number, phase);
+        }
+        timeouts.started
     }
 
     fn classify(&mut self) {
@@ -252,5 +290,15 @@ impl Run<'_> {
         for name in ["exempt", "catch-all"] {
             assert!(self.engine.levels().any(|view| view.name == name), "{name} is always there");
         }
+    }
+}
+
+impl EngineEffects<usize> for Timeouts {
+    fn started(&mut self, ticket: Ticket, _number: &mut usize) {
+        self.started.push(ticket);
+    }
+
+    fn timed_out(&mut self, level: LevelId, ended: Ended<usize>) {
+        self.ended.push((Ticket { level, id: ended.id }, ended.payload, ended.phase));
     }
 }

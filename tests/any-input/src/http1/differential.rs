@@ -16,18 +16,18 @@ const HEAD_FIELDS_MAX: usize = 100;
 
 /// Why the gateway rejects what hyper accepts.
 const STRICTER: &[&str] = &[
-    "a line ends with a line feed only",
+    "Host differs from the request target",
+    "a line of the head ends with a bare line feed",
     "invalid Host",
     "invalid chunk size",
+    "invalid request target",
     "invalid trailers, or too many",
     "the Content-Length is not a number",
-    "the Host is not that of the request's target",
-    "the only Transfer-Encoding of a request is chunked",
     "the request has both Content-Length and Transfer-Encoding",
     "the request has more than one Content-Length",
     "the request has more than one Host",
     "the request has no Host",
-    "the target of the request cannot be understood",
+    "unsupported Transfer-Encoding; only chunked is supported",
 ];
 
 /// What two readers are compared by: what they read, and how it ended.
@@ -47,7 +47,10 @@ pub struct Reading {
 pub fn http1_differential(input: &[u8]) {
     let (ours, theirs) = (requests_by_gateway(input), requests_by_hyper(input));
     let (our_reading, their_reading) = (Reading::of(&ours), Reading::of(&theirs));
-    if our_reading == their_reading {
+    // hyper does not look for `close` in a field with bytes beyond ASCII, and reads on.
+    let is_beyond_ascii =
+        |message: &Message| message.headers.get_all(CONNECTION).iter().any(|value| value.to_str().is_err());
+    if our_reading == their_reading || ours.messages.iter().any(is_beyond_ascii) {
         return;
     }
     match ours.end {

@@ -107,7 +107,7 @@ fn assert_has_one_meaning(message: &Message) {
 /// A head in its plainest form. The codec takes a lone `Connection: keep-alive` out; HTTP/1.0 needs it.
 fn written(first_line: &str, headers: &HeaderMap, is_kept_alive: bool) -> Vec<u8> {
     let mut head = format!("{first_line}\r\n").into_bytes();
-    if is_kept_alive {
+    if is_kept_alive && first_line.ends_with("HTTP/1.0") {
         head.extend_from_slice(b"connection: keep-alive\r\n");
     }
     put_fields(&mut head, headers);

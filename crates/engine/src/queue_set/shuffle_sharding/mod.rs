@@ -124,9 +124,8 @@ impl Discipline for ShuffleSharding {
         let Some(index) = self.placement.choose(flow.hash(), &self.waiting_work) else { return Place::Nowhere };
         let slot = self.order[index];
         let queue = &mut self.queues[slot as usize];
-        let queue_length = i64::try_from(queue.line.len()).unwrap_or(i64::MAX);
         // The length counts only while no seat is free (FQ-18, KW-12).
-        if is_saturated && queue_length >= self.queue_length_limit {
+        if is_saturated && i64::from(queue.waiting) >= self.queue_length_limit {
             if queue.forget_old_claims() {
                 self.update_ready(slot);
             }
@@ -167,8 +166,9 @@ impl Discipline for ShuffleSharding {
     #[inline]
     fn push<T>(&mut self, queue: u32, slot: u32, requests: &mut Requests<T, Ticket>) {
         let found = &mut self.queues[queue as usize];
-        let is_head = found.line.is_empty();
+        let is_head = found.waiting == 0;
         found.line.push_back(requests, slot);
+        found.waiting += 1;
         // Behind others it hardly ever changes when the queue would be served.
         if found.forget_old_claims() || is_head {
             self.update_ready(queue);
@@ -195,6 +195,7 @@ impl Discipline for ShuffleSharding {
         let queue = &mut self.queues[next.queue as usize];
         let total_work = queue.line.front().map_or(SeatSeconds::ZERO, |front| front.ticket.total_work);
         queue.line.remove(requests, next.slot);
+        queue.waiting -= 1;
         queue.seats_waiting -= seats;
         queue.initial_seats_waiting -= i64::from(narrowed.initial_seats);
         self.waiting_work[queue.index as usize] -= total_work;
@@ -211,6 +212,7 @@ impl Discipline for ShuffleSharding {
         let (key, work) = (request.queue, request.work);
         let queue = &mut self.queues[key as usize];
         queue.line.remove(requests, slot);
+        queue.waiting -= 1;
         queue.seats_waiting -= i64::from(work.max_seats());
         queue.initial_seats_waiting -= i64::from(work.initial_seats);
         self.waiting_work[queue.index as usize] -= ticket.total_work;
@@ -231,7 +233,7 @@ impl Discipline for ShuffleSharding {
         queue.forget_old_claims();
         if !queue.is_active() {
             self.meter.active_queues -= 1;
-        } else if !queue.line.is_empty() {
+        } else if queue.waiting > 0 {
             self.update_ready(slot);
         }
     }

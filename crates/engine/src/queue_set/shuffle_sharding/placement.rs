@@ -47,12 +47,13 @@ impl Placement {
         self.placed += 1;
         let (before, after) = cards.split_at(offset);
         let (mut best, mut least) = (cards[offset] as usize, SeatSeconds::MAX);
-        for &card in after.iter().chain(before) {
+        // Not a `for`, which would ask for each card whether it is one of the first or of the second.
+        after.iter().chain(before).for_each(|&card| {
             let work = waiting_work[card as usize];
             if work < least {
                 (best, least) = (card as usize, work);
             }
-        }
+        });
         Some(best)
     }
 }

@@ -9,6 +9,8 @@ use crate::SeatSeconds;
 pub(super) struct Queue {
     /// Its number among the queues, or [`DETACHED`].
     pub(super) index: u32,
+    /// How many of its requests wait.
+    pub(super) waiting: u32,
     /// How many of its requests are executing.
     pub(super) executing: u32,
     /// How many of its requests are lingering.
@@ -32,6 +34,7 @@ impl Queue {
     pub(super) fn new(index: u32) -> Self {
         Self {
             index,
+            waiting: 0,
             executing: 0,
             lingering: 0,
             seats_in_use: 0,
@@ -45,7 +48,7 @@ impl Queue {
     /// Whether the queue takes part in the progress: requests that only linger do not count (FQ-8).
     #[inline]
     pub(super) fn is_active(&self) -> bool {
-        self.executing > 0 || !self.line.is_empty()
+        self.executing > 0 || self.waiting > 0
     }
 
     /// A request is about to come into the queue (FQ-19).

@@ -84,7 +84,7 @@ impl<T> QueueSet<T, ShuffleSharding> {
             let queue = &queues[slot as usize];
             QueueView {
                 next_r: queue.reading.next_r,
-                waiting: queue.line.len(),
+                waiting: queue.waiting as usize,
                 executing: queue.executing as usize,
                 seats_in_use: queue.seats_in_use,
                 initial_seats_waiting: queue.initial_seats_waiting,
@@ -98,14 +98,14 @@ impl<T> QueueSet<T, ShuffleSharding> {
     #[inline]
     pub fn queue_length(&self, queue: usize) -> usize {
         let ShuffleSharding { order, queues, .. } = &self.discipline;
-        order.get(queue).map_or(0, |&slot| queues[slot as usize].line.len())
+        order.get(queue).map_or(0, |&slot| queues[slot as usize].waiting as usize)
     }
 
     /// What the queues in which something waits read; `None` if nothing waits.
     #[expect(clippy::cast_precision_loss, reason = "FQ-2 asks for binary64")]
     pub fn reading_bounds(&self) -> Option<ReadingBounds> {
         let ShuffleSharding { order, queues, .. } = &self.discipline;
-        let waiting = order.iter().map(|&slot| &queues[slot as usize]).filter(|queue| !queue.line.is_empty());
+        let waiting = order.iter().map(|&slot| &queues[slot as usize]).filter(|queue| queue.waiting > 0);
         let readings = waiting.map(|queue| {
             let discount = SeatSeconds::of(queue.seats_in_use as f64, SERVICE_TIME_GUESS);
             let (plain, discounted) = (queue.reading.next_r, queue.reading.next_r - discount);

@@ -143,7 +143,7 @@ impl Reading {
 
     /// When the oldest request would finish (FQ-23).
     #[inline]
-    pub(super) fn finish(&self, front: Option<&Front<Ticket>>) -> Option<SeatSeconds> {
+    pub(super) fn finish(self, front: Option<&Front<Ticket>>) -> Option<SeatSeconds> {
         front.map(|front| self.next_r + front.ticket.total_work)
     }
 

@@ -129,13 +129,14 @@ impl FlowControl {
     /// assert_eq!((&*tried.schema, &*tried.failed), ("exempt-paths", "spec.rules[0].nonResourceRules[0].nonResourceURLs"));
     /// println!("{}", serde_json::to_string_pretty(&explanation).unwrap());
     /// ```
+    #[expect(clippy::needless_pass_by_value, reason = "as `admit` has it")]
     pub fn explain(&self, attributes: Attributes<'_>, work: impl EstimateWork) -> Explanation {
         // Configurations change under this lock, so that the objects are those of the configuration.
-        let (controller, snapshot) = self.shared().controlled();
+        let (control, snapshot) = self.shared().controlled();
         let class = snapshot.configuration.classify(attributes);
         let level = &class.schema.level;
-        let controlled = controller.level(&level.name);
-        let schemas = in_order(&snapshot.configuration, &controller.objects().flow_schemas);
+        let found = control.level(&level.name);
+        let schemas = in_order(&snapshot.configuration, &control.objects().flow_schemas);
         let tried = schemas.iter().take(class.index).map(|schema| TriedSchema {
             schema: schema.name().to_owned(),
             failed: match clauses::outcome(schema, attributes) {
@@ -156,12 +157,10 @@ impl FlowControl {
             priority_level: level.name.to_string(),
             flow: class.distinguisher.to_owned(),
             flow_hash: class.flow_hash,
-            hand: controlled.map(|controlled| hand(controlled, class.flow_hash)).unwrap_or_default(),
+            hand: found.map(|found| hand(found, class.flow_hash)).unwrap_or_default(),
             seats: ExplainedSeats::new(work.estimate(&input), level.seat_cap),
-            limits: controlled.map(SeatLimits::new),
-            live: controlled.and_then(|controlled| {
-                Some(LevelStatus::new(&level.name, controlled, snapshot.levels.get(controlled.id())?))
-            }),
+            limits: found.map(SeatLimits::new),
+            live: found.and_then(|found| Some(LevelStatus::new(&level.name, found, snapshot.levels.get(found.id())?))),
         }
     }
 }

@@ -10,7 +10,10 @@
 //! of the scrape instead of that of the last dispatch, and `read_vs_write_current_requests` as well as the two
 //! `apiserver_current_*` metrics are taken at most once in a millisecond.
 
-#![cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "numbers are counted, and nothing reads them"))]
+#![cfg_attr(
+    not(feature = "metrics"),
+    allow(dead_code, unused_imports, reason = "numbers are counted, and nothing reads them")
+)]
 
 #[cfg(feature = "metrics")]
 mod catalogue;

@@ -1,4 +1,4 @@
-//! The algorithms that are believed.
+//! The signature algorithms that are accepted.
 
 use ring::signature as ring;
 

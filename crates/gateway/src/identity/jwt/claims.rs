@@ -1,4 +1,4 @@
-//! What a token says, once it is known who signed it.
+//! Checks the claims of a token whose signature is valid.
 
 use std::sync::Arc;
 

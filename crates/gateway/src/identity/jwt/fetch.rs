@@ -1,4 +1,4 @@
-//! Fetching keys from the issuer's server.
+//! Fetches keys from the issuer's server.
 
 use std::fmt::Display;
 use std::net::IpAddr;

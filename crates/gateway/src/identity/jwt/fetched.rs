@@ -109,7 +109,7 @@ impl FetchedKeys {
         let run = move || runtime.block_on(thread.run(asked, &tell));
         std::thread::Builder::new().name("evenkeel-keys".to_owned()).spawn(run).map_err(fault)?;
         if first.recv_timeout(rhythm.patience).is_err() {
-            tracing::warn!(%url, "the keys have not arrived yet; until then, tokens of this issuer are rejected with 503");
+            tracing::warn!(%url, "the keys have not been fetched yet; tokens of this issuer are rejected with 503 until they are");
         }
         Ok(Self { current, wanted, rhythm })
     }
@@ -117,8 +117,8 @@ impl FetchedKeys {
     /// Whose token this is.
     pub(super) fn ask(&self, token: &str, now: u64) -> Verdict {
         let Some(verifier) = &*self.current.verifier.load() else { return Verdict::Undecided };
-        let answer = verifier.ask(token, now);
-        if answer == Verdict::Wrong && verifier.lacks_key_of(token, now) {
+        let verdict = verifier.ask(token, now);
+        if verdict == Verdict::Wrong && verifier.lacks_key_of(token, now) {
             // If it is full, somebody else has asked.
             let _ = self.wanted.try_send(());
             // The issuer may have a new key. Where it was asked just now, it has not.
@@ -126,7 +126,7 @@ impl FetchedKeys {
                 return Verdict::Undecided;
             }
         }
-        answer
+        verdict
     }
 }
 
@@ -179,7 +179,7 @@ impl<R: ReadKeys> Fetcher<R> {
                 self.failures = self.failures.saturating_add(1);
                 let url = self.source.url();
                 if self.last.is_some() {
-                    tracing::warn!(%url, error, ?retry, "the keys cannot be fetched; those before are used");
+                    tracing::warn!(%url, error, ?retry, "the keys cannot be fetched; the previous ones stay in use");
                 } else {
                     tracing::warn!(%url, error, ?retry, "the keys cannot be fetched; tokens of this issuer are rejected");
                 }
@@ -196,7 +196,7 @@ impl<R: ReadKeys> Fetcher<R> {
         let verifier = (self.read)(bytes)?;
         self.current.verifier.store(Some(Arc::new(verifier)));
         self.last = Some(bytes.clone());
-        tracing::info!(url = %self.source.url(), "the keys have been fetched and are used");
+        tracing::info!(url = %self.source.url(), "the keys have been fetched");
         Ok(())
     }
 }

@@ -148,7 +148,8 @@ impl Verifier {
     fn verify(&self, token: &str, now: u64) -> Option<GoodToken> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (head, payload) = signed.split_once('.')?;
-        let head: Head = serde_json::from_slice(&decoded(head)?).ok()?;
+        // As text: members that do not matter have to be UTF-8 too (RFC 7519, 7.2).
+        let head: Head = serde_json::from_str(&String::from_utf8(decoded(head)?).ok()?).ok()?;
         let algorithm = Algorithm::named(&head.alg)?;
         if head.crit.is_some() || !self.keys.verify(algorithm, head.kid.as_deref(), signed, &decoded(signature)?) {
             return None;

@@ -1,4 +1,4 @@
-//! Public keys in DER, as far as it takes to get at their numbers.
+//! Reads the numbers of public keys in DER.
 
 use super::algorithm::Algorithm;
 use crate::der::{BIT_STRING, Element, INTEGER, SEQUENCE};

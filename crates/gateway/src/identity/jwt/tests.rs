@@ -1,4 +1,4 @@
-//! Tokens that are good, and all the ways in which they are not.
+//! Valid tokens, and all the ways in which they are invalid.
 
 use base64::engine::general_purpose::STANDARD;
 use ring::rand::SystemRandom;

@@ -1,4 +1,4 @@
-//! Which names the admin endpoint answers to.
+//! Which host names the admin endpoint serves.
 //!
 //! A web page can make a browser connect to the admin endpoint under the page's own name, by changing what that name
 //! resolves to (DNS rebinding), and read what comes back. The `Host` header tells: it has the name of the page.
@@ -42,7 +42,7 @@ impl Hosts {
         Self(names.iter().map(|name| name.to_ascii_lowercase()).collect())
     }
 
-    /// The name that a request is for, if it must not be answered.
+    /// The name that a request is for, if it must be rejected.
     fn unknown(&self, request: &Request) -> Option<String> {
         if HEALTH_CHECKS.contains(&request.uri().path()) {
             return None;

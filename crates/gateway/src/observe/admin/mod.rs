@@ -1,4 +1,4 @@
-//! What operators look at: metrics, health checks, dumps and settings, on a listener of their own.
+//! The admin endpoint: metrics, health checks, dumps and settings, on a listener of its own.
 //!
 //! Nothing here asks who is calling. The listener is for this machine only unless the settings say otherwise, and the
 //! dumps name users and paths: keep it away from clients.
@@ -21,7 +21,7 @@ use crate::observe::metrics::GatewayMetrics;
 
 pub use server::serve;
 
-/// What the operators' listener shows.
+/// What the admin endpoint shows.
 #[derive(Debug, Clone)]
 pub struct Admin {
     /// Whose metrics and dumps are shown.

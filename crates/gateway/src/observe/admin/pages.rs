@@ -1,4 +1,4 @@
-//! The pages of the operators' listener.
+//! The pages of the admin endpoint.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 const PAGES: [(&str, &str); 8] = [
     ("/metrics", "metrics, for Prometheus"),
     ("/livez", "whether the gateway runs"),
-    ("/readyz?verbose", "whether it wants more requests"),
+    ("/readyz?verbose", "whether it accepts requests"),
     ("/healthz", "the same as /livez"),
     ("/config", "the settings in effect"),
     ("/debug/api_priority_and_fairness/dump_priority_levels", "what every priority level is doing"),
@@ -63,7 +63,7 @@ pub(super) async fn metrics(Extract(state): Extract<State>) -> Response {
     }
 }
 
-/// Alive is who answers.
+/// The gateway is alive if it responds.
 pub(super) async fn alive(RawQuery(query): RawQuery) -> Response {
     health(query.as_deref(), "ping", Ok("ok"), "")
 }
@@ -71,8 +71,8 @@ pub(super) async fn alive(RawQuery(query): RawQuery) -> Response {
 pub(super) async fn ready(Extract(state): Extract<State>, RawQuery(query): RawQuery) -> Response {
     let verdict = match state.0.admin.readiness.phase() {
         Phase::Ready => Ok("ok"),
-        Phase::Starting => Err("it does not listen yet"),
-        Phase::Draining => Err("it is about to stop and wants no more requests"),
+        Phase::Starting => Err("it is not listening yet"),
+        Phase::Draining => Err("it is shutting down"),
     };
     // The gateway serves with a copy of the objects as well as with the objects themselves.
     let objects = match state.0.admin.readiness.objects_stale() {

@@ -1,4 +1,4 @@
-//! The connections of the admin endpoint. When there are too many, the one that is the least use to anybody makes way.
+//! The connections of the admin endpoint. When there are too many, the least useful one is closed.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! What is written about the gateway's work: how lines look, which are written, and one for each rejected request.
+//! The log: the format of its lines, the filter, and a line for each rejected request.
 
 mod rejections;
 mod throttle;
@@ -128,16 +128,16 @@ mod tests {
     #[test]
     fn lines_are_text_for_people_or_json_for_machines() {
         let act = || {
-            tracing::info!(objects = 3, "they govern");
+            tracing::info!(objects = 3, "in effect");
             tracing::debug!("not asked for");
         };
         let text = written(&LogConfig::default(), act);
-        assert!(text.contains(" INFO ") && text.ends_with("they govern objects=3\n"), "{text}");
+        assert!(text.contains(" INFO ") && text.ends_with("in effect objects=3\n"), "{text}");
         let json = written(&LogConfig { format: LogFormat::Json, ..LogConfig::default() }, act);
         let line: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(
             (&line["level"], &line["message"], &line["objects"]),
-            (&"INFO".into(), &"they govern".into(), &3.into())
+            (&"INFO".into(), &"in effect".into(), &3.into())
         );
     }
 
@@ -165,7 +165,10 @@ mod tests {
         let fields = "user=\"alice\" method=\"GET\" path=\"/orders\" flow_schema=\"tenants\" priority_level=\"low\" \
                       reason=\"queue-full\" retry_after_s=2";
         assert!(lines[0].ends_with(&format!("a request is rejected {fields}")), "{text}");
-        assert!(lines[1].ends_with("more requests were rejected than are written one by one requests=1"), "{text}");
+        assert!(
+            lines[1].ends_with("more requests were rejected; only some get a line of their own requests=1"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `RejectionLog`: a line for every rejected request, but not more than so many a second.
+//! `RejectionLog`: a line for every rejected request, up to a limit per second.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ pub struct RejectedRequest<'a> {
     pub retry_after: Duration,
 }
 
-/// What becomes of one rejection.
+/// What happens to one rejection.
 #[derive(Debug, PartialEq, Eq)]
 enum Turn {
     /// It gets its line, after one about so many others if there are any.
@@ -112,7 +112,7 @@ impl RejectionLog {
 
 fn tell_of(others: u64) {
     if others > 0 {
-        tracing::warn!(requests = others, "more requests were rejected than are written one by one");
+        tracing::warn!(requests = others, "more requests were rejected; only some get a line of their own");
     }
 }
 

@@ -1,4 +1,4 @@
-//! `Throttle`: a line about something that happens again and again is written from time to time only.
+//! `Throttle`: limits how often a repeated line is written.
 
 use std::time::Duration;
 

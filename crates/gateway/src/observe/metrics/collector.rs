@@ -29,7 +29,7 @@ impl Collector for GatewayCollector {
         for (name, help, value) in [
             (
                 "evenkeel_abandoned_requests",
-                "Requests that upstreams work on, though their clients have left",
+                "Requests that upstreams still work on after their clients disconnected",
                 self.0.abandoned_requests(),
             ),
             (
@@ -63,12 +63,7 @@ impl GatewayCollector {
         let of = |name, help, label, series| Family { name, help, label, series };
         let lone = |name, help, count| of(name, help, "", vec![("", count)]);
         [
-            of(
-                "evenkeel_requests",
-                "Requests that were answered, by the class of the status",
-                "code",
-                requests.collect(),
-            ),
+            of("evenkeel_requests", "Responses, by status class", "code", requests.collect()),
             lone("evenkeel_connections_opened", "Connections that were accepted", metrics.sum(|worker| &worker.opened)),
             lone(
                 "evenkeel_connections_refused",
@@ -87,23 +82,19 @@ impl GatewayCollector {
             ),
             lone(
                 "evenkeel_requests_abandoned",
-                "Requests whose client left while an upstream worked on them",
+                "Requests whose client disconnected while an upstream worked on them",
                 metrics.sum(|worker| &worker.abandoned),
             ),
-            of("evenkeel_upstream_failures", "What went wrong with upstreams", "kind", failures.collect()),
+            of("evenkeel_upstream_failures", "Failures of upstreams, by kind", "kind", failures.collect()),
             lone(
                 "evenkeel_upstream_ejections",
                 "Upstreams that were taken out of the rotation",
                 metrics.sum(|worker| &worker.ejections),
             ),
-            lone(
-                "evenkeel_upstream_retries",
-                "Requests that were sent once more",
-                metrics.sum(|worker| &worker.retries),
-            ),
+            lone("evenkeel_upstream_retries", "Requests that were retried", metrics.sum(|worker| &worker.retries)),
             of(
                 "evenkeel_objects_changes",
-                "FileChanges of the objects, and what came of them",
+                "Changes of the objects, and what came of them",
                 "outcome",
                 vec![("applied", applied), ("refused", refused)],
             ),
@@ -115,7 +106,7 @@ impl GatewayCollector {
             ),
             of(
                 "evenkeel_settings_changes",
-                "FileChanges of the settings while the gateway runs, and what came of them",
+                "Changes of the settings while the gateway runs, and what came of them",
                 "outcome",
                 vec![
                     ("applied", metrics.0.settings_applied.load(Ordering::Relaxed)),

@@ -1,4 +1,4 @@
-//! What the gateway counts besides what the flow control does.
+//! The gateway's own metrics, beside those of the flow control.
 //!
 //! Every worker has counters of its own, on cache lines of their own, and adds to them without a lock and without waiting
 //! for anybody. They are added up when somebody looks.
@@ -35,9 +35,9 @@ pub enum UpstreamFailure {
     Connect,
     /// It took too long.
     TimeOut,
-    /// It ended the connection before or in the middle of its answer.
+    /// It ended the connection before or in the middle of its response.
     Cut,
-    /// Its answer was no HTTP.
+    /// Its response was no HTTP.
     Malformed,
     /// All upstreams are out of the rotation.
     NoneLeft,
@@ -173,7 +173,7 @@ impl WorkerMetrics {
         self.add(|worker| &worker.refused);
     }
 
-    /// A request was answered with this status, by whomever.
+    /// A response with this status was sent, from an upstream or from the gateway.
     pub fn request_ended(&self, status: StatusCode) {
         let class = usize::from(status.as_u16() / 100).wrapping_sub(1).min(CLASSES.len() - 1);
         self.add(|worker| &worker.requests[class]);

@@ -1,4 +1,4 @@
-//! Sending a request to an upstream, and to another one if nothing was sent to the first.
+//! Sends a request to an upstream, and to another one if nothing was sent to the first.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -39,7 +39,7 @@ pub(super) struct Attempts {
     pub(super) body: RequestBody,
 }
 
-/// Why an upstream did not answer, and whether somebody else may be asked.
+/// Why an upstream did not respond, and whether the request may be retried.
 struct Refused {
     failure: Failure,
     /// The body, if nothing of it is lost.
@@ -74,9 +74,9 @@ const SAME_UPSTREAM_MAX: u32 = 3;
 // === impl Attempts ===
 
 impl Attempts {
-    /// The upstream's answer, or one that says why there is none.
+    /// The upstream's response, or one that says why there is none.
     ///
-    /// Nearly all requests go over a connection that is there already, and are answered. That way is short on purpose: the
+    /// Nearly all requests go over a connection that is open already, and get a response. That way is short on purpose: the
     /// room for all others would be moved about with every request.
     pub(super) async fn run(mut self) -> Response<ResponseBody> {
         let body = std::mem::replace(&mut self.body, RequestBody::none());
@@ -89,9 +89,9 @@ impl Attempts {
                 let (mut call, in_flight) = self.begin(&picked, wire, body);
                 match self.head(&mut call).await {
                     Ok(head) => {
-                        // The next answer on the connection is kept in what this request was kept in.
+                        // The next response on the connection is kept in what this request was kept in.
                         call.give_back(std::mem::take(&mut self.parts.headers));
-                        return self.answered(&picked, call, head, in_flight);
+                        return self.response(&picked, call, head, in_flight);
                     }
                     Err(failure) => Err(Refused::of_call(failure, call, Next::NewConnection)),
                 }
@@ -100,7 +100,7 @@ impl Attempts {
         match Box::pin(self.retry(picked, outcome)).await {
             Ok(response) => response,
             Err(failure) => {
-                tracing::debug!(%failure, "a request was not answered by an upstream");
+                tracing::debug!(%failure, "no response from an upstream");
                 if let Some(failure) = failure.of_upstream() {
                     self.connection.worker.metrics.upstream_failed(failure);
                 }
@@ -155,7 +155,7 @@ impl Attempts {
             Ok(UpstreamConnection::Http1(wire)) => {
                 let (mut call, in_flight) = self.begin(picked, wire, body);
                 match self.head(&mut call).await {
-                    Ok(head) => Ok(self.answered(picked, call, head, in_flight)),
+                    Ok(head) => Ok(self.response(picked, call, head, in_flight)),
                     Err(failure) => Err(Refused::of_call(failure, call, Next::Nothing)),
                 }
             }
@@ -168,7 +168,7 @@ impl Attempts {
                 };
                 if self.connection.worker.may_warn() {
                     let upstream = &picked.upstream.known.authority;
-                    tracing::warn!(upstream, error, "connecting to an upstream failed");
+                    tracing::warn!(upstream, error, "cannot connect to an upstream");
                 }
                 Err(Refused::new(failure, Some(body), Next::OtherUpstream))
             }
@@ -229,8 +229,8 @@ impl Attempts {
         }
     }
 
-    /// The answer that begins with this head.
-    fn answered(
+    /// The response that begins with this head.
+    fn response(
         &self,
         picked: &Picked,
         call: Http1Call,
@@ -257,11 +257,11 @@ impl Attempts {
         IdleTimeout::new(&worker.timer, &self.exchange, worker.config.timeouts.stall)
     }
 
-    /// Sends, and waits for the head of the final answer.
+    /// Sends, and waits for the head of the final response.
     async fn head(&self, call: &mut Http1Call) -> Result<ResponseHead, Failure> {
         let worker = &self.connection.worker;
-        let answer_after = worker.config.timeouts.answer;
-        let mut timeout = worker.timer.timeout(answer_after);
+        let response_after = worker.config.timeouts.response;
+        let mut timeout = worker.timer.timeout(response_after);
         loop {
             let mut sent = call.sent();
             let wait = |context: &mut Context<'_>| {
@@ -271,10 +271,10 @@ impl Attempts {
                 if let Poll::Ready(head) = call.poll_head(context) {
                     return Poll::Ready(Ok(head));
                 }
-                // An upload that moves is no upstream that does not answer.
+                // An upstream that receives a body need not respond yet.
                 if call.sent() != sent {
                     sent = call.sent();
-                    timeout.set(answer_after);
+                    timeout.set(response_after);
                 }
                 timeout.poll(context).map(|()| Err(Elapsed))
             };
@@ -286,7 +286,7 @@ impl Attempts {
             match head.status {
                 StatusCode::SWITCHING_PROTOCOLS if self.is_upgrade => return Ok(head),
                 StatusCode::SWITCHING_PROTOCOLS => return Err(Failure::MalformedResponse),
-                // The gateway has answered that itself.
+                // The gateway has sent that itself.
                 StatusCode::CONTINUE => {}
                 status if status.is_informational() => self.note_interim(status, head.headers),
                 _ => return Ok(head),
@@ -294,7 +294,7 @@ impl Attempts {
         }
     }
 
-    /// Passes an interim answer on. HTTP/1.0 knows none.
+    /// Passes an interim response on. HTTP/1.0 knows none.
     fn note_interim(&self, status: StatusCode, mut headers: HeaderMap) {
         if self.parts.version != Version::HTTP_10 {
             sanitize_response(status, &mut headers, HeadFlags::ANY);
@@ -310,9 +310,9 @@ impl Attempts {
     ) -> Result<Response<ResponseBody>, Box<Refused>> {
         let worker = &self.connection.worker;
         let (timeouts, timer) = (&worker.config.timeouts, &worker.timer);
-        let upload = UploadProgress::new(timer, timeouts.answer);
+        let upload = UploadProgress::new(timer, timeouts.response);
         body.tell(&upload);
-        // A body that comes to no end resets the stream, and nothing more is heard of it. The time of others tells how long
+        // A body that does not end resets the stream, and nothing more is heard of it. The time of others tells how long
         // the request would have run.
         let started = (!body.is_none()).then(|| Started::now("", self.parts.uri.path()));
         let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
@@ -355,20 +355,20 @@ impl Attempts {
 // === impl Refused ===
 
 impl Refused {
-    #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every answer large")]
+    #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every response large")]
     fn new(failure: Failure, body: Option<RequestBody>, next: Next) -> Box<Self> {
         Box::new(Self { failure, body, next })
     }
 
     /// Nothing is known after a connection has been closed in the middle of a request, unless it was an old one.
-    #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every answer large")]
+    #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every response large")]
     fn of_call(failure: Failure, call: Http1Call, closed: Next) -> Box<Self> {
         let next = if failure == Failure::Closed { closed } else { Next::Nothing };
-        Self::new(failure, call.into_unanswered(), next)
+        Self::new(failure, call.into_unsent_body(), next)
     }
 
-    /// Why a stream of HTTP/2 was not answered.
-    #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every answer large")]
+    /// Why an HTTP/2 stream got no response.
+    #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every response large")]
     fn of_stream(stream: &Http2Stream, known: &UpstreamTarget, unsent: Option<RequestBody>) -> Box<Self> {
         if !stream.is_confirmed() && known.is_http2_a_guess() {
             return Self::new(Failure::NotHttp2, None, Next::Nothing);

@@ -1,4 +1,4 @@
-//! Which header fields go on to the other side (RFC 9110, 7.6.1).
+//! Which headers are forwarded (RFC 9110, 7.6.1).
 
 use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, FORWARDED, HOST, HeaderName, TE, TRANSFER_ENCODING, UPGRADE, VIA,
@@ -53,7 +53,7 @@ pub(super) fn remove_named(headers: &mut HeaderMap) {
     }
 }
 
-/// Takes out of an answer what is about the upstream's connection only.
+/// Takes out of a response what is about the upstream's connection only.
 pub(crate) fn sanitize_response(status: StatusCode, headers: &mut HeaderMap, flags: HeadFlags) {
     if status == StatusCode::SWITCHING_PROTOCOLS || !flags.has(HeadFlags::OF_THE_CONNECTION) {
         return;
@@ -61,7 +61,7 @@ pub(crate) fn sanitize_response(status: StatusCode, headers: &mut HeaderMap, fla
     if flags.has(HeadFlags::CONNECTION) {
         remove_named(headers);
     }
-    // Most answers have one of them at most.
+    // Most responses have one of them at most.
     while let Some(name) = headers.keys().find(|name| is_of_the_connection(name)) {
         let name = name.clone();
         headers.remove(name);

@@ -1,4 +1,4 @@
-//! Passing a request on: what becomes of its head, which upstream gets it, and what becomes of the answer.
+//! Forwards a request: rewrites its head, chooses an upstream, sends it, and cleans up the response.
 
 mod attempt;
 mod fields;

@@ -1,4 +1,4 @@
-//! Where a request comes from, as the upstream is told: `X-Forwarded-*`, `Forwarded` and `Via`.
+//! Tells the upstream where a request comes from: `X-Forwarded-*`, `Forwarded` and `Via`.
 //!
 //! They are made from the connection. Only what a trusted proxy in front has said is kept, and added to.
 

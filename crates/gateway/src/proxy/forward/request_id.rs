@@ -1,4 +1,4 @@
-//! Request ids: kept if a client sends a sane one, made otherwise.
+//! Request ids: kept if the client sends a valid one, generated otherwise.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The header with the id, in requests and answers.
+/// The header with the id, in requests and responses.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Makes the ids of one worker: a random number of its own, and a count. They are made some at a time, so that they share

@@ -1,4 +1,4 @@
-//! Trailers: only what cannot be taken for something else goes on.
+//! Trailers: only those are forwarded that cannot be mistaken for something else.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl TrailerGuard {
     }
 }
 
-/// The trailers of an answer that go on.
+/// The trailers of a response that go on.
 pub(crate) fn sanitize_trailers(trailers: HeaderMap) -> HeaderMap {
     keep(trailers, |name| !is_of_the_connection(name) && is_harmless(name))
 }

@@ -175,7 +175,7 @@ impl Body for BufferedBody {
 // === impl Passed ===
 
 impl Passed {
-    /// The next frame. A response whose request has failed comes to no end for its client; what the upstream still has to do
+    /// The next frame. A response whose request has failed does not end for its client; what the upstream still has to do
     /// with it is left to the worker.
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
         match Pin::new(&mut self.body).poll_frame(context) {

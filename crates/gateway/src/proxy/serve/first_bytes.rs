@@ -1,6 +1,6 @@
-//! Waiting for the first bytes of a client on whose connection HTTP/2 was agreed.
+//! Waits for the first bytes of a client that has negotiated HTTP/2.
 //!
-//! Whoever has connected and says nothing is no client without a request: it has less time, and nothing is set up for it.
+//! A client that connects and sends nothing gets less time than an idle one, and no memory for HTTP/2.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -13,7 +13,7 @@ use crate::proxy::worker::Worker;
 /// While the gateway drains: how long a client without a request has until it sends one. It could not know.
 pub(super) const NEXT_REQUEST_MAX: Duration = Duration::from_secs(1);
 
-/// The connection, once the client has said something; none if that takes too long, or the client has gone.
+/// The connection, once the client has said something; none if that takes too long, or the client disconnected.
 pub(crate) async fn first_bytes(worker: &Worker, stream: Stream) -> Option<Rewound> {
     let mut wire = Wire::new(stream, &worker.buffer_pool);
     let mut timeout = worker.timer.timeout(worker.first_byte_after());

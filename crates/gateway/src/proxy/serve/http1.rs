@@ -266,12 +266,12 @@ impl Serving {
         }
         let encoder = {
             let client = &mut *self.client.borrow_mut();
-            // It would land in the middle of the answer.
+            // It would land in the middle of the response.
             client.owes_continue = false;
             let wire = &mut client.wire;
             put_interim(wire, exchange);
             let encoder = response_head::put(wire.output(), &parts, id, &body, asked, || worker.timer.date());
-            // The next request is kept in what this answer was kept in.
+            // The next request is kept in what this response was kept in.
             wire.heads().give_back(std::mem::take(&mut parts.headers));
             encoder
         };

@@ -35,16 +35,16 @@ use crate::proxy::response_body::ResponseBodyError;
 use crate::proxy::worker::{OpenStream, RunningRequest, Worker};
 use crate::timeouts::{Elapsed, SharedTimeout, StreamProgress, TrackedBody};
 
-/// What answers the requests of one connection.
+/// Handles the requests of one connection.
 struct RequestHandler {
     /// The connection under the settings in effect.
     connection: RefCell<Rc<Connection>>,
-    /// How many requests are being answered, and how many there were.
+    /// How many requests are running, and how many there were.
     running: Rc<Cell<usize>>,
     begun: Rc<Cell<u64>>,
 }
 
-/// A request that is being answered: counted by its connection and by the gateway.
+/// A running request: counted by its connection and by the gateway.
 #[derive(Debug)]
 struct Running {
     of_connection: Rc<Cell<usize>>,
@@ -52,7 +52,7 @@ struct Running {
     _of_client: Option<OpenStream>,
 }
 
-/// The body of an answer, with the count of its request.
+/// The body of a response, with the count of its request.
 type CountedResponseBody = TrackedBody<CountedBody>;
 
 pin_project_lite::pin_project! {
@@ -79,7 +79,7 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + A
     let worker = Rc::clone(&connection.worker);
     let limits = &worker.config.limits;
     let (running, begun) = (Rc::default(), Rc::default());
-    let answers =
+    let handler =
         RequestHandler { connection: RefCell::new(connection), running: Rc::clone(&running), begun: Rc::clone(&begun) };
     let mut served = pin!(
         http2::Builder::new(StreamExecutor)
@@ -90,7 +90,7 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + A
             .initial_connection_window_size(connection_window(limits.streams))
             .max_send_buf_size(SEND_BUFFER)
             .enable_connect_protocol()
-            .serve_connection(TokioIo::new(stream), answers)
+            .serve_connection(TokioIo::new(stream), handler)
     );
     let mut timeout = worker.timer.timeout(worker.idle_after());
     let (mut is_closing, mut seen) = (false, 0);
@@ -103,7 +103,7 @@ pub(crate) async fn serve(connection: Rc<Connection>, stream: impl AsyncRead + A
             }
             if let Poll::Ready(result) = served.as_mut().poll(context) {
                 if let Err(error) = result {
-                    tracing::debug!(%error, "a connection of HTTP/2 has ended");
+                    tracing::debug!(%error, "an HTTP/2 connection failed");
                 }
                 return Poll::Ready(());
             }
@@ -203,7 +203,7 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
                 }
             };
             let response = response.unwrap_or_else(|failure| {
-                // The time that the client has to take this answer.
+                // The time that the client has to take this response.
                 total.set(worker.config.timeouts.stall);
                 failure.response_in(form).map(BufferedBody::own)
             });

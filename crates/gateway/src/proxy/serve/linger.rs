@@ -1,4 +1,4 @@
-//! Closing a connection on which the client may still be sending.
+//! Closes a connection on which the client may still be sending.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -16,7 +16,7 @@ const LINGER_MAX: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 1024 * 1024;
 
 /// Closes, but reads on for a moment first: a connection that is closed with something unread in it is reset, and the
-/// client may never see the answer. Whoever still sends the body of the last request to an upstream gets no more of it.
+/// client may never see the response. Whoever still sends the body of the last request to an upstream gets no more of it.
 pub(super) async fn linger(client: &RefCell<ClientWire>, timer: &Rc<CoarseTimer>) {
     client.borrow_mut().end();
     let discard = async {

@@ -1,4 +1,4 @@
-//! Serving a client's connection: HTTP/1.1, HTTP/2, or whatever an upgrade leads to.
+//! Serves a client's connection: HTTP/1.1, HTTP/2, or another protocol after an upgrade.
 
 mod buffered_body;
 mod disconnect;

@@ -1,4 +1,4 @@
-//! `PendingResponse`: the response that a client waits for. When nobody waits any more, the request is left to the worker.
+//! `PendingResponse`: the response that a client waits for. When the client disconnects, the request is left to the worker.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -7,7 +7,7 @@ use http::{Method, Response, Uri};
 use crate::observe::log::RejectedRequest;
 use crate::proxy::worker::Worker;
 
-/// Notes that a request was rejected, if this answer says so.
+/// Notes that a request was rejected, if this response says so.
 pub(super) fn note<B>(worker: &Worker, response: &Response<B>, method: &Method, target: &Uri, user: Option<&User>) {
     let Some(rejected) = response.extensions().get::<Rejected>() else { return };
     worker.rejections.rejected(|| RejectedRequest {

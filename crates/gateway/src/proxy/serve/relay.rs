@@ -1,4 +1,4 @@
-//! An answer's body on its way to a client over HTTP/1.1, as fast as the client reads and no faster.
+//! A response's body on its way to a client over HTTP/1.1, as fast as the client reads and no faster.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -18,18 +18,18 @@ use crate::proxy::exchange::Exchange;
 use crate::proxy::request_body::ClientWire;
 use crate::timeouts::{IdleTimeout, MinimumRate, Timeout};
 
-/// The answer did not get to its end.
+/// The response did not get to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RelayError {
     /// The client has gone, or does not read.
     Client,
-    /// The answer itself has no end.
+    /// The response itself has no end.
     Response,
     /// The time for the whole request is over.
     Time,
 }
 
-/// What an answer's way to the client needs.
+/// What a response's way to the client needs.
 pub(super) struct Relay<'a> {
     pub(super) client: &'a Rc<RefCell<ClientWire>>,
     pub(super) exchange: &'a Rc<Exchange>,

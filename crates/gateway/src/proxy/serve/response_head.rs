@@ -1,4 +1,4 @@
-//! The head of an answer on an HTTP/1.1 connection.
+//! The head of a response on an HTTP/1.1 connection.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use http_body::Body;
 use crate::http1::{Encoder, content_length, put_field};
 use crate::proxy::forward::REQUEST_ID;
 
-/// What of the request its answer depends on.
+/// What the response depends on.
 #[derive(Debug, Clone)]
 pub(super) struct ResponseContext {
     pub(super) method: Method,
@@ -19,7 +19,7 @@ pub(super) struct ResponseContext {
     pub(super) is_kept_alive: bool,
 }
 
-/// What of an answer's fields the rest of its head depends on.
+/// What of a response's fields the rest of its head depends on.
 struct Found<'a> {
     /// Whether the date is among them.
     date: bool,
@@ -56,7 +56,7 @@ pub(super) fn put(
     encoder
 }
 
-/// Writes the head of an interim answer.
+/// Writes the head of an interim response.
 pub(super) fn put_interim(output: &mut Vec<u8>, status: StatusCode, headers: &HeaderMap) {
     put_status(output, status);
     put_fields(output, headers);

@@ -1,4 +1,4 @@
-//! After an upgrade: whatever client and upstream say to each other, in both directions.
+//! After an upgrade: copies bytes between client and upstream, in both directions.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ pub(super) async fn run(client: Wire, upstream: Wire, worker: &Rc<Worker>) {
     between(client.input.freeze(), client.stream, upstream, worker).await;
 }
 
-/// The same for a client that is heard and spoken to in some other way, and of whom this has been heard already.
+/// The same for a client behind another kind of stream, from which these bytes have been read already.
 pub(super) async fn between(
     client_first: Bytes,
     client: impl AsyncRead + AsyncWrite,
@@ -54,7 +54,7 @@ async fn copy(
     let mut piece = first;
     loop {
         if !piece.is_empty() {
-            // A side that does not read is another matter than one that does not speak.
+            // A side that does not read is ended sooner than one that does not write.
             let written = worker.timer.limit(stall, async {
                 output.write_all(&piece).await?;
                 output.flush().await

@@ -51,7 +51,7 @@ impl WebSocket {
         Ok(Self { stream, accept })
     }
 
-    /// The answer for the client. If the upstream has agreed, the two speak from now on, for as long as `running` is kept.
+    /// The response for the client. If the upstream has agreed, the two speak from now on, for as long as `running` is kept.
     pub(super) fn response(
         self,
         mut response: Response<BufferedBody>,
@@ -93,7 +93,7 @@ async fn run(stream: OnUpgrade, upstream: Box<Wire>, worker: Rc<Worker>, running
     drop(running);
 }
 
-/// A key for a handshake, and what it is to be answered with.
+/// A key for a handshake, and the value that accepts it.
 fn key() -> Option<(HeaderValue, String)> {
     let mut bytes = [0; 16];
     SystemRandom::new().fill(&mut bytes).ok()?;

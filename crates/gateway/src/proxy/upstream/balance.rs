@@ -1,4 +1,4 @@
-//! Which upstream is asked: the one with the least to do, of those that are well.
+//! Chooses an upstream: the healthy one with the fewest requests.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -147,20 +147,20 @@ impl Picked {
         self.index
     }
 
-    /// It has answered.
+    /// It has responded.
     pub(crate) fn note_success(&self) {
         self.is_trial.set(false);
         self.upstream.known.health.note_success();
     }
 
-    /// It refused the connection, or cut it before it answered.
+    /// It refused the connection, or cut it before it responded.
     pub(crate) fn note_failure(&self) -> Consequence {
         self.is_trial.set(false);
         if self.is_one_of_many
             && let Some(pause) = self.upstream.known.health.note_failure(Instant::now())
         {
             let upstream = &self.upstream.known.authority;
-            tracing::warn!(upstream, ?pause, "the upstream fails and gets a pause");
+            tracing::warn!(upstream, ?pause, "the upstream is failing and is taken out of the rotation");
             return Consequence::Ejected;
         }
         Consequence::None

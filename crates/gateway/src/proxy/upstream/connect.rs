@@ -1,4 +1,4 @@
-//! Connecting to an upstream.
+//! Connects to an upstream.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -55,7 +55,7 @@ impl Upstream {
         let opened = self.timer.limit(self.timeouts.timeouts.connect, self.open(offer)).await;
         let result = opened.unwrap_or_else(|Elapsed| Err(ConnectError::TookTooLong));
         if result.is_err() {
-            // It may be another one that answers next, and speak something else.
+            // Another one may respond next, and speak something else.
             self.pool.speaks_http2.set(None);
         }
         result

@@ -1,4 +1,4 @@
-//! Whether an upstream is well, as far as what happens to requests tells.
+//! Whether an upstream is healthy, as the outcomes of requests show.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 //! A request to an upstream over HTTP/1.1.
 //!
-//! It is driven by whoever waits for the answer: there is no task for a connection, and dropping the request closes it.
+//! It is driven by whoever waits for the response: there is no task for a connection, and dropping the request closes it.
 
 use std::io;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ use crate::proxy::request_body::{BodyError, RequestBody};
 use crate::proxy::response_body::ResponseBodyError;
 use crate::timeouts::IdleTimeout;
 
-/// A request whose head is to be sent, or has been, and whose answer has not begun.
+/// A request whose head is to be sent, or has been, and whose response has not begun.
 #[derive(Debug)]
 pub(crate) struct Http1Call {
     sending: Sending,
@@ -27,7 +27,7 @@ pub(crate) struct Http1Call {
     has_input: bool,
 }
 
-/// The body of the answer to a request.
+/// The body of the response to a request.
 #[derive(Debug)]
 pub(crate) enum Http1Body {
     /// All of it. Others may use the connection already.
@@ -36,7 +36,7 @@ pub(crate) enum Http1Body {
     Open(Box<Http1Response>),
 }
 
-/// The answer to a request, from the end of its head on.
+/// The response to a request, from the end of its head on.
 #[derive(Debug)]
 pub(crate) struct Http1Response {
     /// None when the connection is used by somebody else already, or closed.
@@ -70,15 +70,15 @@ enum SendingEnd {
     Closed,
 }
 
-/// The body of the request comes to no end, or has another length than was announced.
+/// The body of the request does not end, or has another length than was announced.
 struct Unsendable;
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallError {
     /// The upstream has closed the connection.
     Closed,
-    /// The upstream's answer is not one.
+    /// The upstream's response is not one.
     Malformed,
 }
 
@@ -100,7 +100,7 @@ impl Http1Call {
         self.sending.half_close();
     }
 
-    /// Sends, and waits for the head of an answer, be it an interim one.
+    /// Sends, and waits for the head of a response, be it an interim one.
     pub(crate) fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<Result<ResponseHead, CallError>> {
         if let Poll::Ready(Err(_)) = self.sending.poll(context) {
             // An upstream that does not want to read on may have said why.
@@ -124,8 +124,8 @@ impl Http1Call {
         }
     }
 
-    /// The request's body, to be sent to somebody else, if nothing of it has been read and nothing has been answered.
-    pub(crate) fn into_unanswered(self) -> Option<RequestBody> {
+    /// The request's body, to be sent to somebody else, if nothing of it has been read and there is no response.
+    pub(crate) fn into_unsent_body(self) -> Option<RequestBody> {
         let is_untouched = self.sending.end == SendingEnd::Open && self.sending.body.is_untouched();
         (!self.has_input && is_untouched).then_some(self.sending.body)
     }
@@ -145,7 +145,7 @@ impl Http1Call {
         self.sending.wire
     }
 
-    /// The body of the answer that begins with this head.
+    /// The body of the response that begins with this head.
     pub(crate) fn into_body(
         mut self,
         head: &ResponseHead,
@@ -254,7 +254,7 @@ impl Http1Response {
         self.decoder.left()
     }
 
-    /// The answer is complete: somebody else may use the connection, if the request is too.
+    /// The response is complete: somebody else may use the connection, if the request is too.
     fn end(&mut self) {
         if let Some(sending) = self.sending.take()
             && self.is_kept_alive
@@ -267,7 +267,7 @@ impl Http1Response {
 // === impl Sending ===
 
 impl Sending {
-    /// Lets somebody else use the connection, if nothing of this request and its answer is left on it.
+    /// Lets somebody else use the connection, if nothing of this request and its response is left on it.
     fn give_back(self, upstream: &Upstream) {
         let is_reusable = self.is_complete && self.end == SendingEnd::Open;
         if is_reusable && !self.wire.has_output() && self.wire.input.is_empty() {
@@ -275,7 +275,7 @@ impl Sending {
         }
     }
 
-    /// Sends until the request is complete. A body that comes to no end is cut off: the client is told at once
+    /// Sends until the request is complete. A body that does not end is cut off: the client is told at once
     /// (`Exchange::failure`), and the upstream, which may be working on what it has got, by a half-close.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.is_complete {

@@ -63,7 +63,7 @@ impl Upstream {
     }
 
     async fn begin_http2(&self, stream: Stream) -> Result<Http2Stream, ConnectError> {
-        let begun = Http2Connection::begin(stream, &self.timer, self.timeouts.timeouts.answer).await;
+        let begun = Http2Connection::begin(stream, &self.timer, self.timeouts.timeouts.response).await;
         let connection = begun.map_err(|error| ConnectError::Failed(std::io::Error::other(error)))?;
         let first = connection.open();
         self.pool.share(connection);

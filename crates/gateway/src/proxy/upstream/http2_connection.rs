@@ -27,7 +27,7 @@ pub(super) struct Http2Connection {
     requests: Cell<usize>,
     idle_since: Cell<u64>,
     liveness: Rc<Liveness>,
-    /// How many timer it may leave requests without liveness anything.
+    /// How many ticks it may be silent while requests wait.
     silence_max: u64,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct OnWorker;
 
 /// A window that lets a stream go on while its updates are under way, and bounds what one can make us keep.
 const STREAM_WINDOW: u32 = 128 * 1024;
-/// There is none for the connection, as far as HTTP/2 allows that: answers that nobody reads must not hold up others. What
+/// There is none for the connection, as far as HTTP/2 allows that: responses that nobody reads must not hold up others. What
 /// they make us keep is bounded by the windows of the streams, and by how many requests run.
 const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 /// A connection on which nothing at all has come for so long after a request may be dead, and gets no more until something
@@ -68,7 +68,7 @@ impl Http2Connection {
     pub(super) async fn begin(
         stream: Stream,
         timer: &Rc<CoarseTimer>,
-        answer_after: Duration,
+        response_after: Duration,
     ) -> hyper::Result<Rc<Self>> {
         let liveness = Rc::<Liveness>::default();
         let (sender, run) = http2::Builder::new(OnWorker)
@@ -79,7 +79,7 @@ impl Http2Connection {
             .await?;
         let run = Rc::new(RefCell::new(Some(run)));
         tokio::task::spawn_local(to_the_end(Rc::clone(&run)));
-        let silence_max = if answer_after.is_zero() { SILENCE_MAX } else { SILENCE_MAX.min(answer_after) };
+        let silence_max = if response_after.is_zero() { SILENCE_MAX } else { SILENCE_MAX.min(response_after) };
         Ok(Rc::new(Self {
             sender,
             run,
@@ -107,7 +107,7 @@ impl Http2Connection {
         !self.is_suspect() && streams_max.is_some_and(|max| self.requests.get() < max)
     }
 
-    /// Whether it has no requests, and has had none for so many timer or is not good for any.
+    /// Whether it has no requests, and has had none for so many ticks or cannot take any.
     pub(super) fn is_of_no_use(&self, idle_max: u64) -> bool {
         let idle = self.timer.now().saturating_sub(self.idle_since.get());
         self.requests.get() == 0 && (idle >= idle_max || self.is_suspect())
@@ -131,7 +131,7 @@ async fn to_the_end(run: Run) {
         None => Poll::Ready(Ok(())),
     });
     if let Err(error) = ended.await {
-        tracing::debug!(%error, "a connection of HTTP/2 to an upstream has ended");
+        tracing::debug!(%error, "an HTTP/2 connection to an upstream failed");
     }
     // Those whose requests were not sent get them back.
     let over = run.borrow_mut().take();

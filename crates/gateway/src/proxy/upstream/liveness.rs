@@ -1,4 +1,4 @@
-//! `Liveness`: whether anything comes from the other end of a connection, and whether it is HTTP/2.
+//! `Liveness`: whether the other end of a connection sends anything, and whether it speaks HTTP/2.
 
 use std::cell::Cell;
 use std::io;
@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::net::Stream;
 
-/// What is known of what has come.
+/// What has been received, as far as that matters.
 #[derive(Debug, Default)]
 pub(super) struct Liveness {
     /// Since when somebody waits for something, and nothing has come.
@@ -20,7 +20,7 @@ pub(super) struct Liveness {
     is_http2: Cell<bool>,
 }
 
-/// A connection that tells when something comes.
+/// A connection that records when something is received.
 #[derive(Debug)]
 pub(super) struct MonitoredStream {
     stream: Stream,
@@ -34,12 +34,12 @@ const SETTINGS: u8 = 4;
 // === impl Liveness ===
 
 impl Liveness {
-    /// Somebody begins to wait at this time.
+    /// A request begins to wait at this time.
     pub(super) fn listen(&self, now: u64) {
         self.silent_since.set(self.silent_since.get().or(Some(now)));
     }
 
-    /// Since when nothing has come for those who wait.
+    /// Since when nothing has been received while requests wait.
     pub(super) fn silent_since(&self) -> Option<u64> {
         self.silent_since.get()
     }

@@ -1,4 +1,4 @@
-//! The services behind the gateway: which one is asked, and the connections to it.
+//! The services behind the gateway: which one gets a request, and the connections to it.
 //!
 //! Every worker has connections of its own. What workers share is how much every upstream has to do and whether it is
 //! well, and that only matters where there is more than one.
@@ -32,7 +32,7 @@ pub(crate) use http2_connection::Http2Stream;
 use health::Health;
 use pool::Pool;
 
-/// What all workers know of an upstream.
+/// What all workers share about an upstream.
 #[derive(Debug)]
 pub(crate) struct UpstreamTarget {
     /// Its host: a name or an address, without the brackets of IPv6.
@@ -101,7 +101,7 @@ impl Upstream {
     fn is_as_in(&self, config: &Config) -> bool {
         let of = |config: &Config| {
             let timeouts = &config.timeouts;
-            (timeouts.connect, timeouts.answer, timeouts.idle, config.limits.idle_upstream_connections)
+            (timeouts.connect, timeouts.response, timeouts.idle, config.limits.idle_upstream_connections)
         };
         of(config) == of(&self.timeouts)
     }

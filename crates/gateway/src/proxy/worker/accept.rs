@@ -1,4 +1,4 @@
-//! Accepting connections, and finding out what is spoken on them.
+//! Accepts connections, and finds out which protocol they speak.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ use crate::proxy::connection::Connection;
 use crate::proxy::serve::{first_bytes, serve_http1, serve_http2};
 use crate::tls::ListenerTls;
 
-/// How long connections may take that are half open when no more are wanted.
+/// How long half-open connections are waited for when no more are accepted.
 const LAST_ONES_MAX: Duration = Duration::from_millis(100);
 /// The protocol that client and gateway have agreed on.
 enum Spoken {
@@ -79,7 +79,7 @@ fn refuse_new(listener: &TcpListener) {
         SockFilter::new(RETURN, 0, 0, u32::MAX),
     ];
     if let Err(error) = SockRef::from(listener).attach_filter(&filter) {
-        tracing::debug!(%error, "connections go on arriving until the socket is closed");
+        tracing::debug!(%error, "new connections are accepted until the socket is closed");
     }
 }
 
@@ -95,12 +95,12 @@ fn begin(
 ) {
     let Some(open) = worker.connections.open(worker.config.limits.connections) else {
         if worker.may_warn() {
-            tracing::warn!(limit = worker.config.limits.connections, "there are too many connections");
+            tracing::warn!(limit = worker.config.limits.connections, "too many connections");
         }
         return refuse(worker, stream, tls.as_deref());
     };
     let counted = (open, MeteredConnection::new(worker.metrics.clone()), connection_guard.clone());
-    // A large answer goes out in pieces that must not wait for each other.
+    // A large response goes out in pieces that must not wait for each other.
     let _ = stream.set_nodelay(true);
     match tls {
         None => {

@@ -1,4 +1,4 @@
-//! `Clients`: how much of the gateway each client has, so that none takes it all.
+//! `Clients`: how much of the gateway each client has, so that no client takes it all.
 //!
 //! A client is an address until a request on the connection has proved who is calling, and then that user.
 

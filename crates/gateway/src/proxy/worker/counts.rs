@@ -21,7 +21,7 @@ pub(crate) struct OpenConnection(Arc<Connections>);
 #[derive(Debug)]
 pub(crate) struct MeteredConnection(WorkerMetrics);
 
-/// A request that has not been answered to its end. It has when this is dropped.
+/// A request whose response has not been sent to its end. Dropping this ends it.
 #[derive(Debug)]
 pub(crate) struct RunningRequest(Arc<RunningRequests>);
 

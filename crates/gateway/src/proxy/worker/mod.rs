@@ -67,7 +67,7 @@ pub(crate) struct Worker {
     pub(crate) abandoned: Rc<Abandoned>,
     pub(crate) service_times: Rc<ServiceTimes>,
     is_draining: Rc<Cell<bool>>,
-    /// When a worker that is in trouble may say so again.
+    /// When the worker may log a warning again.
     quiet_until: Rc<Cell<u64>>,
     /// How often the settings had changed when it took over.
     generation: u64,
@@ -97,7 +97,7 @@ impl Worker {
         let (timer, service_times) = (CoarseTimer::new(), Rc::<ServiceTimes>::default());
         let (config, metrics) = (&live.config, shared.metrics.worker(index));
         let (abandoned, abandoned_work) =
-            Abandoned::new(abandoned_max(config), &service_times, &timer, config.timeouts.answer, metrics.clone());
+            Abandoned::new(abandoned_max(config), &service_times, &timer, config.timeouts.response, metrics.clone());
         let (bytes_max, buffer_pool) = (config.limits.buffer_bytes, BufferPool::new());
         let worker = Rc::new(Self {
             config: Arc::clone(config),
@@ -130,7 +130,7 @@ impl Worker {
     /// caller keeps it.
     fn hand_over(&self, live: &Live) -> Rc<Self> {
         let config = &live.config;
-        self.abandoned.set_limits(abandoned_max(config), config.timeouts.answer);
+        self.abandoned.set_limits(abandoned_max(config), config.timeouts.response);
         let bytes_max = config.limits.buffer_bytes;
         self.buffers.set_limits(bytes_max, bytes_max / 4);
         let upstreams = self.upstreams.renewed(&live.upstreams, config, &self.timer, &self.buffer_pool);
@@ -175,7 +175,7 @@ impl Worker {
         latest.unwrap_or_else(|| Rc::clone(self))
     }
 
-    /// Whether connections are to be closed as soon as their requests have been answered.
+    /// Whether connections are to be closed as soon as their responses have been sent.
     pub(crate) fn is_draining(&self) -> bool {
         self.is_draining.get()
     }

@@ -15,7 +15,7 @@ use super::listener::Listening;
 use super::{RunningRequests, Shared, Worker};
 use crate::gateway::live::Live;
 
-/// How far the workers are told to be.
+/// The stage that the workers are told to enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// They accept connections.
@@ -63,7 +63,7 @@ impl WorkerThread {
         let run = move || {
             match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
                 Ok(runtime) => runtime.block_on(run(index, &shared, counted, listening, live, stage)),
-                Err(error) => tracing::error!(%error, "a worker could not be started"),
+                Err(error) => tracing::error!(%error, "cannot start a worker"),
             }
             // Everybody who waits for this has gone if it fails.
             let _ = ending.send(());
@@ -72,7 +72,7 @@ impl WorkerThread {
         Ok(Self { ended: Some(ended), requests })
     }
 
-    /// How many requests it is answering.
+    /// How many requests it is serving.
     pub(crate) fn requests(&self) -> usize {
         self.requests.count()
     }
@@ -111,7 +111,7 @@ async fn run(
                 let accept = accept_all(Rc::clone(&worker), listener, tls, connection_guard.clone(), stage.clone());
                 accepting.push(tokio::task::spawn_local(accept));
             }
-            Err(error) => tracing::error!(%error, "a worker could not listen"),
+            Err(error) => tracing::error!(%error, "a worker cannot listen"),
         }
     }
     // When the gateway itself is gone, there is nobody left to serve for.

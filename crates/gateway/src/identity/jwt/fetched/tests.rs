@@ -1,4 +1,4 @@
-//! Keys from a server that comes and goes.
+//! Keys from a server that is not always reachable.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
