@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use evenkeel_api::v1::PriorityLevelConfiguration;
 use evenkeel_engine::borrowing::{ExactDivision, SeatDivision, Stake};
-use evenkeel_engine::controller::{BORROWING_WEIGHT_ANNOTATION, Borrowing, Objects, ServerConfig, borrowing_weight};
+use evenkeel_engine::controller::{
+    BORROWING_WEIGHT_ANNOTATION, Borrowing, ControlledLevel, Objects, ServerConfig, borrowing_weight,
+};
 use evenkeel_engine::level::NewRequest;
 use evenkeel_engine::queue_set::{Arrival, Finish, Mode};
 use evenkeel_engine::time::{Instant, MILLISECOND};
@@ -28,7 +30,7 @@ impl Random {
     }
 
     fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % u64::try_from(end).unwrap()).unwrap()
+        usize::try_from(self.next() % u64::try_from(end).expect("a small number")).expect("a small number")
     }
 
     fn one_in(&mut self, count: usize) -> bool {
@@ -132,11 +134,11 @@ impl Pair {
     fn arrive(&mut self) {
         let name = self.random.of(&NAMES).to_owned();
         let (seats, is_long) = (1 + self.random.below(self.widest), self.random.one_in(8));
-        self.arrive_at(&name, u32::try_from(seats).unwrap(), is_long);
+        self.arrive_at(&name, u32::try_from(seats).expect("a small number"), is_long);
     }
 
     fn arrive_at(&mut self, name: &str, seats: u32, is_long: bool) {
-        let Some(level) = self.engine.controller().level(name).map(|level| level.id()) else { return };
+        let Some(level) = self.engine.controller().level(name).map(ControlledLevel::id) else { return };
         let number = self.requests;
         self.requests += 1;
         let additional_latency = if self.random.one_in(8) { MILLISECOND } else { 0 };

@@ -22,7 +22,7 @@ pub use dangling::{DANGLING, Dangling};
 pub use level::ControlledLevel;
 pub use levels::{LedgerTerms, Levels};
 pub use objects::Objects;
-pub use server_config::{ADJUSTMENT_PERIOD, Borrowing, ServerConfig};
+pub use server_config::{ADJUSTMENT_PERIOD, Borrowing, ServerConfig, UnknownBorrowing};
 pub use usable::Unusable;
 pub use weight::{BORROWING_WEIGHT_ANNOTATION, InvalidWeight, borrowing_weight};
 

@@ -1,5 +1,8 @@
 //! What a controller is told of its server: the seats, who divides them, and how often.
 
+use std::fmt;
+use std::str::FromStr;
+
 use crate::borrowing::{DivideSeats, FaithfulDivision};
 use crate::time::{Nanos, SECOND};
 
@@ -35,6 +38,38 @@ pub enum Borrowing {
     Periodic,
     /// At every event: see [`Ledger`](crate::borrowing::Ledger).
     Immediate,
+}
+
+/// The word names no way to borrow.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a way to borrow; use `periodic` or `immediate`")]
+pub struct UnknownBorrowing(String);
+
+// === impl Borrowing ===
+
+impl Borrowing {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Periodic => "periodic",
+            Self::Immediate => "immediate",
+        }
+    }
+}
+
+impl FromStr for Borrowing {
+    type Err = UnknownBorrowing;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        let found = [Self::Periodic, Self::Immediate].into_iter().find(|borrowing| borrowing.name() == word);
+        found.ok_or_else(|| UnknownBorrowing(word.to_owned()))
+    }
+}
+
+impl fmt::Display for Borrowing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }
 
 // === impl ServerConfig ===

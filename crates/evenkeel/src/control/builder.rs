@@ -120,8 +120,8 @@ impl Builder {
     /// // The levels of a Kubernetes API, which do not wait for seats that others leave unused.
     /// let flow = FlowControl::builder().kubernetes().borrowing(Borrowing::Immediate).drive_by_hand().build();
     /// ```
-    pub fn borrowing(mut self, borrowing: Borrowing) -> Self {
-        self.division.borrowing = Some(borrowing);
+    pub fn borrowing(mut self, borrowing: impl Into<Option<Borrowing>>) -> Self {
+        self.division.borrowing = borrowing.into();
         self
     }
 

@@ -26,7 +26,7 @@ use crate::control::observers::Observers;
 use crate::control::permit::Permit;
 use crate::control::rejected::Rejected;
 use crate::control::request::{Details, Incoming, Request};
-use crate::control::seat_division::{DivisionChoice, SeatController};
+use crate::control::seat_division::{DivisionChoice, SeatController, preset_borrowing};
 use crate::control::snapshot::{Destination, LevelChanges, LevelTable, Snapshot};
 use crate::control::upkeep::Upkeep;
 use crate::layer::digests::{DigestId, Digests};
@@ -206,13 +206,19 @@ impl FlowControl {
         self.shared.change(|controller, changes, now| Some(controller.set_server_limit(seats.into(), changes, now)));
     }
 
-    /// Levels borrow seats from each other in this way from now on: see [`Builder::borrowing`]. Requests that run go on, and
-    /// requests that wait keep their places (BM-3).
-    pub fn set_borrowing(&self, borrowing: Borrowing) {
+    /// Levels borrow seats from each other in this way from now on; `None`: as the preset does. See [`Builder::borrowing`].
+    /// Requests that run go on, and requests that wait keep their places (BM-3).
+    pub fn set_borrowing(&self, borrowing: impl Into<Option<Borrowing>>) {
+        let borrowing = borrowing.into().unwrap_or_else(|| preset_borrowing(self.preset()));
         self.shared.change(|controller, changes, now| {
             controller.set_borrowing(borrowing, changes, now);
             None
         });
+    }
+
+    /// How levels borrow seats from each other.
+    pub fn borrowing(&self) -> Borrowing {
+        self.shared.control().controller.borrowing()
     }
 
     /// How long requests wait at most from now on, if they do not say so themselves: see [`Builder::wait_limit`]. Requests

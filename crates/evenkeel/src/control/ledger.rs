@@ -130,17 +130,17 @@ impl SharedLedger {
         in_use: i64,
     ) -> i64 {
         let index = level.id.index();
-        let mut state = self.enter();
+        let mut entered = self.enter();
         if let Some(known) = grants {
             known.stake = stake;
         } else {
             let seats = Arc::new(SeatsInUse(AtomicI64::new(in_use)));
             let member = Member { seats: Arc::clone(&seats), level: Arc::downgrade(level), pending: 0 };
-            state.members[index] = Some(member);
+            entered.members[index] = Some(member);
             *grants = Some(LevelGrants { ledger: Arc::clone(self), seats, index, stake });
         }
-        let widest = state.ledger.widest(index);
-        self.leave(state);
+        let widest = entered.ledger.widest(index);
+        self.leave(&entered);
         widest
     }
 
@@ -160,7 +160,7 @@ impl SharedLedger {
     pub(crate) fn usable(&self, index: usize) -> i64 {
         let state = self.enter();
         let usable = state.ledger.usable(index);
-        self.leave(state);
+        self.leave(&state);
         usable
     }
 
@@ -181,8 +181,8 @@ impl SharedLedger {
         state
     }
 
-    /// Opens the word if nobody waits and every floor can be kept, and gives the lock back.
-    fn leave(&self, state: MutexGuard<'_, State>) {
+    /// Opens the word if nobody waits and every floor can be kept. The lock is given back next.
+    fn leave(&self, state: &State) {
         let unreserved = state.ledger.unreserved();
         if !state.is_changing && !state.ledger.has_wishes() && unreserved >= 0 {
             self.word.open(unreserved);
@@ -205,7 +205,7 @@ impl SharedLedger {
                 handover.grants.push(Grant { level, seats_in_use: Arc::clone(&member.seats), seats });
             }
         }
-        self.leave(state);
+        self.leave(&state);
     }
 }
 
