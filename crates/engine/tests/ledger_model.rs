@@ -4,10 +4,11 @@ mod plain_ledger;
 
 use std::collections::BTreeMap;
 
+use evenkeel_api::annotations::{BORROWING_WEIGHT, borrowing_weight};
 use evenkeel_api::v1::PriorityLevelConfiguration;
 use evenkeel_engine::borrowing::{ExactDivision, SeatDivision, Stake};
 use evenkeel_engine::controller::{
-    BORROWING_WEIGHT_ANNOTATION, Borrowing, ControlledLevel, Objects, ServerConfig, borrowing_weight,
+    Borrowing, ControlledLevel, Objects, ServerConfig,
 };
 use evenkeel_engine::level::NewRequest;
 use evenkeel_engine::queue_set::{Arrival, Finish, Mode};
@@ -79,7 +80,7 @@ fn level(random: &mut Random, name: &str) -> PriorityLevelConfiguration {
         .build();
     if random.one_in(3) {
         let weight = random.of(&["1", "7", "10000", "0", "many"]);
-        object.metadata.annotations.insert(BORROWING_WEIGHT_ANNOTATION.to_owned(), weight.to_owned());
+        object.metadata.annotations.insert(BORROWING_WEIGHT.to_owned(), weight.to_owned());
     }
     object
 }
@@ -285,7 +286,7 @@ impl Pair {
                 floor: limits.nominal - limits.lendable,
                 nominal: limits.nominal,
                 max: limits.nominal + limits.borrowing,
-                weight: borrowing_weight(level.object()).unwrap_or(shares),
+                weight: borrowing_weight(&level.object().metadata.annotations).map_or(shares, i64::from),
                 is_exempt: name == "exempt",
             };
             let queues = matches!(level.mode(), Mode::Queue(_));

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
+use evenkeel_api::annotations;
 use evenkeel_api::v1::{PriorityLevelConfiguration, PriorityLevelEnablement};
 
 use crate::borrowing::{AdjustedLevel, DemandStatistics, LevelDemand, Stake};
 use crate::configuration::{LevelId, LevelInfo};
-use crate::limits::LevelLimits;
+use crate::limits::{LevelLimits, shares};
 use crate::queue_set::{Mode, QueueSetConfig};
 use crate::work::level_cap;
-
-use super::weight::{borrowing_weight, default_weight};
 
 /// A level in play: configured, built in, or on its way out.
 #[derive(Debug)]
@@ -123,7 +122,8 @@ impl ControlledLevel {
     pub(super) fn stake(&self) -> Stake {
         let LevelLimits { nominal, min, max, .. } = self.limits;
         let is_exempt = self.mode == Mode::Exempt;
-        let weight = borrowing_weight(&self.object).unwrap_or_else(|_| default_weight(&self.object));
+        let weight = annotations::borrowing_weight(&self.object.metadata.annotations);
+        let weight = weight.map_or_else(|| i64::from(shares(&self.object.spec)).max(1), i64::from);
         Stake { floor: min, nominal, max, weight, is_exempt }
     }
 

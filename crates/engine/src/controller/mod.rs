@@ -16,7 +16,6 @@ mod objects;
 mod reach;
 mod server_config;
 mod usable;
-mod weight;
 
 pub use dangling::{DANGLING, Dangling};
 pub use level::ControlledLevel;
@@ -24,7 +23,6 @@ pub use levels::{LedgerTerms, Levels};
 pub use objects::Objects;
 pub use server_config::{ADJUSTMENT_PERIOD, Borrowing, ServerConfig, UnknownBorrowing};
 pub use usable::Unusable;
-pub use weight::{BORROWING_WEIGHT_ANNOTATION, InvalidWeight, borrowing_weight};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
