@@ -10,6 +10,8 @@ use crate::Kind;
 
 /// On priority levels: how requests wait, `shuffle-sharded` or `per-flow`.
 pub const QUEUING: &str = "evenkeel.dev/queuing";
+/// On priority levels: how many seats a level borrows for each one of a level of weight 1, where levels borrow at once.
+pub const BORROWING_WEIGHT: &str = "evenkeel.dev/borrowing-weight";
 /// On flow schemas: how many seats each of their flows gets for each one of a flow of weight 1, in levels that queue per flow.
 pub const FLOW_WEIGHT: &str = "evenkeel.dev/flow-weight";
 
@@ -44,9 +46,14 @@ struct Known {
     check: fn(&str) -> Result<(), String>,
 }
 
-const KNOWN: [Known; 2] = [
+const KNOWN: [Known; 3] = [
     Known { name: QUEUING, kind: Kind::PriorityLevelConfiguration, check: |value| read_queuing(value).map(drop) },
-    Known { name: FLOW_WEIGHT, kind: Kind::FlowSchema, check: |value| read_weight(value).map(drop) },
+    Known {
+        name: BORROWING_WEIGHT,
+        kind: Kind::PriorityLevelConfiguration,
+        check: |value| read_weight(value, "the nominal shares are").map(drop),
+    },
+    Known { name: FLOW_WEIGHT, kind: Kind::FlowSchema, check: |value| read_weight(value, "1 is").map(drop) },
 ];
 
 /// How the requests of a level with these annotations wait.
@@ -54,9 +61,14 @@ pub fn queuing(annotations: &BTreeMap<String, String>) -> Queuing {
     annotations.get(QUEUING).and_then(|value| read_queuing(value).ok()).unwrap_or_default()
 }
 
+/// The weight of a level with these annotations among those that borrow; `None`: its nominal shares.
+pub fn borrowing_weight(annotations: &BTreeMap<String, String>) -> Option<u16> {
+    annotations.get(BORROWING_WEIGHT).and_then(|value| read_weight(value, "").ok())
+}
+
 /// The weight of each flow of a schema with these annotations.
 pub fn flow_weight(annotations: &BTreeMap<String, String>) -> u16 {
-    annotations.get(FLOW_WEIGHT).and_then(|value| read_weight(value).ok()).unwrap_or(1)
+    annotations.get(FLOW_WEIGHT).and_then(|value| read_weight(value, "").ok()).unwrap_or(1)
 }
 
 /// The annotations of an object that are meant for Evenkeel and whose values are not understood, or that are for the other kind.
@@ -78,10 +90,12 @@ fn read_queuing(value: &str) -> Result<Queuing, String> {
         .ok_or_else(|| format!("invalid value {value:?}: must be shuffle-sharded or per-flow; shuffle-sharded is used"))
 }
 
-fn read_weight(value: &str) -> Result<u16, String> {
+/// `otherwise` says what is used instead of a value that is not understood.
+fn read_weight(value: &str, otherwise: &str) -> Result<u16, String> {
     let is_plain = value.bytes().all(|byte| byte.is_ascii_digit());
     let weight = value.parse().ok().filter(|weight| is_plain && (1..=WEIGHT_MAX).contains(weight));
-    weight.ok_or_else(|| format!("invalid value {value:?}: must be an integer from 1 to {WEIGHT_MAX}; 1 is used"))
+    weight
+        .ok_or_else(|| format!("invalid value {value:?}: must be an integer from 1 to {WEIGHT_MAX}; {otherwise} used"))
 }
 
 // === impl Queuing ===
@@ -118,6 +132,7 @@ mod tests {
         }
         for (value, weight) in [("1", 1), ("250", 250), ("10000", 10_000)] {
             assert_eq!(flow_weight(&annotations(&[(FLOW_WEIGHT, value)])), weight);
+            assert_eq!(borrowing_weight(&annotations(&[(BORROWING_WEIGHT, value)])), Some(weight));
         }
         let other = annotations(&[("example.com/queuing", "per-flow"), ("evenkeel.device/queuing", "x")]);
         assert_eq!(not_understood(Kind::PriorityLevelConfiguration, &other), []);
@@ -129,6 +144,9 @@ mod tests {
             let schema = annotations(&[(FLOW_WEIGHT, value)]);
             assert_eq!(flow_weight(&schema), 1, "{value:?}");
             assert_eq!(not_understood(Kind::FlowSchema, &schema).len(), 1, "{value:?}");
+            let level = annotations(&[(BORROWING_WEIGHT, value)]);
+            assert_eq!(borrowing_weight(&level), None, "{value:?}");
+            assert_eq!(not_understood(Kind::PriorityLevelConfiguration, &level).len(), 1, "{value:?}");
         }
         let level = annotations(&[(QUEUING, "Per-Flow"), (FLOW_WEIGHT, "2")]);
         assert_eq!(queuing(&level), Queuing::ShuffleSharded);

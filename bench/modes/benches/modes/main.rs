@@ -2,9 +2,12 @@
 //!
 //! `cargo xtask bench modes` runs all of them; a further word selects measures by name.
 
+mod borrowing;
+mod borrowing_cost;
 mod cost;
 mod queuing;
 mod random;
+mod server;
 mod simulation;
 
 use evenkeel_bars::Bars;
@@ -14,5 +17,7 @@ fn main() {
     // `cargo xtask bench modes` passes the name of this benchmark on; it selects all measures.
     let mut bars = Bars::filtered(arguments.filter(|argument| argument != "modes"));
     queuing::measure(&mut bars);
+    borrowing::measure(&mut bars);
+    borrowing_cost::measure(&mut bars);
     bars.print("The modes");
 }

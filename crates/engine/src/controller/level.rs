@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use evenkeel_api::annotations;
 use evenkeel_api::v1::{PriorityLevelConfiguration, PriorityLevelEnablement};
 
-use crate::borrowing::{AdjustedLevel, DemandStatistics, LevelDemand};
+use crate::borrowing::{AdjustedLevel, DemandStatistics, LevelDemand, Stake};
 use crate::configuration::{LevelId, LevelInfo};
-use crate::limits::LevelLimits;
+use crate::limits::{LevelLimits, shares};
 use crate::queue_set::{Mode, QueueSetConfig};
 use crate::work::level_cap;
 
@@ -109,6 +110,21 @@ impl ControlledLevel {
             statistics: self.statistics,
             current: self.adjusted.current,
         }
+    }
+
+    /// What it gets where a ledger grants the seats: its own, which others borrow while it does not use them.
+    pub(super) fn undivided(&self) -> AdjustedLevel {
+        let LevelLimits { nominal, min, .. } = self.limits;
+        AdjustedLevel { current: nominal, min_current: min, target: None }
+    }
+
+    /// What it may use where a ledger grants the seats (LB-1).
+    pub(super) fn stake(&self) -> Stake {
+        let LevelLimits { nominal, min, max, .. } = self.limits;
+        let is_exempt = self.mode == Mode::Exempt;
+        let weight = annotations::borrowing_weight(&self.object.metadata.annotations);
+        let weight = weight.map_or_else(|| i64::from(shares(&self.object.spec)).max(1), i64::from);
+        Stake { floor: min, nominal, max, weight, is_exempt }
     }
 
     pub(super) fn queue_set_config(&self, closes_if_empty: bool) -> QueueSetConfig {

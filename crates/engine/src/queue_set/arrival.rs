@@ -112,7 +112,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
         effects: &mut impl Effects<T>,
     ) -> RequestId {
         self.demand.set(now, self.seats.in_use + self.seats_waiting + i64::from(work.max_seats()));
-        let narrowed = work.narrowed(self.seats.limit);
+        let narrowed = self.seats.fit(work);
         self.seats_waiting += i64::from(work.max_seats()) - i64::from(narrowed.max_seats());
         self.discipline.pass(queue, work, narrowed);
         self.insert_started(now, queue, narrowed, payload, effects)

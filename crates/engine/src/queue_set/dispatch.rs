@@ -24,7 +24,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
             self.discipline.blocked(next);
             return false;
         }
-        let work = request.work.narrowed(self.seats.limit);
+        let work = self.seats.fit(request.work);
         request.stage = Stage::Executing { started: now };
         request.work = work;
         if let Some(payload) = request.payload_mut() {

@@ -51,6 +51,7 @@ mod configured;
 mod discipline;
 mod dispatch;
 mod effects;
+mod grants;
 mod line;
 mod per_flow;
 mod reconfiguration;
@@ -63,6 +64,7 @@ pub use config::{Mode, QueueSetConfig, Queuing, QueuingDiscipline};
 pub use configured::ConfiguredDiscipline;
 pub use discipline::{Discipline, Finished, Look, Next, Place};
 pub use effects::{Arrival, Effects, Ended, Finish, NoEffects, Rejection};
+pub use grants::Head;
 pub use per_flow::PerFlow;
 pub use requests::{Phase, RequestId};
 pub use shuffle_sharding::{SERVICE_TIME_GUESS, ShuffleSharding};
@@ -104,7 +106,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
     pub fn new(config: QueueSetConfig, now: Instant) -> Self {
         let mut set = Self {
             mode: config.mode,
-            seats: Seats { limit: config.concurrency_limit.max(0), ..Seats::default() },
+            seats: Seats::new(config.concurrency_limit),
             requests: Requests::new(),
             discipline: D::new(now),
             waiting: 0,

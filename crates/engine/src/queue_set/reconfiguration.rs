@@ -12,7 +12,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
         if self.mode != config.mode {
             self.install(now, config.mode);
         }
-        self.seats.limit = config.concurrency_limit.max(0);
+        self.seats.set_limit(config.concurrency_limit);
         self.dispatch(now, effects);
     }
 

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use evenkeel_api::annotations::NotUnderstood;
 use evenkeel_api::v1::FlowSchema;
 use evenkeel_api::{Kind, Preset};
-use evenkeel_engine::controller::{Applied, Controller, Dangling, Objects, Unusable};
+use evenkeel_engine::controller::{Applied, Borrowing, Controller, Dangling, Objects, Unusable};
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::queue_set::Arrival;
 use evenkeel_engine::time::Instant;
@@ -21,13 +21,14 @@ use crate::control::clock::{Clock, nanos};
 use crate::control::into_objects::IntoObjects;
 use crate::control::kept_details::KeptDetails;
 use crate::control::known_levels::KnownLevels;
+use crate::control::ledger::SharedLedger;
 use crate::control::level::{Waiter, Wakers};
 use crate::control::observers::Observers;
 use crate::control::permit::Permit;
 use crate::control::rejected::Rejected;
 use crate::control::request::{Details, Incoming, Request};
-use crate::control::seat_division::{DivisionChoice, SeatController};
-use crate::control::snapshot::{Destination, LevelChanges, Snapshot};
+use crate::control::seat_division::{DivisionChoice, SeatController, preset_borrowing};
+use crate::control::snapshot::{Destination, LevelChanges, LevelTable, Snapshot};
 use crate::control::upkeep::Upkeep;
 use crate::layer::digests::{DigestId, Digests};
 use crate::layer::work::{EstimateWork, WorkInput};
@@ -77,6 +78,7 @@ pub(crate) struct Shared {
 struct Control {
     controller: SeatController,
     observers: Observers,
+    ledger: Arc<SharedLedger>,
     /// What came of the objects that were given last, so that the same warnings are not given again.
     report: Report,
 }
@@ -126,14 +128,16 @@ impl FlowControl {
         let Setup { preset, server_concurrency, division, observers, wait_limit, clock, exempt_paths, objects } = setup;
         let now = clock.now();
         let upkeep = Arc::new(Upkeep::new(clock));
-        let mut changes = LevelChanges { observers: observers.clone(), ..LevelChanges::default() };
+        let ledger = Arc::new(SharedLedger::new());
+        let (table, wakers) = (LevelTable::default(), Wakers::default());
+        let mut changes = LevelChanges { table, wakers, observers: observers.clone(), ledger: Arc::clone(&ledger) };
         let config = division.config(preset, server_concurrency);
         let (controller, applied) = Controller::with_config(config, &mut changes, now);
         let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep, preset);
         let flow = Self {
             shared: Arc::new(Shared {
                 snapshot: ArcSwap::from_pointee(snapshot),
-                control: Mutex::new(Control { controller, observers, report: Report::default() }),
+                control: Mutex::new(Control { controller, observers, ledger, report: Report::default() }),
                 known_levels: KnownLevels::default(),
                 digests: Digests::default(),
                 upkeep,
@@ -205,6 +209,21 @@ impl FlowControl {
         self.shared.change(|controller, changes, now| Some(controller.set_server_limit(seats.into(), changes, now)));
     }
 
+    /// Levels borrow seats from each other in this way from now on; `None`: as the preset does. See [`Builder::borrowing`].
+    /// Requests that run go on, and requests that wait keep their places (BM-3).
+    pub fn set_borrowing(&self, borrowing: impl Into<Option<Borrowing>>) {
+        let borrowing = borrowing.into().unwrap_or_else(|| preset_borrowing(self.preset()));
+        self.shared.change(|controller, changes, now| {
+            controller.set_borrowing(borrowing, changes, now);
+            None
+        });
+    }
+
+    /// How levels borrow seats from each other.
+    pub fn borrowing(&self) -> Borrowing {
+        self.shared.control().controller.borrowing()
+    }
+
     /// How long requests wait at most from now on, if they do not say so themselves: see [`Builder::wait_limit`]. Requests
     /// that wait already keep their limit.
     pub fn set_wait_limit(&self, limit: Duration) {
@@ -231,13 +250,22 @@ impl FlowControl {
 
     /// The same for a request about which there is more to say.
     pub fn arrive_request<W: EstimateWork>(&self, request: Request<'_, W>) -> Arrived {
-        let Request { attributes, work, patience, details, is_watch, watches } = request;
+        let Request { attributes, work, patience, details, is_watch, is_long_running, watches } = request;
         let (head, digest) = (details.as_ref().map(Details::head), DigestId::default());
         let estimate = |level: &LevelInfo| {
             let query = Query::new("");
             work.estimate(&WorkInput { attributes, level, query, watches, extra: &() })
         };
-        Arrived::new(self.take_in(&Incoming { attributes, estimate, patience, head, digest, is_watch, watches }))
+        Arrived::new(self.take_in(&Incoming {
+            attributes,
+            estimate,
+            patience,
+            head,
+            digest,
+            is_watch,
+            is_long_running,
+            watches,
+        }))
     }
 
     #[inline]
@@ -301,13 +329,15 @@ impl FlowControl {
         let now = state.at(now);
         let waiter = Waiter { waker: None, details, mark };
         let wait_until = now + nanos(request.patience.wait_limit(self.shared.wait_limit()));
-        let arriving = Arriving { flow: class.flow(), work, wait_until, waiter, watches: request.watches };
+        let Incoming { watches, is_long_running, .. } = *request;
+        let arriving = Arriving { flow: class.flow(), work, wait_until, waiter, watches, is_long_running };
         let (id, is_started, change) = match state.arrive(now, arriving, &mut wakers) {
             Arrival::Started { id, .. } => (id, true, None),
             Arrival::Waiting { id, .. } => (id, false, state.take_earlier_timeout()),
             Arrival::Rejected { reason, .. } => {
                 let retry_after = state.record_drop(clock.unix_second());
                 drop(state);
+                wakers.wake();
                 trace::rejected(class.schema, work, reason);
                 return Some(Place::Rejected(Box::new(Rejected::new(reason, retry_after, destination))));
             }
@@ -385,7 +415,8 @@ impl Shared {
         let now = self.upkeep.clock.now();
         let table = self.snapshot.load().levels.clone();
         let observers = control.observers.clone();
-        let mut changes = LevelChanges { table, wakers: Wakers::default(), observers };
+        let ledger = Arc::clone(&control.ledger);
+        let mut changes = LevelChanges { table, wakers: Wakers::default(), observers, ledger };
         let applied = change(&mut control.controller, &mut changes, now);
         self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
         let division = trace::Division::of(&control.controller);

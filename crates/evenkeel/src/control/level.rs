@@ -14,6 +14,7 @@ use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
 
 use crate::control::kept_details::KeptDetails;
+use crate::control::ledger::{Grant, Handover, LevelGrants};
 use crate::control::observers::LevelObserver;
 use crate::control::upkeep::Upkeep;
 use crate::observe::metrics::{Ending, LevelMetrics, Mark, Notes, Readings};
@@ -34,12 +35,14 @@ pub(crate) struct LevelState {
     pub(crate) level: EngineLevel,
     pub(crate) retry_after: RetryAfter,
     pub(crate) metrics: LevelMetrics,
+    /// Its part in the ledger, while levels borrow at once.
+    pub(crate) grants: Option<LevelGrants>,
     /// Whether the level is gone: whoever still comes has to be classified anew.
     pub(crate) is_removed: bool,
     /// What the queue set told last, once it is gone too.
     last_readings: Option<Readings>,
     /// The time of the latest event.
-    latest: Instant,
+    pub(crate) latest: Instant,
     /// When somebody looks at the timers of the level, if anybody does.
     scheduled: Option<Instant>,
     /// Requests that gave way to others while they waited, until their tasks have been told (PF-7).
@@ -71,7 +74,7 @@ pub(crate) struct Waiter {
 }
 
 /// Collects those to be woken, so that they are woken when the lock has been given back, and what is to be counted before
-/// that.
+/// that. The same for seats that go to another level.
 #[derive(Debug, Default)]
 pub(crate) struct Wakers {
     /// Nearly every event starts one request at most, which needs no memory.
@@ -79,6 +82,7 @@ pub(crate) struct Wakers {
     others: Vec<Waker>,
     /// Requests that have given way to others (PF-7). To be dropped without the lock.
     pub(crate) displaced: Vec<Ended<Waiter>>,
+    pub(crate) handover: Handover,
     pub(crate) notes: Notes,
 }
 
@@ -130,6 +134,7 @@ impl LevelState {
             level: EngineLevel::with_observer(config, observer, now),
             retry_after: RetryAfter::default(),
             metrics: LevelMetrics::new(now),
+            grants: None,
             is_removed: false,
             last_readings: None,
             latest: now,
@@ -142,6 +147,11 @@ impl LevelState {
     #[inline]
     pub(crate) fn queue_set(&self) -> &LevelQueueSet {
         self.level.queue_set()
+    }
+
+    /// The seats that the level may use now. Where levels borrow at once, those that it uses and could use in addition.
+    pub(crate) fn current_limit(&self) -> i64 {
+        self.grants.as_ref().map_or_else(|| self.queue_set().concurrency_limit(), LevelGrants::usable)
     }
 
     /// A timer may have been added: says so if somebody has to look at the timers earlier than planned.
@@ -244,14 +254,26 @@ impl Wakers {
         }
     }
 
-    /// Wakes everybody. To be called without any lock.
+    /// Passes seats on to other levels, and wakes everybody. To be called without any lock.
     #[inline]
-    pub(crate) fn wake(self) {
+    pub(crate) fn wake(mut self) {
+        if !self.handover.is_empty() {
+            self.hand_over();
+        }
         let Some(first) = self.first else { return };
         if self.others.is_empty() {
             first.wake();
         } else {
             wake_all(std::iter::once(first).chain(self.others));
+        }
+    }
+
+    /// Starts requests of other levels on the seats that they were granted.
+    #[cold]
+    fn hand_over(&mut self) {
+        while let Some(grant) = self.handover.next() {
+            let Grant { level, .. } = &grant;
+            level.lock().start_granted(&grant, self);
         }
     }
 }

@@ -8,6 +8,7 @@ use evenkeel_engine::time::Instant;
 
 use super::level::{ControlGauges, Ratios};
 use super::series::Series;
+use crate::control::ledger::LevelGrants;
 use crate::control::level::{Level, LevelQueueSet};
 
 /// The numbers of a level at one moment.
@@ -41,12 +42,13 @@ impl LevelSample {
         state.metrics.ratios.account(now);
         series.extend(state.metrics.series.iter().filter(|series| series.is_used()).cloned());
         let metrics = &state.metrics;
+        let current = state.grants.as_ref().map_or(metrics.control.current, LevelGrants::usable);
         Self {
             name,
             series,
             ratios: metrics.ratios,
             epoch_advances: metrics.epoch_advances,
-            control: metrics.control,
+            control: ControlGauges { current, ..metrics.control },
             readings: state.readings(),
         }
     }
