@@ -5,7 +5,8 @@ use super::line::Line;
 use super::requests::{Requests, Stage};
 use super::shuffle_sharding::Ticket;
 use super::{
-    Discipline, Finished, Next, PerFlow, Place, QueueView, Queuing, QueuingDiscipline, ReadingBounds, ShuffleSharding,
+    Discipline, Finished, Next, PerFlow, Phase, Place, QueueView, Queuing, QueuingDiscipline, ReadingBounds,
+    ShuffleSharding,
 };
 use crate::time::Instant;
 use crate::{Flow, SeatSeconds, WorkEstimate};
@@ -25,7 +26,7 @@ pub struct ConfiguredDiscipline {
 #[derive(Debug)]
 enum Chosen {
     ShuffleSharded(ShuffleSharding),
-    PerFlow(PerFlow<Ticket>),
+    PerFlow(Box<PerFlow<Ticket>>),
 }
 
 /// The flow of a waiting request.
@@ -33,6 +34,8 @@ enum Chosen {
 struct WaitingFlow {
     hash: u64,
     weight: u16,
+    /// How many requests had waited before it. (The time of its arrival may be that of others too.)
+    arrival: u64,
 }
 
 /// Does the same with whichever discipline is chosen.
@@ -40,9 +43,16 @@ macro_rules! either {
     ($chosen:expr, $discipline:ident => $does:expr) => {
         match $chosen {
             Chosen::ShuffleSharded($discipline) => $does,
-            Chosen::PerFlow($discipline) => $does,
+            Chosen::PerFlow($discipline) => apart(|| $does),
         }
     };
+}
+
+/// Keeps the code of one discipline out of that of the other, which is then as fast as it is alone.
+#[cold]
+#[inline(never)]
+fn apart<R>(does: impl FnOnce() -> R) -> R {
+    does()
 }
 
 // === impl ConfiguredDiscipline ===
@@ -62,7 +72,7 @@ impl ConfiguredDiscipline {
         let waiting = self.by_arrival(requests);
         self.chosen = match queuing.discipline {
             QueuingDiscipline::ShuffleSharded => Chosen::ShuffleSharded(ShuffleSharding::new(now)),
-            QueuingDiscipline::PerFlow => Chosen::PerFlow(PerFlow::new(now)),
+            QueuingDiscipline::PerFlow => Chosen::PerFlow(Box::new(PerFlow::new(now))),
         };
         requests.leave_queues();
         either!(&mut self.chosen, discipline => {
@@ -90,22 +100,10 @@ impl ConfiguredDiscipline {
 
     /// The slots of all waiting requests, in the order of their arrival.
     fn by_arrival<T>(&self, requests: &Requests<T, Ticket>) -> Vec<u32> {
-        let mut waiting = Vec::new();
-        let mut add = |line: &Line<Ticket>| {
-            // Nobody has arrived before those in front, also if the clock said so.
-            let mut latest = None;
-            for slot in line.slots(requests) {
-                latest = latest.max(requests.slot(slot).map(|request| request.arrived));
-                waiting.push((latest, slot));
-            }
-        };
-        match &self.chosen {
-            Chosen::ShuffleSharded(discipline) => discipline.lines().for_each(&mut add),
-            Chosen::PerFlow(discipline) => discipline.lines().for_each(&mut add),
-        }
-        // Stable: those of one queue that arrived at the same time stay in their order.
-        waiting.sort_by_key(|&(arrived, _)| arrived);
-        waiting.into_iter().map(|(_, slot)| slot).collect()
+        let waiting = requests.iter().filter(|(_, request)| request.phase() == Some(Phase::Waiting));
+        let mut slots: Vec<_> = waiting.map(|(id, _)| id.slot_number()).collect();
+        slots.sort_unstable_by_key(|&slot| self.waiting[slot as usize].arrival);
+        slots
     }
 }
 
@@ -129,7 +127,7 @@ impl Discipline for ConfiguredDiscipline {
 
     #[inline]
     fn place(&mut self, flow: Flow<'_>, work: WorkEstimate, is_saturated: bool) -> Place {
-        self.placed = WaitingFlow { hash: flow.hash(), weight: flow.weight() };
+        (self.placed.hash, self.placed.weight) = (flow.hash(), flow.weight());
         either!(&mut self.chosen, discipline => discipline.place(flow, work, is_saturated))
     }
 
@@ -153,6 +151,7 @@ impl Discipline for ConfiguredDiscipline {
         if self.waiting.len() <= slot as usize {
             self.waiting.resize(slot as usize + 1, WaitingFlow::default());
         }
+        self.placed.arrival += 1;
         self.waiting[slot as usize] = self.placed;
         either!(&mut self.chosen, discipline => discipline.push(queue, slot, requests));
     }

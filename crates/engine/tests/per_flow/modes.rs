@@ -50,7 +50,7 @@ fn bm_3_waiting_requests_keep_their_order_and_running_ones_their_seats() {
         let ids: Vec<_> = (0..200)
             .map(|request| {
                 let flow = u64::try_from(request % 7).unwrap();
-                match arrive(&mut level, at(request / 3), flow, 1, request, &mut started) {
+                match arrive(&mut level, at(request / 50), flow, 1, request, &mut started) {
                     Arrival::Started { id, .. } | Arrival::Waiting { id, .. } => id,
                     Arrival::Rejected { .. } => panic!("rejected"),
                 }

@@ -27,7 +27,6 @@ use crowd::Crowd;
 use flow_table::FlowTable;
 use heap::FlowHeap;
 
-use super::line::Line;
 use super::requests::{NO_QUEUE, Requests};
 use super::{Discipline, Finished, Next, Place, Queuing, SERVICE_TIME_GUESS};
 use crate::time::Instant;
@@ -95,11 +94,6 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
         }
         self.idle.remove(queue);
         queue
-    }
-
-    /// The lines of all flows.
-    pub(super) fn lines(&self) -> impl Iterator<Item = &Line<K>> {
-        self.ready.flows().map(|queue| &self.flows.get(queue).line)
     }
 
     /// The waiting flow with the least key at present. Brings the virtual time up to it (PF-4).

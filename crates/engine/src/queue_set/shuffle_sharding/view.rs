@@ -17,13 +17,6 @@ impl<T> QueueSet<T, ShuffleSharding> {
 
 // === impl ShuffleSharding ===
 
-impl ShuffleSharding {
-    /// The waiting requests of each queue.
-    pub(in super::super) fn lines(&self) -> impl Iterator<Item = &Line<Ticket>> {
-        self.order.iter().map(|&slot| &self.queues[slot as usize].line)
-    }
-}
-
 impl Look for ShuffleSharding {
     type Ticket = Ticket;
 
