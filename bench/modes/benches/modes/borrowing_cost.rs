@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use evenkeel::{
-    Attributes, Borrowing, FlowControl, FlowSchema, PriorityLevelConfiguration, RequestInfo, User, WorkEstimate,
+    Attributes, Borrowing, FlowControl, FlowSchema, Permit, PriorityLevelConfiguration, RequestInfo, User, WorkEstimate,
 };
 use evenkeel_bars::{Bar, Bars, nanos_per_operation};
 
@@ -16,15 +16,15 @@ const ROUND_OF_TWO: u32 = 20_000;
 /// How often both modes are measured in turn: the least of each counts.
 const TURNS: usize = 5;
 
-/// Whether the requests are within the floor of their level, or borrow.
+/// Whether the requests are within the floor of their level.
 #[derive(Debug, Clone, Copy)]
 enum Seats {
     Own,
-    Borrowed,
+    BeyondFloor,
 }
 
 pub(crate) fn measure(bars: &mut Bars) {
-    for (name, seats) in [("on own seats", Seats::Own), ("on borrowed seats", Seats::Borrowed)] {
+    for (name, seats) in [("within the floor", Seats::Own), ("beyond the floor", Seats::BeyondFloor)] {
         bars.measure(&format!("admit and finish {name}, immediate: more than periodic"), "ns", || {
             (more(seats, by_one), Bar::AtMost(25.0, "ns"))
         });
@@ -41,24 +41,30 @@ pub(crate) fn measure(bars: &mut Bars) {
 fn more(seats: Seats, time: impl Fn(&FlowControl) -> f64) -> f64 {
     let (mut periodic, mut immediate) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..TURNS {
-        periodic = periodic.min(time(&service(seats, Borrowing::Periodic)));
-        immediate = immediate.min(time(&service(seats, Borrowing::Immediate)));
+        for (borrowing, least) in [(Borrowing::Periodic, &mut periodic), (Borrowing::Immediate, &mut immediate)] {
+            let flow = service(borrowing);
+            // The floors are taken, so that all others are beyond them.
+            let floors = match seats {
+                Seats::Own => Vec::new(),
+                Seats::BeyondFloor => {
+                    ["one", "other"].map(|level| take_floor(&flow, level)).into_iter().flatten().collect()
+                }
+            };
+            *least = least.min(time(&flow));
+            drop(floors);
+        }
     }
     immediate - periodic
 }
 
 /// Two levels with more seats than anybody asks for.
-fn service(seats: Seats, borrowing: Borrowing) -> FlowControl {
-    let lendable = match seats {
-        Seats::Own => 0,
-        Seats::Borrowed => 100,
-    };
+fn service(borrowing: Borrowing) -> FlowControl {
     let builder = FlowControl::builder().kubernetes().server_concurrency(600).borrowing(borrowing).drive_by_hand();
     ["one", "other"]
         .into_iter()
         .fold(builder, |builder, name| {
             let level = PriorityLevelConfiguration::builder(name)
-                .limited(|l| l.shares(1000).lendable_percent(lendable).queue(|q| q.queues(8).hand_size(1)))
+                .limited(|l| l.shares(1000).lendable_percent(50).queue(|q| q.queues(8).hand_size(1)))
                 .build();
             let schema = FlowSchema::builder(name)
                 .priority_level(name)
@@ -70,10 +76,21 @@ fn service(seats: Seats, borrowing: Borrowing) -> FlowControl {
         .build()
 }
 
+/// Requests that take the floor of a level: a half of its seats.
+fn take_floor(flow: &FlowControl, level: &str) -> Vec<Permit> {
+    let (user, request) = (User::new("busy", [level]), request());
+    let floor = flow.status().into_iter().find(|found| found.name == level).map_or(0, |found| found.limits.min);
+    (0..floor).map(|_| admitted(flow, &user, &request)).collect()
+}
+
 fn admit(flow: &FlowControl, user: &User, request: &RequestInfo<'_>) {
+    drop(black_box(admitted(flow, user, request)));
+}
+
+fn admitted(flow: &FlowControl, user: &User, request: &RequestInfo<'_>) -> Permit {
     let admit = flow.admit(Attributes { user, request }, WorkEstimate::ONE_SEAT);
     let Poll::Ready(permit) = pin!(admit).poll(&mut Context::from_waker(Waker::noop())) else { panic!("it waits") };
-    drop(black_box(permit.expect("a seat")));
+    permit.expect("a seat")
 }
 
 fn request() -> RequestInfo<'static> {
