@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use crate::borrowing::{DemandPeriod, DivideSeats, FaithfulDivision};
 use crate::configuration::{Configuration, LevelId};
-use crate::controller::{Applied, ControlledLevel, Controller, Dangling, Levels, Objects, ServerConfig, Unusable};
+use crate::controller::{
+    Applied, ControlledLevel, Controller, Dangling, IgnoredAnnotation, Levels, Objects, ServerConfig, Unusable,
+};
 use crate::level::{Level, NewRequest, ObserveLevels};
 use crate::queue_set::{Arrival, Effects, Ended, Finish, QueueSet, QueueSetConfig, RequestId, ShuffleSharding};
 use crate::retry_after::RetryAfter;
@@ -99,6 +101,8 @@ pub struct ApplyReport {
     pub dangling: Vec<Dangling>,
     /// The levels that were given and could not be used, by name.
     pub unusable: Vec<(String, Unusable)>,
+    /// The annotations of levels that were not understood, by the names of the levels (BM-2).
+    pub ignored_annotations: Vec<(String, IgnoredAnnotation)>,
 }
 
 /// A level, to look at.
@@ -315,10 +319,10 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
     }
 
     fn install(&mut self, applied: Applied) -> ApplyReport {
-        let Applied { configuration, dangling, unusable } = applied;
+        let Applied { configuration, dangling, unusable, ignored_annotations } = applied;
         self.configuration = Arc::new(configuration);
         self.wants_reapply = false;
-        ApplyReport { dangling, unusable }
+        ApplyReport { dangling, unusable, ignored_annotations }
     }
 
     /// A level that has no object any more goes when its last request has ended (CC-15).

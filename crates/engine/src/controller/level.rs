@@ -10,6 +10,8 @@ use crate::limits::LevelLimits;
 use crate::queue_set::{Mode, QueueSetConfig};
 use crate::work::level_cap;
 
+use super::annotations::max_long_running;
+
 /// A level in play: configured, built in, or on its way out.
 #[derive(Debug)]
 pub struct ControlledLevel {
@@ -124,6 +126,7 @@ impl ControlledLevel {
             uid: self.object.metadata.uid.as_str().into(),
             has_flows: self.mode.queues() > 1,
             seat_cap: self.seat_cap,
+            max_long_running: max_long_running(&self.object).unwrap_or_default(),
         }
     }
 }

@@ -9,6 +9,7 @@
 //! requests, and [`handle_timeout`](Controller::handle_timeout) divides the seats anew when that
 //! [is due](Controller::next_timeout). [`ServerConfig`] says how many seats there are, who divides them, and how often.
 
+mod annotations;
 mod dangling;
 mod level;
 mod levels;
@@ -17,6 +18,7 @@ mod reach;
 mod server_config;
 mod usable;
 
+pub use annotations::{IgnoredAnnotation, MAX_LONG_RUNNING, ignored_annotations, max_long_running};
 pub use dangling::{DANGLING, Dangling};
 pub use level::ControlledLevel;
 pub use levels::Levels;
@@ -68,6 +70,8 @@ pub struct Applied {
     pub dangling: Vec<Dangling>,
     /// The levels that were given and could not be used, by name.
     pub unusable: Vec<(String, Unusable)>,
+    /// The annotations of levels that were not understood, by the names of the levels (BM-2).
+    pub ignored_annotations: Vec<(String, IgnoredAnnotation)>,
 }
 
 // === impl Controller ===
@@ -124,7 +128,8 @@ impl<D: DivideSeats> Controller<D> {
         self.list_quiescing();
         self.set_limits(&usable);
         self.adjust(levels, now);
-        Applied { configuration: self.compile(&usable), dangling, unusable }
+        let ignored_annotations = self.find_ignored_annotations();
+        Applied { configuration: self.compile(&usable), dangling, unusable, ignored_annotations }
     }
 
     /// Divides the seats among the levels by what they have asked for since the last time (CL-11 to CL-18).
@@ -239,6 +244,11 @@ impl<D: DivideSeats> Controller<D> {
             is_dangling: !self.is_usable(schema),
         };
         self.objects.flow_schemas.iter().map(dangling).collect()
+    }
+
+    fn find_ignored_annotations(&self) -> Vec<(String, IgnoredAnnotation)> {
+        let levels = self.objects.priority_levels.iter();
+        levels.flat_map(|level| ignored_annotations(level).map(|ignored| (level.name().to_owned(), ignored))).collect()
     }
 
     /// Levels without an object go when they are idle (CC-15).
