@@ -90,6 +90,11 @@ impl ControlledLevel {
         self.seat_cap
     }
 
+    /// How many long-running requests it lets run at a time; `None` for no limit.
+    pub fn max_long_running(&self) -> Option<u32> {
+        max_long_running(&self.object).unwrap_or_default()
+    }
+
     /// Takes over the limits that a digest has found (CC-16).
     pub(super) fn set_limits(&mut self, limits: LevelLimits) {
         self.limits = limits;
@@ -126,7 +131,7 @@ impl ControlledLevel {
             uid: self.object.metadata.uid.as_str().into(),
             has_flows: self.mode.queues() > 1,
             seat_cap: self.seat_cap,
-            max_long_running: max_long_running(&self.object).unwrap_or_default(),
+            max_long_running: self.max_long_running(),
         }
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use evenkeel_api::Preset;
 use evenkeel_api::v1::FlowSchema;
-use evenkeel_engine::controller::{Applied, Controller, Dangling, Objects, Unusable};
+use evenkeel_engine::controller::{Applied, Controller, Dangling, IgnoredAnnotation, Objects, Unusable};
 use evenkeel_engine::digest::Query;
-use evenkeel_engine::queue_set::Arrival;
+use evenkeel_engine::queue_set::{Arrival, Rejection};
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Attributes, LevelInfo, WorkEstimate};
 
@@ -21,6 +21,7 @@ use crate::control::into_objects::IntoObjects;
 use crate::control::kept_details::KeptDetails;
 use crate::control::known_levels::KnownLevels;
 use crate::control::level::{Waiter, Wakers};
+use crate::control::long_running::Counting;
 use crate::control::observers::Observers;
 use crate::control::permit::Permit;
 use crate::control::rejected::Rejected;
@@ -104,6 +105,8 @@ pub struct Report {
     pub dangling: Vec<Dangling>,
     /// The levels that were given and could not be used, by name.
     pub unusable: Vec<(String, Unusable)>,
+    /// The annotations of levels that were not understood, by the names of the levels.
+    pub ignored_annotations: Vec<(String, IgnoredAnnotation)>,
 }
 
 /// The nanoseconds of a duration; those of some five hundred years at most.
@@ -123,7 +126,7 @@ impl FlowControl {
         let Setup { preset, server_concurrency, division, observers, wait_limit, clock, exempt_paths, objects } = setup;
         let now = clock.now();
         let upkeep = Arc::new(Upkeep::new(clock));
-        let mut changes = LevelChanges { observers: observers.clone(), ..LevelChanges::default() };
+        let mut changes = LevelChanges { observers: observers.clone(), preset, ..LevelChanges::default() };
         let config = division.config(preset, server_concurrency);
         let (controller, applied) = Controller::with_config(config, &mut changes, now);
         let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep, preset);
@@ -228,13 +231,22 @@ impl FlowControl {
 
     /// The same for a request about which there is more to say.
     pub fn arrive_request<W: EstimateWork>(&self, request: Request<'_, W>) -> Arrived {
-        let Request { attributes, work, patience, details, is_watch, watches } = request;
+        let Request { attributes, work, patience, details, is_watch, is_long_running, watches } = request;
         let (head, digest) = (details.as_ref().map(Details::head), DigestId::default());
         let estimate = |level: &LevelInfo| {
             let query = Query::new("");
             work.estimate(&WorkInput { attributes, level, query, watches, extra: &() })
         };
-        Arrived::new(self.take_in(&Incoming { attributes, estimate, patience, head, digest, is_watch, watches }))
+        Arrived::new(self.take_in(&Incoming {
+            attributes,
+            estimate,
+            patience,
+            head,
+            digest,
+            is_watch,
+            is_long_running: is_watch || is_long_running,
+            watches,
+        }))
     }
 
     #[inline]
@@ -279,7 +291,7 @@ impl FlowControl {
         let class = snapshot.configuration.classify(request.attributes);
         let work = (request.estimate)(&class.schema.level);
         let destination = snapshot.destination(class.index);
-        let Destination { level, upkeep, .. } = &**destination;
+        let Destination { level, upkeep, long_running, .. } = &**destination;
         let clock = &upkeep.clock;
         let mut wakers = Wakers::default();
         let now = clock.now();
@@ -296,6 +308,14 @@ impl FlowControl {
             return None;
         }
         let now = state.at(now);
+        if request.is_long_running && !long_running.enter(class.schema.level.max_long_running) {
+            state.retry.record_drop(|| clock.unix_second());
+            let advice = state.retry.advise_long_running();
+            drop(state);
+            let reason = Rejection::TooManyLongRunning;
+            trace::rejected(class.schema, work, reason);
+            return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, destination))));
+        }
         let waiter = Waiter { waker: None, details, mark };
         let wait_until = now + nanos(request.patience.wait_limit(self.shared.wait_limit()));
         let arriving = Arriving { flow: class.flow(), work, wait_until, waiter, watches: request.watches };
@@ -303,15 +323,20 @@ impl FlowControl {
             Arrival::Started { id, .. } => (id, true, None),
             Arrival::Waiting { id, .. } => (id, false, state.take_earlier_timeout()),
             Arrival::Rejected { reason, .. } => {
-                let retry_after = state.record_drop(clock.unix_second());
+                state.retry.record_drop(|| clock.unix_second());
+                let advice = state.advise();
                 drop(state);
+                if request.is_long_running {
+                    long_running.leave();
+                }
                 trace::rejected(class.schema, work, reason);
-                return Some(Place::Rejected(Box::new(Rejected::new(reason, retry_after, destination))));
+                return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, destination))));
             }
         };
         drop(state);
         // Made before anybody is woken: a waker that panics must not cost seats.
-        let admission = Admission { destination: Arc::clone(destination), id };
+        let counting = Counting::new(request.is_long_running);
+        let admission = Admission { destination: Arc::clone(destination), id, counting };
         if let Some(change) = change {
             upkeep.schedule(level, change, &mut wakers);
         }
@@ -344,7 +369,12 @@ impl Report {
     fn news_since(&self, before: &Self) -> Self {
         let dangling = self.dangling.iter().filter(|found| found.is_dangling && !before.dangling.contains(found));
         let unusable = self.unusable.iter().filter(|found| !before.unusable.contains(found));
-        Self { dangling: dangling.cloned().collect(), unusable: unusable.cloned().collect() }
+        let ignored = self.ignored_annotations.iter().filter(|found| !before.ignored_annotations.contains(found));
+        Self {
+            dangling: dangling.cloned().collect(),
+            unusable: unusable.cloned().collect(),
+            ignored_annotations: ignored.cloned().collect(),
+        }
     }
 }
 
@@ -374,13 +404,13 @@ impl Shared {
         let now = self.upkeep.clock.now();
         let table = self.snapshot.load().levels.clone();
         let observers = control.observers.clone();
-        let mut changes = LevelChanges { table, wakers: Wakers::default(), observers };
+        let mut changes = LevelChanges { table, wakers: Wakers::default(), observers, preset: self.preset };
         let applied = change(&mut control.controller, &mut changes, now);
         self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
         let division = trace::Division::of(&control.controller);
         let mut is_to_go = false;
         let mut news = Report::default();
-        let report = applied.map(|Applied { configuration, dangling, unusable }| {
+        let report = applied.map(|Applied { configuration, dangling, unusable, ignored_annotations }| {
             for (_, level) in control.controller.levels() {
                 if let Some(found) = changes.table.get(level.id()) {
                     found.set_quiescing(level.is_quiescing());
@@ -389,7 +419,7 @@ impl Shared {
                 }
             }
             self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep, self.preset)));
-            let report = Report { dangling, unusable };
+            let report = Report { dangling, unusable, ignored_annotations };
             let before = std::mem::replace(&mut control.report, report.clone());
             news = report.news_since(&before);
             report
@@ -403,6 +433,7 @@ impl Shared {
         division.tell();
         trace::dangling(&news.dangling);
         trace::unusable(&news.unusable);
+        trace::ignored_annotations(&news.ignored_annotations);
         report
     }
 

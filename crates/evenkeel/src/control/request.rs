@@ -25,6 +25,7 @@ pub struct Request<'a, W = WorkEstimate> {
     pub(crate) patience: Patience,
     pub(crate) details: Option<Details>,
     pub(crate) is_watch: bool,
+    pub(crate) is_long_running: bool,
     pub(crate) watches: Option<u64>,
 }
 
@@ -69,6 +70,7 @@ pub(crate) struct Incoming<'a, E> {
     pub(crate) head: Option<Head<'a>>,
     pub(crate) digest: DigestId,
     pub(crate) is_watch: bool,
+    pub(crate) is_long_running: bool,
     pub(crate) watches: Option<u64>,
 }
 
@@ -83,6 +85,7 @@ impl<'a> Request<'a> {
             patience: Patience::default(),
             details: None,
             is_watch: false,
+            is_long_running: false,
             watches: None,
         }
     }
@@ -92,8 +95,8 @@ impl<'a, W> Request<'a, W> {
     /// How much work it is.
     #[must_use]
     pub fn work<V: EstimateWork>(self, work: V) -> Request<'a, V> {
-        let Self { attributes, work: _, patience, details, is_watch, watches } = self;
-        Request { attributes, work, patience, details, is_watch, watches }
+        let Self { attributes, work: _, patience, details, is_watch, is_long_running, watches } = self;
+        Request { attributes, work, patience, details, is_watch, is_long_running, watches }
     }
 
     /// How long it may wait.
@@ -109,10 +112,18 @@ impl<'a, W> Request<'a, W> {
     }
 
     /// It is a watch, whose execution is only its beginning (HF-9): metrics tell its time from that of ordinary
-    /// requests.
+    /// requests. It is [long-running](Self::long_running) too.
     #[must_use]
     pub fn watch(self) -> Self {
         Self { is_watch: true, ..self }
+    }
+
+    /// It goes on for long, as a watch or an upgraded connection does: it counts towards the limit of its level on such
+    /// requests (the annotation `evenkeel.dev/max-long-running`) as long as it has its permit, or as long as what
+    /// [`Permit::take_long_running`](crate::Permit::take_long_running) gives is kept.
+    #[must_use]
+    pub fn long_running(self) -> Self {
+        Self { is_long_running: true, ..self }
     }
 
     /// It is a change that so many watches are told of (WE-18), for the metric `watch_count_samples`.

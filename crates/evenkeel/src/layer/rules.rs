@@ -8,6 +8,7 @@ use evenkeel_api::Preset;
 use evenkeel_engine::digest::DigestError;
 use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User};
 use http::Response;
+use http::header::UPGRADE;
 use http::request::Parts;
 
 use crate::control::admit::Place;
@@ -115,6 +116,7 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
             head: Some(Head { user: &user, method: &parts.method, uri: &parts.uri }),
             digest: self.digest.id,
             is_watch,
+            is_long_running: is_watch || self.may_be_upgraded(parts),
             watches,
         });
         let watch = if is_watch { self.work.watch(info, query, extra).map(Box::new) } else { None };
@@ -124,6 +126,12 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
             }
             Err(error) => undigested(&error),
         }
+    }
+
+    /// Whether the connection of a request may be upgraded. In Kubernetes such requests are not limited (HF-3).
+    #[inline]
+    fn may_be_upgraded(&self, parts: &Parts) -> bool {
+        self.settings.flow.preset() == Preset::Plain && parts.headers.contains_key(UPGRADE)
     }
 
     /// How long a request keeps its seats.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 #[cfg(feature = "tracing")]
 use evenkeel_engine::controller::ControlledLevel;
-use evenkeel_engine::controller::{Dangling, Unusable};
+use evenkeel_engine::controller::{Dangling, IgnoredAnnotation, Unusable};
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::{Schema, WorkEstimate};
 
@@ -115,6 +115,16 @@ pub(crate) fn unusable(levels: &[(String, Unusable)]) {
         tracing::warn!(priority_level = %name, %reason, "priority level ignored: it cannot be used");
         #[cfg(not(feature = "tracing"))]
         let _ = (name, reason);
+    }
+}
+
+/// Annotations of levels are not understood.
+pub(crate) fn ignored_annotations(annotations: &[(String, IgnoredAnnotation)]) {
+    for (name, ignored) in annotations {
+        #[cfg(feature = "tracing")]
+        tracing::warn!(priority_level = %name, "{ignored}");
+        #[cfg(not(feature = "tracing"))]
+        let _ = (name, ignored);
     }
 }
 

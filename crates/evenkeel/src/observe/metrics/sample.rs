@@ -9,6 +9,7 @@ use evenkeel_engine::time::Instant;
 use super::level::{ControlGauges, Ratios};
 use super::series::Series;
 use crate::control::level::Level;
+use crate::control::long_running::LongRunningCount;
 
 /// The numbers of a level at one moment.
 #[derive(Debug)]
@@ -19,6 +20,7 @@ pub(crate) struct LevelSample {
     pub(crate) epoch_advances: [u64; 2],
     pub(crate) control: ControlGauges,
     pub(crate) readings: Readings,
+    pub(crate) long_running: Arc<LongRunningCount>,
 }
 
 /// What a queue set tells of its progress.
@@ -48,6 +50,7 @@ impl LevelSample {
             epoch_advances: metrics.epoch_advances,
             control: metrics.control,
             readings: state.readings(),
+            long_running: Arc::clone(&metrics.long_running),
         }
     }
 }
