@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use evenkeel_api::HubSpec;
 use evenkeel_api::validate::ValidSpec;
+use evenkeel_engine::controller;
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
 
@@ -159,6 +160,7 @@ impl<'a> ObjectsCall<'a> {
                     Verb::Create => verbs::create(registry, sent, &write).await?,
                     _ => verbs::replace(registry, sent, &write).await?,
                 };
+                warnings.extend(ignored_annotations(&written.record));
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Patch(options, PatchType::Apply) => {
@@ -168,6 +170,7 @@ impl<'a> ObjectsCall<'a> {
                 let written = verbs::apply(registry, &body, &write, &mut dropped).await;
                 warnings.append(&mut dropped);
                 let written = written?;
+                warnings.extend(ignored_annotations(&written.record));
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Patch(options, language) => {
@@ -180,6 +183,7 @@ impl<'a> ObjectsCall<'a> {
                 let written = verbs::patch(registry, &patch, &write, &mut dropped).await;
                 warnings.append(&mut dropped);
                 let written = written?;
+                warnings.extend(ignored_annotations(&written.record));
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Delete(format) => {
@@ -307,6 +311,12 @@ impl<'a> ObjectsCall<'a> {
     fn view<'v>(&self, include_object: Option<&'v str>) -> View<'v> {
         View { version: self.route.version, wanted: self.wanted, include_object, now: now() }
     }
+}
+
+/// A warning for each annotation of an object that has no effect, since its value is not understood (BM-2).
+fn ignored_annotations<S: HubSpec>(record: &Record<S>) -> impl Iterator<Item = String> {
+    let annotations = &record.object.metadata.annotations;
+    controller::ignored_annotations(S::KIND, annotations).map(|ignored| ignored.to_string())
 }
 
 fn content_type(call: Call<'_>) -> Option<&str> {

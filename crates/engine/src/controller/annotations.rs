@@ -1,5 +1,8 @@
 //! The annotations of objects that Kubernetes does not know, and what is wrong with them (BM-1, BM-2).
 
+use std::collections::BTreeMap;
+
+use evenkeel_api::Kind;
 use evenkeel_api::v1::PriorityLevelConfiguration;
 
 /// How many long-running requests a priority level lets run at a time.
@@ -17,14 +20,25 @@ pub struct IgnoredAnnotation {
     pub expected: &'static str,
 }
 
-/// What is wrong with the annotations of a priority level.
-pub fn ignored_annotations(level: &PriorityLevelConfiguration) -> impl Iterator<Item = IgnoredAnnotation> {
-    max_long_running(level).err().into_iter()
+/// What is wrong with the annotations of an object of that kind.
+pub fn ignored_annotations(
+    kind: Kind,
+    annotations: &BTreeMap<String, String>,
+) -> impl Iterator<Item = IgnoredAnnotation> {
+    let of_level = match kind {
+        Kind::PriorityLevelConfiguration => read_max_long_running(annotations).err(),
+        Kind::FlowSchema => None,
+    };
+    of_level.into_iter()
 }
 
 /// How many long-running requests a level lets run at a time; `None` for no limit.
 pub fn max_long_running(level: &PriorityLevelConfiguration) -> Result<Option<u32>, IgnoredAnnotation> {
-    let Some(value) = level.metadata.annotations.get(MAX_LONG_RUNNING) else { return Ok(None) };
+    read_max_long_running(&level.metadata.annotations)
+}
+
+fn read_max_long_running(annotations: &BTreeMap<String, String>) -> Result<Option<u32>, IgnoredAnnotation> {
+    let Some(value) = annotations.get(MAX_LONG_RUNNING) else { return Ok(None) };
     // The type would take a sign.
     let digits = Some(value).filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
     digits.and_then(|digits| digits.parse().ok()).map(Some).ok_or_else(|| IgnoredAnnotation {
@@ -44,19 +58,22 @@ mod tests {
         level
     }
 
+    fn ignored(kind: Kind, value: &str) -> Vec<IgnoredAnnotation> {
+        ignored_annotations(kind, &level(value).metadata.annotations).collect()
+    }
+
     #[test]
     fn the_most_long_running_requests_are_a_whole_number() {
         assert_eq!(max_long_running(&PriorityLevelConfiguration::default()), Ok(None));
         for (value, number) in [("0", 0), ("20", 20), ("007", 7), ("4294967295", u32::MAX)] {
             assert_eq!(max_long_running(&level(value)), Ok(Some(number)), "{value}");
-            assert_eq!(ignored_annotations(&level(value)).count(), 0);
+            assert_eq!(ignored(Kind::PriorityLevelConfiguration, value), []);
         }
     }
 
     #[test]
     fn bm_2_what_is_not_understood_is_named() {
         for value in ["", " ", "-1", "+1", "1.5", " 7", "many", "4294967296", "٣"] {
-            let ignored: Vec<_> = ignored_annotations(&level(value)).collect();
             let error = max_long_running(&level(value)).unwrap_err();
             assert_eq!(
                 error.to_string(),
@@ -65,7 +82,8 @@ mod tests {
                      annotation is ignored"
                 )
             );
-            assert_eq!(ignored, [error]);
+            assert_eq!(ignored(Kind::PriorityLevelConfiguration, value), [error]);
+            assert_eq!(ignored(Kind::FlowSchema, value), [], "it means nothing there");
         }
     }
 }

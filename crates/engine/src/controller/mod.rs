@@ -29,6 +29,7 @@ pub use usable::Unusable;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use evenkeel_api::Kind;
 use evenkeel_api::bootstrap::{self, CATCH_ALL, EXEMPT};
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 
@@ -247,8 +248,12 @@ impl<D: DivideSeats> Controller<D> {
     }
 
     fn find_ignored_annotations(&self) -> Vec<(String, IgnoredAnnotation)> {
-        let levels = self.objects.priority_levels.iter();
-        levels.flat_map(|level| ignored_annotations(level).map(|ignored| (level.name().to_owned(), ignored))).collect()
+        let mut found = Vec::new();
+        for level in &self.objects.priority_levels {
+            let ignored = ignored_annotations(Kind::PriorityLevelConfiguration, &level.metadata.annotations);
+            found.extend(ignored.map(|ignored| (level.name().to_owned(), ignored)));
+        }
+        found
     }
 
     /// Levels without an object go when they are idle (CC-15).
