@@ -99,6 +99,12 @@ const NEEDS_OF_BENCHMARKS: &[Need] = &[
         install: Install::DebianPackage("wrk"),
     },
     Need {
+        name: "h2load",
+        why: "sends the load of HTTP/2 in the gateway's benchmark",
+        present: || CommandLine::new("h2load").args(["--version"]).succeeds(),
+        install: Install::DebianPackage("nghttp2-client"),
+    },
+    Need {
         name: "nginx",
         why: "the gateway is measured beside it",
         present: || CommandLine::new("nginx").args(["-v"]).succeeds(),

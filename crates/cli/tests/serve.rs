@@ -393,7 +393,7 @@ fn wrong_settings_are_printed_and_complained_about() {
         ("{upstreams: [{url: http://a:1}], concurrency: 0}", &[][..], 2, "concurrency: must be at least 1"),
         ("{upstreams: [{url: http://a:1}], objects: on/another/machine.yaml}", &[], 0, ""),
         // With the API alone there is nothing that the settings of the gateway could be wrong for.
-        ("{}", &[], 2, "upstreams: there is no upstream"),
+        ("{}", &[], 2, "upstreams: no upstream is configured"),
         ("{}", &["--api-only", "--data-dir", "data"], 0, ""),
     ] {
         write(&folder, "evenkeel.yaml", settings);

@@ -87,7 +87,7 @@ async fn it_is_ready_only_while_it_serves_and_alive_all_the_time() {
     for (phase, status, words) in [
         (Phase::Starting, "503", "[-]phase failed: it is not listening yet"),
         (Phase::Ready, "200", "[+]phase ok"),
-        (Phase::Draining, "503", "[-]phase failed: it is about to stop"),
+        (Phase::Draining, "503", "[-]phase failed: it is shutting down"),
     ] {
         readiness.enter(phase);
         let answer = get(address, "/readyz?verbose").await;

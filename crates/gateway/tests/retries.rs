@@ -94,7 +94,7 @@ async fn an_upstream_that_does_not_answer_in_time_is_a_504() {
     let running = start(settings).await;
     let answer = get(running.address, "/", "").await;
     assert_eq!(answer.status, 504);
-    assert!(answer.text().contains("did not answer in time"), "{}", answer.text());
+    assert!(answer.text().contains("did not respond in time"), "{}", answer.text());
     let answer = get(running.address, "/", "Content-Type: application/grpc+proto\r\n").await;
     assert_eq!(answer.header("grpc-status").as_deref(), Some("4"));
     running.done().await;
@@ -136,7 +136,7 @@ async fn an_answer_that_is_none_is_a_502() {
         let upstream = Upstream::answering(move |_| text.to_owned()).await;
         let running = gateway(upstream.address).await;
         let answer = get(running.address, "/", "").await;
-        assert!(answer.status == 502 && answer.text().contains("cannot be understood"), "{text:?}: {answer:?}");
+        assert!(answer.status == 502 && answer.text().contains("malformed response"), "{text:?}: {answer:?}");
         running.done().await;
     }
 }

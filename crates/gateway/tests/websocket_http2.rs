@@ -184,10 +184,10 @@ async fn what_is_no_websocket_is_refused() {
     let mut sender = connect(running.address).await;
     for (protocol, path, status, text) in [
         ("websocket", "/forbidden", 403, "no"),
-        ("websocket", "/plain", 502, "does not speak WebSocket"),
-        ("websocket", "/wrong-accept", 502, "cannot be understood"),
-        ("websocket", "/wrong-protocol", 502, "cannot be understood"),
-        ("connect-udp", "/plain", 501, "the only protocol"),
+        ("websocket", "/plain", 502, "did not accept the WebSocket"),
+        ("websocket", "/wrong-accept", 502, "malformed response"),
+        ("websocket", "/wrong-protocol", 502, "malformed response"),
+        ("connect-udp", "/plain", 501, "only websocket is supported"),
     ] {
         let response = ask_for(&mut sender, protocol, path).await;
         assert_eq!(response.status(), status, "{path}");

@@ -47,13 +47,13 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
     }
     for (measured, rates) in all.iter().zip(rates) {
         let measure = format!("connections per second with {ROUTES} routes, {}", measured.name);
-        bars.add(measure, median(rates.into_iter()), "", Bar::None);
+        bars.add(measure, median(rates), "", Bar::None);
     }
     drop(all);
     // Anew, because an allocator keeps some of what the first load took.
     for measured in start_all(&upstream)? {
         let before = measured.process.memory()?;
-        let crowd = Crowd::gather(measured.process.address, CONNECTIONS)?;
+        let crowd = Crowd::gather(measured.process.address, None, CONNECTIONS)?;
         sleep(SETTLING);
         let memory = measured.process.memory()?;
         let each = memory.proportional.saturating_sub(before.proportional) * 1024 / CONNECTIONS as u64;

@@ -3,9 +3,11 @@
 use std::io;
 use std::net::SocketAddr;
 
+use evenkeel_bars::{Bar, Bars};
 use evenkeel_process::Process;
 use tempfile::TempDir;
 
+use crate::certificate::Certificate;
 use crate::{evenkeel, haproxy, nginx};
 
 /// The header that says which tenant a request comes from.
@@ -28,11 +30,22 @@ pub(crate) enum Task {
     Protect { slots: usize },
 }
 
+/// How clients reach a proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// Without TLS.
+    Plain,
+    /// With TLS, and HTTP/2 for those who ask for it.
+    Tls,
+}
+
 /// A proxy that runs. Its folder goes with it.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) contestant: Contestant,
     pub(crate) process: Process,
+    /// If clients reach it over TLS.
+    pub(crate) certificate: Option<Certificate>,
     _folder: TempDir,
 }
 
@@ -50,18 +63,30 @@ impl Contestant {
         }
     }
 
-    pub(crate) fn start(self, task: Task, upstream: SocketAddr) -> io::Result<Running> {
+    pub(crate) fn start(self, task: Task, entry: Entry, upstream: SocketAddr) -> io::Result<Running> {
         let folder = tempfile::Builder::new().prefix("evenkeel-bench-").tempdir()?;
+        let certificate = match entry {
+            Entry::Plain => None,
+            Entry::Tls => Some(Certificate::write(folder.path())?),
+        };
         let process = match self {
-            Self::Evenkeel => evenkeel::start(task, upstream, folder.path()),
-            Self::Nginx => nginx::start(task, upstream, folder.path()),
-            Self::Haproxy => haproxy::start(task, upstream, folder.path()),
+            Self::Evenkeel => evenkeel::start(task, certificate.as_ref(), upstream, folder.path()),
+            Self::Nginx => nginx::start(task, certificate.as_ref(), upstream, folder.path()),
+            Self::Haproxy => haproxy::start(task, certificate.as_ref(), upstream, folder.path()),
         }?;
-        Ok(Running { contestant: self, process, _folder: folder })
+        Ok(Running { contestant: self, process, certificate, _folder: folder })
     }
 
     /// All of them.
-    pub(crate) fn start_all(task: Task, upstream: SocketAddr) -> io::Result<Vec<Running>> {
-        Self::ALL.into_iter().map(|contestant| contestant.start(task, upstream)).collect()
+    pub(crate) fn start_all(task: Task, entry: Entry, upstream: SocketAddr) -> io::Result<Vec<Running>> {
+        Self::ALL.into_iter().map(|contestant| contestant.start(task, entry, upstream)).collect()
+    }
+
+    /// Adds the figures of all contestants, and the bar that is ours.
+    pub(crate) fn add_all(bars: &mut Bars, measure: &str, unit: &str, figures: &[f64], ours: Bar) {
+        for (contestant, figure) in Self::ALL.into_iter().zip(figures) {
+            let bar = if contestant == Self::Evenkeel { ours } else { Bar::None };
+            bars.add(format!("{measure}, {}", contestant.name()), *figure, unit, bar);
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::process::Command;
 
 use evenkeel_process::{Process, free_address};
 
+use crate::certificate::Certificate;
 use crate::contestant::{TENANT_HEADER, Task};
 use crate::role::Role;
 
@@ -17,12 +18,12 @@ const OBJECTS: &str = include_str!("tenants.yaml");
 /// More than there are connections, where nothing is to be kept away.
 const SEATS: usize = 600;
 
-pub(crate) fn start(task: Task, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
+pub(crate) fn start(task: Task, tls: Option<&Certificate>, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
     let seats = match task {
         Task::PassOn => SEATS,
         Task::Protect { slots } => slots,
     };
-    run(Role::Gateway.command()?, seats, 0, upstream, folder)
+    run(Role::Gateway.command()?, seats, 0, tls, upstream, folder)
 }
 
 /// Starts a gateway with so many routes: this one, or the binary at a path.
@@ -36,10 +37,17 @@ pub(crate) fn start_routed(
         Some(path) => Command::new(path),
         None => Role::Gateway.command()?,
     };
-    run(command, SEATS, routes, upstream, folder)
+    run(command, SEATS, routes, None, upstream, folder)
 }
 
-fn run(mut command: Command, seats: usize, routes: usize, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
+fn run(
+    mut command: Command,
+    seats: usize,
+    routes: usize,
+    tls: Option<&Certificate>,
+    upstream: SocketAddr,
+    folder: &Path,
+) -> io::Result<Process> {
     let objects = folder.join("objects");
     fs::create_dir(&objects)?;
     fs::write(objects.join("tenants.yaml"), OBJECTS)?;
@@ -54,10 +62,15 @@ fn run(mut command: Command, seats: usize, routes: usize, upstream: SocketAddr, 
             let _ = writeln!(settings, "  - {{path: '{path}', resource: orders-{number}, seats: 2}}");
         }
     }
+    let address = free_address()?;
+    let tls = tls.map_or_else(String::new, |Certificate { chain, key, .. }| {
+        format!(", tls: {{certificate: '{}', key: '{}'}}", chain.display(), key.display())
+    });
+    // Writing to a text does not fail.
+    let _ = writeln!(settings, "listen: [{{address: '{address}'{tls}}}]");
     let file = folder.join("evenkeel.yaml");
     fs::write(&file, settings)?;
-    let address = free_address()?;
-    command.args(["serve", "--admin-listen", "none", "--listen"]).arg(address.to_string());
+    command.args(["serve", "--admin-listen", "none"]);
     command.arg("--upstream").arg(format!("http://{upstream}")).arg("--concurrency").arg(seats.to_string());
     command.arg("--config").arg(file).arg("--objects").arg(objects);
     Process::start(&mut command, address, folder)

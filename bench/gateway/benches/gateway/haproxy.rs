@@ -8,14 +8,16 @@ use std::process::Command;
 
 use evenkeel_process::{Process, free_address};
 
+use crate::certificate::Certificate;
 use crate::contestant::Task;
 
-pub(crate) fn start(task: Task, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
+pub(crate) fn start(task: Task, tls: Option<&Certificate>, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
     let address = free_address()?;
     let limit = match task {
         Task::PassOn => String::new(),
         Task::Protect { slots } => format!("maxconn {slots}"),
     };
+    let tls = tls.map_or_else(String::new, |files| format!("ssl crt {} alpn h2,http/1.1", files.both.display()));
     let settings = format!(
         "global
     nbthread 2
@@ -30,7 +32,7 @@ defaults
     http-reuse always
     option forwardfor
 frontend clients
-    bind {address} backlog 4096
+    bind {address} backlog 4096 {tls}
     http-request set-header X-Forwarded-Proto http
     unique-id-format %[uuid()]
     unique-id-header X-Request-Id

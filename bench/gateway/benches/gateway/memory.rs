@@ -1,4 +1,4 @@
-//! The memory that 10,000 idle connections take.
+//! The memory that 10,000 idle connections take, without TLS and with it.
 
 use std::io;
 use std::thread::sleep;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use evenkeel_bars::{Bar, Bars};
 
-use crate::contestant::{Contestant, Task};
+use crate::contestant::{Contestant, Entry, Task};
 use crate::crowd::Crowd;
 use crate::upstream::Upstream;
 
@@ -16,14 +16,20 @@ pub(crate) const CONNECTIONS: usize = 10_000;
 pub(crate) const SETTLING: Duration = Duration::from_secs(2);
 
 pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
+    of_entry(bars, Entry::Plain, "idle connections", 1.5)?;
+    of_entry(bars, Entry::Tls, "idle TLS connections", 1.2)
+}
+
+/// Ours take at most so many times the memory of nginx.
+fn of_entry(bars: &mut Bars, entry: Entry, what: &str, times: f64) -> io::Result<()> {
     let upstream = Upstream::start()?;
     let mut figures = Vec::new();
     for contestant in Contestant::ALL {
-        let running = contestant.start(Task::PassOn, upstream.process.address)?;
-        let crowd = match Crowd::gather(running.process.address, CONNECTIONS) {
+        let running = contestant.start(Task::PassOn, entry, upstream.process.address)?;
+        let crowd = match Crowd::gather(running.process.address, running.certificate.as_ref(), CONNECTIONS) {
             Ok(crowd) => crowd,
             Err(error) => {
-                println!("the memory of {CONNECTIONS} connections is left out; {}: {error}", contestant.name());
+                println!("the memory of {CONNECTIONS} {what} is left out; {}: {error}", contestant.name());
                 return Ok(());
             }
         };
@@ -33,9 +39,9 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
     }
     for (contestant, memory) in Contestant::ALL.into_iter().zip(&figures) {
         let is_ours = contestant == Contestant::Evenkeel;
-        let bar = if is_ours { Bar::TimesAtMost(1.5, mib(figures[1].proportional)) } else { Bar::None };
+        let bar = if is_ours { Bar::TimesAtMost(times, mib(figures[1].proportional)) } else { Bar::None };
         bars.add(
-            format!("memory with {CONNECTIONS} idle connections, {}", contestant.name()),
+            format!("memory with {CONNECTIONS} {what}, {}", contestant.name()),
             mib(memory.proportional),
             &format!("MiB ({:.1} with shared pages counted for each process)", mib(memory.resident)),
             bar,

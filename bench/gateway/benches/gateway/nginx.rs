@@ -8,9 +8,10 @@ use std::process::Command;
 
 use evenkeel_process::{Process, free_address};
 
+use crate::certificate::Certificate;
 use crate::contestant::Task;
 
-pub(crate) fn start(task: Task, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
+pub(crate) fn start(task: Task, tls: Option<&Certificate>, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
     let address = free_address()?;
     let (zone, limit) = match task {
         Task::PassOn => (String::new(), String::new()),
@@ -18,11 +19,19 @@ pub(crate) fn start(task: Task, upstream: SocketAddr, folder: &Path) -> io::Resu
             ("limit_conn_zone $server_port zone=all:1m;".to_owned(), format!("limit_conn all {slots};"))
         }
     };
+    let (protocols, files) = match tls {
+        None => ("", String::new()),
+        Some(Certificate { chain, key, .. }) => {
+            let files = format!("ssl_certificate {}; ssl_certificate_key {};", chain.display(), key.display());
+            ("ssl http2", files)
+        }
+    };
     let http = format!(
         "{zone}
         upstream service {{ server {upstream}; keepalive 128; keepalive_requests 100000000; }}
         server {{
-            listen {address} backlog=4096;
+            listen {address} backlog=4096 {protocols};
+            {files}
             keepalive_requests 100000000;
             location / {{
                 {limit}

@@ -5,7 +5,7 @@ use std::io;
 use evenkeel_bars::{Bar, Bars};
 use evenkeel_process::median;
 
-use crate::contestant::{Contestant, Running, Task};
+use crate::contestant::{Contestant, Entry, Running, Task};
 use crate::upstream::Upstream;
 use crate::wrk;
 
@@ -25,7 +25,7 @@ struct Turn {
 
 pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
     let upstream = Upstream::start()?;
-    let running = Contestant::start_all(Task::PassOn, upstream.process.address)?;
+    let running = Contestant::start_all(Task::PassOn, Entry::Plain, upstream.process.address)?;
     for contestant in &running {
         wrk::run(contestant.process.address, CONNECTIONS, 1)?;
     }
@@ -39,10 +39,11 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
     }
     let medians = |figure: fn(&Turn) -> f64| turns.iter().map(|turns| median(turns.iter().map(figure))).collect();
     let rates: Vec<f64> = medians(|turn| turn.requests_per_second);
-    add(bars, "requests per second", "", &rates, Bar::TimesAtLeast(1.0, rates[1]));
+    Contestant::add_all(bars, "requests per second", "", &rates, Bar::TimesAtLeast(1.05, rates[1]));
     let tails: Vec<f64> = medians(|turn| turn.p99_ms);
-    add(bars, "p99 in that run", "ms", &tails, Bar::TimesAtMost(1.2, tails[1]));
-    add(bars, "processor time for a request", "us", &medians(|turn| turn.processor_us), Bar::None);
+    Contestant::add_all(bars, "p99 in that run", "ms", &tails, Bar::TimesAtMost(1.0, tails[1]));
+    let costs: Vec<f64> = medians(|turn| turn.processor_us);
+    Contestant::add_all(bars, "processor time for a request", "us", &costs, Bar::None);
     Ok(())
 }
 
@@ -55,12 +56,4 @@ fn turn(running: &Running) -> io::Result<Turn> {
         p99_ms: run.p99_ms,
         processor_us: processor.as_secs_f64() * 1e6 / run.requests,
     })
-}
-
-/// Adds the figures of all contestants, and the bar that is ours.
-fn add(bars: &mut Bars, measure: &str, unit: &str, figures: &[f64], ours: Bar) {
-    for (contestant, figure) in Contestant::ALL.into_iter().zip(figures) {
-        let bar = if contestant == Contestant::Evenkeel { ours } else { Bar::None };
-        bars.add(format!("{measure}, {}", contestant.name()), *figure, unit, bar);
-    }
 }

@@ -18,8 +18,8 @@ pub struct Reconfigured {
     pub needs_restart: Vec<String>,
 }
 
-/// What cannot change without a restart: sockets, threads, where objects come from, and how a line of the log looks.
-const NEEDS_RESTART: [&str; 5] = ["listen", "admin", "workers", "objects", "log.format"];
+/// What cannot change without a restart: sockets, threads, the preset and where objects come from, and the format of the log.
+const NEEDS_RESTART: [&str; 6] = ["listen", "admin", "workers", "preset", "objects", "log.format"];
 
 // === impl Gateway ===
 
@@ -73,6 +73,7 @@ fn keep_fixed(before: &Config, config: &mut Config) {
     config.listen.clone_from(&before.listen);
     config.admin.clone_from(&before.admin);
     config.workers = before.workers;
+    config.preset = before.preset;
     config.objects.clone_from(&before.objects);
     config.log.format = before.log.format;
 }
@@ -84,11 +85,14 @@ mod tests {
     #[test]
     fn what_is_kept_is_what_needs_a_restart() {
         let text = "{listen: [{address: 127.0.0.1:1}], admin: {address: null, hosts: [a]}, workers: 7, objects: there, \
-                    log: {format: json}}";
+                    preset: kubernetes, log: {format: json}}";
         let before = Config::default();
         let mut config = Config::parse("new", text).unwrap();
         let differences = before.differences(&config);
-        assert_eq!(differences, ["admin.address", "admin.hosts", "listen", "log.format", "objects", "workers"]);
+        assert_eq!(
+            differences,
+            ["admin.address", "admin.hosts", "listen", "log.format", "objects", "preset", "workers"]
+        );
         assert!(differences.iter().all(|name| needs_restart(name)));
         keep_fixed(&before, &mut config);
         assert_eq!(config, before);

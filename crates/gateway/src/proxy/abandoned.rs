@@ -66,7 +66,7 @@ struct Counted(Rc<Cell<usize>>, WorkerMetrics);
 impl Abandoned {
     pub(crate) fn new(
         count_max: usize,
-        times: &Rc<ServiceTimes>,
+        service_times: &Rc<ServiceTimes>,
         timer: &Rc<CoarseTimer>,
         response_after: Duration,
         metrics: WorkerMetrics,
@@ -75,7 +75,7 @@ impl Abandoned {
         let (count_max, response_after) = (Cell::new(count_max), Rc::new(Cell::new(response_after)));
         let abandoned =
             Self { work: sender, count: Rc::default(), count_max, response_after: Rc::clone(&response_after), metrics };
-        let patience = Patience { timer: Rc::clone(timer), times: Rc::clone(times), response_after };
+        let patience = Patience { timer: Rc::clone(timer), times: Rc::clone(service_times), response_after };
         (abandoned, AbandonedWork { work, patience })
     }
 

@@ -202,7 +202,7 @@ impl Attempts {
             Some(true) => upstream.http2().await.map(UpstreamConnection::Http2),
             Some(false) => upstream.connect_http1().await.map(UpstreamConnection::Http1),
             None => Ok(match upstream.agree().await? {
-                Negotiated::Http1(stream) => UpstreamConnection::Http1(upstream.wire(stream)),
+                Negotiated::Http1(stream) => UpstreamConnection::Http1(Box::new(upstream.wire(stream))),
                 Negotiated::Http2(stream) => UpstreamConnection::Http2(stream),
             }),
         }
@@ -242,7 +242,7 @@ impl Attempts {
         *response.status_mut() = head.status;
         *response.headers_mut() = std::mem::take(&mut head.headers);
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
-            self.exchange.set_upgraded(call.into_wire());
+            self.exchange.set_upgraded(Box::new(call.into_wire()));
             return response;
         }
         sanitize_response(head.status, response.headers_mut(), head.flags);

@@ -42,12 +42,12 @@ impl Upstream {
     /// A new connection for HTTP/1.1.
     pub(crate) async fn connect_http1(&self) -> Result<Box<Wire>, ConnectError> {
         let stream = self.connect(Offer::Http1).await?;
-        Ok(self.wire(stream))
+        Ok(Box::new(self.wire(stream)))
     }
 
     /// A connection that has just been made, with the buffers of this worker.
-    pub(crate) fn wire(&self, stream: Stream) -> Box<Wire> {
-        Box::new(Wire::new(stream, &self.buffer_pool))
+    pub(crate) fn wire(&self, stream: Stream) -> Wire {
+        Wire::new(stream, &self.buffer_pool)
     }
 
     /// A new connection on which this is offered. Names are looked up each time.

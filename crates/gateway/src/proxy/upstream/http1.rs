@@ -141,8 +141,8 @@ impl Http1Call {
     }
 
     /// The connection, for something that is no HTTP any more.
-    pub(crate) fn into_wire(self) -> Box<Wire> {
-        self.sending.wire
+    pub(crate) fn into_wire(self) -> Wire {
+        *self.sending.wire
     }
 
     /// The body of the response that begins with this head.

@@ -121,7 +121,7 @@ fn begin(
                     None => {}
                     Some((connection, stream, Spoken::Http1)) => serve_http1(connection, stream, counted).await,
                     Some((connection, stream, Spoken::Http2)) => {
-                        Box::pin(serve_tls_http2(connection, stream, counted)).await
+                        Box::pin(serve_tls_http2(connection, stream, counted)).await;
                     }
                 }
             });
