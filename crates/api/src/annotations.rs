@@ -12,6 +12,8 @@ use crate::Kind;
 pub const QUEUING: &str = "evenkeel.dev/queuing";
 /// On priority levels: how many seats a level borrows for each one of a level of weight 1, where levels borrow at once.
 pub const BORROWING_WEIGHT: &str = "evenkeel.dev/borrowing-weight";
+/// On priority levels: how many long-running requests may run at a time.
+pub const MAX_LONG_RUNNING: &str = "evenkeel.dev/max-long-running";
 /// On flow schemas: how many seats each of their flows gets for each one of a flow of weight 1, in levels that queue per flow.
 pub const FLOW_WEIGHT: &str = "evenkeel.dev/flow-weight";
 
@@ -46,12 +48,17 @@ struct Known {
     check: fn(&str) -> Result<(), String>,
 }
 
-const KNOWN: [Known; 3] = [
+const KNOWN: [Known; 4] = [
     Known { name: QUEUING, kind: Kind::PriorityLevelConfiguration, check: |value| read_queuing(value).map(drop) },
     Known {
         name: BORROWING_WEIGHT,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_weight(value, "the nominal shares are").map(drop),
+    },
+    Known {
+        name: MAX_LONG_RUNNING,
+        kind: Kind::PriorityLevelConfiguration,
+        check: |value| read_max_long_running(value).map(drop),
     },
     Known { name: FLOW_WEIGHT, kind: Kind::FlowSchema, check: |value| read_weight(value, "1 is").map(drop) },
 ];
@@ -64,6 +71,11 @@ pub fn queuing(annotations: &BTreeMap<String, String>) -> Queuing {
 /// The weight of a level with these annotations among those that borrow; `None`: its nominal shares.
 pub fn borrowing_weight(annotations: &BTreeMap<String, String>) -> Option<u16> {
     annotations.get(BORROWING_WEIGHT).and_then(|value| read_weight(value, "").ok())
+}
+
+/// How many long-running requests may run at a time in a level with these annotations; `None`: there is no limit.
+pub fn max_long_running(annotations: &BTreeMap<String, String>) -> Option<u32> {
+    annotations.get(MAX_LONG_RUNNING).and_then(|value| read_max_long_running(value).ok())
 }
 
 /// The weight of each flow of a schema with these annotations.
@@ -96,6 +108,14 @@ fn read_weight(value: &str, otherwise: &str) -> Result<u16, String> {
     let weight = value.parse().ok().filter(|weight| is_plain && (1..=WEIGHT_MAX).contains(weight));
     weight
         .ok_or_else(|| format!("invalid value {value:?}: must be an integer from 1 to {WEIGHT_MAX}; {otherwise} used"))
+}
+
+fn read_max_long_running(value: &str) -> Result<u32, String> {
+    // The type would take a sign.
+    let digits = Some(value).filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
+    digits
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(|| format!("invalid value {value:?}: must be an integer from 0 to {}; no limit is used", u32::MAX))
 }
 
 // === impl Queuing ===
@@ -159,5 +179,18 @@ mod tests {
                  shuffle-sharded is used",
             ]
         );
+    }
+
+    #[test]
+    fn the_most_long_running_requests_are_an_integer() {
+        assert_eq!(max_long_running(&BTreeMap::new()), None);
+        for (value, number) in [("0", 0), ("20", 20), ("007", 7), ("4294967295", u32::MAX)] {
+            assert_eq!(max_long_running(&annotations(&[(MAX_LONG_RUNNING, value)])), Some(number), "{value}");
+        }
+        for value in ["", " ", "-1", "+1", "1.5", " 7", "many", "4294967296", "٣"] {
+            let level = annotations(&[(MAX_LONG_RUNNING, value)]);
+            assert_eq!(max_long_running(&level), None, "{value:?}");
+            assert_eq!(not_understood(Kind::PriorityLevelConfiguration, &level).len(), 1, "{value:?}");
+        }
     }
 }

@@ -49,6 +49,8 @@ pub struct LevelInfo {
     pub has_flows: bool,
     /// The most seats that the estimate of a request may give it (WE-4); `None` if the level has never had queues.
     pub seat_cap: Option<u32>,
+    /// How many long-running requests it lets run at a time; `None` for no limit.
+    pub max_long_running: Option<u32>,
 }
 
 /// Names a level, and never another one. Its index is used again when the level is gone, up to 2^32 times.

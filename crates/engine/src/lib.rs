@@ -17,7 +17,7 @@
 //! | what queues its flow may use | [`deal`] |
 //! | whether it runs, waits or is rejected; when it ends | [`queue_set`] |
 //! | when it has waited or lingered for long enough; who observes it | [`level`] |
-//! | when a rejected client should try again | [`retry_after`] |
+//! | when a rejected client should try again | [`retry_after`], [`drain`] |
 //!
 //! and of the configuration:
 //!
@@ -45,6 +45,7 @@ pub mod classify;
 pub mod controller;
 pub mod deal;
 pub mod digest;
+pub mod drain;
 pub mod level;
 pub mod limits;
 pub mod queue_set;

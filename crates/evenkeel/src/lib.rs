@@ -12,6 +12,7 @@ pub use control::class::Class;
 pub use control::clock::ManualClock;
 pub use control::flow_control::{FlowControl, Report};
 pub use control::into_objects::IntoObjects;
+pub use control::long_running::LongRunning;
 pub use control::permit::{Permit, SharedPermit};
 pub use control::rejected::Rejected;
 pub use control::request::{Details, Patience, Request};

@@ -11,9 +11,9 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use evenkeel::identify::Anonymous;
-use evenkeel::{FlowBody, KubernetesWork, Occupancy, SharedPermit};
+use evenkeel::{FlowBody, FlowControl, FlowLayer, KubernetesWork, Occupancy, Rejected, Rejection, SharedPermit};
 use evenkeel_engine::digest::Kubernetes;
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use layer::{Frames, Mock, Reply, TestBody, ask, flow, get};
 
@@ -166,6 +166,172 @@ async fn hf_11_a_rejected_watch_is_never_counted() {
     let response = ask(&layer, &Mock::empty(), get("/api/v1/pods?watch=1"));
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(work.interested(&create), 0);
+}
+
+/// An ordinary service with a level that may have two long-running requests; those for `/events` are.
+struct LongRunning {
+    flow: FlowControl,
+    layer: FlowLayer<Anonymous>,
+}
+
+impl LongRunning {
+    fn new() -> Self {
+        let flow = FlowControl::builder().server_concurrency(100).drive_by_hand().build();
+        let layer = flow.clone().layer(Anonymous).long_running(|parts, _| match parts.uri.path() {
+            "/events" => Occupancy::ToTheHeaders,
+            _ => Occupancy::ToTheEnd,
+        });
+        let service = Self { flow, layer };
+        service.limit("2");
+        service
+    }
+
+    /// Changes the limit.
+    fn limit(&self, max: &str) {
+        let objects = format!(
+            "
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {{name: shop, annotations: {{evenkeel.dev/max-long-running: '{max}'}}}}
+spec: {{type: Limited, limited: {{nominalConcurrencyShares: 100, limitResponse: {{type: Reject}}}}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {{name: shop}}
+spec:
+  matchingPrecedence: 100
+  priorityLevelConfiguration: {{name: shop}}
+  rules:
+  - subjects: [{{kind: Group, group: {{name: system:unauthenticated}}}}]
+    nonResourceRules: [{{verbs: ['*'], nonResourceURLs: ['*']}}]
+"
+        );
+        self.flow.apply(&*objects).unwrap();
+    }
+
+    /// Asks for a stream; `None` if that is rejected.
+    fn stream(&self) -> Option<(FlowBody<TestBody>, Frames)> {
+        let (mock, frames) = Mock::streaming();
+        let response = ask(&self.layer, &mock, get("/events"));
+        Self::is_let_in(&response).then(|| (response.into_body(), frames))
+    }
+
+    /// Asks for another protocol, to which the service agrees; `None` if that is rejected.
+    fn upgrade(&self) -> Option<FlowBody<TestBody>> {
+        let mock = Mock::new(|_| Reply::Now(Response::builder().status(101).body(TestBody::empty()).unwrap()));
+        let response = ask(&self.layer, &mock, asking_for_upgrade());
+        Self::is_let_in(&response).then(|| response.into_body())
+    }
+
+    fn is_let_in(response: &Response<FlowBody<TestBody>>) -> bool {
+        let Some(rejected) = response.extensions().get::<Rejected>() else { return true };
+        assert_eq!((response.status().as_u16(), rejected.reason), (429, Rejection::TooManyLongRunning));
+        assert_eq!(response.headers()["x-evenkeel-reason"], "too-many-long-running");
+        assert_eq!(response.headers()["x-evenkeel-level"], "shop");
+        assert_eq!(response.headers().get("x-evenkeel-expected-wait"), None, "nobody knows");
+        assert!((11..=15).contains(&rejected.retry_after.as_secs()), "{:?}", rejected.retry_after);
+        false
+    }
+
+    fn count(&self) -> u32 {
+        self.flow.status().iter().map(|level| level.long_running).sum()
+    }
+}
+
+fn asking_for_upgrade() -> Request<()> {
+    Request::get("/socket").header("connection", "upgrade").header("upgrade", "websocket").body(()).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_long_running_request_too_many_is_rejected() {
+    let service = LongRunning::new();
+    let (mut first, frames) = service.stream().unwrap();
+    let second = service.upgrade().unwrap();
+    assert_eq!(service.count(), 2);
+    assert!(service.stream().is_none() && service.upgrade().is_none());
+    assert_eq!(ask(&service.layer, &Mock::empty(), get("/orders")).status(), 200, "ordinary requests go on");
+    assert_eq!(service.flow.status().iter().map(|level| level.seats_in_use).sum::<i64>(), 0);
+
+    data(&frames, "some");
+    assert!(matches!(frame(&mut first), Poll::Ready(Some(Ok(_)))));
+    assert!(service.stream().is_none());
+    drop(frames);
+    assert!(matches!(frame(&mut first), Poll::Ready(None)));
+    assert_eq!(service.count(), 1, "its body has ended");
+    let (third, _frames) = service.stream().unwrap();
+    drop(second);
+    drop(third);
+    assert_eq!(service.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_limit_ends_nothing() {
+    let service = LongRunning::new();
+    service.limit("none");
+    let before: Vec<_> = (0..5).map(|_| service.stream().expect("there is no limit")).collect();
+    service.limit("3");
+    assert_eq!(service.count(), 5, "they count, though there was no limit when they came");
+    assert!(service.stream().is_none());
+    drop(before);
+    let _streams: Vec<_> = (0..3).map(|_| service.stream().unwrap()).collect();
+    assert!(service.stream().is_none());
+    service.limit("4");
+    let _fourth = service.stream().unwrap();
+    service.limit("0");
+    assert!(service.stream().is_none());
+    assert_eq!(service.count(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_level_that_comes_back_counts_what_goes_on() {
+    let service = LongRunning::new();
+    let streams = [service.stream().unwrap(), service.stream().unwrap()];
+    service.flow.apply(evenkeel::Objects::default());
+    service.flow.tick();
+    assert!(service.flow.status().iter().all(|level| level.name != "shop"), "it has no seats in use, and goes");
+    service.limit("2");
+    assert_eq!(service.count(), 2);
+    assert!(service.stream().is_none());
+    drop(streams);
+    assert!(service.stream().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upgrade_that_is_not_agreed_to_counts_until_its_response() {
+    let service = LongRunning::new();
+    let (mock, _frames) = Mock::streaming();
+    let mut waits = layer::send(&service.layer, &Mock::stuck(), asking_for_upgrade());
+    assert!(waits.poll().is_none());
+    assert_eq!(service.count(), 1, "it may become one");
+    let response = ask(&service.layer, &mock, asking_for_upgrade());
+    assert_eq!((response.status().as_u16(), service.count()), (200, 1));
+    drop(waits);
+    assert_eq!(service.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_serves_the_connection_keeps_the_place_of_an_upgrade() {
+    let service = LongRunning::new();
+    let mut body = service.upgrade().unwrap();
+    let kept = Pin::new(&mut body).take_long_running().unwrap();
+    assert!(Pin::new(&mut body).take_long_running().is_none());
+    drop(body);
+    assert_eq!(service.count(), 1);
+    drop(kept);
+    assert_eq!(service.count(), 0);
+
+    // A handler does the same by its share of the permit.
+    let kept = Arc::<Mutex<Option<evenkeel::LongRunning>>>::default();
+    let keeps = Arc::clone(&kept);
+    let mock = Mock::new(move |request| {
+        let permit = request.extensions().get::<SharedPermit>().unwrap();
+        *keeps.lock().unwrap() = permit.take_long_running();
+        Reply::Now(Response::builder().status(101).body(TestBody::empty()).unwrap())
+    });
+    drop(ask(&service.layer.clone().share_permits(), &mock, asking_for_upgrade()));
+    assert_eq!(service.count(), 1);
+    kept.lock().unwrap().take();
+    assert_eq!(service.count(), 0);
 }
 
 /// A service that never responds, and keeps the permits that it is given.

@@ -44,6 +44,43 @@ async fn a_watch_is_told_from_ordinary_requests() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn bm_4_long_running_requests_have_metrics_of_their_own() {
+    let page = |flow: &FlowControl| {
+        let mut registry = Registry::default();
+        flow.register_metrics(&mut registry);
+        let mut page = String::new();
+        text::encode(&mut page, &registry).unwrap();
+        page.lines().filter(|line| line.starts_with("evenkeel_")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let flow = flow();
+    let layer = flow.clone().layer(Anonymous);
+    let watch = || {
+        let (mock, frames) = Mock::streaming();
+        (ask(&layer, &mock, get("/api/v1/pods?watch=1")), frames)
+    };
+    drop(ask(&layer, &Mock::empty(), get("/orders")));
+    assert_eq!(page(&flow), [""; 0], "nothing is shown of what nobody uses");
+
+    let (first, _frames) = watch();
+    let running = "evenkeel_long_running_requests{priority_level=\"strict\"}";
+    let rejected = "evenkeel_long_running_rejected_requests_total{priority_level=\"strict\"}";
+    assert_eq!(page(&flow), [format!("{running} 1")]);
+
+    let annotated = "name: strict, annotations: {evenkeel.dev/max-long-running: '1'}";
+    flow.apply(&*layer::ONE_SEAT.replacen("name: strict", annotated, 1)).unwrap();
+    let (second, _frames) = watch();
+    assert_eq!(second.status(), 429);
+    let limit = "evenkeel_long_running_limit{priority_level=\"strict\"} 1".to_owned();
+    assert_eq!(page(&flow), [format!("{running} 1"), limit.clone(), format!("{rejected} 1")]);
+    assert_eq!(value(&flow, "dispatched_requests_total", ""), Some(2.0));
+    for reason in ["queue-full", "concurrency-limit", "time-out"] {
+        assert_eq!(value(&flow, "rejected_requests_total", &format!(",reason=\"{reason}\"")), None, "{reason}");
+    }
+    drop(first);
+    assert_eq!(page(&flow), [format!("{running} 0"), limit, format!("{rejected} 1")]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn we_18_changes_sample_the_watches_that_they_concern() {
     let flow = flow();
     let layer = flow.clone().layer(Anonymous).work(KubernetesWork::default());

@@ -116,6 +116,84 @@ async fn a_rejection_of_grpc_has_trailers_only() {
     }
 }
 
+/// A flow control of an ordinary service whose one seat is taken, and the layer that rejects its requests.
+fn plain_layer(form: RejectionForm) -> (evenkeel::FlowLayer<Anonymous>, layer::Answer) {
+    let objects = layer::ONE_SEAT.replacen("Shares: 1,", "Shares: 10000,", 1);
+    let flow = evenkeel::FlowControl::builder().server_concurrency(1).objects(&*objects).unwrap();
+    let layer = flow.build().layer(Anonymous).rejection_form(form);
+    let mut first = send(&layer, &Mock::stuck(), get("/orders"));
+    assert!(first.poll().is_none());
+    (layer, first)
+}
+
+#[tokio::test(start_paused = true)]
+async fn outside_of_kubernetes_a_rejection_says_level_reason_and_expected_wait() {
+    let (layer, _first) = plain_layer(RejectionForm::Status);
+    tokio::time::advance(std::time::Duration::from_millis(1_500)).await;
+    let response = ask(&layer, &Mock::empty(), get("/orders"));
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    let rejected = response.extensions().get::<evenkeel::Rejected>().unwrap().clone();
+    let (seconds, wait) = (rejected.retry_after.as_secs(), rejected.expected_wait.unwrap());
+    // The one request has taken longer than this, and nothing else is known.
+    assert!((1_200..=1_500).contains(&wait.as_millis()), "{wait:?}");
+    assert!((2..=4).contains(&seconds), "{seconds}");
+    let wait = format!("{:.3}", wait.as_secs_f64());
+    assert_eq!(
+        headers(&response),
+        [
+            "content-type: application/json".to_owned(),
+            format!("retry-after: {seconds}"),
+            format!("x-evenkeel-expected-wait: {wait}"),
+            "x-evenkeel-level: strict".to_owned(),
+            "x-evenkeel-reason: concurrency-limit".to_owned(),
+        ]
+    );
+    assert_eq!(
+        text(response).await,
+        format!(
+            "{{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{{}},\"status\":\"Failure\",\
+             \"message\":\"too many requests (concurrency-limit), try again in {seconds} s\",\
+             \"reason\":\"TooManyRequests\",\"details\":{{\"name\":\"strict\",\
+             \"group\":\"flowcontrol.apiserver.k8s.io\",\"kind\":\"prioritylevelconfigurations\",\
+             \"causes\":[{{\"reason\":\"concurrency-limit\",\"message\":\"expected wait: {wait} s\"}}],\
+             \"retryAfterSeconds\":{seconds}}},\"code\":429}}"
+        )
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_form_of_a_rejection_says_it_in_headers() {
+    let (layer, _first) = plain_layer(RejectionForm::PlainText);
+    let response = ask(&layer, &Mock::empty(), get("/orders"));
+    let seconds = response.extensions().get::<evenkeel::Rejected>().unwrap().retry_after.as_secs();
+    assert_eq!(
+        headers(&response),
+        [
+            "content-type: text/plain; charset=utf-8".to_owned(),
+            format!("retry-after: {seconds}"),
+            "x-content-type-options: nosniff".to_owned(),
+            "x-evenkeel-expected-wait: 0.000".to_owned(),
+            "x-evenkeel-level: strict".to_owned(),
+            "x-evenkeel-reason: concurrency-limit".to_owned(),
+        ]
+    );
+    let request = Request::post("/shop.Orders/List").header("content-type", "application/grpc");
+    let response = ask(&layer, &Mock::empty(), request.body(()).unwrap());
+    let seconds = response.extensions().get::<evenkeel::Rejected>().unwrap().retry_after.as_secs();
+    assert_eq!(
+        headers(&response),
+        [
+            "content-type: application/grpc".to_owned(),
+            format!("grpc-message: too many requests (concurrency-limit), try again in {seconds} s"),
+            format!("grpc-retry-pushback-ms: {}", seconds * 1_000),
+            "grpc-status: 8".to_owned(),
+            "x-evenkeel-expected-wait: 0.000".to_owned(),
+            "x-evenkeel-level: strict".to_owned(),
+            "x-evenkeel-reason: concurrency-limit".to_owned(),
+        ]
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_digested_is_answered() {
     let (layer, mock) = (layer::layer(), Mock::empty());

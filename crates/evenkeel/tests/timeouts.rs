@@ -2,8 +2,9 @@
 
 mod service;
 
+use std::collections::{BTreeSet, VecDeque};
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
@@ -186,6 +187,7 @@ fn the_time_to_come_back_is_that_of_the_engine() {
             let rejected = admit().expect_err("no seat");
             engine.record_drop(second);
             assert_eq!(rejected.retry_after, Duration::from_secs(engine.seconds().into()));
+            assert_eq!(rejected.expected_wait, None);
             most = most.max(engine.seconds());
         }
         clock.advance(Duration::from_secs(1));
@@ -219,6 +221,79 @@ fn hf_12_a_client_that_hangs_up_counts_as_one_that_was_turned_away() {
     assert_eq!(rejected.retry_after, Duration::from_secs(engine.seconds().into()));
     drop((permit, waits));
     assert_idle(&flow);
+}
+
+#[test]
+fn outside_of_kubernetes_the_time_to_come_back_follows_from_what_waits() {
+    let clock = ManualClock::new();
+    let flow = FlowControl::builder().server_concurrency(1).manual_clock(clock.clone()).build();
+    flow.apply(objects([queuing_up_to("tenants", 10_000, 50)]));
+    let user = user("a", "tenants");
+    let poll = |admit: Pin<&mut Arrived>| admit.poll(&mut Context::from_waker(Waker::noop()));
+    let mut requests: VecDeque<_> =
+        (0..51).map(|_| Box::pin(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT))).collect();
+    let reject = || match poll(Box::pin(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT)).as_mut()) {
+        Poll::Ready(Err(rejected)) => rejected,
+        other => panic!("there is a place: {other:?}"),
+    };
+    assert_eq!(reject().expected_wait, Some(Duration::ZERO), "nothing is known yet");
+    // Each runs for 100 ms.
+    for _ in 0..100 {
+        let mut first = requests.pop_front().unwrap();
+        let Poll::Ready(Ok(permit)) = poll(first.as_mut()) else { panic!("it is its turn") };
+        clock.advance(Duration::from_millis(100));
+        drop(permit);
+        requests.push_back(Box::pin(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT)));
+    }
+    let mut seconds = BTreeSet::new();
+    for _ in 0..100 {
+        let rejected = reject();
+        assert_eq!((rejected.reason, &*rejected.priority_level), (Rejection::QueueFull, "tenants"));
+        let expected = rejected.expected_wait.unwrap();
+        assert!(expected.abs_diff(Duration::from_millis(5_100)) < Duration::from_millis(20), "{expected:?}");
+        seconds.insert(rejected.retry_after.as_secs());
+    }
+    assert_eq!(seconds, BTreeSet::from([6, 7, 8]), "clients do not come back together");
+
+    // Half of them give up: the rest is half as long.
+    requests.drain(26..);
+    let mut last =
+        Box::pin(flow.arrive_request(Request::new(attributes(&user)).patience(patience(Duration::from_secs(4)))));
+    assert!(poll(last.as_mut()).is_pending());
+    clock.advance(Duration::from_secs(1));
+    let Poll::Ready(Err(rejected)) = poll(last.as_mut()) else { panic!("its time is over") };
+    assert_eq!(rejected.reason, Rejection::TimeOut);
+    let expected = rejected.expected_wait.unwrap();
+    // Nothing has ended for a second.
+    assert!((2_600..3_200).contains(&expected.as_millis()), "{expected:?}");
+    drop((requests, last));
+    assert_idle(&flow);
+}
+
+#[test]
+fn a_level_without_queues_expects_the_next_seat() {
+    let clock = ManualClock::new();
+    let flow = FlowControl::builder().server_concurrency(4).manual_clock(clock.clone()).build();
+    flow.apply(objects([rejecting("tenants", 10_000)]));
+    let user = user("a", "tenants");
+    let admit = || match pin!(flow.arrive(attributes(&user), WorkEstimate::ONE_SEAT))
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        Poll::Ready(result) => result,
+        Poll::Pending => panic!("nothing waits here"),
+    };
+    let mut permits: VecDeque<_> = std::iter::from_fn(|| admit().ok()).take(10).collect();
+    assert!(permits.len() < 10, "all seats are taken");
+    for _ in 0..100 {
+        clock.advance(Duration::from_secs(3));
+        drop(permits.pop_front());
+        permits.push_back(admit().unwrap());
+    }
+    let rejected = admit().unwrap_err();
+    assert_eq!(rejected.reason, Rejection::ConcurrencyLimit);
+    let expected = rejected.expected_wait.unwrap();
+    assert!(expected.abs_diff(Duration::from_secs(3)) < Duration::from_millis(500), "{expected:?}");
+    assert!((3..=6).contains(&rejected.retry_after.as_secs()), "{:?}", rejected.retry_after);
 }
 
 /// Holds the seat for about as long as the others wait: some are let in, some are rejected, none both or neither.

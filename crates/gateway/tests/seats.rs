@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{Protocol, RouteConfig, WhenClientLeaves};
-use evenkeel_gateway::{Config, Gateway, objects};
 use frames::{END_STREAM, Frames, Outcome, RST_STREAM, frame, request};
 use support::client::{Client, get};
 use support::upstream::{Upstream, has_more, ok};
-use support::{ONE_LEVEL, PATIENCE, Running, config, eventually};
+use support::{ONE_LEVEL, PATIENCE, Running, config, eventually, start_with};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Semaphore;
 
@@ -77,15 +77,8 @@ fn settings(upstream: SocketAddr) -> Config {
 }
 
 /// A gateway with one level, which has all seats.
-async fn start(mut settings: Config) -> Running {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("objects.yaml");
-    std::fs::write(&path, ONE_LEVEL).unwrap();
-    settings.objects = Some(path);
-    let source = objects::source(&settings);
-    let gateway = Gateway::start(settings, source).await.unwrap();
-    let address = gateway.addresses()[0];
-    Running { gateway, address }
+async fn start(settings: Config) -> Running {
+    start_with(settings, ONE_LEVEL).await
 }
 
 /// How many requests run and wait.

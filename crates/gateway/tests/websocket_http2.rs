@@ -21,7 +21,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use support::client::{Client, find};
 use support::upstream::{Upstream, ok};
-use support::{config, gateway, start};
+use support::{config, gateway, one_level_with_long_running, start, start_with};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -122,6 +122,27 @@ async fn both_sides_speak_in_a_stream_and_no_seat_is_kept() {
     let plain = sender.send_request(Request::get("http://shop/").body(Empty::new()).unwrap()).await.unwrap();
     assert_eq!(plain.into_body().collect().await.unwrap().to_bytes(), "plain");
     drop((reading, writing, sender));
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_stream_counts_as_long_running_until_it_ends() {
+    let upstream = shouting().await;
+    let running = start_with(config(&[upstream.address]), &one_level_with_long_running(1)).await;
+    let mut sender = connect(running.address).await;
+    let mut client = websocket(&mut sender).await;
+    running.has_long_running(1).await;
+    let rejected = ask_for(&mut sender, "websocket", "/chat?room=1").await;
+    assert_eq!(rejected.status(), 429);
+    assert_eq!(rejected.headers()["x-evenkeel-reason"], "too-many-long-running");
+    client.send("still\n").await;
+    assert_eq!(client.until(b"\n").await, b"STILL\n");
+    client.stream.shutdown().await.unwrap();
+    assert!(client.is_closed().await);
+    running.has_long_running(0).await;
+    drop(websocket(&mut sender).await);
+    running.has_long_running(0).await;
+    drop((rejected, sender));
     running.done().await;
 }
 

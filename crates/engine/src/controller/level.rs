@@ -89,6 +89,11 @@ impl ControlledLevel {
         self.seat_cap
     }
 
+    /// How many long-running requests it lets run at a time; `None` for no limit.
+    pub fn max_long_running(&self) -> Option<u32> {
+        annotations::max_long_running(&self.object.metadata.annotations)
+    }
+
     /// Takes over the limits that a digest has found (CC-16).
     pub(super) fn set_limits(&mut self, limits: LevelLimits) {
         self.limits = limits;
@@ -140,6 +145,7 @@ impl ControlledLevel {
             uid: self.object.metadata.uid.as_str().into(),
             has_flows: self.mode.has_flows(),
             seat_cap: self.seat_cap,
+            max_long_running: self.max_long_running(),
         }
     }
 }

@@ -102,6 +102,9 @@ pub enum Rejection {
     ConcurrencyLimit,
     /// It has waited as long as it may, or nobody waits for it any more.
     TimeOut,
+    /// Its level has as many long-running requests as it may have. A queue set never says so; whoever knows which requests
+    /// are long-running does.
+    TooManyLongRunning,
 }
 
 /// How a finish ends.
@@ -125,6 +128,7 @@ impl Rejection {
             Self::QueueFull => "queue-full",
             Self::ConcurrencyLimit => "concurrency-limit",
             Self::TimeOut => "time-out",
+            Self::TooManyLongRunning => "too-many-long-running",
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use evenkeel_engine::queue_set::{Finish, Phase, Rejection, RequestId};
 
 use crate::control::level::Wakers;
+use crate::control::long_running::Counting;
 use crate::control::rejected::Rejected;
 use crate::control::snapshot::Destination;
 use crate::observe::trace;
@@ -17,6 +18,8 @@ use crate::observe::trace;
 pub(crate) struct Admission {
     pub(crate) destination: Arc<Destination>,
     pub(crate) id: RequestId,
+    /// Whether it counts among the long-running requests.
+    pub(crate) counting: Counting,
 }
 
 // === impl Admission ===
@@ -51,15 +54,16 @@ impl Admission {
     /// The request is gone: it has waited as long as it may, or it has given way to another.
     pub(crate) fn rejected(&self) -> Rejected {
         let mut state = self.destination.level.lock();
-        let (reason, retry_after) = (state.take_reason(self.id), state.retry_after());
+        let (reason, advice) = (state.take_reason(self.id), state.advise());
         drop(state);
         trace::gave_up(self.destination.schema(), reason);
-        Rejected::new(reason, retry_after, &self.destination)
+        Rejected::new(reason, advice, &self.destination)
     }
 }
 
 impl Drop for Admission {
     fn drop(&mut self) {
+        self.counting.end(&self.destination.long_running);
         let (upkeep, level) = (&self.destination.upkeep, &self.destination.level);
         let mut wakers = Wakers::default();
         let now = upkeep.clock.now();
@@ -75,7 +79,7 @@ impl Drop for Admission {
         let has_given_up = cancelled.is_some();
         if has_given_up {
             // Nobody is left to be told, but it counts as a rejected request (FQ-28, HF-12).
-            state.record_drop(upkeep.clock.unix_second());
+            state.retry.record_drop(|| upkeep.clock.unix_second());
         }
         let is_idle = state.queue_set().is_idle();
         let lingers = matches!(finish, Some(Finish::Lingering { .. }));

@@ -10,7 +10,7 @@ use evenkeel_api::v1::FlowSchema;
 use evenkeel_api::{Kind, Preset};
 use evenkeel_engine::controller::{Applied, Borrowing, Controller, Dangling, Objects, Unusable};
 use evenkeel_engine::digest::Query;
-use evenkeel_engine::queue_set::Arrival;
+use evenkeel_engine::queue_set::{Arrival, Rejection};
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Attributes, LevelInfo, WorkEstimate};
 
@@ -23,6 +23,7 @@ use crate::control::kept_details::KeptDetails;
 use crate::control::known_levels::KnownLevels;
 use crate::control::ledger::SharedLedger;
 use crate::control::level::{Waiter, Wakers};
+use crate::control::long_running::Counting;
 use crate::control::observers::Observers;
 use crate::control::permit::Permit;
 use crate::control::rejected::Rejected;
@@ -130,7 +131,8 @@ impl FlowControl {
         let upkeep = Arc::new(Upkeep::new(clock));
         let ledger = Arc::new(SharedLedger::new());
         let (table, wakers) = (LevelTable::default(), Wakers::default());
-        let mut changes = LevelChanges { table, wakers, observers: observers.clone(), ledger: Arc::clone(&ledger) };
+        let mut changes =
+            LevelChanges { table, wakers, observers: observers.clone(), ledger: Arc::clone(&ledger), preset };
         let config = division.config(preset, server_concurrency);
         let (controller, applied) = Controller::with_config(config, &mut changes, now);
         let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep, preset);
@@ -263,7 +265,7 @@ impl FlowControl {
             head,
             digest,
             is_watch,
-            is_long_running,
+            is_long_running: is_watch || is_long_running,
             watches,
         }))
     }
@@ -310,7 +312,7 @@ impl FlowControl {
         let class = snapshot.configuration.classify(request.attributes);
         let work = (request.estimate)(&class.schema.level);
         let destination = snapshot.destination(class.index);
-        let Destination { level, upkeep, .. } = &**destination;
+        let Destination { level, upkeep, long_running, .. } = &**destination;
         let clock = &upkeep.clock;
         let mut wakers = Wakers::default();
         let now = clock.now();
@@ -327,6 +329,14 @@ impl FlowControl {
             return None;
         }
         let now = state.at(now);
+        if request.is_long_running && !long_running.enter(class.schema.level.max_long_running) {
+            state.retry.record_drop(|| clock.unix_second());
+            let advice = state.retry.advise_long_running();
+            drop(state);
+            let reason = Rejection::TooManyLongRunning;
+            trace::rejected(class.schema, work, reason);
+            return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, destination))));
+        }
         let waiter = Waiter { waker: None, details, mark };
         let wait_until = now + nanos(request.patience.wait_limit(self.shared.wait_limit()));
         let Incoming { watches, is_long_running, .. } = *request;
@@ -335,19 +345,24 @@ impl FlowControl {
             Arrival::Started { id, .. } => (id, true, None),
             Arrival::Waiting { id, .. } => (id, false, state.take_earlier_timeout()),
             Arrival::Rejected { reason, .. } => {
-                let retry_after = state.record_drop(clock.unix_second());
+                state.retry.record_drop(|| clock.unix_second());
+                let advice = state.advise();
                 drop(state);
+                if request.is_long_running {
+                    long_running.leave();
+                }
                 wakers.wake();
                 trace::rejected(class.schema, work, reason);
-                return Some(Place::Rejected(Box::new(Rejected::new(reason, retry_after, destination))));
+                return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, destination))));
             }
         };
         for _ in &wakers.displaced {
-            state.record_drop(clock.unix_second());
+            state.retry.record_drop(|| clock.unix_second());
         }
         drop(state);
         // Made before anybody is woken: a waker that panics must not cost seats.
-        let admission = Admission { destination: Arc::clone(destination), id };
+        let counting = Counting::new(request.is_long_running);
+        let admission = Admission { destination: Arc::clone(destination), id, counting };
         if let Some(change) = change {
             upkeep.schedule(level, change, &mut wakers);
         }
@@ -416,7 +431,7 @@ impl Shared {
         let table = self.snapshot.load().levels.clone();
         let observers = control.observers.clone();
         let ledger = Arc::clone(&control.ledger);
-        let mut changes = LevelChanges { table, wakers: Wakers::default(), observers, ledger };
+        let mut changes = LevelChanges { table, wakers: Wakers::default(), observers, ledger, preset: self.preset };
         let applied = change(&mut control.controller, &mut changes, now);
         self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
         let division = trace::Division::of(&control.controller);

@@ -35,9 +35,9 @@ impl KnownLevels {
                 let now = state.at(now);
                 let state = &mut *state;
                 let metrics = state.metrics.hand_over(state.level.queue_set(), now);
-                let retry_after = std::mem::take(&mut state.retry_after);
                 let mut level = level.lock();
-                (level.metrics, level.retry_after) = (metrics, retry_after);
+                level.metrics = metrics;
+                std::mem::swap(&mut level.retry, &mut state.retry);
             }
             if !known.get(name).is_some_and(|before| Arc::ptr_eq(before, level)) {
                 known.insert(name.into(), Arc::clone(level));
@@ -51,6 +51,7 @@ impl KnownLevels {
                 current: controlled.current_limit(),
                 statistics: controlled.statistics(),
                 target: controlled.target(),
+                max_long_running: controlled.max_long_running(),
             };
             let denominator = ratio_denominator(gauges.current, controller.server_limit());
             let mut state = level.lock();

@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
-use std::time::Duration;
 
+use evenkeel_api::Preset;
 use evenkeel_engine::LevelId;
 use evenkeel_engine::level;
 use evenkeel_engine::queue_set::{
     ConfiguredDiscipline, Effects, Ended, Mode, Phase, QueueSet, QueueSetConfig, Rejection, RequestId,
 };
-use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
 
 use crate::control::kept_details::KeptDetails;
 use crate::control::ledger::{Grant, Handover, LevelGrants};
 use crate::control::observers::LevelObserver;
+use crate::control::retry::{Advice, RetryAdvisor};
 use crate::control::upkeep::Upkeep;
 use crate::observe::metrics::{Ending, LevelMetrics, Mark, Notes, Readings};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
@@ -33,7 +33,7 @@ pub(crate) struct Level {
 #[derive(Debug)]
 pub(crate) struct LevelState {
     pub(crate) level: EngineLevel,
-    pub(crate) retry_after: RetryAfter,
+    pub(crate) retry: RetryAdvisor,
     pub(crate) metrics: LevelMetrics,
     /// Its part in the ledger, while levels borrow at once.
     pub(crate) grants: Option<LevelGrants>,
@@ -92,13 +92,20 @@ const NOTHING: QueueSetConfig = QueueSetConfig { mode: Mode::Reject, concurrency
 // === impl Level ===
 
 impl Level {
-    pub(crate) fn new(id: LevelId, config: QueueSetConfig, observer: LevelObserver, now: Instant) -> Self {
-        Self { id, is_quiescing: AtomicBool::new(false), state: Mutex::new(LevelState::new(config, observer, now)) }
+    pub(crate) fn new(
+        id: LevelId,
+        config: QueueSetConfig,
+        observer: LevelObserver,
+        preset: Preset,
+        now: Instant,
+    ) -> Self {
+        let state = Mutex::new(LevelState::new(config, observer, preset, now));
+        Self { id, is_quiescing: AtomicBool::new(false), state }
     }
 
     /// A level that has gone, whose requests have to be classified anew.
     pub(crate) fn removed(id: LevelId) -> Self {
-        let level = Self::new(id, NOTHING, None, Instant::default());
+        let level = Self::new(id, NOTHING, None, Preset::default(), Instant::default());
         level.lock().is_removed = true;
         level
     }
@@ -129,10 +136,10 @@ impl Level {
 // === impl LevelState ===
 
 impl LevelState {
-    fn new(config: QueueSetConfig, observer: LevelObserver, now: Instant) -> Self {
+    fn new(config: QueueSetConfig, observer: LevelObserver, preset: Preset, now: Instant) -> Self {
         Self {
             level: EngineLevel::with_observer(config, observer, now),
-            retry_after: RetryAfter::default(),
+            retry: RetryAdvisor::new(preset, now),
             metrics: LevelMetrics::new(now),
             grants: None,
             is_removed: false,
@@ -230,15 +237,9 @@ impl LevelState {
         if self.displaced.remove(&id) { Rejection::QueueFull } else { Rejection::TimeOut }
     }
 
-    /// Counts a rejected request, and tells how long its client should wait (HF-12).
-    pub(crate) fn record_drop(&mut self, unix_second: i64) -> Duration {
-        self.retry_after.record_drop(unix_second);
-        self.retry_after()
-    }
-
-    /// How long a rejected client should wait.
-    pub(crate) fn retry_after(&self) -> Duration {
-        Duration::from_secs(u64::from(self.retry_after.seconds()))
+    /// What the client of a request is told that has just been rejected (HF-12).
+    pub(crate) fn advise(&mut self) -> Advice {
+        self.retry.advise(self.latest, self.level.queue_set())
     }
 }
 
@@ -322,7 +323,7 @@ mod tests {
     #[test]
     fn time_does_not_go_backwards_when_threads_overtake_each_other() {
         let config = QueueSetConfig { mode: Mode::queue(1, 1, 9).unwrap(), concurrency_limit: 1 };
-        let mut state = LevelState::new(config, None, Instant::from_nanos(0));
+        let mut state = LevelState::new(config, None, Preset::Plain, Instant::from_nanos(0));
         let later = state.at(Instant::from_nanos(1_000));
         let new = NewRequest::new(0, WorkEstimate::ONE_SEAT);
         let arrival = state.level.arrive(later, new, Waiter::default(), &mut NoEffects);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::control::admission::Admission;
 use crate::control::class::Class;
+use crate::control::long_running::LongRunning;
 use crate::layer::uid_headers::UidHeaders;
 
 /// The right to run, and the seats that go with it.
@@ -46,6 +47,21 @@ impl Permit {
     /// The flow schema and the priority level of the request, for longer than the permit.
     pub fn class(&self) -> Class {
         Class(Arc::clone(&self.0.destination))
+    }
+
+    /// Takes over the request's place among the long-running requests of its level, to keep it for longer than the permit:
+    /// until the connection of an upgrade has ended, say. `None` if the request is
+    /// [not long-running](crate::Request::long_running), or if somebody has taken it already.
+    ///
+    /// The layer does so for responses that give their seats back early, and keeps it until their bodies have ended. A
+    /// handler that [shares the permit](crate::FlowLayer::share_permits) and switches protocols can keep it itself.
+    pub fn take_long_running(&self) -> Option<LongRunning> {
+        self.0.counting.take(&self.0.destination.long_running)
+    }
+
+    /// The same for a request that turns out to be long-running.
+    pub(crate) fn begin_long_running(&self) -> Option<LongRunning> {
+        self.0.counting.take_or_begin(&self.0.destination.long_running)
     }
 
     /// The name of the flow schema that the request belongs to.

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use evenkeel_api::Preset;
 use evenkeel_engine::queue_set::Rejection;
 
+use crate::control::retry::Advice;
 use crate::control::snapshot::Destination;
 
 /// A request that was rejected.
@@ -13,8 +15,12 @@ use crate::control::snapshot::Destination;
 pub struct Rejected {
     /// Why it was rejected.
     pub reason: Rejection,
-    /// How long to wait before the next try.
+    /// How long to wait before the next try: whole seconds. Clients that are rejected together get different times.
     pub retry_after: Duration,
+    /// How long the request would have waited, by what waits in its level and how fast that drains. `None` for a
+    /// [Kubernetes API](Preset::Kubernetes), where it is not measured, and for
+    /// [long-running requests](Rejection::TooManyLongRunning), where nobody knows.
+    pub expected_wait: Option<Duration>,
     /// The name of the flow schema that the request belonged to.
     pub flow_schema: Box<str>,
     /// The name of its priority level.
@@ -23,23 +29,25 @@ pub struct Rejected {
     pub flow_schema_uid: Box<str>,
     /// The UID of its priority level; empty for a built-in one.
     pub priority_level_uid: Box<str>,
-    /// Whether the response has headers with the two UIDs.
-    pub(crate) has_uid_headers: bool,
+    /// What kind of service rejects it: the responses have different headers.
+    pub(crate) preset: Preset,
 }
 
 // === impl Rejected ===
 
 impl Rejected {
-    pub(crate) fn new(reason: Rejection, retry_after: Duration, destination: &Destination) -> Self {
+    pub(crate) fn new(reason: Rejection, advice: Advice, destination: &Destination) -> Self {
         let schema = destination.schema();
+        let Advice { retry_after, expected_wait } = advice;
         Self {
             reason,
             retry_after,
+            expected_wait,
             flow_schema: schema.name.clone(),
             priority_level: schema.level.name.clone(),
             flow_schema_uid: schema.uid.clone(),
             priority_level_uid: schema.level.uid.clone(),
-            has_uid_headers: destination.uid_headers.is_some(),
+            preset: destination.preset(),
         }
     }
 }

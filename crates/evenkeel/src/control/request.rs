@@ -112,14 +112,16 @@ impl<'a, W> Request<'a, W> {
     }
 
     /// It is a watch, whose execution is only its beginning (HF-9): metrics tell its time from that of ordinary
-    /// requests.
+    /// requests. It is [long-running](Self::long_running) too.
     #[must_use]
     pub fn watch(self) -> Self {
         Self { is_watch: true, ..self }
     }
 
-    /// It holds its seats for long, as an upgraded connection does: it does not use seats that its level has borrowed
-    /// (LB-5).
+    /// It goes on for long, as a watch or an upgraded connection does: it does not use seats
+    /// that its level has borrowed (LB-5), and counts towards the limit of its level on such
+    /// requests (the annotation `evenkeel.dev/max-long-running`) as long as it has its permit, or as long as what
+    /// [`Permit::take_long_running`](crate::Permit::take_long_running) gives is kept.
     #[must_use]
     pub fn long_running(self) -> Self {
         Self { is_long_running: true, ..self }

@@ -12,6 +12,7 @@ use evenkeel_engine::{Configuration, LevelId, Schema};
 
 use crate::control::ledger::SharedLedger;
 use crate::control::level::{Level, Wakers};
+use crate::control::long_running::LongRunningCount;
 use crate::control::observers::Observers;
 use crate::control::upkeep::Upkeep;
 use crate::layer::uid_headers::UidHeaders;
@@ -36,6 +37,8 @@ pub(crate) struct Destination {
     pub(crate) level: Arc<Level>,
     /// The number that the series of the flow schema has in the level.
     pub(crate) series: u32,
+    /// The long-running requests of the level.
+    pub(crate) long_running: Arc<LongRunningCount>,
     schema: usize,
     configuration: Arc<Configuration>,
     /// Only a Kubernetes API has them (HF-15).
@@ -67,6 +70,8 @@ pub(crate) struct LevelChanges {
     pub(crate) observers: Observers,
     /// Where levels borrow from each other, if they do so at once.
     pub(crate) ledger: Arc<SharedLedger>,
+    /// What kind of service levels that come into being are for.
+    pub(crate) preset: Preset,
 }
 
 // === impl Snapshot ===
@@ -113,10 +118,18 @@ impl Destination {
         let id = found.level.id;
         // A configuration leads only to levels that there are. Were there none, it would be as one that has just gone.
         let level = levels.get(id).map_or_else(|| Arc::new(Level::removed(id)), Arc::clone);
-        let series = level.lock().metrics.series(found);
+        let (series, long_running) = {
+            let metrics = &mut level.lock().metrics;
+            (metrics.series(found), Arc::clone(&metrics.long_running))
+        };
         let uid_headers = (preset == Preset::Kubernetes).then(|| UidHeaders::new(&found.uid, &found.level.uid));
         let (configuration, upkeep) = (Arc::clone(configuration), Arc::clone(upkeep));
-        Self { level, series, schema, configuration, uid_headers, upkeep }
+        Self { level, series, long_running, schema, configuration, uid_headers, upkeep }
+    }
+
+    /// What kind of service it belongs to.
+    pub(crate) fn preset(&self) -> Preset {
+        if self.uid_headers.is_some() { Preset::Kubernetes } else { Preset::Plain }
     }
 
     /// The flow schema.
@@ -141,7 +154,8 @@ impl Levels for LevelChanges {
         if levels.len() <= id.index() {
             levels.resize(id.index() + 1, None);
         }
-        levels[id.index()] = Some(Arc::new(Level::new(id, config, self.observers.observe(id, name), now)));
+        let observer = self.observers.observe(id, name);
+        levels[id.index()] = Some(Arc::new(Level::new(id, config, observer, self.preset, now)));
     }
 
     fn configure(&mut self, id: LevelId, config: QueueSetConfig, now: Instant) {

@@ -94,10 +94,9 @@ impl Upkeep {
     pub(crate) fn handle_timeout(&self, level: &Arc<Level>, wakers: &mut Wakers) {
         let now = self.clock.now();
         self.server.before_event(now);
-        let unix_second = self.clock.unix_second();
         let mut state = level.lock();
         let now = state.at(now);
-        let ended = state.handle_timeout(now, unix_second, wakers);
+        let ended = state.handle_timeout(now, || self.clock.unix_second(), wakers);
         let change = state.reschedule();
         let is_idle = state.queue_set().is_idle();
         let queues = state.take_queues();

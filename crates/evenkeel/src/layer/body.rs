@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
+use crate::control::long_running::LongRunning;
 use crate::control::permit::{HeldPermit, SharedPermit};
 use crate::layer::work::Watch;
 
@@ -20,6 +21,9 @@ pin_project! {
         #[pin]
         kind: Kind<B>,
         held: Held,
+        // The place of an upgraded connection among the long-running requests. It ends with the connection, and not with
+        // the body, which has ended already.
+        upgraded: Option<LongRunning>,
     }
 }
 
@@ -39,6 +43,8 @@ pub(crate) struct Held {
     pub(crate) permit: Option<HeldPermit>,
     /// Its place among the watches, if it is one that counts.
     pub(crate) watch: Option<Box<Watch>>,
+    /// Its place among the long-running requests, once it has given its seats back.
+    pub(crate) long_running: Option<LongRunning>,
 }
 
 // === impl Held ===
@@ -59,7 +65,7 @@ impl<B: Body> FlowBody<B> {
     /// The body of the service. One that has ended already keeps nothing.
     pub(crate) fn of_service(body: B, held: Held) -> Self {
         let held = if body.is_end_stream() { Held::default() } else { held };
-        Self { kind: Kind::Service { body }, held }
+        Self { kind: Kind::Service { body }, held, upgraded: None }
     }
 }
 
@@ -74,9 +80,22 @@ impl<B> FlowBody<B> {
         self.project().held.permit.take().map(HeldPermit::into_shared)
     }
 
+    /// Takes over the request's place among the long-running requests of its level: see
+    /// [`Permit::take_long_running`](crate::Permit::take_long_running). The body keeps it until it has ended, and that of a
+    /// response that switches protocols until it is dropped. Whoever serves the connection after that takes it from there.
+    pub fn take_long_running(self: Pin<&mut Self>) -> Option<LongRunning> {
+        let this = self.project();
+        this.upgraded.take().or_else(|| this.held.long_running.take())
+    }
+
+    /// The body of a response after which the connection is used for something else.
+    pub(crate) fn upgraded(self, long_running: Option<LongRunning>) -> Self {
+        Self { upgraded: long_running, ..self }
+    }
+
     /// A short text instead.
     pub(crate) fn own(text: Bytes) -> Self {
-        Self { kind: Kind::Own { text }, held: Held::default() }
+        Self { kind: Kind::Own { text }, held: Held::default(), upgraded: None }
     }
 }
 
@@ -128,6 +147,6 @@ impl<B: Body<Data = Bytes>> Body for FlowBody<B> {
 
 impl<B: Default> Default for FlowBody<B> {
     fn default() -> Self {
-        Self { kind: Kind::Service { body: B::default() }, held: Held::default() }
+        Self { kind: Kind::Service { body: B::default() }, held: Held::default(), upgraded: None }
     }
 }

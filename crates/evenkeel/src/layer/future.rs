@@ -90,7 +90,11 @@ where
     ) -> Self {
         let (rejection_form, shares_permit) = (settings.rejection_form, settings.shares_permits);
         let waiting = WaitingCall { waiting, call: Some(Box::new(call)), rejection_form, shares_permit };
-        Self { stage: Stage::Waiting { waiting: Box::new(waiting) }, held: Held { permit: None, watch }, occupancy }
+        Self {
+            stage: Stage::Waiting { waiting: Box::new(waiting) },
+            held: Held { watch, ..Held::default() },
+            occupancy,
+        }
     }
 
     /// Whether the request has been let in and takes seats.
@@ -230,8 +234,15 @@ fn finish<B: Body>(mut response: Response<B>, mut held: Held, occupancy: Occupan
         uids.set(response.headers_mut());
     }
     // What comes after a switch of protocols is as long as a watch, whoever it was that asked for it.
-    if occupancy == Occupancy::ToTheHeaders || response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        held.permit = None;
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        let long_running = held.permit.take().and_then(|permit| permit.begin_long_running());
+        return response.map(|body| FlowBody::of_service(body, held).upgraded(long_running));
+    }
+    if occupancy == Occupancy::ToTheHeaders {
+        held.long_running = held.permit.take().and_then(|permit| permit.take_long_running());
+    } else if let Some(permit) = &held.permit {
+        // The service has not agreed to an upgrade, so it is an ordinary request after all.
+        drop(permit.take_long_running());
     }
     response.map(|body| FlowBody::of_service(body, held))
 }

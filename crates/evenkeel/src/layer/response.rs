@@ -1,7 +1,8 @@
 //! The responses to requests that do not get to the service.
 
 use bytes::Bytes;
-use evenkeel_api::meta::{Status, StatusDetails};
+use evenkeel_api::meta::{Status, StatusCause, StatusDetails};
+use evenkeel_api::{GROUP, Kind, Preset};
 use evenkeel_engine::digest::DigestError;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, Response, StatusCode};
@@ -27,11 +28,17 @@ pub enum RejectionForm {
 struct Problem<'a> {
     status: StatusCode,
     message: &'a str,
-    retry_after: Option<u64>,
+    details: Option<StatusDetails>,
 }
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+/// The priority level that has rejected a request.
+const LEVEL: HeaderName = HeaderName::from_static("x-evenkeel-level");
+/// Why.
+const REASON: HeaderName = HeaderName::from_static("x-evenkeel-reason");
+/// How long the request would have waited, in seconds.
+const EXPECTED_WAIT: HeaderName = HeaderName::from_static("x-evenkeel-expected-wait");
 const GRPC_RETRY_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 const PLAIN_TEXT: &str = "Too many requests, please try again later.\n";
 
@@ -49,12 +56,12 @@ pub(crate) fn undigested<B>(error: &DigestError, request: &HeaderMap) -> Respons
         DigestError::Escape { .. } | DigestError::Path { .. } => StatusCode::BAD_REQUEST,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    Problem { status, message: &error.to_string(), retry_after: None }.response(request).map(FlowBody::own)
+    Problem { status, message: &error.to_string(), details: None }.response(request).map(FlowBody::own)
 }
 
 /// The response to a request whose caller could not be identified.
 pub(crate) fn unidentified<B>(error: &Unidentified, request: &HeaderMap) -> Response<FlowBody<B>> {
-    Problem { status: error.status, message: &error.message, retry_after: None }.response(request).map(FlowBody::own)
+    Problem { status: error.status, message: &error.message, details: None }.response(request).map(FlowBody::own)
 }
 
 fn with_text(status: StatusCode, kind: HeaderValue, text: Bytes) -> Response<Bytes> {
@@ -69,6 +76,9 @@ fn with_text(status: StatusCode, kind: HeaderValue, text: Bytes) -> Response<Byt
 impl Rejected {
     /// The response of the layer, for services that call [`FlowControl::admit`](crate::FlowControl::admit)
     /// themselves: a `429` with `Retry-After` in this form, or one of gRPC if the request with these headers is.
+    ///
+    /// Unless the service is a Kubernetes API, the headers `X-Evenkeel-Level`, `X-Evenkeel-Reason` and
+    /// `X-Evenkeel-Expected-Wait` (seconds, if it is known), and the `details` of a `Status`, say what has happened.
     ///
     /// ```
     /// use evenkeel::{Rejected, RejectionForm};
@@ -85,12 +95,52 @@ impl Rejected {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
             response
         } else {
-            Problem { status, message: &self.to_string(), retry_after: Some(seconds) }.response(request)
+            Problem { status, message: &self.to_string(), details: Some(self.details()) }.response(request)
         };
-        if self.has_uid_headers {
-            UidHeaders::new(&self.flow_schema_uid, &self.priority_level_uid).set(response.headers_mut());
+        match self.preset {
+            Preset::Kubernetes => {
+                UidHeaders::new(&self.flow_schema_uid, &self.priority_level_uid).set(response.headers_mut());
+            }
+            Preset::Plain => self.set_headers(response.headers_mut()),
         }
         response
+    }
+
+    fn set_headers(&self, headers: &mut HeaderMap) {
+        // Names that are no header values are not valid names of objects either.
+        if let Ok(level) = HeaderValue::from_str(&self.priority_level) {
+            headers.insert(LEVEL, level);
+        }
+        headers.insert(REASON, HeaderValue::from_static(self.reason.as_str()));
+        if let Some(Ok(wait)) = self.expected_wait_seconds().map(HeaderValue::try_from) {
+            headers.insert(EXPECTED_WAIT, wait);
+        }
+    }
+
+    /// What a `Status` says beyond its message. In Kubernetes there is nothing but the time.
+    fn details(&self) -> StatusDetails {
+        let retry_after_seconds = Some(self.retry_after.as_secs());
+        if self.preset == Preset::Kubernetes {
+            return StatusDetails { retry_after_seconds, ..StatusDetails::default() };
+        }
+        let message = match self.expected_wait_seconds() {
+            Some(seconds) => format!("expected wait: {seconds} s"),
+            None => "expected wait: unknown".to_owned(),
+        };
+        let cause = StatusCause { reason: self.reason.as_str(), message, field: String::new() };
+        StatusDetails {
+            name: self.priority_level.to_string(),
+            group: GROUP.into(),
+            kind: Kind::PriorityLevelConfiguration.resource().into(),
+            causes: vec![cause],
+            retry_after_seconds,
+            ..StatusDetails::default()
+        }
+    }
+
+    /// In seconds, with milliseconds.
+    fn expected_wait_seconds(&self) -> Option<String> {
+        self.expected_wait.map(|wait| format!("{:.3}", wait.as_secs_f64()))
     }
 }
 
@@ -102,19 +152,22 @@ impl Problem<'_> {
             return self.grpc();
         }
         let mut response = with_text(self.status, JSON, self.status_object().into());
-        if let Some(seconds) = self.retry_after {
+        if let Some(seconds) = self.retry_after() {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }
         response
     }
 
+    fn retry_after(&self) -> Option<u64> {
+        self.details.as_ref()?.retry_after_seconds
+    }
+
     /// A Kubernetes `Status` (API-98).
     fn status_object(&self) -> String {
-        let details = StatusDetails { retry_after_seconds: self.retry_after, ..StatusDetails::default() };
         let status = Status {
             message: Some(self.message),
             reason: reason(self.status),
-            details: self.retry_after.is_some().then_some(&details),
+            details: self.details.as_ref(),
             code: Some(self.status.as_u16()),
             ..Status::default()
         };
@@ -124,7 +177,7 @@ impl Problem<'_> {
 
     fn grpc(&self) -> Response<Bytes> {
         let mut response = grpc::error_response(self.status, self.message);
-        if let Some(seconds) = self.retry_after {
+        if let Some(seconds) = self.retry_after() {
             response.headers_mut().insert(GRPC_RETRY_PUSHBACK, seconds.saturating_mul(1000).into());
         }
         response

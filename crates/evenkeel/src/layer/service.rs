@@ -122,7 +122,7 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
                     let request = H::hand_over(Request::from_parts(parts, body), user, || Some(permit.class()), extra);
                     let mut call = Call { service: self.inner.clone(), request };
                     let permit = if settings.shares_permits { call.share(permit) } else { HeldPermit::Own(permit) };
-                    FlowFuture::started(call, Held { permit: Some(permit), watch }, occupancy)
+                    FlowFuture::started(call, Held { permit: Some(permit), watch, long_running: None }, occupancy)
                 }
                 Place::Waiting(waiting) => {
                     let request = H::hand_over(Request::from_parts(parts, body), user, || waiting.class(), extra);

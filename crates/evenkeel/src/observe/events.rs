@@ -60,18 +60,19 @@ impl LevelState {
                 let passed = self.passed(*queue);
                 self.metrics.passed(mark, work, watches, passed);
                 self.metrics.take_over(now, self.level.queue_set());
+                self.retry.note(now, self.level.queue_set(), 0);
                 return arrival;
             }
             Arrival::Started { queue, .. } => *queue,
             Arrival::Waiting { queue, .. } => Some(*queue),
             Arrival::Rejected { reason, .. } => {
                 self.metrics.rejected(mark, work, watches, *reason);
-                self.settle(now, wakers);
+                self.settle(now, 0, wakers);
                 return arrival;
             }
         };
         self.metrics.arrived(mark, work, watches, self.level.queue_set(), &wakers.notes, queue);
-        self.settle(now, wakers);
+        self.settle(now, 0, wakers);
         arrival
     }
 
@@ -81,10 +82,11 @@ impl LevelState {
         let ending = self.ending(id, Phase::Executing)?;
         let finish = self.event(now, wakers, |level, wakers| level.finish(now, id, wakers));
         self.metrics.finished(now, ending);
-        if let Some(Finish::Released(_)) = &finish {
+        let is_released = matches!(finish, Some(Finish::Released(_)));
+        if is_released {
             self.metrics.released(ending);
         }
-        self.settle(now, wakers);
+        self.settle(now, is_released.into(), wakers);
         finish
     }
 
@@ -92,7 +94,7 @@ impl LevelState {
         let ending = self.ending(id, Phase::Waiting)?;
         let waiter = self.event(now, wakers, |level, wakers| level.cancel(now, id, wakers))?;
         self.metrics.gave_up(now, ending);
-        self.settle(now, wakers);
+        self.settle(now, 0, wakers);
         Some(waiter)
     }
 
@@ -100,13 +102,13 @@ impl LevelState {
         let ending = self.ending(id, Phase::Lingering)?;
         let waiter = self.event(now, wakers, |level, wakers| level.release(now, id, wakers))?;
         self.metrics.released(ending);
-        self.settle(now, wakers);
+        self.settle(now, 1, wakers);
         Some(waiter)
     }
 
     pub(crate) fn configure(&mut self, now: Instant, config: QueueSetConfig, wakers: &mut Wakers) {
         self.event(now, wakers, |level, wakers| level.configure(now, config, wakers));
-        self.settle(now, wakers);
+        self.settle(now, 0, wakers);
     }
 
     /// The level takes part in the ledger, by these terms.
@@ -126,7 +128,7 @@ impl LevelState {
             self.level.begin_grants(now, widest, wakers, &mut account);
             wakers.handover.add(account.handover);
         }
-        self.settle(now, wakers);
+        self.settle(now, 0, wakers);
     }
 
     /// The level no longer takes part in a ledger: a limit says what starts.
@@ -134,7 +136,7 @@ impl LevelState {
         if self.grants.take().is_some() {
             let now = self.latest;
             self.level.end_grants(now, wakers);
-            self.settle(now, wakers);
+            self.settle(now, 0, wakers);
         }
     }
 
@@ -146,7 +148,7 @@ impl LevelState {
         let mut account = grants.account();
         self.level.start_granted(now, grant.seats, wakers, &mut account);
         wakers.handover.add(account.handover);
-        self.settle(now, wakers);
+        self.settle(now, 0, wakers);
     }
 
     /// Lets something other than an arrival happen in the level.
@@ -166,22 +168,29 @@ impl LevelState {
 
     /// Does what is due: frees the seats of requests that have lingered, and rejects requests that have waited as long as they
     /// may. Those are to be dropped without the lock.
-    pub(crate) fn handle_timeout(&mut self, now: Instant, unix_second: i64, wakers: &mut Wakers) -> Vec<Ended<Waiter>> {
+    pub(crate) fn handle_timeout(
+        &mut self,
+        now: Instant,
+        unix_second: impl Fn() -> i64,
+        wakers: &mut Wakers,
+    ) -> Vec<Ended<Waiter>> {
         let mut ended = self.event(now, wakers, |level, wakers| {
             let mut timed_out = TimedOut { wakers, ended: Vec::new() };
             level.handle_timeout(now, &mut timed_out);
             timed_out.ended
         });
+        let mut released = 0;
         for ended in &mut ended {
             if ended.phase == Phase::Waiting {
                 self.metrics.gave_up(now, Ending::from(&*ended));
-                self.record_drop(unix_second);
+                self.retry.record_drop(&unix_second);
                 wakers.extend(ended.payload.waker.take());
             } else {
                 self.metrics.released(Ending::from(&*ended));
+                released += 1;
             }
         }
-        self.settle(now, wakers);
+        self.settle(now, released, wakers);
         ended
     }
 
@@ -206,9 +215,11 @@ impl LevelState {
         self.queue_set().request(id).map(|request| Ending::of(&request)).filter(|ending| ending.phase() == phase)
     }
 
+    /// Counts what an event brought about; `released` is how many requests have given their seats back.
     #[inline]
-    fn settle(&mut self, now: Instant, wakers: &mut Wakers) {
+    fn settle(&mut self, now: Instant, released: u64, wakers: &mut Wakers) {
         self.metrics.settle(now, self.level.queue_set(), &mut wakers.notes);
+        self.retry.note(now, self.level.queue_set(), released);
     }
 }
 

@@ -39,6 +39,12 @@ pub struct LevelStatus {
     /// The seats that waiting requests ask for. A request that got fewer seats than it asked for, because the level
     /// has not as many, leaves the difference behind here.
     pub seats_waiting: i64,
+    /// How many long-running requests (watches, upgrades, streams) wait or run, with or without seats.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub long_running: u32,
+    /// How many of them there may be (the annotation `evenkeel.dev/max-long-running`); `None` for no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_long_running: Option<u32>,
     /// The seats that its configuration gives it.
     pub limits: SeatLimits,
 }
@@ -62,6 +68,11 @@ pub struct SeatLimits {
     pub current: i64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 // === impl LevelStatus ===
 
 impl LevelStatus {
@@ -76,6 +87,8 @@ impl LevelStatus {
             executing: state.queue_set().executing(),
             seats_in_use: state.queue_set().seats_in_use(),
             seats_waiting: state.queue_set().seats_waiting(),
+            long_running: state.metrics.long_running.running(),
+            max_long_running: control.max_long_running(),
             limits: SeatLimits { current: current_limit, ..SeatLimits::new(control) },
         }
     }

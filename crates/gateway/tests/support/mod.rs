@@ -75,6 +75,21 @@ pub async fn start(config: Config) -> Running {
     Running { gateway, address }
 }
 
+/// The same with the objects of a manifest.
+pub async fn start_with(mut config: Config, manifest: &str) -> Running {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("objects.yaml");
+    std::fs::write(&path, manifest).unwrap();
+    config.objects = Some(path);
+    start(config).await
+}
+
+/// [`ONE_LEVEL`], with this limit on long-running requests.
+pub fn one_level_with_long_running(max: u32) -> String {
+    let annotated = format!("name: everybody, annotations: {{evenkeel.dev/max-long-running: '{max}'}}");
+    ONE_LEVEL.replacen("name: everybody", &annotated, 1)
+}
+
 /// Waits until something holds, or fails.
 pub async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let waiting = async {
@@ -90,6 +105,13 @@ impl Running {
     pub async fn done(self) {
         self.no_seat_is_taken().await;
         assert_eq!(self.gateway.drain().await, Drained { requests_cut: 0 });
+    }
+
+    /// Waits until there are so many long-running requests.
+    pub async fn has_long_running(&self, count: u32) {
+        let flow = self.gateway.flow();
+        let counted = || flow.status().iter().map(|level| level.long_running).sum::<u32>();
+        eventually(&format!("there are {count} long-running requests"), || counted() == count).await;
     }
 
     pub async fn no_seat_is_taken(&self) {

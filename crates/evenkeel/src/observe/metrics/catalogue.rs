@@ -54,6 +54,20 @@ metrics! {
     DEMAND: "demand_seats", "[ALPHA] EXPERIMENTAL: Observations, at the end of every nanosecond, of (the number of seats each priority level could use) / (nominal number of seats for that level)";
 }
 
+// What Kubernetes does not have begins with another name (BM-4).
+pub(crate) const LONG_RUNNING: Metric = Metric {
+    name: "evenkeel_long_running_requests",
+    help: "Number of long-running requests (watches, upgrades, streams) that wait or run in each priority level",
+};
+pub(crate) const LONG_RUNNING_LIMIT: Metric = Metric {
+    name: "evenkeel_long_running_limit",
+    help: "Number of long-running requests that each priority level with such a limit lets in at a time",
+};
+pub(crate) const LONG_RUNNING_REJECTED: Metric = Metric {
+    name: "evenkeel_long_running_rejected_requests",
+    help: "Number of requests rejected since their priority level had too many long-running ones",
+};
+
 pub(crate) const CURRENT_INFLIGHT: Metric = Metric {
     name: "apiserver_current_inflight_requests",
     help: "[STABLE] Maximal number of currently used inflight request limit of this apiserver per request kind in last second.",

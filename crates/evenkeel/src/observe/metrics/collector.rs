@@ -77,7 +77,8 @@ impl Collector for FlowCollector {
         writer.gauges_of_levels()?;
         writer.histograms()?;
         writer.ratios(&server)?;
-        writer.server(&server)
+        writer.server(&server)?;
+        writer.long_running()
     }
 }
 
@@ -164,6 +165,30 @@ impl Writer<'_> {
             let (min, max) = value(level);
             family.float_gauge(&[("bound", "min"), ("priority_level", &level.name)], min.as_f64())?;
             family.float_gauge(&[("bound", "max"), ("priority_level", &level.name)], max.as_f64())?;
+        }
+        Ok(())
+    }
+
+    /// Only of levels that have long-running requests, or a limit on them.
+    fn long_running(&mut self) -> fmt::Result {
+        let is_shown = |level: &&LevelSample| level.long_running.is_used() || level.control.max_long_running.is_some();
+        let shown: Vec<_> = self.levels.iter().filter(is_shown).collect();
+        if shown.is_empty() {
+            return Ok(());
+        }
+        let mut family = self.out.gauges(names::LONG_RUNNING)?;
+        for level in &shown {
+            family.gauge(&[("priority_level", &level.name)], level.long_running.running().into())?;
+        }
+        let mut family = self.out.gauges(names::LONG_RUNNING_LIMIT)?;
+        for level in &shown {
+            if let Some(limit) = level.control.max_long_running {
+                family.gauge(&[("priority_level", &level.name)], limit.into())?;
+            }
+        }
+        let mut family = self.out.counters(names::LONG_RUNNING_REJECTED)?;
+        for level in &shown {
+            family.count(&[("priority_level", &level.name)], level.long_running.rejected())?;
         }
         Ok(())
     }

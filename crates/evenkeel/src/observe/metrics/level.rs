@@ -13,6 +13,7 @@ use super::crowd::{Crowd, Doing};
 use super::ratio::RatioHistogram;
 use super::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, Series, WATCHES};
 use crate::control::level::{LevelQueueSet, Waiter};
+use crate::control::long_running::LongRunningCount;
 use crate::layer::digests::DigestId;
 
 /// The numbers of a level. They outlive the level (OB-7).
@@ -27,6 +28,7 @@ pub(crate) struct LevelMetrics {
     pub(crate) epoch_advances: [u64; 2],
     pub(crate) control: ControlGauges,
     pub(crate) crowd: Arc<Crowd>,
+    pub(crate) long_running: Arc<LongRunningCount>,
 }
 
 /// How much of its limits a level uses through time.
@@ -45,6 +47,7 @@ pub(crate) struct ControlGauges {
     pub(crate) current: i64,
     pub(crate) statistics: DemandStatistics,
     pub(crate) target: f64,
+    pub(crate) max_long_running: Option<u32>,
 }
 
 /// What an event brought about, to be counted when it is over.
@@ -111,6 +114,7 @@ impl LevelMetrics {
             epoch_advances: [0; 2],
             control: ControlGauges::default(),
             crowd: Arc::default(),
+            long_running: Arc::default(),
         }
     }
 

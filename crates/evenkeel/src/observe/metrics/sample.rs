@@ -10,6 +10,7 @@ use super::level::{ControlGauges, Ratios};
 use super::series::Series;
 use crate::control::ledger::LevelGrants;
 use crate::control::level::{Level, LevelQueueSet};
+use crate::control::long_running::LongRunningCount;
 
 /// The numbers of a level at one moment.
 #[derive(Debug)]
@@ -20,6 +21,7 @@ pub(crate) struct LevelSample {
     pub(crate) epoch_advances: [u64; 2],
     pub(crate) control: ControlGauges,
     pub(crate) readings: Readings,
+    pub(crate) long_running: Arc<LongRunningCount>,
 }
 
 /// What a queue set tells of its progress.
@@ -50,6 +52,7 @@ impl LevelSample {
             epoch_advances: metrics.epoch_advances,
             control: ControlGauges { current, ..metrics.control },
             readings: state.readings(),
+            long_running: Arc::clone(&metrics.long_running),
         }
     }
 }

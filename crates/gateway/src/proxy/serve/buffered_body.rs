@@ -10,7 +10,7 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
-use evenkeel::FlowBody;
+use evenkeel::{FlowBody, LongRunning};
 use http_body::{Body, Frame, SizeHint};
 
 use crate::proxy::buffers::HeldBuffer;
@@ -77,6 +77,14 @@ impl BufferedBody {
 
     pub(super) fn own(body: ResponseBody) -> Self {
         Self { source: Source::Own(body), ahead: Ahead::default() }
+    }
+
+    /// The place of an upgraded connection among the long-running requests, if it has one.
+    pub(super) fn take_long_running(&mut self) -> Option<LongRunning> {
+        match &mut self.source {
+            Source::Passed(passed) => Pin::new(&mut passed.body).take_long_running(),
+            Source::Own(_) => None,
+        }
     }
 
     /// Whether a client that is slow to read makes the request keep its seats: there is no room for more.

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use evenkeel::LongRunning;
 use http::header::TE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
@@ -60,7 +61,7 @@ enum After {
     /// The client speaks HTTP/2.
     Http2,
     /// Client and upstream speak another protocol.
-    Upgrades(Box<Wire>),
+    Upgrades(Box<Wire>, Option<LongRunning>),
 }
 
 /// How a connection of HTTP/2 begins.
@@ -88,7 +89,9 @@ pub(crate) fn serve<C>(connection: Rc<Connection>, stream: Stream, counted: C) -
                 After::Closes => return serving.client.borrow_mut().end(),
                 After::Http2 => return Box::pin(serving.into_http2()).await,
                 After::Lingers => return Box::pin(serving.linger()).await,
-                After::Upgrades(upstream) => return Box::pin(serving.upgrade(upstream)).await,
+                After::Upgrades(upstream, long_running) => {
+                    return Box::pin(serving.upgrade(upstream, long_running)).await;
+                }
             }
         }
     }
@@ -287,7 +290,8 @@ impl Serving {
         match relay.run(&mut body, encoder).await {
             Err(_) => After::Closes,
             Ok(()) if parts.status == StatusCode::SWITCHING_PROTOCOLS => {
-                exchange.take_upgraded().map_or(After::Closes, After::Upgrades)
+                let long_running = body.take_long_running();
+                exchange.take_upgraded().map_or(After::Closes, |upstream| After::Upgrades(upstream, long_running))
             }
             Ok(()) if is_unread() => After::Lingers,
             Ok(()) if !asked.is_kept_alive => After::Lingers,
@@ -340,14 +344,15 @@ impl Serving {
         }
     }
 
-    /// Lets client and upstream speak what they have agreed on.
-    async fn upgrade(self, upstream: Box<Wire>) {
+    /// Lets client and upstream speak what they have agreed on. The request counts as long-running until they have ended.
+    async fn upgrade(self, upstream: Box<Wire>, long_running: Option<LongRunning>) {
         // It stays a connection of its client.
         let connection = Rc::clone(&self.connection);
         if let Some(client) = self.into_wire() {
             let _running = connection.worker.requests.begin();
             upgrade::run(client, *upstream, &connection.worker).await;
         }
+        drop(long_running);
     }
 }
 

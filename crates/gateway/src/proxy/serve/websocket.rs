@@ -75,6 +75,7 @@ impl WebSocket {
         for name in [SEC_WEBSOCKET_ACCEPT, CONTENT_LENGTH] {
             response.headers_mut().remove(name);
         }
+        let running = (running, response.body_mut().take_long_running());
         tokio::task::spawn_local(run(self.stream, upstream, Rc::clone(worker), running));
         response.map(|_| BufferedBody::own(ResponseBody::default()))
     }

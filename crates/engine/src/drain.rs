@@ -1,0 +1,365 @@
+//! How fast the requests of a level drain, and what follows for a client that is rejected: how long it would have waited, and
+//! when it should try again.
+//!
+//! This is what services other than a Kubernetes API tell their clients. What Kubernetes tells them goes by the number of
+//! rejected requests only: see [`retry_after`](crate::retry_after).
+
+use std::time::Duration;
+
+use crate::time::{Instant, Nanos, SECOND};
+
+/// Measures how many requests of a level end in a second while others need their seats.
+///
+/// Only the time counts in which the level is saturated. A level with free seats ends as many requests as arrive, which says
+/// nothing about how many it could end.
+///
+/// Requests are counted, and not seats: what waits and what ends are requests of the same mix, so the widths cancel out.
+///
+/// ```
+/// use std::time::Duration;
+/// use evenkeel_engine::drain::DrainMeter;
+/// use evenkeel_engine::time::{Instant, MILLISECOND};
+///
+/// let at = |ms: i64| Instant::from_nanos(ms * MILLISECOND);
+/// let mut meter = DrainMeter::new(at(0), 7);
+/// meter.note(at(0), true, 0);
+/// for n in 1..=100 {
+///     meter.note(at(10 * n), true, 1);
+/// }
+/// // A hundred requests end in a second, and 199 wait: the next one would start in two seconds.
+/// let wait = meter.expected_wait(at(1_000), 199, 1);
+/// assert!(wait.abs_diff(Duration::from_secs(2)) < Duration::from_millis(1));
+/// assert!((2..=4).contains(&meter.retry_after(wait).as_secs()));
+/// ```
+#[derive(Debug, Clone)]
+pub struct DrainMeter {
+    is_saturated: bool,
+    /// Up to when the time is accounted for.
+    latest: Instant,
+    /// What has happened since the averages were last updated: exponentials are not for every event.
+    recent_ns: Nanos,
+    recent_ended: u64,
+    /// Saturated seconds, and requests that ended in them. Both fade.
+    seconds: f64,
+    ended: f64,
+    random: u64,
+}
+
+/// How fast the past fades: what happened so many saturated seconds ago counts for a third. Long enough for some requests of
+/// a second or two each, short enough to follow a service that becomes slower.
+const FADING_SECONDS: f64 = 10.0;
+/// How often the averages are updated.
+const UPDATE_PERIOD: Nanos = SECOND;
+
+/// What is said of a wait whose end nobody knows.
+const WAIT_MAX: Duration = Duration::from_secs(3600);
+
+/// The least suggestion: the header has whole seconds, and 0 would be an invitation to try again at once.
+const RETRY_SECONDS_MIN: f64 = 1.0;
+/// The longest suggestion. No request waits longer than a minute in a queue (HF-6), so what waits now says nothing about what
+/// waits later than that; and a client should not stay away for long after a level has recovered.
+const RETRY_SECONDS_MAX: f64 = 60.0;
+/// Suggestions are spread over this part of the wait, so that clients do not come back together.
+const SPREAD: f64 = 0.5;
+/// And over so many seconds at least. Whole seconds leave two values then.
+const SPREAD_SECONDS_MIN: f64 = 2.0;
+
+// === impl DrainMeter ===
+
+impl DrainMeter {
+    /// A meter of a level that has free seats. Levels with different seeds spread their clients differently.
+    pub fn new(now: Instant, seed: u64) -> Self {
+        Self { is_saturated: false, latest: now, recent_ns: 0, recent_ended: 0, seconds: 0.0, ended: 0.0, random: seed }
+    }
+
+    /// Something has happened in the level: so many requests have given their seats back, and the level is now saturated or not,
+    /// that is to say, requests wait, or would be rejected for want of a seat.
+    #[inline]
+    pub fn note(&mut self, now: Instant, is_saturated: bool, ended: u64) {
+        if self.is_saturated {
+            self.recent_ns = self.recent_ns.saturating_add(now - self.latest);
+            self.recent_ended = self.recent_ended.saturating_add(ended);
+            if self.recent_ns >= UPDATE_PERIOD {
+                self.update();
+            }
+        }
+        self.is_saturated = is_saturated;
+        self.latest = now;
+    }
+
+    /// How long a request would have waited that is rejected now: behind so many that wait, with so many running.
+    ///
+    /// As long as no request has ended, all that is known is that each takes longer than this. A level in which nothing runs
+    /// and nothing has ever ended does not drain at all.
+    pub fn expected_wait(&self, now: Instant, waiting: usize, running: usize) -> Duration {
+        let mut latest = self.clone();
+        latest.note(now, false, 0);
+        latest.update();
+        let drained = if latest.ended > 0.0 { latest.ended } else { to_f64(running as u64) };
+        if drained <= 0.0 {
+            return WAIT_MAX;
+        }
+        // The request itself needs a seat too.
+        let wait = (to_f64(waiting as u64) + 1.0) * latest.seconds / drained;
+        Duration::try_from_secs_f64(wait).unwrap_or(WAIT_MAX).min(WAIT_MAX)
+    }
+
+    /// When a client should try again that would have had to wait so long: in whole seconds, from 1 to 60. Two clients get
+    /// different suggestions, so that they do not come back together.
+    pub fn retry_after(&mut self, expected_wait: Duration) -> Duration {
+        // So that suggestions differ also where waits are longer than any of them.
+        let wait = expected_wait.as_secs_f64().min(RETRY_SECONDS_MAX / (1.0 + SPREAD));
+        let spread = (wait * SPREAD).max(SPREAD_SECONDS_MIN);
+        let seconds = (wait + spread * self.next_random()).ceil().clamp(RETRY_SECONDS_MIN, RETRY_SECONDS_MAX);
+        Duration::from_secs_f64(seconds)
+    }
+
+    /// Lets the past fade, and adds what has happened since.
+    fn update(&mut self) {
+        if self.recent_ns <= 0 {
+            return;
+        }
+        let recent = to_f64(self.recent_ns.unsigned_abs()) / 1e9;
+        let kept = (-recent / FADING_SECONDS).exp();
+        // What is new fades too, if it took long.
+        let weight = FADING_SECONDS * (1.0 - kept) / recent;
+        self.seconds = self.seconds * kept + recent * weight;
+        // Never quite forgotten: that something has ended is known, however long ago it was.
+        let kept_ended = if self.ended > 0.0 { (self.ended * kept).max(f64::MIN_POSITIVE) } else { 0.0 };
+        self.ended = kept_ended + to_f64(self.recent_ended) * weight;
+        (self.recent_ns, self.recent_ended) = (0, 0);
+    }
+
+    /// A number from 0 to 1, by `SplitMix64`.
+    fn next_random(&mut self) -> f64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        to_f64((mixed ^ (mixed >> 31)) >> 11) / to_f64(1 << 53)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate needs no more than 53 bits")]
+fn to_f64(number: u64) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::WorkEstimate;
+    use crate::queue_set::{Arrival, Finish, Mode, NoEffects, Phase, QueueSet, QueueSetConfig, RequestId};
+    use crate::time::MILLISECOND;
+
+    fn at(ms: i64) -> Instant {
+        Instant::from_nanos(ms * MILLISECOND)
+    }
+
+    /// A level with that many seats, whose requests take from `service` milliseconds to twice that.
+    struct Simulated {
+        set: QueueSet<i64>,
+        meter: DrainMeter,
+        service: i64,
+        random: DrainMeter,
+        /// The ends of running requests, in milliseconds.
+        ends: Vec<(i64, RequestId)>,
+    }
+
+    impl Simulated {
+        fn new(seats: i64, service: i64, seed: u64) -> Self {
+            let config = QueueSetConfig { mode: Mode::queue(1, 1, 100_000).unwrap(), concurrency_limit: seats };
+            let (set, meter) = (QueueSet::new(config, at(0)), DrainMeter::new(at(0), seed));
+            Self { set, meter, service, random: DrainMeter::new(at(0), !seed), ends: Vec::new() }
+        }
+
+        #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "small numbers")]
+        fn draw_service(&mut self) -> i64 {
+            self.service + (self.service as f64 * self.random.next_random()) as i64
+        }
+
+        fn note(&mut self, now: i64, ended: u64) {
+            let is_saturated = self.set.waiting() > 0;
+            self.meter.note(at(now), is_saturated, ended);
+        }
+
+        fn arrive(&mut self, now: i64) -> RequestId {
+            let service = self.draw_service();
+            let arrival = self.set.arrive(at(now), 0, WorkEstimate::ONE_SEAT, service, &mut NoEffects);
+            self.note(now, 0);
+            match arrival {
+                Arrival::Started { id, .. } => {
+                    self.ends.push((now + service, id));
+                    id
+                }
+                Arrival::Waiting { id, .. } => id,
+                Arrival::Rejected { .. } => panic!("the queue has room"),
+            }
+        }
+
+        /// Ends what ends by then.
+        fn run_until(&mut self, until: i64) {
+            while let Some(next) =
+                (0..self.ends.len()).min_by_key(|i| self.ends[*i].0).filter(|i| self.ends[*i].0 <= until)
+            {
+                let (now, id) = self.ends.swap_remove(next);
+                let mut started = Vec::new();
+                let mut note = |id: RequestId, service: &mut i64| started.push((now + *service, id));
+                assert!(matches!(self.set.finish(at(now), id, &mut note), Some(Finish::Released(_))));
+                self.ends.extend(started);
+                self.note(now, 1);
+            }
+        }
+
+        fn expected_ms(&self, now: i64) -> i64 {
+            let wait = self.meter.expected_wait(at(now), self.set.waiting(), self.set.executing());
+            i64::try_from(wait.as_millis()).unwrap()
+        }
+    }
+
+    /// How long a request really waits that arrives now, beside what the meter expects.
+    fn expected_and_real(level: &mut Simulated, now: i64) -> (i64, i64) {
+        let expected = level.expected_ms(now);
+        let id = level.arrive(now);
+        let mut later = now;
+        while level.set.phase(id) == Some(Phase::Waiting) {
+            later += 1;
+            level.run_until(later);
+        }
+        (expected, later - now)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_expected_wait_is_near_the_real_one(
+            seats in 1..40_i64,
+            service in 5..200_i64,
+            backlog in 50..400_usize,
+            seed in any::<u64>(),
+        ) {
+            let mut level = Simulated::new(seats, service, seed);
+            (0..backlog).for_each(|_| { level.arrive(0); });
+            // Some tens of requests have ended; the rest waits.
+            let ended = i64::try_from(backlog / 3).unwrap();
+            let now = ended * service * 3 / 2 / seats + 2 * service;
+            level.run_until(now);
+            (0..backlog).for_each(|_| { level.arrive(now); });
+            let (expected, real) = expected_and_real(&mut level, now);
+            prop_assert!(expected * 2 >= real && expected <= real * 2, "expected {expected} ms, waited {real} ms");
+        }
+
+        #[test]
+        fn suggestions_are_whole_seconds_from_1_to_60(wait_ms in any::<u64>(), seed in any::<u64>()) {
+            let mut meter = DrainMeter::new(at(0), seed);
+            let retry_after = meter.retry_after(Duration::from_millis(wait_ms));
+            prop_assert!((1..=60).contains(&retry_after.as_secs()));
+            prop_assert_eq!(retry_after.subsec_nanos(), 0);
+            prop_assert!(retry_after >= Duration::from_millis(wait_ms).min(Duration::from_secs(40)));
+        }
+
+        #[test]
+        fn any_events_leave_a_wait_that_can_be_told(
+            events in prop::collection::vec((0..i64::MAX / 100, any::<bool>(), any::<u32>()), 0..50),
+            waiting in any::<usize>(),
+            running in any::<usize>(),
+        ) {
+            let (mut meter, mut now) = (DrainMeter::new(at(0), 1), at(0));
+            for (ns, is_saturated, ended) in events {
+                now = now + ns;
+                meter.note(now, is_saturated, ended.into());
+            }
+            prop_assert!(meter.expected_wait(now, waiting, running) <= WAIT_MAX);
+        }
+    }
+
+    #[test]
+    fn time_without_waiting_requests_does_not_count() {
+        let mut level = Simulated::new(2, 100, 1);
+        for round in 0..10 {
+            // An hour in which hardly anything happens.
+            let now = round * 3_600_000;
+            (0..100).for_each(|_| {
+                level.arrive(now);
+            });
+            level.run_until(now + 5_000);
+            let (expected, real) = expected_and_real(&mut level, now + 5_000);
+            assert!(expected * 2 >= real && expected <= real * 2, "round {round}: {expected} ms, {real} ms");
+            level.run_until(now + 3_000_000);
+            assert!(level.set.is_idle());
+        }
+    }
+
+    #[test]
+    fn a_service_that_becomes_slower_is_noticed() {
+        let mut level = Simulated::new(10, 10, 1);
+        (0..20_000).for_each(|_| {
+            level.arrive(0);
+        });
+        level.run_until(10_000);
+        let fast = level.expected_ms(10_000) / i64::try_from(level.set.waiting()).unwrap().max(1);
+        assert!(fast <= 2, "{fast} ms for each");
+        // Requests that wait have drawn their time already; this is as if each took fifty times as long.
+        let mut meter = level.meter.clone();
+        for n in 1..=160 {
+            meter.note(at(10_000 + 500 * n), true, 7);
+        }
+        let slow = meter.expected_wait(at(90_000), 999, 10).as_secs();
+        assert!((60..=75).contains(&slow), "{slow} s for a thousand at 14 a second");
+    }
+
+    #[test]
+    fn a_service_that_hangs_makes_the_wait_longer_and_longer() {
+        let mut meter = DrainMeter::new(at(0), 1);
+        meter.note(at(0), true, 0);
+        for n in 1..=1_000 {
+            meter.note(at(10 * n), true, 1);
+        }
+        let wait_after = |s: i64| meter.expected_wait(at(10_000 + 1_000 * s), 99, 1);
+        let waits = [0, 10, 30, 60].map(|s| wait_after(s).as_millis());
+        assert!((950..1_050).contains(&waits[0]), "{waits:?}");
+        assert!(waits.is_sorted_by(|a, b| a < b) && waits[3] > 500_000, "{waits:?}");
+        assert_eq!([1_000, 100_000, 10_000_000].map(wait_after), [WAIT_MAX; 3]);
+    }
+
+    #[test]
+    fn before_the_first_end_the_wait_is_at_least_what_has_passed() {
+        let mut meter = DrainMeter::new(at(0), 1);
+        meter.note(at(0), true, 0);
+        // Ten requests have run for 50 ms and none has ended: the next twenty take at least twice that.
+        assert_eq!(meter.expected_wait(at(50), 19, 10).as_millis(), 99);
+        assert_eq!(meter.expected_wait(at(50), 0, 0), WAIT_MAX, "nothing runs, so nothing ends");
+    }
+
+    #[test]
+    fn suggestions_are_spread_over_half_the_wait() {
+        for (wait, from, to) in [(0, 1, 2), (1, 2, 3), (10, 11, 15), (40, 41, 60), (3_600, 41, 60)] {
+            let mut meter = DrainMeter::new(at(0), 3);
+            let mut counts = HashMap::<u64, u32>::new();
+            for _ in 0..10_000 {
+                *counts.entry(meter.retry_after(Duration::from_secs(wait)).as_secs()).or_default() += 1;
+            }
+            let (least, most) = (counts.keys().min().unwrap(), counts.keys().max().unwrap());
+            assert_eq!((*least, *most), (from, to), "a wait of {wait} s");
+            let fair = 10_000 / u32::try_from(to - from + 1).unwrap();
+            assert!(
+                counts.values().all(|count| *count > fair * 3 / 4 && *count < fair * 5 / 4),
+                "{wait} s: {counts:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn levels_spread_their_clients_differently() {
+        let suggestions = |seed| {
+            let mut meter = DrainMeter::new(at(0), seed);
+            [(); 20].map(|()| meter.retry_after(Duration::from_secs(20)))
+        };
+        assert_ne!(suggestions(1), suggestions(2));
+    }
+}
