@@ -31,8 +31,11 @@ pub fn certificate(input: &[u8]) {
     }
 }
 
+/// The tag of an element, its content, and what follows it.
+type Element<'a> = (u8, &'a [u8], &'a [u8]);
+
 /// The element, once it is shown to be the only one that these bytes can be.
-fn checked<'a>((input, element): (&'a [u8], Option<(u8, &'a [u8], &'a [u8])>)) -> Option<(u8, &'a [u8], &'a [u8])> {
+fn checked<'a>((input, element): (&'a [u8], Option<Element<'a>>)) -> Option<Element<'a>> {
     let (tag, content, rest) = element?;
     let bytes = content.len().to_be_bytes();
     let digits: Vec<u8> = bytes.into_iter().skip_while(|byte| *byte == 0).collect();

@@ -4,9 +4,15 @@ use evenkeel_any_input::{certificate, corpus, jwt, key_set, try_mutations};
 
 #[test]
 fn the_corpus_is_read_or_rejected() {
-    corpus("jwt").iter().for_each(|input| jwt(input));
-    corpus("key_set").iter().for_each(|input| key_set(input));
-    corpus("certificate").iter().for_each(|input| certificate(input));
+    for input in corpus("jwt") {
+        jwt(&input);
+    }
+    for input in corpus("key_set") {
+        key_set(&input);
+    }
+    for input in corpus("certificate") {
+        certificate(&input);
+    }
 }
 
 #[test]

@@ -4,9 +4,15 @@ use evenkeel_any_input::{corpus, http1_chunks, http1_request, http1_response, tr
 
 #[test]
 fn the_corpus_is_read_or_rejected() {
-    corpus("http1_request").iter().for_each(|input| http1_request(input));
-    corpus("http1_response").iter().for_each(|input| http1_response(input));
-    corpus("http1_chunks").iter().for_each(|input| http1_chunks(input));
+    for input in corpus("http1_request") {
+        http1_request(&input);
+    }
+    for input in corpus("http1_response") {
+        http1_response(&input);
+    }
+    for input in corpus("http1_chunks") {
+        http1_chunks(&input);
+    }
 }
 
 #[test]

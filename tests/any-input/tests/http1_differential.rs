@@ -1,6 +1,8 @@
 //! The gateway's HTTP/1.1 codec beside those of hyper and h11. `docs/decisions/0038-strict-http1.md` argues for every
 //! difference; a new one fails the test.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

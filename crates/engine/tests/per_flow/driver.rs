@@ -105,7 +105,7 @@ impl Driver {
         let lingers = self.load.linger && self.below(4) == 0;
         let work = WorkEstimate {
             initial_seats: seats,
-            final_seats: if lingers { 1 } else { 0 },
+            final_seats: u32::from(lingers),
             additional_latency: if lingers { MILLISECOND } else { 0 },
         };
         let request = self.requests.len();

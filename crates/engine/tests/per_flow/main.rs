@@ -1,5 +1,8 @@
 //! Queues per flow: the discipline beside a plain model of its rules, event by event, and the rules one by one.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::print_stdout, reason = "a failure says with which load and seed it came")]
+
 mod driver;
 mod modes;
 mod plain;

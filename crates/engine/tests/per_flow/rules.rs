@@ -51,10 +51,10 @@ fn compete(set: &mut Set, start: i64, ms: i64, flows: &[(u64, u16, i64)]) -> Vec
     let mut running = Vec::new();
     let flow_of = |index: usize| Flow::from(flows[index].0).with_weight(flows[index].1);
     for round in 0..40 {
-        for index in 0..flows.len() {
+        for (index, flow) in flows.iter().enumerate() {
             let arrival = set.arrive(at(start), flow_of(index), WorkEstimate::ONE_SEAT, index, &mut NoEffects);
             match arrival {
-                Arrival::Started { id, .. } => running.push((start + flows[index].2 + round, index, id, start)),
+                Arrival::Started { id, .. } => running.push((start + flow.2 + round, index, id, start)),
                 Arrival::Waiting { .. } => {}
                 Arrival::Rejected { .. } => panic!("rejected"),
             }
@@ -136,7 +136,9 @@ fn pf_5_nobody_is_punished_for_what_others_did_not_want() {
     // Flow 1 is alone for ten minutes and takes 10 of the 20 seats.
     for round in 0..600 {
         let ids: Vec<_> = (0..10).map(|request| id(&arrive(&mut set, at(round * 1000), 1, 1, request).0)).collect();
-        ids.into_iter().for_each(|id| assert!(finish(&mut set, at(round * 1000 + 1000), id).is_empty()));
+        for id in ids {
+            assert!(finish(&mut set, at(round * 1000 + 1000), id).is_empty());
+        }
     }
     let served = compete(&mut set, 600_000, 2000, &[(1, 1, 10), (2, 1, 10)]);
     assert!((served[0] - served[1]).abs() * 100 <= served[0], "{served:?}: the same for both");
