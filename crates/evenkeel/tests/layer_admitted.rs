@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-#[expect(clippy::duplicate_mod, reason = "every test file is a crate of its own")]
 mod layer;
 
 use std::convert::Infallible;
