@@ -63,16 +63,16 @@ async fn bm_2_an_annotation_that_is_not_understood_is_stored_with_a_warning() {
     };
     let object = format!("{LEVELS}/a");
     let patch = |value: &str| json!({"metadata": {"annotations": {ANNOTATION: value}}}).to_string();
-    let created = ask(&server, Method::POST, LEVELS, JSON, &level("many")).await;
+    let created = ask(&server, Method::POST, LEVELS, JSON, level("many")).await;
     assert_eq!((created.status, created.warnings()), (201, vec![warning("many")]));
-    assert_eq!(created.body["metadata"]["annotations"][ANNOTATION], "many");
-    let replaced = ask(&server, Method::PUT, &object, JSON, &level("-1")).await;
+    assert_eq!(created.body()["metadata"]["annotations"][ANNOTATION], "many");
+    let replaced = ask(&server, Method::PUT, &object, JSON, level("-1")).await;
     assert_eq!((replaced.status, replaced.warnings()), (200, vec![warning("-1")]));
-    let patched = ask(&server, Method::PATCH, &object, "application/merge-patch+json", &patch("1.5")).await;
+    let patched = ask(&server, Method::PATCH, &object, "application/merge-patch+json", patch("1.5")).await;
     assert_eq!((patched.status, patched.warnings()), (200, vec![warning("1.5")]));
     let applied = format!("{object}?fieldManager=a&force=true");
-    let applied = ask(&server, Method::PATCH, &applied, "application/apply-patch+yaml", &level("no")).await;
+    let applied = ask(&server, Method::PATCH, &applied, "application/apply-patch+yaml", level("no")).await;
     assert_eq!((applied.status, applied.warnings()), (200, vec![warning("no")]));
-    let patched = ask(&server, Method::PATCH, &object, "application/merge-patch+json", &patch("20")).await;
+    let patched = ask(&server, Method::PATCH, &object, "application/merge-patch+json", patch("20")).await;
     assert_eq!((patched.status, patched.warnings()), (200, vec![]));
 }
