@@ -64,8 +64,10 @@ impl RetryAdvisor {
                 Advice { retry_after, expected_wait: None }
             }
             Self::Drain(meter) => {
-                let expected_wait = meter.expected_wait(now, set.waiting(), set.executing());
-                Advice { retry_after: meter.retry_after(expected_wait), expected_wait: Some(expected_wait) }
+                // Requests that linger hold seats too.
+                let running = set.executing().max(usize::from(set.seats_in_use() > 0));
+                let expected_wait = meter.expected_wait(now, set.waiting(), running);
+                Advice { retry_after: meter.retry_after(expected_wait.unwrap_or(Duration::MAX)), expected_wait }
             }
         }
     }
