@@ -65,6 +65,7 @@ enum After {
 }
 
 /// A connection whose two sides speak another protocol from now on.
+#[derive(Debug)]
 struct Upgrade {
     upstream: Box<Wire>,
     /// The request's place among the long-running ones.
