@@ -84,7 +84,9 @@ impl Bars {
         };
         self.missed += usize::from(verdict == Some(false));
         let verdict = verdict.map_or("", |holds| if holds { "holds" } else { "MISSED" });
-        self.rows.push([measure.into(), format!("{figure:.1} {unit}"), bar, verdict.to_owned()]);
+        // An index between 0 and 1, or a part of a percent, needs more digits.
+        let digits = if figure != 0.0 && figure.abs() < 2.0 { 4 } else { 1 };
+        self.rows.push([measure.into(), format!("{figure:.digits$} {unit}"), bar, verdict.to_owned()]);
     }
 
     /// How many figures have missed their bars.

@@ -15,6 +15,7 @@
 //! | have a list of objects | [`List`], [`v1::FlowSchemaList`], [`v1::PriorityLevelConfigurationList`] |
 //! | write or read Kubernetes' protobuf | [`Object::to_protobuf`], [`decode::parse_protobuf`], [`protobuf`] |
 //! | have the objects that every server starts with | [`bootstrap`], [`Preset`] |
+//! | know what an object chooses that Kubernetes does not have | [`annotations`] |
 //! | know what fields there are, or get OpenAPI and JSON Schema | [`schema`] |
 //!
 //! The crate does no I/O and knows no runtime. The feature `k8s-openapi` adds conversions to and from the types of the
@@ -52,6 +53,7 @@ mod object;
 mod path;
 mod preset;
 
+pub mod annotations;
 pub mod bootstrap;
 pub mod build;
 pub mod decode;

@@ -36,8 +36,13 @@ async fn objects_are_those_of_the_preset_and_follow_it() {
 
 /// The status of the response to a schema with these verbs.
 async fn create(server: &TestServer, name: &str, verbs: &str) -> String {
+    response(server, name, verbs, "{}").await.split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
+/// The response to a schema with these verbs and annotations.
+async fn response(server: &TestServer, name: &str, verbs: &str, annotations: &str) -> String {
     let body = format!(
-        r#"{{"metadata":{{"name":"{name}"}},"spec":{{"priorityLevelConfiguration":{{"name":"everyone"}},"rules":[{{
+        r#"{{"metadata":{{"name":"{name}","annotations":{annotations}}},"spec":{{"priorityLevelConfiguration":{{"name":"everyone"}},"rules":[{{
         "subjects":[{{"kind":"User","user":{{"name":"*"}}}}],
         "nonResourceRules":[{{"verbs":{verbs},"nonResourceURLs":["/files/*"]}}]}}]}}}}"#
     );
@@ -48,9 +53,27 @@ async fn create(server: &TestServer, name: &str, verbs: &str) -> String {
     );
     let mut stream = TcpStream::connect(server.address).await.expect("it listens");
     stream.write_all((head + &body).as_bytes()).await.expect("it reads");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.expect("it answers");
-    answer.split(' ').nth(1).unwrap_or_default().to_owned()
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.expect("it responds");
+    response
+}
+
+#[tokio::test]
+async fn bm_2_an_annotation_that_is_not_understood_is_stored_and_warned_about() {
+    for preset in Preset::ALL {
+        let server = TestServer::start(options(preset)).await;
+        let (name, value) = ("evenkeel.dev/flow-weight", "heavy");
+        let stored = response(&server, "weighty", r#"["get"]"#, &format!(r#"{{"{name}":"{value}"}}"#)).await;
+        assert!(stored.starts_with("HTTP/1.1 201"), "{stored}");
+        assert!(stored.contains(&format!(r#""{name}":"{value}""#)), "{stored}");
+        let head = stored.split("\r\n\r\n").next().unwrap_or_default().to_ascii_lowercase();
+        let warnings: Vec<_> = head.lines().filter(|line| line.starts_with("warning: ")).collect();
+        let expected = "warning: 299 - \"annotation evenkeel.dev/flow-weight: invalid value \\\"heavy\\\": must be an integer \
+                        from 1 to 10000; 1 is used\"";
+        assert_eq!(warnings, [expected]);
+        let right = response(&server, "light", r#"["get"]"#, &format!(r#"{{"{name}":"5","other/name":"x"}}"#)).await;
+        assert!(right.starts_with("HTTP/1.1 201") && !right.to_ascii_lowercase().contains("warning:"), "{right}");
+    }
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use evenkeel_api::annotations;
 use evenkeel_api::v1::{FlowDistinguisherMethod, FlowSchema};
 
 use crate::classify::{Classifier, SchemaIndex, distinguisher};
@@ -28,6 +29,8 @@ pub struct Schema {
     pub uid: Box<str>,
     /// The level that it leads to.
     pub level: Arc<LevelInfo>,
+    /// The weight of each of its flows, in a level that queues per flow (BM-1).
+    pub flow_weight: u16,
     distinguisher: Option<FlowDistinguisherMethod>,
     hasher: FlowHasher,
 }
@@ -41,7 +44,8 @@ pub struct LevelInfo {
     pub name: Box<str>,
     /// The object's identity; empty for a built-in one.
     pub uid: Box<str>,
-    /// Whether its requests are told apart by flow: they are if they wait in more than one queue (FM-14).
+    /// Whether its requests are told apart by flow: they are if they wait in more than one queue (FM-14), or in one for each
+    /// flow (PF-1).
     pub has_flows: bool,
     /// The most seats that the estimate of a request may give it (WE-4); `None` if the level has never had queues.
     pub seat_cap: Option<u32>,
@@ -80,6 +84,7 @@ impl Configuration {
             name: schema.name().into(),
             uid: schema.metadata.uid.as_str().into(),
             level: Arc::clone(level),
+            flow_weight: annotations::flow_weight(&schema.metadata.annotations),
             distinguisher: schema.spec.distinguisher_method.clone(),
             hasher: FlowHasher::new(schema.name()),
         });
@@ -114,7 +119,8 @@ impl<'a> Classification<'a> {
     /// The flow that the request belongs to.
     #[inline]
     pub fn flow(&self) -> Flow<'a> {
-        Flow::with_hash(&self.schema.name, self.distinguisher, self.flow_hash)
+        let flow = Flow::with_hash(&self.schema.name, self.distinguisher, self.flow_hash);
+        flow.with_weight(self.schema.flow_weight)
     }
 }
 

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::borrowing::{DemandPeriod, DivideSeats, FaithfulDivision};
+use evenkeel_api::Kind;
+use evenkeel_api::annotations::NotUnderstood;
+
+use crate::borrowing::{DemandPeriod, DivideSeats, FaithfulDivision, Ledger};
 use crate::configuration::{Configuration, LevelId};
 use crate::controller::{
-    Applied, ControlledLevel, Controller, Dangling, IgnoredAnnotation, Levels, Objects, ServerConfig, Unusable,
+    Applied, Borrowing, ControlledLevel, Controller, Dangling, LedgerTerms, Levels, Objects, ServerConfig, Unusable,
 };
-use crate::level::{Level, NewRequest, ObserveLevels};
-use crate::queue_set::{Arrival, Effects, Ended, Finish, QueueSet, QueueSetConfig, RequestId, ShuffleSharding};
+use crate::level::{LedgerAccount, Level, NewRequest, ObserveLevels};
+use crate::queue_set::{Arrival, ConfiguredDiscipline, Effects, Ended, Finish, QueueSet, QueueSetConfig, RequestId};
 use crate::retry_after::RetryAfter;
 use crate::time::Instant;
 use crate::{Attributes, Classification};
@@ -87,6 +90,12 @@ pub trait EngineEffects<T> {
         let _ = (level, clean);
     }
 
+    /// A waiting request is rejected, since its level is full and a request of a flow with less took its place (PF-7).
+    fn displaced(&mut self, level: LevelId, ended: Ended<T>) {
+        let _ = level;
+        drop(ended);
+    }
+
     /// The time of a request is over, and it is gone: it has waited as long as it may, or it has lingered.
     fn timed_out(&mut self, level: LevelId, ended: Ended<T>) {
         let _ = level;
@@ -101,8 +110,8 @@ pub struct ApplyReport {
     pub dangling: Vec<Dangling>,
     /// The levels that were given and could not be used, by name.
     pub unusable: Vec<(String, Unusable)>,
-    /// The annotations of levels that were not understood, by the names of the levels (BM-2).
-    pub ignored_annotations: Vec<(String, IgnoredAnnotation)>,
+    /// Annotations that are not understood, each with the kind and the name of its object (BM-2).
+    pub not_understood: Vec<(Kind, String, NotUnderstood)>,
 }
 
 /// A level, to look at.
@@ -113,7 +122,7 @@ pub struct LevelView<'a, T> {
     /// Its object, its limits and what it has asked for.
     pub control: &'a ControlledLevel,
     /// Its requests and queues.
-    pub queue_set: &'a QueueSet<T>,
+    pub queue_set: &'a QueueSet<T, ConfiguredDiscipline>,
     /// How long its rejected clients are told to wait, in seconds.
     pub retry_after_seconds: u8,
 }
@@ -124,12 +133,14 @@ struct Table<T, O: ObserveLevels> {
     /// The suggestions of levels that are gone, by name: they are never forgotten (HF-13).
     gone: BTreeMap<Box<str>, RetryAfter>,
     observe: O,
+    /// Who may start, if levels borrow at once. Levels go by their indexes.
+    ledger: Option<Ledger>,
 }
 
 struct Entry<T, O> {
     id: LevelId,
     name: Box<str>,
-    level: Level<T, ShuffleSharding, O>,
+    level: Level<T, ConfiguredDiscipline, O>,
     retry_after: RetryAfter,
 }
 
@@ -168,7 +179,7 @@ impl<T, D: DivideSeats> Engine<T, D> {
 impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
     /// The same, with somebody who observes each level.
     pub fn observed(config: ServerConfig<D>, observe: O, now: Instant) -> Self {
-        let mut levels = Table { levels: Vec::new(), gone: BTreeMap::new(), observe };
+        let mut levels = Table { levels: Vec::new(), gone: BTreeMap::new(), observe, ledger: None };
         let mut told = Told { levels: &mut levels, effects: &mut Nothing };
         let (controller, applied) = Controller::with_config(config, &mut told, now);
         Self { controller, configuration: Arc::new(applied.configuration), levels, wants_reapply: false }
@@ -204,6 +215,16 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
         self.install(applied)
     }
 
+    /// Levels borrow in this way from now on. Requests that run go on, and those that wait keep their places (BM-3).
+    pub fn set_borrowing(&mut self, borrowing: Borrowing, now: Instant, effects: &mut impl EngineEffects<T>) {
+        self.controller.set_borrowing(borrowing, &mut Told { levels: &mut self.levels, effects }, now);
+    }
+
+    /// The ledger, if levels borrow at once.
+    pub fn ledger(&self) -> Option<&Ledger> {
+        self.levels.ledger.as_ref()
+    }
+
     /// When something is due, if nothing else happens before.
     pub fn next_timeout(&mut self) -> Option<Instant> {
         let entries = self.levels.levels.iter_mut().flatten();
@@ -215,9 +236,8 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
     /// too often does no harm.
     pub fn handle_timeout(&mut self, now: Instant, effects: &mut impl EngineEffects<T>) {
         for index in 0..self.levels.levels.len() {
-            let Some(Entry { id, level, .. }) = &mut self.levels.levels[index] else { continue };
-            let id = *id;
-            level.handle_timeout(now, &mut InLevel { level: id, effects: &mut *effects });
+            let Some(id) = self.levels.levels[index].as_ref().map(|entry| entry.id) else { continue };
+            self.levels.event(id, now, effects, |level, told| level.handle_timeout(now, told));
             self.note_idleness(id);
         }
         if self.wants_reapply {
@@ -250,8 +270,7 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
         payload: T,
         effects: &mut impl EngineEffects<T>,
     ) -> Option<Arrival<T>> {
-        let found = &mut self.levels.get_mut(level)?.level;
-        let arrival = found.arrive(now, request, payload, &mut InLevel { level, effects });
+        let arrival = self.levels.arrive(level, now, request, payload, effects)?;
         if matches!(arrival, Arrival::Rejected { .. }) {
             self.note_idleness(level);
         }
@@ -261,8 +280,7 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
     /// The handler of an executing request has returned. `None` if the request is not executing.
     pub fn finish(&mut self, now: Instant, ticket: Ticket, effects: &mut impl EngineEffects<T>) -> Option<Finish<T>> {
         let Ticket { level, id } = ticket;
-        let found = &mut self.levels.get_mut(level)?.level;
-        let finish = found.finish(now, id, &mut InLevel { level, effects });
+        let finish = self.levels.event(level, now, effects, |level, told| level.finish(now, id, told))?;
         self.note_idleness(level);
         finish
     }
@@ -270,14 +288,13 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
     /// A lingering request gives its seats back before its time. `None` if the request is not lingering.
     pub fn release(&mut self, now: Instant, ticket: Ticket, effects: &mut impl EngineEffects<T>) -> Option<T> {
         let Ticket { level, id } = ticket;
-        self.levels.get_mut(level)?.level.release(now, id, &mut InLevel { level, effects })
+        self.levels.event(level, now, effects, |level, told| level.release(now, id, told))?
     }
 
     /// A waiting request gives up. `None` if the request is not waiting.
     pub fn cancel(&mut self, now: Instant, ticket: Ticket, effects: &mut impl EngineEffects<T>) -> Option<T> {
         let Ticket { level, id } = ticket;
-        let found = &mut self.levels.get_mut(level)?.level;
-        let payload = found.cancel(now, id, &mut InLevel { level, effects });
+        let payload = self.levels.event(level, now, effects, |level, told| level.cancel(now, id, told))?;
         self.note_idleness(level);
         payload
     }
@@ -319,10 +336,10 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
     }
 
     fn install(&mut self, applied: Applied) -> ApplyReport {
-        let Applied { configuration, dangling, unusable, ignored_annotations } = applied;
+        let Applied { configuration, dangling, unusable, not_understood } = applied;
         self.configuration = Arc::new(configuration);
         self.wants_reapply = false;
-        ApplyReport { dangling, unusable, ignored_annotations }
+        ApplyReport { dangling, unusable, not_understood }
     }
 
     /// A level that has no object any more goes when its last request has ended (CC-15).
@@ -359,6 +376,10 @@ impl<T, E: EngineEffects<T>> Effects<T> for InLevel<'_, E> {
         self.effects.epoch_advanced(self.level, clean);
     }
 
+    fn displaced(&mut self, ended: Ended<T>) {
+        self.effects.displaced(self.level, ended);
+    }
+
     fn timed_out(&mut self, ended: Ended<T>) {
         self.effects.timed_out(self.level, ended);
     }
@@ -381,13 +402,61 @@ impl<T, O: ObserveLevels> Table<T, O> {
     fn get_mut(&mut self, level: LevelId) -> Option<&mut Entry<T, O::Observer>> {
         self.levels.get_mut(level.index())?.as_mut().filter(|found| found.id == level)
     }
+
+    /// A request arrives at a level.
+    fn arrive<E: EngineEffects<T>>(
+        &mut self,
+        id: LevelId,
+        now: Instant,
+        request: NewRequest<'_>,
+        payload: T,
+        effects: &mut E,
+    ) -> Option<Arrival<T>> {
+        let Self { levels, ledger, .. } = self;
+        let found = levels.get_mut(id.index())?.as_mut().filter(|found| found.id == id)?;
+        let told = &mut InLevel { level: id, effects: &mut *effects };
+        let Some(ledger) = ledger else { return Some(found.level.arrive(now, request, payload, told)) };
+        let account = &mut LedgerAccount { ledger, level: id.index() };
+        let arrival = found.level.arrive_by_grant(now, request, payload, told, account);
+        self.hand_over(now, effects);
+        Some(arrival)
+    }
+
+    /// Something else happens in a level; `None` if there is no such level.
+    fn event<R, E: EngineEffects<T>>(
+        &mut self,
+        id: LevelId,
+        now: Instant,
+        effects: &mut E,
+        event: impl FnOnce(&mut Level<T, ConfiguredDiscipline, O::Observer>, &mut InLevel<'_, E>) -> R,
+    ) -> Option<R> {
+        let Self { levels, ledger, .. } = self;
+        let found = levels.get_mut(id.index())?.as_mut().filter(|found| found.id == id)?;
+        let told = &mut InLevel { level: id, effects: &mut *effects };
+        let Some(ledger) = ledger else { return Some(event(&mut found.level, told)) };
+        let account = &mut LedgerAccount { ledger, level: id.index() };
+        let result = found.level.by_grant(now, 0, account, |level| event(level, told));
+        self.hand_over(now, effects);
+        Some(result)
+    }
+
+    /// Starts requests on seats that an event has left free, wherever they wait (LB-3).
+    fn hand_over<E: EngineEffects<T>>(&mut self, now: Instant, effects: &mut E) {
+        let Some(ledger) = &mut self.ledger else { return };
+        while let Some((index, granted)) = ledger.grant_next() {
+            let account = &mut LedgerAccount { ledger: &mut *ledger, level: index };
+            if let Some(Entry { id, level, .. }) = &mut self.levels[index] {
+                level.start_granted(now, granted, &mut InLevel { level: *id, effects: &mut *effects }, account);
+            }
+        }
+    }
 }
 
 // === impl Told ===
 
 impl<T, O: ObserveLevels, E: EngineEffects<T>> Levels for Told<'_, T, O, E> {
     fn create(&mut self, id: LevelId, name: &str, config: QueueSetConfig, now: Instant) {
-        let Table { levels, gone, observe } = &mut *self.levels;
+        let Table { levels, gone, observe, .. } = &mut *self.levels;
         if levels.len() <= id.index() {
             levels.resize_with(id.index() + 1, || None);
         }
@@ -408,7 +477,10 @@ impl<T, O: ObserveLevels, E: EngineEffects<T>> Levels for Told<'_, T, O, E> {
 
     fn remove_if_idle(&mut self, id: LevelId) -> bool {
         let is_idle = self.levels.get(id).is_none_or(|entry| entry.level.queue_set().is_idle());
-        let Table { levels, gone, .. } = &mut *self.levels;
+        let Table { levels, gone, ledger, .. } = &mut *self.levels;
+        if is_idle && let Some(ledger) = ledger {
+            ledger.remove(id.index());
+        }
         if is_idle
             && let Some(Entry { name, retry_after, .. }) = levels.get_mut(id.index()).and_then(Option::take)
             && retry_after != RetryAfter::default()
@@ -416,5 +488,25 @@ impl<T, O: ObserveLevels, E: EngineEffects<T>> Levels for Told<'_, T, O, E> {
             gone.insert(name, retry_after);
         }
         is_idle
+    }
+
+    fn set_ledger(&mut self, terms: Option<&LedgerTerms>, now: Instant) {
+        let Some(terms) = terms else {
+            self.levels.ledger = None;
+            for Entry { id, level, .. } in self.levels.levels.iter_mut().flatten() {
+                level.end_grants(now, &mut InLevel { level: *id, effects: &mut *self.effects });
+            }
+            return;
+        };
+        let mut ledger = self.levels.ledger.take().unwrap_or_default();
+        ledger.configure(terms.seats, terms.stakes.iter().map(|(level, stake)| (level.index(), *stake)));
+        for Entry { id, level, .. } in self.levels.levels.iter_mut().flatten() {
+            let (index, told) = (id.index(), &mut InLevel { level: *id, effects: &mut *self.effects });
+            ledger.set_in_use(index, level.queue_set().seats_in_use());
+            let widest = ledger.widest(index);
+            level.begin_grants(now, widest, told, &mut LedgerAccount { ledger: &mut ledger, level: index });
+        }
+        self.levels.ledger = Some(ledger);
+        self.levels.hand_over(now, self.effects);
     }
 }

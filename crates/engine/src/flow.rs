@@ -19,6 +19,7 @@ pub struct Flow<'a> {
     schema: &'a str,
     distinguisher: &'a str,
     hash: u64,
+    weight: u16,
 }
 
 // === impl Flow ===
@@ -26,13 +27,21 @@ pub struct Flow<'a> {
 impl<'a> Flow<'a> {
     /// The flow of that schema and distinguisher.
     pub fn new(schema: &'a str, distinguisher: &'a str) -> Self {
-        Self { schema, distinguisher, hash: flow_hash(schema, distinguisher) }
+        Self { schema, distinguisher, hash: flow_hash(schema, distinguisher), weight: 1 }
     }
 
     /// The same where the hash is known.
     #[inline]
     pub(crate) fn with_hash(schema: &'a str, distinguisher: &'a str, hash: u64) -> Self {
-        Self { schema, distinguisher, hash }
+        Self { schema, distinguisher, hash, weight: 1 }
+    }
+
+    /// The same with a weight: how many seats it gets for each one of a flow of weight 1, in levels that queue per flow (PF-2).
+    /// No weight is less than 1.
+    #[inline]
+    #[must_use]
+    pub fn with_weight(self, weight: u16) -> Self {
+        Self { weight: weight.max(1), ..self }
     }
 
     /// The name of the flow schema. It stays the same when the objects change.
@@ -47,6 +56,12 @@ impl<'a> Flow<'a> {
         self.distinguisher
     }
 
+    /// How many seats it gets for each one of a flow of weight 1, in levels that queue per flow.
+    #[inline]
+    pub fn weight(&self) -> u16 {
+        self.weight
+    }
+
     /// The hash that its queues are dealt by; 0 in a level that does not tell flows apart.
     #[inline]
     pub fn hash(&self) -> u64 {
@@ -58,6 +73,6 @@ impl From<u64> for Flow<'_> {
     /// A flow without names.
     #[inline]
     fn from(hash: u64) -> Self {
-        Self { schema: "", distinguisher: "", hash }
+        Self { schema: "", distinguisher: "", hash, weight: 1 }
     }
 }

@@ -51,6 +51,12 @@ impl WorkEstimate {
             _ => self,
         }
     }
+
+    /// The same on that many seats at most, while it runs and while it lingers.
+    pub(crate) fn fitted(self, widest: i64) -> Self {
+        let most = u32::try_from(widest).unwrap_or(u32::MAX);
+        Self { initial_seats: self.initial_seats.min(most), ..self.narrowed(widest) }
+    }
 }
 
 impl Default for WorkEstimate {

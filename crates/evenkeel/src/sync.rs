@@ -3,5 +3,5 @@
 //! `tests/handover.rs` compiles the library with a module of this name that has shuttle's locks, and tries out the
 //! orders in which threads can take them.
 
-pub(crate) use std::sync::atomic::{AtomicBool, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 pub(crate) use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -11,7 +11,7 @@ use std::task::{Context, Wake, Waker};
 use evenkeel::{Arrived, FlowControl, Rejected};
 use evenkeel_engine::WorkEstimate;
 
-use service::{assert_idle, attributes, objects, queuing, user};
+use service::{assert_idle, attributes, objects, per_flow, queuing, user};
 
 const TASKS: u64 = 200;
 const REQUESTS_PER_TASK: u64 = 500;
@@ -112,5 +112,17 @@ fn admit_does_nothing_until_it_is_polled() {
     let waits = flow.admit(attributes(&user), WorkEstimate::ONE_SEAT);
     assert_eq!(flow.status().iter().map(|level| level.waiting).sum::<usize>(), 0);
     drop((arrived, waits));
+    assert_idle(&flow);
+}
+
+/// Queues per flow that are full all the time: requests give way to others at every point too (PF-7).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_are_given_up_anywhere_while_others_take_their_places() {
+    let flow = FlowControl::builder().kubernetes().server_concurrency(4).build();
+    flow.apply(objects([per_flow("tenants", 10_000, 12)]));
+    let tasks: Vec<_> = (0..TASKS).map(|task| tokio::spawn(storm(flow.clone(), task % 40))).collect();
+    for task in tasks {
+        task.await.expect("no panic");
+    }
     assert_idle(&flow);
 }

@@ -23,7 +23,7 @@ mod service;
 mod sync {
     pub(crate) use std::sync::PoisonError;
 
-    pub(crate) use shuttle::sync::atomic::{AtomicBool, Ordering};
+    pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
     pub(crate) use shuttle::sync::{Mutex, MutexGuard};
 }
 
@@ -32,7 +32,9 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use evenkeel_api::v1::PriorityLevelConfiguration;
 use evenkeel_engine::WorkEstimate;
+use evenkeel_engine::controller::Borrowing;
 use evenkeel_engine::queue_set::Rejection;
 use shuttle::future::block_on;
 use shuttle::thread;
@@ -185,4 +187,131 @@ fn a_scrape_disturbs_nobody_and_every_request_is_counted_once() {
         },
         ORDERS,
     );
+}
+
+/// A service of two levels with a seat each, which they lend to each other at once.
+fn two_levels() -> FlowControl {
+    let nothing = FlowControl::builder().kubernetes().objects(evenkeel_engine::controller::Objects::default());
+    let flow = nothing.borrowing(Borrowing::Immediate).server_concurrency(2).manual_clock(ManualClock::new()).build();
+    flow.apply(objects(["tenants", "people"].map(lending)));
+    flow
+}
+
+/// A level that lends all its seats.
+fn lending(name: &str) -> PriorityLevelConfiguration {
+    let mut level = queuing(name, 1000);
+    level.spec.limited.as_mut().expect("a limited level").lendable_percent = Some(100);
+    level
+}
+
+fn admit_to(flow: &FlowControl, level: &str) -> Arrived {
+    flow.arrive(attributes(&user("a", level)), WorkEstimate::ONE_SEAT)
+}
+
+#[test]
+fn lb_8_a_seat_of_one_level_starts_a_request_that_waits_in_another() {
+    shuttle::check_random(
+        || {
+            let flow = two_levels();
+            let run = |level: &'static str, flow: FlowControl| {
+                thread::spawn(move || {
+                    let permit = block_on(admit_to(&flow, level)).expect("a permit");
+                    let (_, running) = totals(&flow);
+                    assert!(running <= 2, "{running} run on two seats");
+                    drop(permit);
+                })
+            };
+            let threads = ["tenants", "tenants", "people", "tenants"].map(|level| run(level, flow.clone()));
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert_idle(&flow);
+            assert_all_seats_are_free(&flow);
+        },
+        ORDERS,
+    );
+}
+
+#[test]
+fn lb_8_giving_up_while_a_seat_is_on_its_way_passes_it_on() {
+    shuttle::check_random(
+        || {
+            let flow = two_levels();
+            let permits = ["tenants", "tenants"].map(|level| block_on(admit_to(&flow, level)).expect("a permit"));
+            let mut gives_up = Box::pin(admit_to(&flow, "people"));
+            assert!(poll_once(gives_up.as_mut()).is_pending());
+            let waits = ["people", "tenants"].map(|level| admit_to(&flow, level));
+            let mut threads = vec![thread::spawn(move || drop(gives_up))];
+            threads.extend(permits.map(|permit| thread::spawn(move || drop(permit))));
+            threads.extend(waits.map(|waits| thread::spawn(move || drop(block_on(waits).expect("a permit")))));
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert_idle(&flow);
+            assert_all_seats_are_free(&flow);
+        },
+        ORDERS,
+    );
+}
+
+#[test]
+fn bm_3_the_way_of_borrowing_changes_while_seats_are_handed_over() {
+    shuttle::check_random(
+        || {
+            let flow = two_levels();
+            let change = {
+                let flow = flow.clone();
+                thread::spawn(move || {
+                    flow.set_borrowing(Borrowing::Periodic);
+                    flow.set_borrowing(Borrowing::Immediate);
+                })
+            };
+            let run = |level: &'static str, flow: FlowControl| {
+                thread::spawn(move || drop(block_on(admit_to(&flow, level)).expect("a permit")))
+            };
+            let threads = ["tenants", "people", "tenants"].map(|level| run(level, flow.clone()));
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            change.join().unwrap();
+            assert_idle(&flow);
+            assert_all_seats_are_free(&flow);
+        },
+        ORDERS,
+    );
+}
+
+#[test]
+fn lb_7_seats_change_and_exempt_requests_come_while_seats_are_handed_over() {
+    shuttle::check_random(
+        || {
+            let flow = two_levels();
+            let change = {
+                let flow = flow.clone();
+                thread::spawn(move || {
+                    flow.set_server_concurrency(1);
+                    flow.set_server_concurrency(2);
+                })
+            };
+            let exempt = {
+                let flow = flow.clone();
+                thread::spawn(move || {
+                    let master = evenkeel_engine::User::new("root", ["system:masters"]);
+                    drop(block_on(flow.arrive(attributes(&master), WorkEstimate::ONE_SEAT)).expect("a permit"));
+                })
+            };
+            let run = |level: &'static str, flow: FlowControl| {
+                thread::spawn(move || drop(block_on(admit_to(&flow, level)).expect("a permit")))
+            };
+            let threads = ["tenants", "people", "people"].map(|level| run(level, flow.clone()));
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            change.join().unwrap();
+            exempt.join().unwrap();
+            assert_idle(&flow);
+            assert_all_seats_are_free(&flow);
+        },
+        ORDERS,
+    );
+}
+
+/// Both levels could have both seats: the ledger has lost none.
+fn assert_all_seats_are_free(flow: &FlowControl) {
+    let of_levels = flow.status().into_iter().filter(|level| level.name == "tenants" || level.name == "people");
+    let seats: Vec<_> = of_levels.map(|level| level.current_limit).collect();
+    let all = seats.iter().copied().max().unwrap_or_default();
+    assert!(all >= 2 && seats.iter().all(|seats| *seats == all), "{seats:?}");
 }

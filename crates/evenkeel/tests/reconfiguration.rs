@@ -12,7 +12,7 @@ use evenkeel_engine::controller::Objects;
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::retry_after::RetryAfter;
 
-use service::{assert_idle, attributes, level_names, objects, queuing, rejecting, totals, user};
+use service::{assert_idle, attributes, level_names, objects, per_flow, queuing, rejecting, totals, user};
 
 const MANDATORY: [&str; 2] = ["catch-all", "exempt"];
 
@@ -20,7 +20,8 @@ const MANDATORY: [&str; 2] = ["catch-all", "exempt"];
 fn course() -> Vec<Objects> {
     vec![
         objects([queuing("blue", 40), queuing("green", 40)]),
-        objects([queuing("blue", 10)]),
+        objects([per_flow("blue", 10, 10_000)]),
+        objects([queuing("blue", 10), per_flow("green", 10, 10_000)]),
         objects([queuing("green", 100)]),
         objects([rejecting("blue", 40), queuing("green", 1)]),
         objects([]),
@@ -201,4 +202,51 @@ async fn a_new_wait_limit_is_for_requests_that_arrive() {
     assert!((Duration::from_secs(2)..Duration::from_secs(3)).contains(&waited), "{waited:?}");
     drop(running);
     drop(before.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn bm_3_the_mode_changes_under_load_and_nobody_notices() {
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
+    flow.apply(objects([queuing("blue", 10_000)]));
+    let users = ["a", "b"].map(|name| user(name, "blue"));
+    let admit = |index: usize| flow.arrive(attributes(&users[index % 2]), WorkEstimate::ONE_SEAT);
+    let running = admit(0).await.unwrap();
+    let waiting: Vec<_> = (0..6).map(admit).collect();
+    for level in [per_flow("blue", 10_000, 1), queuing("blue", 10_000), per_flow("blue", 10_000, 1)] {
+        flow.apply(objects([level]));
+        assert_eq!(totals(&flow), (6, 1), "nobody is rejected, although only one of each flow may wait now");
+    }
+    drop(running);
+    for waiting in waiting {
+        drop(waiting.await.expect("everybody has a turn, in the order of arrival"));
+    }
+    assert_idle(&flow);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pf_7_a_waiting_request_that_gives_way_is_rejected_at_once() {
+    let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
+    // Two of a flow may wait, and eight of all.
+    flow.apply(objects([per_flow("blue", 10_000, 2)]));
+    let admit = |name: &str| flow.arrive(attributes(&user(name, "blue")), WorkEstimate::ONE_SEAT);
+    let running = admit("a").await.unwrap();
+    let first = admit("a");
+    let youngest = tokio::spawn(admit("a"));
+    let others: Vec<_> = ["b", "c", "d", "e", "f", "g"].into_iter().map(admit).collect();
+    tokio::task::yield_now().await;
+    assert_eq!(totals(&flow), (8, 1));
+    let own = admit("a").await.expect_err("two of the flow wait");
+    assert_eq!(own.reason, Rejection::QueueFull);
+
+    let small = admit("h");
+    let rejected = tokio::time::timeout(Duration::from_millis(10), youngest).await.expect("it is told at once");
+    let rejected = rejected.unwrap().expect_err("it has given way");
+    assert_eq!((rejected.reason, &*rejected.priority_level), (Rejection::QueueFull, "blue"));
+    assert!(rejected.retry_after >= Duration::from_secs(1));
+    assert_eq!(totals(&flow), (8, 1));
+
+    // Nobody polls this one before it is dropped.
+    let unpolled = admit("a");
+    drop((running, first, small, others, unpolled));
+    assert_idle(&flow);
 }

@@ -127,29 +127,23 @@ fn objects_that_are_of_no_use_are_told_once() {
 }
 
 #[test]
-fn bm_2_an_annotation_that_is_not_understood_is_told_once_and_ignored() {
+fn bm_2_annotations_that_are_not_understood_are_told_once() {
     let flow = FlowControl::builder().drive_by_hand().build();
-    let apply = |value: &str| {
-        let mut level = rejecting("tenants", 10);
-        level.metadata.annotations.insert("evenkeel.dev/max-long-running".to_owned(), value.to_owned());
+    let warnings = |value: &str| {
+        let mut all = objects([queuing("tenants", 10)]);
+        let level = Arc::make_mut(&mut all.priority_levels[0]);
+        level.metadata.annotations.insert("evenkeel.dev/queuing".to_owned(), value.to_owned());
         let told: Arc<Mutex<Vec<String>>> = Arc::default();
         let onlooker = Onlooker { flow: None, told: Arc::clone(&told) };
-        let report = tracing::subscriber::with_default(onlooker, || flow.apply(objects([level])));
-        let status = flow.status().into_iter().find(|level| level.name == "tenants").unwrap();
+        let report = tracing::subscriber::with_default(onlooker, || flow.apply(all));
         let told = told.lock().unwrap();
-        let told: Vec<_> = told.iter().filter(|one| one.contains("evenkeel.dev")).cloned().collect();
-        (told, report.ignored_annotations.len(), status.max_long_running)
+        let told = told.iter().filter(|one| one.contains("annotation evenkeel.dev/queuing: invalid value")).count();
+        (told, report.not_understood.len())
     };
-    let warning = |value: &str| {
-        format!(
-            "annotation evenkeel.dev/max-long-running: {value:?} is not a whole number from 0 to 4294967295; the annotation is \
-             ignored"
-        )
-    };
-    assert_eq!(apply("many"), (vec![warning("many")], 1, None));
-    assert_eq!(apply("many"), (vec![], 1, None), "it has been told");
-    assert_eq!(apply("-1"), (vec![warning("-1")], 1, None));
-    assert_eq!(apply("3"), (vec![], 0, Some(3)));
+    assert_eq!(warnings("perflow"), (1, 1));
+    assert_eq!(warnings("perflow"), (0, 1), "it is known");
+    assert_eq!(warnings("per-flow"), (0, 0));
+    assert_eq!(warnings("perflow"), (1, 1));
 }
 
 #[test]

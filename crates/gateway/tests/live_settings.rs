@@ -8,7 +8,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel_gateway::config::{AnonymousRequests, IdentityConfig, Paths, Protocol, RouteConfig, UpstreamConfig};
+use evenkeel::Borrowing;
+use evenkeel_gateway::config::{
+    AnonymousRequests, BorrowingConfig, IdentityConfig, Paths, Protocol, RouteConfig, UpstreamConfig,
+};
 use evenkeel_gateway::{Config, Reconfigured};
 use support::client::{Client, get};
 use support::upstream::{Upstream, answer_all, has_more, ok};
@@ -212,6 +215,33 @@ async fn seats_are_divided_anew() {
     let settings = Config { concurrency: 300, ..to(&[upstream.address], &running) };
     reconfigure(&mut running, settings, &["concurrency"]).await;
     assert!((before * 2..before * 4).contains(&seats(&running)), "{before} became {}", seats(&running));
+    running.done().await;
+}
+
+#[tokio::test]
+async fn bm_3_the_way_of_borrowing_changes_under_load() {
+    let (upstream, begun, ends) = patient("slow").await;
+    let mut running = start(Config { concurrency: 1, ..config(&[upstream.address]) }).await;
+    assert_eq!(running.gateway.flow().borrowing(), Borrowing::Immediate);
+    let address = running.address;
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        let mut client = Client::connect(address).await;
+        client.send(GET).await;
+        clients.push(client);
+    }
+    begun.acquire().await.unwrap().forget();
+    for borrowing in [BorrowingConfig::Periodic, BorrowingConfig::Immediate] {
+        let mut settings = to(&[upstream.address], &running);
+        settings.concurrency = 1;
+        settings.flow_control.borrowing = Some(borrowing);
+        reconfigure(&mut running, settings, &["flowControl.borrowing"]).await;
+        assert_eq!(running.gateway.flow().borrowing(), borrowing.into());
+    }
+    ends.add_permits(3);
+    for client in &mut clients {
+        assert_eq!(client.answer().await.status, 200);
+    }
     running.done().await;
 }
 

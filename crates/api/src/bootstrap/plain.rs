@@ -1,5 +1,6 @@
 //! The suggested objects of an ordinary HTTP service: everyone shares all seats, and users take turns.
 
+use crate::annotations;
 use crate::v1::{FlowSchema, PriorityLevelConfiguration};
 
 /// The name of the level and of the flow schema.
@@ -7,12 +8,14 @@ const EVERYONE: &str = "everyone";
 
 /// It lends what it does not use, so that it does not stand in the way of levels that are added later.
 ///
-/// Queuing is explained in decision 22: a hand of 1 keeps a busy user in one queue, so that it gets one turn in a round.
+/// Each user has a queue of its own (decision 50): 200 of its requests wait at most, and 204,800 of all users. The numbers are
+/// those of decision 22, so that the level works with shuffle sharding too.
 pub(super) fn priority_levels() -> Vec<PriorityLevelConfiguration> {
     let queuing = |l: crate::build::LimitedBuilder<_>| {
         l.shares(100).lendable_percent(100).queue(|q| q.queues(1024).hand_size(1).queue_length_limit(200))
     };
-    vec![PriorityLevelConfiguration::builder(EVERYONE).limited(queuing).build()]
+    let level = PriorityLevelConfiguration::builder(EVERYONE).limited(queuing);
+    vec![level.annotation(annotations::QUEUING, annotations::Queuing::PerFlow.name()).build()]
 }
 
 pub(super) fn flow_schemas() -> Vec<FlowSchema> {

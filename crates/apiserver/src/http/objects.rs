@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use evenkeel_api::HubSpec;
 use evenkeel_api::validate::ValidSpec;
-use evenkeel_engine::controller;
+use evenkeel_api::{HubSpec, annotations};
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
 
@@ -24,7 +23,7 @@ use crate::output::{self, Columns, EventWriter, Format, ListMeta, View};
 use crate::owners;
 use crate::registry::{Form, Record, Registry};
 use crate::route::{ObjectsRoute, Scope};
-use crate::verbs::{self, Deleted, Listed, Patch, Write};
+use crate::verbs::{self, Deleted, Listed, Patch, Write, Written};
 use crate::watch::{CountedWatch, WatchBody, WatchStream};
 use crate::websocket::{Handshake, Message};
 
@@ -160,7 +159,7 @@ impl<'a> ObjectsCall<'a> {
                     Verb::Create => verbs::create(registry, sent, &write).await?,
                     _ => verbs::replace(registry, sent, &write).await?,
                 };
-                warnings.extend(ignored_annotations(&written.record));
+                warnings.extend(not_understood(&written));
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Patch(options, PatchType::Apply) => {
@@ -170,7 +169,7 @@ impl<'a> ObjectsCall<'a> {
                 let written = verbs::apply(registry, &body, &write, &mut dropped).await;
                 warnings.append(&mut dropped);
                 let written = written?;
-                warnings.extend(ignored_annotations(&written.record));
+                warnings.extend(not_understood(&written));
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Patch(options, language) => {
@@ -183,7 +182,7 @@ impl<'a> ObjectsCall<'a> {
                 let written = verbs::patch(registry, &patch, &write, &mut dropped).await;
                 warnings.append(&mut dropped);
                 let written = written?;
-                warnings.extend(ignored_annotations(&written.record));
+                warnings.extend(not_understood(&written));
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Delete(format) => {
@@ -313,12 +312,6 @@ impl<'a> ObjectsCall<'a> {
     }
 }
 
-/// A warning for each annotation of an object that has no effect, since its value is not understood (BM-2).
-fn ignored_annotations<S: HubSpec>(record: &Record<S>) -> impl Iterator<Item = String> {
-    let annotations = &record.object.metadata.annotations;
-    controller::ignored_annotations(S::KIND, annotations).map(|ignored| ignored.to_string())
-}
-
 fn content_type(call: Call<'_>) -> Option<&str> {
     call.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok())
 }
@@ -338,4 +331,10 @@ fn verb(call: Call<'_>, route: &ObjectsRoute) -> Result<Verb, Failure> {
         (Scope::Object(_), &Method::DELETE) => Verb::Delete,
         _ => return Err(Failure::no_method()),
     })
+}
+
+/// What is wrong with the annotations that are meant for Evenkeel (BM-2). Kubernetes stores them, and so do we.
+fn not_understood<S: HubSpec>(written: &Written<S>) -> impl Iterator<Item = String> {
+    let found = annotations::not_understood(S::KIND, &written.record.object.metadata.annotations);
+    found.into_iter().map(|found| found.to_string())
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use evenkeel_api::Preset;
 use evenkeel_gateway::Config;
-use evenkeel_gateway::config::{ListenAddress, ListenConfig, LogFormat, UpstreamConfig};
+use evenkeel_gateway::config::{BorrowingConfig, ListenAddress, ListenConfig, LogFormat, UpstreamConfig};
 
 use crate::api::ApiArgs;
 use crate::exit::{Exit, WrongUsage};
@@ -78,6 +78,11 @@ pub(crate) struct Serve {
     /// How many ordinary requests the upstreams together can work on at a time [default: 600].
     #[arg(long, value_name = "N", value_parser = number::<1_000_000>)]
     concurrency: Option<u32>,
+
+    /// When priority levels borrow seats from each other and give them back: `immediate`, at every event, or `periodic`, every
+    /// ten seconds as in Kubernetes [default: immediate; periodic with --preset kubernetes].
+    #[arg(long, value_name = "WHEN", value_parser = BorrowingConfig::from_str)]
+    borrowing: Option<BorrowingConfig>,
 
     /// How many threads serve requests [default: one for each core].
     #[arg(long, value_name = "N", value_parser = number::<1024>)]
@@ -166,6 +171,9 @@ impl Serve {
         if let Some(concurrency) = self.concurrency {
             config.concurrency = concurrency;
         }
+        if let Some(borrowing) = self.borrowing {
+            config.flow_control.borrowing = Some(borrowing);
+        }
         if let Some(workers) = self.workers {
             config.workers = usize::try_from(workers).ok();
         }
@@ -224,12 +232,13 @@ mod tests {
     #[test]
     fn flags_go_before_the_file() {
         let file = "{concurrency: 7, workers: 3, admin: {address: null}, log: {format: json, filter: debug}, \
-                    objects: there, listen: [{address: 127.0.0.1:81}], upstreams: [{url: http://a:1}, {url: http://b:2}]}";
-        let flags = "--concurrency 8 --workers 4 --admin-listen 127.0.0.1:5 --log-format text --log-filter warn \
+                    objects: there, listen: [{address: 127.0.0.1:81}], upstreams: [{url: http://a:1}, {url: http://b:2}], \
+                    flowControl: {borrowing: immediate}}";
+        let flags = "--borrowing periodic --concurrency 8 --workers 4 --admin-listen 127.0.0.1:5 --log-format text --log-filter warn \
                      --objects here --listen 127.0.0.1:82 --listen [::1]:82 --upstream http://c:3";
         let expected = "{concurrency: 8, workers: 4, admin: {address: 127.0.0.1:5}, log: {format: text, filter: warn}, \
                         objects: here, listen: [{address: 127.0.0.1:82}, {address: '[::1]:82'}], \
-                        upstreams: [{url: http://c:3}]}";
+                        upstreams: [{url: http://c:3}], flowControl: {borrowing: periodic}}";
         assert_eq!(settings(flags, file), Config::parse("file", expected).unwrap());
         assert_eq!(settings("--admin-listen none", "").admin.address, None);
     }

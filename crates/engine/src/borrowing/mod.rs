@@ -10,6 +10,8 @@
 //!    `exact`: [`ExactDivision`] never divides more seats than there are; it is what ordinary services use.
 //! 5. `allocate`: the [`Allocator`] finds the proportion at which the levels' wishes add up to the seats there are.
 //!
+//! That divides seats every ten seconds. With a [`Ledger`] levels borrow and give back at every event instead.
+//!
 //! ```
 //! use evenkeel_api::bootstrap;
 //! use evenkeel_engine::borrowing::{DemandIntegrator, DemandStatistics, LevelDemand, adjust};
@@ -35,6 +37,7 @@ mod allocate;
 mod demand;
 mod division;
 mod exact;
+mod ledger;
 mod statistics;
 
 pub use adjust::{FaithfulDivision, adjust};
@@ -42,4 +45,5 @@ pub use allocate::{Allocation, Allocator, Class, Infeasible};
 pub use demand::{DemandIntegrator, DemandPeriod};
 pub use division::{AdjustedLevel, Adjustment, DivideSeats, LevelDemand};
 pub use exact::{ExactDivision, SeatDivision};
+pub use ledger::{Ledger, Stake, Wish};
 pub use statistics::DemandStatistics;

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
+use evenkeel_api::annotations;
 use evenkeel_api::v1::{PriorityLevelConfiguration, PriorityLevelEnablement};
 
-use crate::borrowing::{AdjustedLevel, DemandStatistics, LevelDemand};
+use crate::borrowing::{AdjustedLevel, DemandStatistics, LevelDemand, Stake};
 use crate::configuration::{LevelId, LevelInfo};
-use crate::limits::LevelLimits;
+use crate::limits::{LevelLimits, shares};
 use crate::queue_set::{Mode, QueueSetConfig};
 use crate::work::level_cap;
-
-use super::annotations::max_long_running;
 
 /// A level in play: configured, built in, or on its way out.
 #[derive(Debug)]
@@ -92,7 +91,7 @@ impl ControlledLevel {
 
     /// How many long-running requests it lets run at a time; `None` for no limit.
     pub fn max_long_running(&self) -> Option<u32> {
-        max_long_running(&self.object).unwrap_or_default()
+        annotations::max_long_running(&self.object.metadata.annotations)
     }
 
     /// Takes over the limits that a digest has found (CC-16).
@@ -118,6 +117,21 @@ impl ControlledLevel {
         }
     }
 
+    /// What it gets where a ledger grants the seats: its own, which others borrow while it does not use them.
+    pub(super) fn undivided(&self) -> AdjustedLevel {
+        let LevelLimits { nominal, min, .. } = self.limits;
+        AdjustedLevel { current: nominal, min_current: min, target: None }
+    }
+
+    /// What it may use where a ledger grants the seats (LB-1).
+    pub(super) fn stake(&self) -> Stake {
+        let LevelLimits { nominal, min, max, .. } = self.limits;
+        let is_exempt = self.mode == Mode::Exempt;
+        let weight = annotations::borrowing_weight(&self.object.metadata.annotations);
+        let weight = weight.map_or_else(|| i64::from(shares(&self.object.spec)).max(1), i64::from);
+        Stake { floor: min, nominal, max, weight, is_exempt }
+    }
+
     pub(super) fn queue_set_config(&self, closes_if_empty: bool) -> QueueSetConfig {
         let is_closed = closes_if_empty && self.mode == Mode::Reject && self.adjusted.current <= 0;
         let mode = if is_closed { Mode::Closed } else { self.mode };
@@ -129,7 +143,7 @@ impl ControlledLevel {
             id: self.id,
             name: self.object.name().into(),
             uid: self.object.metadata.uid.as_str().into(),
-            has_flows: self.mode.queues() > 1,
+            has_flows: self.mode.has_flows(),
             seat_cap: self.seat_cap,
             max_long_running: self.max_long_running(),
         }

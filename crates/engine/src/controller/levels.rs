@@ -1,6 +1,6 @@
 //! What the controller asks of whoever holds the queue sets.
 
-use crate::borrowing::DemandPeriod;
+use crate::borrowing::{DemandPeriod, Stake};
 use crate::configuration::LevelId;
 use crate::queue_set::QueueSetConfig;
 use crate::time::Instant;
@@ -21,4 +21,17 @@ pub trait Levels {
     /// Removes a level if nothing waits and nothing executes in it (FQ-34), and tells whether it is gone. No request
     /// may arrive between the look and the removal. Requests may still linger in it; their ends concern nobody else.
     fn remove_if_idle(&mut self, level: LevelId) -> bool;
+
+    /// From now on a ledger with these terms says what starts; `None`: the limits do that the levels are configured with.
+    /// Both may start waiting requests. Requests that run go on, and those that wait keep their places (BM-3).
+    fn set_ledger(&mut self, terms: Option<&LedgerTerms>, now: Instant);
+}
+
+/// What a ledger goes by: the seats of the server, and those of each level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerTerms {
+    /// The seats of the server.
+    pub seats: i64,
+    /// The levels.
+    pub stakes: Vec<(LevelId, Stake)>,
 }

@@ -9,7 +9,6 @@
 //! requests, and [`handle_timeout`](Controller::handle_timeout) divides the seats anew when that
 //! [is due](Controller::next_timeout). [`ServerConfig`] says how many seats there are, who divides them, and how often.
 
-mod annotations;
 mod dangling;
 mod level;
 mod levels;
@@ -18,18 +17,18 @@ mod reach;
 mod server_config;
 mod usable;
 
-pub use annotations::{IgnoredAnnotation, MAX_LONG_RUNNING, ignored_annotations, max_long_running};
 pub use dangling::{DANGLING, Dangling};
 pub use level::ControlledLevel;
-pub use levels::Levels;
+pub use levels::{LedgerTerms, Levels};
 pub use objects::Objects;
-pub use server_config::{ADJUSTMENT_PERIOD, ServerConfig};
+pub use server_config::{ADJUSTMENT_PERIOD, Borrowing, ServerConfig, UnknownBorrowing};
 pub use usable::Unusable;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenkeel_api::Kind;
+use evenkeel_api::annotations::NotUnderstood;
 use evenkeel_api::bootstrap::{self, CATCH_ALL, EXEMPT};
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 
@@ -57,6 +56,7 @@ pub struct Controller<D = FaithfulDivision> {
     indexes: u32,
     division: D,
     period: Option<Nanos>,
+    borrowing: Borrowing,
     /// When the seats were last divided because that was due.
     divided_at: Instant,
     adjustment: Adjustment,
@@ -71,8 +71,8 @@ pub struct Applied {
     pub dangling: Vec<Dangling>,
     /// The levels that were given and could not be used, by name.
     pub unusable: Vec<(String, Unusable)>,
-    /// The annotations of levels that were not understood, by the names of the levels (BM-2).
-    pub ignored_annotations: Vec<(String, IgnoredAnnotation)>,
+    /// Annotations that are not understood, each with the kind and the name of its object (BM-2).
+    pub not_understood: Vec<(Kind, String, NotUnderstood)>,
 }
 
 // === impl Controller ===
@@ -89,7 +89,7 @@ impl Controller {
 impl<D: DivideSeats> Controller<D> {
     /// A controller that divides seats as it is told.
     pub fn with_config(config: ServerConfig<D>, levels: &mut impl Levels, now: Instant) -> (Self, Applied) {
-        let ServerConfig { server_limit, division, period } = config;
+        let ServerConfig { server_limit, division, period, borrowing } = config;
         let mut controller = Self {
             server_limit: server_limit.max(0),
             objects: Objects::default(),
@@ -99,6 +99,7 @@ impl<D: DivideSeats> Controller<D> {
             indexes: 0,
             division,
             period,
+            borrowing,
             divided_at: now,
             adjustment: Adjustment::default(),
         };
@@ -118,6 +119,22 @@ impl<D: DivideSeats> Controller<D> {
         self.reapply(levels, now)
     }
 
+    /// Levels borrow in this way from now on. Requests that run go on, and those that wait keep their places (BM-3).
+    pub fn set_borrowing(&mut self, borrowing: Borrowing, levels: &mut impl Levels, now: Instant) {
+        if self.borrowing != borrowing {
+            self.borrowing = borrowing;
+            if borrowing == Borrowing::Periodic {
+                levels.set_ledger(None, now);
+            }
+            self.adjust(levels, now);
+        }
+    }
+
+    /// How levels borrow.
+    pub fn borrowing(&self) -> Borrowing {
+        self.borrowing
+    }
+
     /// Digests the objects once more, which removes levels that are on their way out and idle (CC-15).
     pub fn reapply(&mut self, levels: &mut impl Levels, now: Instant) -> Applied {
         let unusable = self.adopt_levels();
@@ -129,8 +146,8 @@ impl<D: DivideSeats> Controller<D> {
         self.list_quiescing();
         self.set_limits(&usable);
         self.adjust(levels, now);
-        let ignored_annotations = self.find_ignored_annotations();
-        Applied { configuration: self.compile(&usable), dangling, unusable, ignored_annotations }
+        let not_understood = self.objects.not_understood();
+        Applied { configuration: self.compile(&usable), dangling, unusable, not_understood }
     }
 
     /// Divides the seats among the levels by what they have asked for since the last time (CL-11 to CL-18).
@@ -138,19 +155,50 @@ impl<D: DivideSeats> Controller<D> {
         for level in self.levels.values_mut().filter(|level| level.is_running) {
             level.statistics.update(&levels.end_demand_period(level.id, now));
         }
-        let demands: Vec<_> = self.levels.values().map(ControlledLevel::demand).collect();
-        self.division.divide(&demands, &mut self.adjustment);
-        let closes_empty_levels = self.division.closes_empty_levels();
-        for ((name, level), adjusted) in self.levels.iter_mut().zip(&self.adjustment.levels) {
-            level.adjusted = *adjusted;
-            let config = level.queue_set_config(closes_empty_levels);
-            if level.is_running {
-                levels.configure(level.id, config, now);
-            } else {
-                levels.create(level.id, name, config, now);
-                level.is_running = true;
+        match self.borrowing {
+            Borrowing::Periodic => {
+                let demands: Vec<_> = self.levels.values().map(ControlledLevel::demand).collect();
+                self.division.divide(&demands, &mut self.adjustment);
+            }
+            Borrowing::Immediate => {
+                let undivided = self.levels.values().map(ControlledLevel::undivided).collect();
+                self.adjustment = Adjustment { fair_fraction: 0.0, levels: undivided };
             }
         }
+        for (level, adjusted) in self.levels.values_mut().zip(&self.adjustment.levels) {
+            level.adjusted = *adjusted;
+        }
+        if self.borrowing == Borrowing::Immediate {
+            // Before anything is configured: limits that the ledger does not know of would start requests.
+            self.create_levels(levels, now);
+            levels.set_ledger(Some(&self.ledger_terms()), now);
+        }
+        for level in self.levels.values().filter(|level| level.is_running) {
+            levels.configure(level.id, level.queue_set_config(self.closes_empty_levels()), now);
+        }
+        self.create_levels(levels, now);
+    }
+
+    /// Levels that are new come into being.
+    fn create_levels(&mut self, levels: &mut impl Levels, now: Instant) {
+        let closes_empty_levels = self.closes_empty_levels();
+        for (name, level) in self.levels.iter_mut().filter(|(_, level)| !level.is_running) {
+            levels.create(level.id, name, level.queue_set_config(closes_empty_levels), now);
+            level.is_running = true;
+        }
+    }
+
+    /// Whether a level that rejects and has no seats rejects everybody. Where a ledger grants the seats it may borrow some,
+    /// and starts nothing if it may not.
+    fn closes_empty_levels(&self) -> bool {
+        self.borrowing == Borrowing::Periodic && self.division.closes_empty_levels()
+    }
+
+    /// What a ledger goes by (LB-1). The levels' own seats may add up to a little more than the server has, as in
+    /// Kubernetes (CL-6); then these are what there is.
+    fn ledger_terms(&self) -> LedgerTerms {
+        let stakes = self.levels.values().map(|level| (level.id, level.stake())).collect();
+        LedgerTerms { seats: self.server_limit.max(self.nominal_sum()), stakes }
     }
 
     /// The objects that it follows, as they were given.
@@ -245,15 +293,6 @@ impl<D: DivideSeats> Controller<D> {
             is_dangling: !self.is_usable(schema),
         };
         self.objects.flow_schemas.iter().map(dangling).collect()
-    }
-
-    fn find_ignored_annotations(&self) -> Vec<(String, IgnoredAnnotation)> {
-        let mut found = Vec::new();
-        for level in &self.objects.priority_levels {
-            let ignored = ignored_annotations(Kind::PriorityLevelConfiguration, &level.metadata.annotations);
-            found.extend(ignored.map(|ignored| (level.name().to_owned(), ignored)));
-        }
-        found
     }
 
     /// Levels without an object go when they are idle (CC-15).

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use evenkeel_api::annotations::{self, NotUnderstood};
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration, PriorityLevelEnablement};
-use evenkeel_api::{AnyObject, Preset, bootstrap};
+use evenkeel_api::{AnyObject, Kind, Preset, bootstrap};
 
 /// The objects that a controller is to follow.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +54,19 @@ impl Objects {
             }
         }
         self
+    }
+}
+
+impl Objects {
+    /// The annotations that are not understood, each with the kind and the name of its object (BM-2).
+    pub(super) fn not_understood(&self) -> Vec<(Kind, String, NotUnderstood)> {
+        let levels = self.priority_levels.iter().map(|level| (Kind::PriorityLevelConfiguration, &level.metadata));
+        let schemas = self.flow_schemas.iter().map(|schema| (Kind::FlowSchema, &schema.metadata));
+        let found = levels.chain(schemas).flat_map(|(kind, metadata)| {
+            let found = annotations::not_understood(kind, &metadata.annotations);
+            found.into_iter().map(move |found| (kind, metadata.name.clone(), found))
+        });
+        found.collect()
     }
 }
 

@@ -1,5 +1,8 @@
 //! What a controller is told of its server: the seats, who divides them, and how often.
 
+use std::fmt;
+use std::str::FromStr;
+
 use crate::borrowing::{DivideSeats, FaithfulDivision};
 use crate::time::{Nanos, SECOND};
 
@@ -24,6 +27,49 @@ pub struct ServerConfig<D = FaithfulDivision> {
     pub(super) server_limit: i64,
     pub(super) division: D,
     pub(super) period: Option<Nanos>,
+    pub(super) borrowing: Borrowing,
+}
+
+/// When levels borrow seats from each other, and give them back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Borrowing {
+    /// As in Kubernetes: the seats are divided once in a while, by what the levels have asked for (CL-11).
+    #[default]
+    Periodic,
+    /// At every event: see [`Ledger`](crate::borrowing::Ledger).
+    Immediate,
+}
+
+/// The word names no way to borrow.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a way to borrow; use `periodic` or `immediate`")]
+pub struct UnknownBorrowing(String);
+
+// === impl Borrowing ===
+
+impl Borrowing {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Periodic => "periodic",
+            Self::Immediate => "immediate",
+        }
+    }
+}
+
+impl FromStr for Borrowing {
+    type Err = UnknownBorrowing;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        let found = [Self::Periodic, Self::Immediate].into_iter().find(|borrowing| borrowing.name() == word);
+        found.ok_or_else(|| UnknownBorrowing(word.to_owned()))
+    }
+}
+
+impl fmt::Display for Borrowing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }
 
 // === impl ServerConfig ===
@@ -31,7 +77,8 @@ pub struct ServerConfig<D = FaithfulDivision> {
 impl ServerConfig {
     /// A server with that many seats, which are divided as in Kubernetes, every ten seconds.
     pub fn new(server_limit: i64) -> Self {
-        Self { server_limit, division: FaithfulDivision::default(), period: Some(ADJUSTMENT_PERIOD) }
+        let (division, period) = (FaithfulDivision::default(), Some(ADJUSTMENT_PERIOD));
+        Self { server_limit, division, period, borrowing: Borrowing::default() }
     }
 }
 
@@ -39,12 +86,20 @@ impl<D> ServerConfig<D> {
     /// The same, but the seats are divided in this way.
     #[must_use]
     pub fn division<E: DivideSeats>(self, division: E) -> ServerConfig<E> {
-        ServerConfig { server_limit: self.server_limit, division, period: self.period }
+        let Self { server_limit, division: _, period, borrowing } = self;
+        ServerConfig { server_limit, division, period, borrowing }
     }
 
     /// The same, but the seats are divided so often; `None`: only when the objects or the seats change.
     #[must_use]
     pub fn period(self, period: Option<Nanos>) -> Self {
         Self { period, ..self }
+    }
+
+    /// The same, but levels borrow in this way. With [`Borrowing::Immediate`], the division says only what each level has
+    /// of its own, lends and may borrow ([`DivideSeats::limits`]).
+    #[must_use]
+    pub fn borrowing(self, borrowing: Borrowing) -> Self {
+        Self { borrowing, ..self }
     }
 }

@@ -1,10 +1,11 @@
 //! Whether a priority level object can be used, and what its queue set is to be (CC-7, CC-8).
 
+use evenkeel_api::annotations;
 use evenkeel_api::bootstrap::EXEMPT;
 use evenkeel_api::v1::{LimitResponseType, PriorityLevelConfiguration, PriorityLevelEnablement, QueuingConfiguration};
 
 use crate::deal::InvalidDeal;
-use crate::queue_set::Mode;
+use crate::queue_set::{Mode, QueuingDiscipline};
 
 /// Why a priority level object is left aside (CC-8). Validation refuses most of these; objects may come from elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,8 +53,15 @@ pub(super) fn mode(level: &PriorityLevelConfiguration) -> Result<Mode, Unusable>
     let rejects = limited.limit_response.response == LimitResponseType::Reject;
     match &limited.limit_response.queuing {
         None if rejects => Ok(Mode::Reject),
-        Some(queuing) if !rejects => queue_mode(queuing),
+        Some(queuing) if !rejects => Ok(queue_mode(queuing)?.with_discipline(discipline(level))),
         _ => Err(Unusable::Queuing),
+    }
+}
+
+fn discipline(level: &PriorityLevelConfiguration) -> QueuingDiscipline {
+    match annotations::queuing(&level.metadata.annotations) {
+        annotations::Queuing::ShuffleSharded => QueuingDiscipline::ShuffleSharded,
+        annotations::Queuing::PerFlow => QueuingDiscipline::PerFlow,
     }
 }
 

@@ -39,26 +39,31 @@
 //! # Ok::<(), evenkeel_engine::deal::InvalidDeal>(())
 //! ```
 
+mod grants;
 mod observer;
 mod timers;
 
+pub use grants::{Account, LedgerAccount};
 pub use observer::{ObserveLevels, Observer};
 
+use grants::LongRunning;
 use observer::Observed;
 use timers::Timers;
 
 use crate::borrowing::DemandPeriod;
 use crate::queue_set::{
-    Arrival, Discipline, Effects, Ended, Finish, Phase, QueueSet, QueueSetConfig, Rejection, RequestId, ShuffleSharding,
+    Arrival, ConfiguredDiscipline, Discipline, Effects, Ended, Finish, Phase, QueueSet, QueueSetConfig, Rejection,
+    RequestId,
 };
 use crate::time::Instant;
 use crate::{Flow, WorkEstimate};
 
 /// A priority level: its queue set, its timers, and who observes it. `T` is what the caller keeps with each request.
 #[derive(Debug)]
-pub struct Level<T, D: Discipline = ShuffleSharding, O = ()> {
+pub struct Level<T, D: Discipline = ConfiguredDiscipline, O = ()> {
     queue_set: QueueSet<T, D>,
     timers: Timers,
+    long_running: LongRunning,
     observer: O,
 }
 
@@ -72,6 +77,8 @@ pub struct NewRequest<'a> {
     pub work: WorkEstimate,
     /// When it is rejected if it still waits then; `None`: it waits until it starts or is cancelled.
     pub wait_until: Option<Instant>,
+    /// Whether it holds its seats for long, as an upgraded connection does: such a request does not borrow (LB-5).
+    pub is_long_running: bool,
 }
 
 // === impl NewRequest ===
@@ -79,13 +86,19 @@ pub struct NewRequest<'a> {
 impl<'a> NewRequest<'a> {
     /// A request that waits without a limit.
     pub fn new(flow: impl Into<Flow<'a>>, work: WorkEstimate) -> Self {
-        Self { flow: flow.into(), work, wait_until: None }
+        Self { flow: flow.into(), work, wait_until: None, is_long_running: false }
     }
 
     /// The same, but it waits until that time at most.
     #[must_use]
     pub fn wait_until(self, until: Instant) -> Self {
         Self { wait_until: Some(until), ..self }
+    }
+
+    /// The same, but it holds its seats for long, and does not borrow (LB-5).
+    #[must_use]
+    pub fn long_running(self) -> Self {
+        Self { is_long_running: true, ..self }
     }
 }
 
@@ -101,7 +114,8 @@ impl<T, D: Discipline> Level<T, D> {
 impl<T, D: Discipline, O: Observer> Level<T, D, O> {
     /// A level in which nothing has happened yet.
     pub fn with_observer(config: QueueSetConfig, observer: O, now: Instant) -> Self {
-        Self { queue_set: QueueSet::new(config, now), timers: Timers::default(), observer }
+        let (queue_set, timers) = (QueueSet::new(config, now), Timers::default());
+        Self { queue_set, timers, long_running: LongRunning::default(), observer }
     }
 
     /// A request arrives.
@@ -117,17 +131,22 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
         if let Some(id) = observed {
             self.observer.arrived(now, id, &request);
         }
-        let NewRequest { flow, work, wait_until } = request;
+        let NewRequest { flow, work, wait_until, is_long_running } = request;
         let mut effects = Observed::new(now, &mut self.observer, effects);
         let arrival = self.queue_set.arrive(now, flow, work, payload, &mut effects);
-        match (&arrival, wait_until) {
-            (Arrival::Waiting { id, .. }, Some(until)) => self.timers.wait(until, *id, &self.queue_set),
-            (Arrival::Rejected { reason, .. }, _) => {
+        match &arrival {
+            Arrival::Waiting { id, .. } => {
+                self.long_running.note(*id, is_long_running);
+                if let Some(until) = wait_until {
+                    self.timers.wait(until, *id, &self.queue_set);
+                }
+            }
+            Arrival::Rejected { reason, .. } => {
                 if let Some(id) = observed {
                     self.observer.rejected(now, id, *reason);
                 }
             }
-            _ => {}
+            Arrival::Started { .. } => {}
         }
         arrival
     }

@@ -40,7 +40,7 @@ pub trait Observer: fmt::Debug {
         let _ = (now, id);
     }
 
-    /// A request is rejected, on arrival or because it has waited too long or is no longer wanted, and is gone.
+    /// A request is rejected, on arrival or because it gives way to another or because it has waited too long or is no longer wanted, and is gone.
     fn rejected(&mut self, now: Instant, id: RequestId, reason: Rejection) {
         let _ = (now, id, reason);
     }
@@ -184,6 +184,11 @@ impl<T, O: Observer, E: Effects<T>> Effects<T> for Observed<'_, O, E> {
     #[inline]
     fn epoch_advanced(&mut self, clean: bool) {
         self.effects.epoch_advanced(clean);
+    }
+
+    fn displaced(&mut self, ended: Ended<T>) {
+        self.observer.rejected(self.now, ended.id, Rejection::QueueFull);
+        self.effects.displaced(ended);
     }
 
     #[inline]

@@ -29,11 +29,15 @@ impl<T, D: Discipline> QueueSet<T, D> {
         effects: &mut impl Effects<T>,
     ) -> Arrival<T> {
         self.advance(now, effects);
-        match self.discipline.place(flow, self.seats.are_taken()) {
+        match self.discipline.place(flow, work, self.seats.are_taken()) {
             Place::Queue(queue) => self.arrive_at_queue(now, queue, work, payload, effects),
             Place::Full(queue) => {
                 self.totals.rejected += 1;
                 Arrival::Rejected { reason: Rejection::QueueFull, queue: self.discipline.number_of(queue), payload }
+            }
+            Place::Instead { queue, slot } => {
+                self.displace(now, slot, effects);
+                self.arrive_at_queue(now, queue, work, payload, effects)
             }
             Place::Nowhere => self.arrive_without_queues(now, work, payload, effects),
         }
@@ -108,7 +112,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
         effects: &mut impl Effects<T>,
     ) -> RequestId {
         self.demand.set(now, self.seats.in_use + self.seats_waiting + i64::from(work.max_seats()));
-        let narrowed = work.narrowed(self.seats.limit);
+        let narrowed = self.seats.fit(work);
         self.seats_waiting += i64::from(work.max_seats()) - i64::from(narrowed.max_seats());
         self.discipline.pass(queue, work, narrowed);
         self.insert_started(now, queue, narrowed, payload, effects)

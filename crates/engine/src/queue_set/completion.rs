@@ -1,8 +1,7 @@
 //! A request ends: it finishes, stops lingering, or gives up waiting (FQ-28 to FQ-34).
 
 use super::requests::{NO_QUEUE, Stage};
-use super::{Discipline, Effects, Finish, Finished, Phase, QueueSet, RequestId};
-use crate::WorkEstimate;
+use super::{Discipline, Effects, Ended, Finish, Finished, Phase, QueueSet, RequestId};
 use crate::time::Instant;
 
 impl<T, D: Discipline> QueueSet<T, D> {
@@ -14,8 +13,9 @@ impl<T, D: Discipline> QueueSet<T, D> {
         self.advance(now, effects);
         self.seats.executing -= 1;
         let lingers = work.additional_latency > 0;
+        let finished = Finished { work, started, now, lingers };
         if queue != NO_QUEUE {
-            self.discipline.finish(queue, Finished { work, started, now, lingers });
+            self.discipline.finish(queue, finished);
         }
         let end = if lingers {
             if let Some(request) = self.requests.get_mut(id) {
@@ -24,7 +24,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
             Some(Finish::Lingering { until: now + work.additional_latency })
         } else {
             let payload = self.requests.remove(id);
-            self.free_seats(now, queue, work, false);
+            self.free_seats(queue, finished);
             payload.map(Finish::Released)
         };
         self.dispatch(now, effects);
@@ -33,11 +33,12 @@ impl<T, D: Discipline> QueueSet<T, D> {
 
     /// A lingering request gives its seats back (FQ-32). `None` if the request is not lingering.
     pub fn release(&mut self, now: Instant, id: RequestId, effects: &mut impl Effects<T>) -> Option<T> {
-        let request = self.requests.get(id).filter(|request| request.phase() == Some(Phase::Lingering))?;
+        let request = self.requests.get(id)?;
+        let Stage::Lingering { started } = request.stage else { return None };
         let (queue, work) = (request.queue, request.work);
         self.advance(now, effects);
         let payload = self.requests.remove(id);
-        self.free_seats(now, queue, work, true);
+        self.free_seats(queue, Finished { work, started, now, lingers: true });
         self.dispatch(now, effects);
         payload
     }
@@ -47,21 +48,45 @@ impl<T, D: Discipline> QueueSet<T, D> {
         let request = self.requests.get(id).filter(|request| request.phase() == Some(Phase::Waiting))?;
         let seats = i64::from(request.work.max_seats());
         self.advance(now, effects);
-        self.discipline.cancel(id.slot_number(), &mut self.requests);
+        let frees_turn = self.take_out(now, id, seats);
+        self.totals.cancelled += 1;
+        let payload = self.requests.remove(id);
+        if frees_turn {
+            self.dispatch(now, effects);
+        }
+        payload
+    }
+
+    /// A waiting request is rejected, since another one takes its place in a level that is full (PF-7).
+    #[cold]
+    pub(super) fn displace(&mut self, now: Instant, slot: u32, effects: &mut impl Effects<T>) {
+        let Some(id) = self.requests.id_of(slot) else { return };
+        let Some(request) = self.requests.get(id).filter(|request| request.phase() == Some(Phase::Waiting)) else {
+            return;
+        };
+        let (work, arrived) = (request.work, request.arrived);
+        self.take_out(now, id, i64::from(work.max_seats()));
+        if let Some(payload) = self.requests.remove(id) {
+            effects.displaced(Ended { id, phase: Phase::Waiting, work, arrived, started: None, payload });
+        }
+    }
+
+    /// Takes a waiting request out of its queue, and tells whether others may be able to start because of that.
+    fn take_out(&mut self, now: Instant, id: RequestId, seats: i64) -> bool {
+        let frees_turn = self.discipline.cancel(id.slot_number(), &mut self.requests);
         self.waiting -= 1;
         self.seats_waiting -= seats;
         self.totals.rejected += 1;
-        self.totals.cancelled += 1;
         self.signal_demand(now);
-        self.requests.remove(id)
+        frees_turn
     }
 
     /// The seats of a request are free (FQ-33).
-    fn free_seats(&mut self, now: Instant, queue: u32, work: WorkEstimate, has_lingered: bool) {
-        self.seats.in_use -= i64::from(work.max_seats());
-        self.signal_demand(now);
+    fn free_seats(&mut self, queue: u32, released: Finished) {
+        self.seats.in_use -= i64::from(released.work.max_seats());
+        self.signal_demand(released.now);
         if queue != NO_QUEUE {
-            self.discipline.release(queue, work.max_seats(), has_lingered);
+            self.discipline.release(queue, released);
         }
     }
 }

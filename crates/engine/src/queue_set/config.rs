@@ -32,6 +32,18 @@ pub struct Queuing {
     pub deal: DealSize,
     /// How many requests may wait in one queue.
     pub queue_length_limit: i64,
+    /// What a queue is for.
+    pub discipline: QueuingDiscipline,
+}
+
+/// What a queue is for, and who is next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum QueuingDiscipline {
+    /// A fixed number of queues is shared by all flows, as in Kubernetes.
+    #[default]
+    ShuffleSharded,
+    /// Each flow has a queue of its own (PF-1). The three numbers limit how many requests may wait (PF-7).
+    PerFlow,
 }
 
 // === impl Mode ===
@@ -41,7 +53,31 @@ impl Mode {
     ///
     /// Each queue takes memory whether it is used or not: about 120 bytes, so that 10,000,000 queues take 1.2 GB.
     pub fn queue(queues: i64, hand_size: i64, queue_length_limit: i64) -> Result<Self, InvalidDeal> {
-        Ok(Self::Queue(Queuing { deal: DealSize::new(queues, hand_size)?, queue_length_limit }))
+        let deal = DealSize::new(queues, hand_size)?;
+        Ok(Self::Queue(Queuing { deal, queue_length_limit, discipline: QueuingDiscipline::ShuffleSharded }))
+    }
+
+    /// The same, but requests wait in a queue for each flow if that is what the discipline says. A mode without queues stays
+    /// as it is.
+    #[must_use]
+    pub fn with_discipline(self, discipline: QueuingDiscipline) -> Self {
+        match self {
+            Self::Queue(queuing) => Self::Queue(Queuing { discipline, ..queuing }),
+            Self::Exempt | Self::Reject | Self::Closed => self,
+        }
+    }
+
+    /// Whether flows are told apart: in more than one queue (FM-14), or in one for each flow (PF-1).
+    pub fn has_flows(self) -> bool {
+        match self {
+            Self::Exempt | Self::Reject | Self::Closed => false,
+            Self::Queue(queuing) => queuing.deal.deck() > 1 || queuing.discipline == QueuingDiscipline::PerFlow,
+        }
+    }
+
+    /// Whether each flow has a queue of its own (PF-1).
+    pub fn is_per_flow(self) -> bool {
+        matches!(self, Self::Queue(Queuing { discipline: QueuingDiscipline::PerFlow, .. }))
     }
 
     /// How many queues are wanted.

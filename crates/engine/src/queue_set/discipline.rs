@@ -2,36 +2,35 @@
 
 use std::fmt;
 
-use super::Queuing;
+use super::line::Line;
 use super::requests::Requests;
+use super::{QueueView, Queuing, ReadingBounds};
 use crate::time::Instant;
-use crate::{Flow, WorkEstimate};
+use crate::{Flow, SeatSeconds, WorkEstimate};
 
 /// Decides who of those that wait in a level is next: where a request waits (placing), whose turn it is (choosing), and
 /// what the turn costs (charging), by a time of its own (virtual time).
 ///
 /// A [`QueueSet`](super::QueueSet) tells it of every event. Whether there are seats for the request that is next is not its
-/// concern. [`ShuffleSharding`](super::ShuffleSharding) decides as Kubernetes does.
+/// concern. [`ShuffleSharding`](super::ShuffleSharding) decides as Kubernetes does, [`PerFlow`](super::PerFlow) gives each flow
+/// a queue of its own, and [`ConfiguredDiscipline`](super::ConfiguredDiscipline) is one of the two, as the configuration says.
 ///
 /// Queues go by keys, which mean something only to the discipline. A request keeps its key until its seats are free, also
 /// when its queue is gone by then. The trait is used by static dispatch, and cannot be implemented outside of this crate.
-pub trait Discipline: fmt::Debug + Sized {
-    /// What is kept with each request while it waits.
-    type Ticket: Copy + Default + fmt::Debug;
-
+pub trait Discipline: Look + fmt::Debug + Sized {
     /// No queues, at that time.
     fn new(now: Instant) -> Self;
 
     /// The queues are to be like this from now on; `None`: there are to be none. Queues in which something waits or runs
     /// stay until that has ended.
-    fn configure(&mut self, queuing: Option<Queuing>);
+    fn configure<T>(&mut self, now: Instant, queuing: Option<Queuing>, requests: &mut Requests<T, Self::Ticket>);
 
     /// Brings the virtual time up to now, with everything as it has been since the last event. If readings were wound
     /// back, tells whether none of them went below zero by it.
     fn advance<T>(&mut self, now: Instant, limit: i64, requests: &mut Requests<T, Self::Ticket>) -> Option<bool>;
 
     /// Chooses a queue for a request of that flow. `is_saturated` says that no seat is free: only then may a queue be full.
-    fn place(&mut self, flow: Flow<'_>, is_saturated: bool) -> Place;
+    fn place(&mut self, flow: Flow<'_>, work: WorkEstimate, is_saturated: bool) -> Place;
 
     /// Whether [`next`](Self::next) would choose the request if it were the only one to wait.
     fn would_choose(&self, queue: u32, work: WorkEstimate) -> bool;
@@ -50,22 +49,55 @@ pub trait Discipline: fmt::Debug + Sized {
     fn next(&mut self, now: Instant) -> Option<Next>;
 
     /// There are no seats for that request, and everybody waits for it.
-    fn blocked(&mut self);
+    fn blocked(&mut self, next: Next);
 
     /// That request starts. Its work may have been narrowed.
     fn start<T>(&mut self, next: Next, narrowed: WorkEstimate, requests: &mut Requests<T, Self::Ticket>);
 
-    /// A waiting request leaves its queue; it is still in its slot.
-    fn cancel<T>(&mut self, slot: u32, requests: &mut Requests<T, Self::Ticket>);
+    /// A waiting request leaves its queue; it is still in its slot. Tells whether others may be able to start because of that.
+    fn cancel<T>(&mut self, slot: u32, requests: &mut Requests<T, Self::Ticket>) -> bool;
 
     /// The handler of a request has returned.
     fn finish(&mut self, queue: u32, finished: Finished);
 
-    /// The seats of a request are free. `has_lingered` tells whether it kept them after it had finished.
-    fn release(&mut self, queue: u32, seats: u32, has_lingered: bool);
+    /// The seats of a request are free: at once when it has finished, or now that it has lingered.
+    fn release(&mut self, queue: u32, released: Finished);
 
     /// The number of a queue as dumps show it, if the queue is still there.
     fn number_of(&self, queue: u32) -> Option<usize>;
+}
+
+/// What can be seen of the queues of a discipline. Queues go by their numbers here.
+pub trait Look {
+    /// What is kept with each request while it waits.
+    type Ticket: Copy + Default + fmt::Debug;
+
+    /// How many requests may wait in one queue, by the configuration; kept from before while there are no queues.
+    fn queue_length_limit(&self) -> i64;
+
+    /// The virtual time as of the last event.
+    fn r(&self) -> SeatSeconds;
+
+    /// How many requests have been given a queue, those rejected afterwards included.
+    fn placed(&self) -> u64;
+
+    /// The virtual time at the last start, and the reading of the queue that was started from.
+    fn last_start(&self) -> (SeatSeconds, SeatSeconds);
+
+    /// Above all numbers of queues.
+    fn queue_count(&self) -> usize;
+
+    /// The queue of that number, which is below the count.
+    fn queue(&self, number: usize) -> QueueView;
+
+    /// How many requests wait in the queue of that number.
+    fn queue_length(&self, number: usize) -> usize;
+
+    /// The requests that wait in the queue of that number.
+    fn line(&self, number: usize) -> Option<&Line<Self::Ticket>>;
+
+    /// What the queues in which something waits read; `None` if nothing waits.
+    fn reading_bounds(&self) -> Option<ReadingBounds>;
 }
 
 /// Where a request is to wait.
@@ -77,6 +109,13 @@ pub enum Place {
     Queue(u32),
     /// In the queue of that key, which is full.
     Full(u32),
+    /// In the queue of that key, instead of the waiting request in that slot: the level is full (PF-7).
+    Instead {
+        /// The key of the queue.
+        queue: u32,
+        /// The slot of the request that is rejected.
+        slot: u32,
+    },
 }
 
 /// The request whose turn it is.
@@ -90,12 +129,12 @@ pub struct Next {
     pub(super) max_seats: u32,
 }
 
-/// A request whose handler has returned.
+/// A request whose handler has returned, now or before it lingered.
 #[derive(Debug, Clone, Copy)]
 pub struct Finished {
     pub(super) work: WorkEstimate,
     pub(super) started: Instant,
     pub(super) now: Instant,
-    /// Whether it keeps its seats for a while.
+    /// Whether it keeps its seats for a while, or has kept them.
     pub(super) lingers: bool,
 }

@@ -21,10 +21,10 @@ impl<T, D: Discipline> QueueSet<T, D> {
             if let Some(payload) = request.payload() {
                 effects.blocked(payload);
             }
-            self.discipline.blocked();
+            self.discipline.blocked(next);
             return false;
         }
-        let work = request.work.narrowed(self.seats.limit);
+        let work = self.seats.fit(request.work);
         request.stage = Stage::Executing { started: now };
         request.work = work;
         if let Some(payload) = request.payload_mut() {

@@ -5,7 +5,7 @@ use crate::WorkEstimate;
 use crate::time::Instant;
 
 /// Told what an event brings about, while it is being handled. A closure that takes a request and what is kept with
-/// it is told of the starts only; what is kept with requests whose time is over is dropped.
+/// it is told of the starts only; what is kept with requests that are rejected later, or whose time is over, is dropped.
 pub trait Effects<T> {
     /// A request starts: one that has been waiting, or the one that has just arrived.
     fn started(&mut self, id: RequestId, payload: &mut T);
@@ -18,6 +18,12 @@ pub trait Effects<T> {
     /// The progress meter was wound back (FQ-13); `clean` tells whether nothing went below zero by it.
     fn epoch_advanced(&mut self, clean: bool) {
         let _ = clean;
+    }
+
+    /// A waiting request is rejected, since the level is full and a request of a flow with less took its place (PF-7). The
+    /// reason is [`Rejection::QueueFull`].
+    fn displaced(&mut self, ended: Ended<T>) {
+        drop(ended);
     }
 
     /// The time of a request is over, and it is gone: it has waited as long as it may, or it has lingered. Only a
@@ -90,7 +96,7 @@ pub enum Arrival<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// Its queue is full.
+    /// Its queue is full, or its level is and its flow has the most in it.
     QueueFull,
     /// No seat is free, and there are no queues.
     ConcurrencyLimit,

@@ -7,7 +7,7 @@ use super::requests::{Links, NO_SLOT, Requests, Stage};
 
 /// Waiting requests in the order of arrival. `K` is what the discipline keeps with each.
 #[derive(Debug, Clone)]
-pub(super) struct Line<K> {
+pub struct Line<K> {
     front: Front<K>,
     last: u32,
     /// How many requests from the front on have been fetched.
@@ -42,6 +42,11 @@ impl<K: Copy + Default> Line<K> {
     #[inline]
     pub(super) fn front(&self) -> Option<&Front<K>> {
         if self.is_empty() { None } else { Some(&self.front) }
+    }
+
+    /// The slot of the youngest request.
+    pub(super) fn back(&self) -> Option<u32> {
+        (!self.is_empty()).then_some(self.last)
     }
 
     /// Adds the waiting request in that slot.

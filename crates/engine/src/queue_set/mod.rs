@@ -13,11 +13,13 @@
 //! # Of what it consists
 //!
 //! The queue set counts seats and keeps the requests; a [`Discipline`] decides who of those that wait is next. The one of
-//! Kubernetes is [`ShuffleSharding`].
+//! Kubernetes is [`ShuffleSharding`]; [`PerFlow`] gives each flow a queue of its own. [`ConfiguredDiscipline`] is whichever of the
+//! two the configuration names, and changes from one to the other under load.
 //!
 //! # What it costs
 //!
-//! An arrival looks at the hand of queues that is dealt to it; everything else takes the logarithm of the number of
+//! This is what [`ShuffleSharding`] costs; [`PerFlow`] takes the logarithm of the number of waiting flows. An arrival looks at
+//! the hand of queues that is dealt to it; everything else takes the logarithm of the number of
 //! queues at most. The sums that the progress depends on are kept up to date as they change. The steps that take time
 //! in proportion to the queues are the rare ones: a change of their number, the winding back of the progress meter, and
 //! the end of a request that leaves a queue empty while there are more queues than wanted. That queue goes, and those
@@ -45,22 +47,28 @@
 mod arrival;
 mod completion;
 mod config;
+mod configured;
 mod discipline;
 mod dispatch;
 mod effects;
+mod grants;
 mod line;
+mod per_flow;
 mod reconfiguration;
 mod requests;
 mod seats;
 mod shuffle_sharding;
 mod view;
 
-pub use config::{Mode, QueueSetConfig, Queuing};
-pub use discipline::{Discipline, Finished, Next, Place};
+pub use config::{Mode, QueueSetConfig, Queuing, QueuingDiscipline};
+pub use configured::ConfiguredDiscipline;
+pub use discipline::{Discipline, Finished, Look, Next, Place};
 pub use effects::{Arrival, Effects, Ended, Finish, NoEffects, Rejection};
+pub use grants::Head;
+pub use per_flow::PerFlow;
 pub use requests::{Phase, RequestId};
-pub use shuffle_sharding::{Counters, QueueView, ReadingBounds, SERVICE_TIME_GUESS, ShuffleSharding};
-pub use view::RequestView;
+pub use shuffle_sharding::{SERVICE_TIME_GUESS, ShuffleSharding};
+pub use view::{Counters, QueueView, ReadingBounds, RequestView};
 
 use requests::Requests;
 use seats::Seats;
@@ -98,7 +106,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
     pub fn new(config: QueueSetConfig, now: Instant) -> Self {
         let mut set = Self {
             mode: config.mode,
-            seats: Seats { limit: config.concurrency_limit.max(0), ..Seats::default() },
+            seats: Seats::new(config.concurrency_limit),
             requests: Requests::new(),
             discipline: D::new(now),
             waiting: 0,
@@ -106,7 +114,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
             demand: DemandIntegrator::new(now),
             totals: Totals::default(),
         };
-        set.install(config.mode);
+        set.install(now, config.mode);
         set
     }
 

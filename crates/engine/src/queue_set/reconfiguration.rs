@@ -10,17 +10,18 @@ impl<T, D: Discipline> QueueSet<T, D> {
         self.advance(now, effects);
         // To configure a discipline costs some divisions, and every level is configured anew every ten seconds.
         if self.mode != config.mode {
-            self.install(config.mode);
+            self.install(now, config.mode);
         }
-        self.seats.limit = config.concurrency_limit.max(0);
+        self.seats.set_limit(config.concurrency_limit);
         self.dispatch(now, effects);
     }
 
-    pub(super) fn install(&mut self, mode: Mode) {
+    pub(super) fn install(&mut self, now: Instant, mode: Mode) {
         self.mode = mode;
-        self.discipline.configure(match mode {
+        let queuing = match mode {
             Mode::Queue(queuing) => Some(queuing),
             Mode::Exempt | Mode::Reject | Mode::Closed => None,
-        });
+        };
+        self.discipline.configure(now, queuing, &mut self.requests);
     }
 }

@@ -265,6 +265,11 @@ impl<T, K: Copy> Requests<T, K> {
         }
     }
 
+    /// Forgets what queues requests came through.
+    pub(super) fn leave_queues(&mut self) {
+        self.slots.iter_mut().for_each(|slot| slot.queue = NO_QUEUE);
+    }
+
     /// The id of the request in a slot.
     #[inline]
     pub(super) fn id_of(&self, slot: u32) -> Option<RequestId> {

@@ -1,9 +1,9 @@
 //! Queries: the state of a queue set, whatever its discipline. They change nothing, the virtual time included.
 
 use super::requests::Request;
-use super::{Discipline, Mode, Phase, QueueSet, RequestId};
-use crate::WorkEstimate;
+use super::{Discipline, Mode, Phase, QueueSet, RequestId, Totals};
 use crate::time::Instant;
+use crate::{SeatSeconds, WorkEstimate};
 
 /// One request.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +22,49 @@ pub struct RequestView<'a, T> {
     pub started: Option<Instant>,
     /// What the caller keeps with it.
     pub payload: &'a T,
+}
+
+/// What has happened since the queue set was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Requests that were started.
+    pub dispatched: u64,
+    /// Requests that were rejected, those that gave up waiting included.
+    pub rejected: u64,
+    /// Requests that gave up waiting.
+    pub cancelled: u64,
+    /// The progress at the last start (FQ-26).
+    pub last_dispatch_r: SeatSeconds,
+    /// The reading of the queue that was last started from, before it was charged (FQ-26).
+    pub last_dispatch_s: SeatSeconds,
+}
+
+/// The least and the most that the queues in which something waits read (FQ-26).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadingBounds {
+    /// Of the progress at which the oldest request would start.
+    pub next_r: (SeatSeconds, SeatSeconds),
+    /// Of the same, less the guessed work of what the queue has running; below zero it is huge.
+    pub discounted: (SeatSeconds, SeatSeconds),
+}
+
+/// One queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QueueView {
+    /// The progress at which its oldest request would start.
+    pub next_r: SeatSeconds,
+    /// How many requests wait in it.
+    pub waiting: usize,
+    /// How many of its requests are executing.
+    pub executing: usize,
+    /// The seats of its executing and lingering requests.
+    pub seats_in_use: i64,
+    /// The seats that its waiting requests take at first.
+    pub initial_seats_waiting: i64,
+    /// The most seats that its waiting requests take.
+    pub max_seats_waiting: i64,
+    /// The work that waits in it.
+    pub work_waiting: SeatSeconds,
 }
 
 // === impl QueueSet ===
@@ -89,6 +132,53 @@ impl<T, D: Discipline> QueueSet<T, D> {
     /// What the caller keeps with a request, unless it is gone, to be changed.
     pub fn payload_mut(&mut self, id: RequestId) -> Option<&mut T> {
         self.requests.get_mut(id)?.payload_mut()
+    }
+
+    /// How many requests may wait in one queue, by the configuration; kept from before while there are no queues.
+    pub fn queue_length_limit(&self) -> i64 {
+        self.discipline.queue_length_limit()
+    }
+
+    /// The virtual time as of the last event: the progress of shuffle-sharded queues, or the least that a waiting flow has
+    /// used.
+    pub fn r(&self) -> SeatSeconds {
+        self.discipline.r()
+    }
+
+    /// How many requests have been given a queue, those rejected afterwards included.
+    pub fn placed(&self) -> u64 {
+        self.discipline.placed()
+    }
+
+    /// What has happened so far.
+    pub fn counters(&self) -> Counters {
+        let (last_dispatch_r, last_dispatch_s) = self.discipline.last_start();
+        let Totals { dispatched, rejected, cancelled } = self.totals;
+        Counters { dispatched, rejected, cancelled, last_dispatch_r, last_dispatch_s }
+    }
+
+    /// The queues, by number. Nothing here depends on how many requests wait. Where each flow has a queue, a number that no
+    /// flow has at present shows as an empty queue.
+    pub fn queues(&self) -> impl ExactSizeIterator<Item = QueueView> {
+        (0..self.discipline.queue_count()).map(|number| self.discipline.queue(number))
+    }
+
+    /// How many requests wait in the queue of that number.
+    #[inline]
+    pub fn queue_length(&self, queue: usize) -> usize {
+        self.discipline.queue_length(queue)
+    }
+
+    /// What the queues in which something waits read; `None` if nothing waits.
+    pub fn reading_bounds(&self) -> Option<ReadingBounds> {
+        self.discipline.reading_bounds()
+    }
+
+    /// The requests that wait in the queue of that number, oldest first.
+    pub fn waiting_in(&self, queue: usize) -> impl Iterator<Item = RequestView<'_, T>> {
+        let line = self.discipline.line(queue);
+        let slots = line.into_iter().flat_map(|line| line.slots(&self.requests));
+        slots.filter_map(|slot| self.request(self.requests.id_of(slot)?))
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use evenkeel_engine::LevelId;
 use evenkeel_engine::borrowing::{DemandIntegrator, DemandPeriod};
-use evenkeel_engine::controller::Levels;
+use evenkeel_engine::controller::{LedgerTerms, Levels};
 use evenkeel_engine::queue_set::QueueSetConfig;
 use evenkeel_engine::time::Instant;
 
@@ -52,5 +52,9 @@ impl Levels for LevelTable {
     fn remove_if_idle(&mut self, level: LevelId) -> bool {
         assert!(self.0.remove(&level).is_some(), "{level:?} was not there");
         true
+    }
+
+    fn set_ledger(&mut self, terms: Option<&LedgerTerms>, _now: Instant) {
+        assert!(terms.is_none(), "nothing runs here, so that nothing can be granted");
     }
 }

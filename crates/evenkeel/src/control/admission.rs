@@ -51,11 +51,13 @@ impl Admission {
         phase
     }
 
-    /// The request is gone, since it has waited as long as it may.
-    pub(crate) fn timed_out(&self) -> Rejected {
-        let advice = self.destination.level.lock().advise();
-        trace::gave_up(self.destination.schema(), Rejection::TimeOut);
-        Rejected::new(Rejection::TimeOut, advice, &self.destination)
+    /// The request is gone: it has waited as long as it may, or it has given way to another.
+    pub(crate) fn rejected(&self) -> Rejected {
+        let mut state = self.destination.level.lock();
+        let (reason, advice) = (state.take_reason(self.id), state.advise());
+        drop(state);
+        trace::gave_up(self.destination.schema(), reason);
+        Rejected::new(reason, advice, &self.destination)
     }
 }
 
@@ -70,6 +72,10 @@ impl Drop for Admission {
         let now = state.at(now);
         let finish = state.finish(now, self.id, &mut wakers);
         let cancelled = if finish.is_none() { state.cancel(now, self.id, &mut wakers) } else { None };
+        if finish.is_none() && cancelled.is_none() {
+            // Nobody asks any more.
+            state.take_reason(self.id);
+        }
         let has_given_up = cancelled.is_some();
         if has_given_up {
             // Nobody is left to be told, but it counts as a rejected request (FQ-28, HF-12).

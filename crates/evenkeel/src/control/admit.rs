@@ -161,7 +161,7 @@ impl Future for Waiting {
                 Poll::Pending
             }
             Some(Phase::Executing | Phase::Lingering) => Poll::Ready(Ok(Permit::new(admission))),
-            None => Poll::Ready(Err(admission.timed_out())),
+            None => Poll::Ready(Err(admission.rejected())),
         }
     }
 }

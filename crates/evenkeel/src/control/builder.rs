@@ -10,7 +10,7 @@ use evenkeel_api::build::RuleBuilder;
 use evenkeel_api::v1::FlowSchema;
 use evenkeel_engine::LevelId;
 use evenkeel_engine::borrowing::DivideSeats;
-use evenkeel_engine::controller::Objects;
+use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_engine::level::Observer;
 
 use crate::control::clock::{Clock, ManualClock, nanos};
@@ -104,6 +104,24 @@ impl Builder {
     /// ```
     pub fn divide_seats(mut self, division: impl DivideSeats + Clone + Send + Sync + 'static) -> Self {
         self.division.set(division);
+        self
+    }
+
+    /// When levels borrow seats from each other, and give them back: at every event, which is the default, or every ten
+    /// seconds as in Kubernetes, which is the default of [`kubernetes`](Self::kubernetes).
+    ///
+    /// At every event, a level whose own seats are lent out gets them back as fast as the requests on them end. What others may
+    /// take from it, and how much it may borrow, is what its object says (`lendablePercent`, `borrowingLimitPercent`); the
+    /// annotation `evenkeel.dev/borrowing-weight` says who gets more of what is left over.
+    ///
+    /// ```
+    /// use evenkeel::{Borrowing, FlowControl};
+    ///
+    /// // The levels of a Kubernetes API, which do not wait for seats that others leave unused.
+    /// let flow = FlowControl::builder().kubernetes().borrowing(Borrowing::Immediate).drive_by_hand().build();
+    /// ```
+    pub fn borrowing(mut self, borrowing: impl Into<Option<Borrowing>>) -> Self {
+        self.division.borrowing = borrowing.into();
         self
     }
 

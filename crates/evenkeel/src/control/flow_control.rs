@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use evenkeel_api::Preset;
+use evenkeel_api::annotations::NotUnderstood;
 use evenkeel_api::v1::FlowSchema;
-use evenkeel_engine::controller::{Applied, Controller, Dangling, IgnoredAnnotation, Objects, Unusable};
+use evenkeel_api::{Kind, Preset};
+use evenkeel_engine::controller::{Applied, Borrowing, Controller, Dangling, Objects, Unusable};
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::queue_set::{Arrival, Rejection};
 use evenkeel_engine::time::Instant;
@@ -20,14 +21,15 @@ use crate::control::clock::{Clock, nanos};
 use crate::control::into_objects::IntoObjects;
 use crate::control::kept_details::KeptDetails;
 use crate::control::known_levels::KnownLevels;
+use crate::control::ledger::SharedLedger;
 use crate::control::level::{Waiter, Wakers};
 use crate::control::long_running::Counting;
 use crate::control::observers::Observers;
 use crate::control::permit::Permit;
 use crate::control::rejected::Rejected;
 use crate::control::request::{Details, Incoming, Request};
-use crate::control::seat_division::{DivisionChoice, SeatController};
-use crate::control::snapshot::{Destination, LevelChanges, Snapshot};
+use crate::control::seat_division::{DivisionChoice, SeatController, preset_borrowing};
+use crate::control::snapshot::{Destination, LevelChanges, LevelTable, Snapshot};
 use crate::control::upkeep::Upkeep;
 use crate::layer::digests::{DigestId, Digests};
 use crate::layer::work::{EstimateWork, WorkInput};
@@ -77,6 +79,7 @@ pub(crate) struct Shared {
 struct Control {
     controller: SeatController,
     observers: Observers,
+    ledger: Arc<SharedLedger>,
     /// What came of the objects that were given last, so that the same warnings are not given again.
     report: Report,
 }
@@ -105,8 +108,8 @@ pub struct Report {
     pub dangling: Vec<Dangling>,
     /// The levels that were given and could not be used, by name.
     pub unusable: Vec<(String, Unusable)>,
-    /// The annotations of levels that were not understood, by the names of the levels.
-    pub ignored_annotations: Vec<(String, IgnoredAnnotation)>,
+    /// Annotations that are not understood, each with the kind and the name of its object. Their defaults are used.
+    pub not_understood: Vec<(Kind, String, NotUnderstood)>,
 }
 
 /// The nanoseconds of a duration; those of some five hundred years at most.
@@ -126,14 +129,17 @@ impl FlowControl {
         let Setup { preset, server_concurrency, division, observers, wait_limit, clock, exempt_paths, objects } = setup;
         let now = clock.now();
         let upkeep = Arc::new(Upkeep::new(clock));
-        let mut changes = LevelChanges { observers: observers.clone(), preset, ..LevelChanges::default() };
+        let ledger = Arc::new(SharedLedger::new());
+        let (table, wakers) = (LevelTable::default(), Wakers::default());
+        let (observe, shared_ledger) = (observers.clone(), Arc::clone(&ledger));
+        let mut changes = LevelChanges { table, wakers, observers: observe, ledger: shared_ledger, preset };
         let config = division.config(preset, server_concurrency);
         let (controller, applied) = Controller::with_config(config, &mut changes, now);
         let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep, preset);
         let flow = Self {
             shared: Arc::new(Shared {
                 snapshot: ArcSwap::from_pointee(snapshot),
-                control: Mutex::new(Control { controller, observers, report: Report::default() }),
+                control: Mutex::new(Control { controller, observers, ledger, report: Report::default() }),
                 known_levels: KnownLevels::default(),
                 digests: Digests::default(),
                 upkeep,
@@ -203,6 +209,21 @@ impl FlowControl {
             trace::no_seats();
         }
         self.shared.change(|controller, changes, now| Some(controller.set_server_limit(seats.into(), changes, now)));
+    }
+
+    /// Levels borrow seats from each other in this way from now on; `None`: as the preset does. See [`Builder::borrowing`].
+    /// Requests that run go on, and requests that wait keep their places (BM-3).
+    pub fn set_borrowing(&self, borrowing: impl Into<Option<Borrowing>>) {
+        let borrowing = borrowing.into().unwrap_or_else(|| preset_borrowing(self.preset()));
+        self.shared.change(|controller, changes, now| {
+            controller.set_borrowing(borrowing, changes, now);
+            None
+        });
+    }
+
+    /// How levels borrow seats from each other.
+    pub fn borrowing(&self) -> Borrowing {
+        self.shared.control().controller.borrowing()
     }
 
     /// How long requests wait at most from now on, if they do not say so themselves: see [`Builder::wait_limit`]. Requests
@@ -318,7 +339,8 @@ impl FlowControl {
         }
         let waiter = Waiter { waker: None, details, mark };
         let wait_until = now + nanos(request.patience.wait_limit(self.shared.wait_limit()));
-        let arriving = Arriving { flow: class.flow(), work, wait_until, waiter, watches: request.watches };
+        let Incoming { watches, is_long_running, .. } = *request;
+        let arriving = Arriving { flow: class.flow(), work, wait_until, waiter, watches, is_long_running };
         let (id, is_started, change) = match state.arrive(now, arriving, &mut wakers) {
             Arrival::Started { id, .. } => (id, true, None),
             Arrival::Waiting { id, .. } => (id, false, state.take_earlier_timeout()),
@@ -326,6 +348,7 @@ impl FlowControl {
                 state.retry.record_drop(|| clock.unix_second());
                 let advice = state.advise();
                 drop(state);
+                wakers.wake();
                 if request.is_long_running {
                     long_running.leave();
                 }
@@ -333,6 +356,9 @@ impl FlowControl {
                 return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, destination))));
             }
         };
+        for _ in &wakers.displaced {
+            state.retry.record_drop(|| clock.unix_second());
+        }
         drop(state);
         // Made before anybody is woken: a waker that panics must not cost seats.
         let counting = Counting::new(request.is_long_running);
@@ -369,11 +395,11 @@ impl Report {
     fn news_since(&self, before: &Self) -> Self {
         let dangling = self.dangling.iter().filter(|found| found.is_dangling && !before.dangling.contains(found));
         let unusable = self.unusable.iter().filter(|found| !before.unusable.contains(found));
-        let ignored = self.ignored_annotations.iter().filter(|found| !before.ignored_annotations.contains(found));
+        let not_understood = self.not_understood.iter().filter(|found| !before.not_understood.contains(found));
         Self {
             dangling: dangling.cloned().collect(),
             unusable: unusable.cloned().collect(),
-            ignored_annotations: ignored.cloned().collect(),
+            not_understood: not_understood.cloned().collect(),
         }
     }
 }
@@ -404,13 +430,14 @@ impl Shared {
         let now = self.upkeep.clock.now();
         let table = self.snapshot.load().levels.clone();
         let observers = control.observers.clone();
-        let mut changes = LevelChanges { table, wakers: Wakers::default(), observers, preset: self.preset };
+        let (ledger, preset) = (Arc::clone(&control.ledger), self.preset);
+        let mut changes = LevelChanges { table, wakers: Wakers::default(), observers, ledger, preset };
         let applied = change(&mut control.controller, &mut changes, now);
         self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
         let division = trace::Division::of(&control.controller);
         let mut is_to_go = false;
         let mut news = Report::default();
-        let report = applied.map(|Applied { configuration, dangling, unusable, ignored_annotations }| {
+        let report = applied.map(|Applied { configuration, dangling, unusable, not_understood }| {
             for (_, level) in control.controller.levels() {
                 if let Some(found) = changes.table.get(level.id()) {
                     found.set_quiescing(level.is_quiescing());
@@ -419,7 +446,7 @@ impl Shared {
                 }
             }
             self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep, self.preset)));
-            let report = Report { dangling, unusable, ignored_annotations };
+            let report = Report { dangling, unusable, not_understood };
             let before = std::mem::replace(&mut control.report, report.clone());
             news = report.news_since(&before);
             report
@@ -433,7 +460,7 @@ impl Shared {
         division.tell();
         trace::dangling(&news.dangling);
         trace::unusable(&news.unusable);
-        trace::ignored_annotations(&news.ignored_annotations);
+        trace::not_understood(&news.not_understood);
         report
     }
 

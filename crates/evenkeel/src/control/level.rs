@@ -1,19 +1,23 @@
 //! A priority level behind its lock, and who waits in it.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
 
 use evenkeel_api::Preset;
 use evenkeel_engine::LevelId;
 use evenkeel_engine::level;
-use evenkeel_engine::queue_set::{Effects, Mode, Phase, QueueSet, QueueSetConfig, RequestId, ShuffleSharding};
+use evenkeel_engine::queue_set::{
+    ConfiguredDiscipline, Effects, Ended, Mode, Phase, QueueSet, QueueSetConfig, Rejection, RequestId,
+};
 use evenkeel_engine::time::Instant;
 
 use crate::control::kept_details::KeptDetails;
+use crate::control::ledger::{Grant, Handover, LevelGrants};
 use crate::control::observers::LevelObserver;
 use crate::control::retry::{Advice, RetryAdvisor};
 use crate::control::upkeep::Upkeep;
-use crate::observe::metrics::{LevelMetrics, Mark, Notes, Readings};
+use crate::observe::metrics::{Ending, LevelMetrics, Mark, Notes, Readings};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 
 /// A level. Its lock is held for the length of one decision, tens of nanoseconds.
@@ -31,18 +35,25 @@ pub(crate) struct LevelState {
     pub(crate) level: EngineLevel,
     pub(crate) retry: RetryAdvisor,
     pub(crate) metrics: LevelMetrics,
+    /// Its part in the ledger, while levels borrow at once.
+    pub(crate) grants: Option<LevelGrants>,
     /// Whether the level is gone: whoever still comes has to be classified anew.
     pub(crate) is_removed: bool,
     /// What the queue set told last, once it is gone too.
     last_readings: Option<Readings>,
     /// The time of the latest event.
-    latest: Instant,
+    pub(crate) latest: Instant,
     /// When somebody looks at the timers of the level, if anybody does.
     scheduled: Option<Instant>,
+    /// Requests that gave way to others while they waited, until their tasks have been told (PF-7).
+    displaced: BTreeSet<RequestId>,
 }
 
 /// The level as the engine has it.
-pub(crate) type EngineLevel = level::Level<Waiter, ShuffleSharding, LevelObserver>;
+pub(crate) type EngineLevel = level::Level<Waiter, ConfiguredDiscipline, LevelObserver>;
+
+/// The queue set of a level.
+pub(crate) type LevelQueueSet = QueueSet<Waiter, ConfiguredDiscipline>;
 
 /// When to look at the timers of a level, and when that was to be until now.
 #[derive(Debug, Clone, Copy)]
@@ -63,12 +74,15 @@ pub(crate) struct Waiter {
 }
 
 /// Collects those to be woken, so that they are woken when the lock has been given back, and what is to be counted before
-/// that.
+/// that. The same for seats that go to another level.
 #[derive(Debug, Default)]
 pub(crate) struct Wakers {
     /// Nearly every event starts one request at most, which needs no memory.
     first: Option<Waker>,
     others: Vec<Waker>,
+    /// Requests that have given way to others (PF-7). To be dropped without the lock.
+    pub(crate) displaced: Vec<Ended<Waiter>>,
+    pub(crate) handover: Handover,
     pub(crate) notes: Notes,
 }
 
@@ -127,17 +141,24 @@ impl LevelState {
             level: EngineLevel::with_observer(config, observer, now),
             retry: RetryAdvisor::new(preset, now),
             metrics: LevelMetrics::new(now),
+            grants: None,
             is_removed: false,
             last_readings: None,
             latest: now,
             scheduled: None,
+            displaced: BTreeSet::new(),
         }
     }
 
     /// The requests and queues of the level.
     #[inline]
-    pub(crate) fn queue_set(&self) -> &QueueSet<Waiter> {
+    pub(crate) fn queue_set(&self) -> &LevelQueueSet {
         self.level.queue_set()
+    }
+
+    /// The seats that the level may use now. Where levels borrow at once, those that it uses and could use in addition.
+    pub(crate) fn current_limit(&self) -> i64 {
+        self.grants.as_ref().map_or_else(|| self.queue_set().concurrency_limit(), LevelGrants::usable)
     }
 
     /// A timer may have been added: says so if somebody has to look at the timers earlier than planned.
@@ -196,6 +217,26 @@ impl LevelState {
         requests.map(|request| request.id).collect()
     }
 
+    /// Waiting requests have given way to others, and are rejected (PF-7).
+    #[cold]
+    pub(crate) fn note_displaced(&mut self, now: Instant, wakers: &mut Wakers) {
+        for ended in &mut wakers.displaced {
+            self.displaced.insert(ended.id);
+            self.metrics.displaced(now, Ending::from(&*ended));
+            let waker = ended.payload.waker.take();
+            if wakers.first.is_none() {
+                wakers.first = waker;
+            } else {
+                wakers.others.extend(waker);
+            }
+        }
+    }
+
+    /// Why a request that is gone was rejected while it waited. To be asked once.
+    pub(crate) fn take_reason(&mut self, id: RequestId) -> Rejection {
+        if self.displaced.remove(&id) { Rejection::QueueFull } else { Rejection::TimeOut }
+    }
+
     /// What the client of a request is told that has just been rejected (HF-12).
     pub(crate) fn advise(&mut self) -> Advice {
         self.retry.advise(self.latest, self.level.queue_set())
@@ -214,14 +255,26 @@ impl Wakers {
         }
     }
 
-    /// Wakes everybody. To be called without any lock.
+    /// Passes seats on to other levels, and wakes everybody. To be called without any lock.
     #[inline]
-    pub(crate) fn wake(self) {
+    pub(crate) fn wake(mut self) {
+        if !self.handover.is_empty() {
+            self.hand_over();
+        }
         let Some(first) = self.first else { return };
         if self.others.is_empty() {
             first.wake();
         } else {
             wake_all(std::iter::once(first).chain(self.others));
+        }
+    }
+
+    /// Starts requests of other levels on the seats that they were granted.
+    #[cold]
+    fn hand_over(&mut self) {
+        while let Some(grant) = self.handover.next() {
+            let Grant { level, .. } = &grant;
+            level.lock().start_granted(&grant, self);
         }
     }
 }
@@ -248,6 +301,10 @@ impl Effects<Waiter> for Wakers {
 
     fn blocked(&mut self, waiter: &Waiter) {
         self.notes.blocked = Some(waiter.mark.series);
+    }
+
+    fn displaced(&mut self, ended: Ended<Waiter>) {
+        self.displaced.push(ended);
     }
 
     fn epoch_advanced(&mut self, clean: bool) {

@@ -9,6 +9,7 @@ pub(crate) mod flow_control;
 pub(crate) mod into_objects;
 pub(crate) mod kept_details;
 pub(crate) mod known_levels;
+pub(crate) mod ledger;
 pub(crate) mod level;
 pub(crate) mod long_running;
 pub(crate) mod observers;

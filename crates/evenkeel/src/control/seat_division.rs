@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evenkeel_api::Preset;
 use evenkeel_engine::borrowing::{DivideSeats, SeatDivision};
-use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Controller, ServerConfig};
+use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Borrowing, Controller, ServerConfig};
 use evenkeel_engine::time::Nanos;
 
 /// The control plane of the engine, with whatever divides the seats.
@@ -17,9 +17,20 @@ pub(crate) struct DivisionChoice {
     /// `None`: as the preset does.
     division: Option<Arc<MakeDivision>>,
     pub(crate) period: Option<Nanos>,
+    /// `None`: as the preset does.
+    pub(crate) borrowing: Option<Borrowing>,
 }
 
 type MakeDivision = dyn Fn() -> Box<dyn DivideSeats + Send> + Send + Sync;
+
+/// How levels borrow if nobody says so: an ordinary service has no reason to wait ten seconds, and a Kubernetes API is as
+/// the one of Kubernetes.
+pub(crate) fn preset_borrowing(preset: Preset) -> Borrowing {
+    match preset {
+        Preset::Plain => Borrowing::Immediate,
+        Preset::Kubernetes => Borrowing::Periodic,
+    }
+}
 
 // === impl DivisionChoice ===
 
@@ -35,19 +46,21 @@ impl DivisionChoice {
             Some(make) => make(),
             None => Box::new(SeatDivision::from(preset)),
         };
-        ServerConfig::new(server_limit).division(division).period(self.period)
+        let borrowing = self.borrowing.unwrap_or_else(|| preset_borrowing(preset));
+        ServerConfig::new(server_limit).division(division).period(self.period).borrowing(borrowing)
     }
 }
 
 impl Default for DivisionChoice {
     fn default() -> Self {
-        Self { division: None, period: Some(ADJUSTMENT_PERIOD) }
+        Self { division: None, period: Some(ADJUSTMENT_PERIOD), borrowing: None }
     }
 }
 
 impl fmt::Debug for DivisionChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_own = self.division.is_some();
-        f.debug_struct("DivisionChoice").field("is_own", &is_own).field("period", &self.period).finish()
+        let mut shown = f.debug_struct("DivisionChoice");
+        shown.field("is_own", &is_own).field("period", &self.period).field("borrowing", &self.borrowing).finish()
     }
 }

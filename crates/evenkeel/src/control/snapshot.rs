@@ -5,11 +5,12 @@ use std::sync::{Arc, OnceLock};
 
 use evenkeel_api::Preset;
 use evenkeel_engine::borrowing::DemandPeriod;
-use evenkeel_engine::controller::Levels;
+use evenkeel_engine::controller::{LedgerTerms, Levels};
 use evenkeel_engine::queue_set::QueueSetConfig;
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Configuration, LevelId, Schema};
 
+use crate::control::ledger::SharedLedger;
 use crate::control::level::{Level, Wakers};
 use crate::control::long_running::LongRunningCount;
 use crate::control::observers::Observers;
@@ -61,7 +62,7 @@ thread_local! {
 pub(crate) struct LevelTable(Vec<Option<Arc<Level>>>);
 
 /// The levels while the controller changes them, and who is to be woken by that.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LevelChanges {
     pub(crate) table: LevelTable,
     pub(crate) wakers: Wakers,
@@ -69,6 +70,8 @@ pub(crate) struct LevelChanges {
     pub(crate) observers: Observers,
     /// What kind of service levels that come into being are for.
     pub(crate) preset: Preset,
+    /// Where levels borrow from each other, if they do so at once.
+    pub(crate) ledger: Arc<SharedLedger>,
 }
 
 // === impl Snapshot ===
@@ -176,6 +179,9 @@ impl Levels for LevelChanges {
         let mut state = level.lock();
         state.is_removed = state.queue_set().is_idle();
         let is_removed = state.is_removed;
+        if is_removed {
+            state.leave_ledger(&mut self.wakers);
+        }
         let queues = state.take_queues();
         drop(state);
         drop(queues);
@@ -183,5 +189,21 @@ impl Levels for LevelChanges {
             self.table.0[id.index()] = None;
         }
         is_removed
+    }
+    fn set_ledger(&mut self, terms: Option<&LedgerTerms>, now: Instant) {
+        let Some(terms) = terms else {
+            for level in self.table.0.iter().flatten() {
+                level.lock().leave_ledger(&mut self.wakers);
+            }
+            self.ledger.clear();
+            return;
+        };
+        self.ledger.begin_change(terms);
+        for (id, stake) in &terms.stakes {
+            if let Some(level) = self.table.get(*id) {
+                level.lock().join_ledger(now, level, *stake, &self.ledger, &mut self.wakers);
+            }
+        }
+        self.ledger.end_change(&mut self.wakers.handover);
     }
 }

@@ -128,7 +128,8 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
         }
     }
 
-    /// Whether the connection of a request may be upgraded. In Kubernetes such requests are not limited (HF-3).
+    /// Whether the connection of a request may be upgraded, and keep its seats for as long as it is open (LB-5). In Kubernetes
+    /// such requests are not limited (HF-3).
     #[inline]
     fn may_be_upgraded(&self, parts: &Parts) -> bool {
         self.settings.flow.preset() == Preset::Plain && parts.headers.contains_key(UPGRADE)

@@ -1,11 +1,15 @@
 //! The events of a level: what the queue set decides, counted as it happens.
 
+use std::sync::Arc;
+
+use evenkeel_engine::borrowing::Stake;
 use evenkeel_engine::level::NewRequest;
 use evenkeel_engine::queue_set::{Arrival, Effects, Ended, Finish, Mode, Phase, QueueSetConfig, RequestId};
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Flow, WorkEstimate};
 
-use crate::control::level::{LevelState, Waiter, Wakers};
+use crate::control::ledger::{Grant, SharedLedger};
+use crate::control::level::{EngineLevel, Level, LevelState, Waiter, Wakers};
 use crate::observe::metrics::{Ending, Passed};
 
 /// A request on its way into a level.
@@ -18,6 +22,8 @@ pub(crate) struct Arriving<'a> {
     pub(crate) waiter: Waiter,
     /// How many watches it concerns, if that was asked (WE-18).
     pub(crate) watches: Option<u64>,
+    /// Whether it holds its seats for long (LB-5).
+    pub(crate) is_long_running: bool,
 }
 
 /// Collects requests whose time is over, and what else an event brings about.
@@ -31,17 +37,30 @@ struct TimedOut<'a> {
 impl LevelState {
     #[inline]
     pub(crate) fn arrive(&mut self, now: Instant, arriving: Arriving<'_>, wakers: &mut Wakers) -> Arrival<Waiter> {
-        let Arriving { flow, work, wait_until, waiter, watches } = arriving;
+        let Arriving { flow, work, wait_until, waiter, watches, is_long_running } = arriving;
         let mark = waiter.mark;
-        let request = NewRequest::new(flow, work).wait_until(wait_until);
-        let arrival = self.level.arrive(now, request, waiter, wakers);
+        let work = self.queue_set().fitted(work);
+        let mut request = NewRequest::new(flow, work).wait_until(wait_until);
+        request.is_long_running = is_long_running;
+        let arrival = match &self.grants {
+            None => self.level.arrive(now, request, waiter, wakers),
+            Some(grants) => {
+                let mut account = grants.account();
+                let arrival = self.level.arrive_by_grant(now, request, waiter, wakers, &mut account);
+                wakers.handover.add(account.handover);
+                arrival
+            }
+        };
+        if !wakers.displaced.is_empty() {
+            self.note_displaced(now, wakers);
+        }
         let queue = match &arrival {
             Arrival::Started { id, queue } if wakers.notes.tell_only_of(*id) && !self.narrows(work) => {
                 wakers.notes.first_started = None;
                 let passed = self.passed(*queue);
                 self.metrics.passed(mark, work, watches, passed);
                 self.metrics.take_over(now, self.level.queue_set());
-                self.retry.note(now, self.level.queue_set(), 0);
+                self.note_drain(now, 0);
                 return arrival;
             }
             Arrival::Started { queue, .. } => *queue,
@@ -61,7 +80,7 @@ impl LevelState {
     #[inline]
     pub(crate) fn finish(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Finish<Waiter>> {
         let ending = self.ending(id, Phase::Executing)?;
-        let finish = self.level.finish(now, id, wakers);
+        let finish = self.event(now, wakers, |level, wakers| level.finish(now, id, wakers));
         self.metrics.finished(now, ending);
         let is_released = matches!(finish, Some(Finish::Released(_)));
         if is_released {
@@ -73,7 +92,7 @@ impl LevelState {
 
     pub(crate) fn cancel(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Waiter> {
         let ending = self.ending(id, Phase::Waiting)?;
-        let waiter = self.level.cancel(now, id, wakers)?;
+        let waiter = self.event(now, wakers, |level, wakers| level.cancel(now, id, wakers))?;
         self.metrics.gave_up(now, ending);
         self.settle(now, 0, wakers);
         Some(waiter)
@@ -81,15 +100,70 @@ impl LevelState {
 
     pub(crate) fn release(&mut self, now: Instant, id: RequestId, wakers: &mut Wakers) -> Option<Waiter> {
         let ending = self.ending(id, Phase::Lingering)?;
-        let waiter = self.level.release(now, id, wakers)?;
+        let waiter = self.event(now, wakers, |level, wakers| level.release(now, id, wakers))?;
         self.metrics.released(ending);
         self.settle(now, 1, wakers);
         Some(waiter)
     }
 
     pub(crate) fn configure(&mut self, now: Instant, config: QueueSetConfig, wakers: &mut Wakers) {
-        self.level.configure(now, config, wakers);
+        self.event(now, wakers, |level, wakers| level.configure(now, config, wakers));
         self.settle(now, 0, wakers);
+    }
+
+    /// The level takes part in the ledger, by these terms.
+    pub(crate) fn join_ledger(
+        &mut self,
+        now: Instant,
+        level: &Arc<Level>,
+        stake: Stake,
+        ledger: &Arc<SharedLedger>,
+        wakers: &mut Wakers,
+    ) {
+        let now = self.at(now);
+        let in_use = self.queue_set().seats_in_use();
+        let widest = ledger.join(level, stake, &mut self.grants, in_use);
+        if let Some(grants) = &self.grants {
+            let mut account = grants.account();
+            self.level.begin_grants(now, widest, wakers, &mut account);
+            wakers.handover.add(account.handover);
+        }
+        self.settle(now, 0, wakers);
+    }
+
+    /// The level no longer takes part in a ledger: a limit says what starts.
+    pub(crate) fn leave_ledger(&mut self, wakers: &mut Wakers) {
+        if self.grants.take().is_some() {
+            let now = self.latest;
+            self.level.end_grants(now, wakers);
+            self.settle(now, 0, wakers);
+        }
+    }
+
+    /// Starts requests on seats that the ledger has granted, unless the level no longer takes part in it.
+    pub(crate) fn start_granted(&mut self, grant: &Grant, wakers: &mut Wakers) {
+        let Some(grants) = self.grants.as_ref().filter(|grants| grants.is_for(grant)) else { return };
+        let now = self.latest;
+        grants.receive();
+        let mut account = grants.account();
+        self.level.start_granted(now, grant.seats, wakers, &mut account);
+        wakers.handover.add(account.handover);
+        self.settle(now, 0, wakers);
+    }
+
+    /// Lets something other than an arrival happen in the level.
+    #[inline]
+    fn event<R>(
+        &mut self,
+        now: Instant,
+        wakers: &mut Wakers,
+        event: impl FnOnce(&mut EngineLevel, &mut Wakers) -> R,
+    ) -> R {
+        let Some(grants) = &self.grants else { return event(&mut self.level, wakers) };
+        let mut account = grants.account();
+        let result = self.level.by_grant(now, 0, &mut account, |level| event(level, wakers));
+        wakers.handover.add(account.handover);
+        result
     }
 
     /// Does what is due: frees the seats of requests that have lingered, and rejects requests that have waited as long as they
@@ -100,9 +174,11 @@ impl LevelState {
         unix_second: impl Fn() -> i64,
         wakers: &mut Wakers,
     ) -> Vec<Ended<Waiter>> {
-        let mut timed_out = TimedOut { wakers: &mut *wakers, ended: Vec::new() };
-        self.level.handle_timeout(now, &mut timed_out);
-        let mut ended = timed_out.ended;
+        let mut ended = self.event(now, wakers, |level, wakers| {
+            let mut timed_out = TimedOut { wakers, ended: Vec::new() };
+            level.handle_timeout(now, &mut timed_out);
+            timed_out.ended
+        });
         let mut released = 0;
         for ended in &mut ended {
             if ended.phase == Phase::Waiting {
@@ -139,11 +215,17 @@ impl LevelState {
         self.queue_set().request(id).map(|request| Ending::of(&request)).filter(|ending| ending.phase() == phase)
     }
 
+    /// Tells whoever advises rejected clients that so many requests have given their seats back.
+    #[inline]
+    fn note_drain(&mut self, now: Instant, released: u64) {
+        self.retry.note(now, self.level.queue_set(), self.grants.as_ref(), released);
+    }
+
     /// Counts what an event brought about; `released` is how many requests have given their seats back.
     #[inline]
     fn settle(&mut self, now: Instant, released: u64, wakers: &mut Wakers) {
         self.metrics.settle(now, self.level.queue_set(), &mut wakers.notes);
-        self.retry.note(now, self.level.queue_set(), released);
+        self.note_drain(now, released);
     }
 }
 

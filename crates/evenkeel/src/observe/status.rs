@@ -27,7 +27,8 @@ pub struct LevelStatus {
     pub name: String,
     /// Whether its object is gone, and it stays only until its last request has ended.
     pub is_quiescing: bool,
-    /// The seats that it may use now, with those that it has borrowed and without those that it has lent.
+    /// The seats that it may use now, with those that it has borrowed and without those that it has lent. Where levels borrow
+    /// at once, those that it uses and could use in addition at this moment: what two levels could use is in both.
     pub current_limit: i64,
     /// How many requests wait.
     pub waiting: usize,
@@ -77,17 +78,18 @@ fn is_zero(number: &u32) -> bool {
 impl LevelStatus {
     pub(crate) fn new(name: &str, control: &ControlledLevel, level: &Level) -> Self {
         let state = level.lock();
+        let current_limit = state.current_limit();
         Self {
             name: name.to_owned(),
             is_quiescing: control.is_quiescing(),
-            current_limit: state.queue_set().concurrency_limit(),
+            current_limit,
             waiting: state.queue_set().waiting(),
             executing: state.queue_set().executing(),
             seats_in_use: state.queue_set().seats_in_use(),
             seats_waiting: state.queue_set().seats_waiting(),
             long_running: state.metrics.long_running.running(),
             max_long_running: control.max_long_running(),
-            limits: SeatLimits::new(control),
+            limits: SeatLimits { current: current_limit, ..SeatLimits::new(control) },
         }
     }
 

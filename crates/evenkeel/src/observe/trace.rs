@@ -9,9 +9,11 @@
 #[cfg(feature = "tracing")]
 use std::time::Duration;
 
+use evenkeel_api::Kind;
+use evenkeel_api::annotations::NotUnderstood;
 #[cfg(feature = "tracing")]
 use evenkeel_engine::controller::ControlledLevel;
-use evenkeel_engine::controller::{Dangling, IgnoredAnnotation, Unusable};
+use evenkeel_engine::controller::{Dangling, Unusable};
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::{Schema, WorkEstimate};
 
@@ -118,13 +120,13 @@ pub(crate) fn unusable(levels: &[(String, Unusable)]) {
     }
 }
 
-/// Annotations of levels are not understood.
-pub(crate) fn ignored_annotations(annotations: &[(String, IgnoredAnnotation)]) {
-    for (name, ignored) in annotations {
+/// Objects have annotations that are not understood (BM-2).
+pub(crate) fn not_understood(annotations: &[(Kind, String, NotUnderstood)]) {
+    for (kind, name, problem) in annotations {
         #[cfg(feature = "tracing")]
-        tracing::warn!(priority_level = %name, "{ignored}");
+        tracing::warn!(%kind, %name, "{problem}");
         #[cfg(not(feature = "tracing"))]
-        let _ = (name, ignored);
+        let _ = (kind, name, problem);
     }
 }
 

@@ -22,6 +22,13 @@ pub fn queuing_up_to(name: &str, shares: i32, length: i32) -> PriorityLevelConfi
     PriorityLevelConfiguration::builder(name).limited(|l| l.shares(shares).queue(queue)).build()
 }
 
+/// The same level with a queue for each flow: each holds that many requests, the level four times as many.
+pub fn per_flow(name: &str, shares: i32, length: i32) -> PriorityLevelConfiguration {
+    let queue = |q: evenkeel_api::build::QueueBuilder| q.queues(4).hand_size(1).queue_length_limit(length);
+    let level = PriorityLevelConfiguration::builder(name).limited(|l| l.shares(shares).queue(queue));
+    level.annotation("evenkeel.dev/queuing", "per-flow").build()
+}
+
 /// A level of that many shares whose requests do not wait.
 pub fn rejecting(name: &str, shares: i32) -> PriorityLevelConfiguration {
     PriorityLevelConfiguration::builder(name).limited(|l| l.shares(shares).reject()).build()

@@ -7,6 +7,7 @@ mod cidr;
 mod difference;
 mod duration;
 mod file;
+mod flow_control;
 mod header;
 mod identity;
 mod keys_from;
@@ -31,6 +32,7 @@ pub(crate) use cidr::masked;
 pub use check::Problem;
 pub use cidr::Cidr;
 pub use file::ConfigFile;
+pub use flow_control::{BorrowingConfig, FlowControlConfig};
 pub use identity::{
     AddressIdentity, AnonymousRequests, ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentityConfig,
     IdentitySource, JwtIdentity, SystemNames, TokenIdentity,
@@ -61,6 +63,8 @@ pub struct Config {
     pub health: HealthConfig,
     /// How many seats the upstreams have together: how many ordinary requests they can work on at a time.
     pub concurrency: u32,
+    /// How the flow control works where there is a choice.
+    pub flow_control: FlowControlConfig,
     /// A manifest or a folder of manifests with the objects to follow. Without one, those of the preset.
     pub objects: Option<PathBuf>,
     /// Who is calling.
@@ -88,6 +92,7 @@ impl Default for Config {
             upstreams: Vec::new(),
             health: HealthConfig::default(),
             concurrency: 600,
+            flow_control: FlowControlConfig::default(),
             objects: None,
             identity: IdentityConfig::default(),
             requests: RequestsConfig::default(),

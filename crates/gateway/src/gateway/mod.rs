@@ -9,7 +9,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel::FlowControl;
+use evenkeel::{Borrowing, FlowControl};
 use evenkeel_engine::controller::Objects;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -127,6 +127,7 @@ impl Gateway {
         let flow = FlowControl::builder()
             .preset(config.preset)
             .server_concurrency(config.concurrency)
+            .borrowing(config.flow_control.borrowing.map(Borrowing::from))
             .wait_limit(config.timeouts.queue);
         let flow = flow.objects(Objects::default()).build();
         let readiness = Readiness::default();

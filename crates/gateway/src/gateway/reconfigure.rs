@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use evenkeel::Borrowing;
+
 use crate::config::Config;
 use crate::gateway::live::Live;
 use crate::gateway::{Control, Gateway, StartError};
@@ -45,6 +47,7 @@ impl Gateway {
         if config.concurrency != before.config.concurrency {
             self.flow().set_server_concurrency(config.concurrency);
         }
+        self.flow().set_borrowing(config.flow_control.borrowing.map(Borrowing::from));
         self.flow().set_wait_limit(config.timeouts.queue);
         self.shared.clients.set_limits(config.limits.connections_per_client(), config.limits.streams_per_client());
         self.shared.rejections.set_limit(&config.log);
@@ -96,7 +99,15 @@ mod tests {
         assert!(differences.iter().all(|name| needs_restart(name)));
         keep_fixed(&before, &mut config);
         assert_eq!(config, before);
-        for free in ["concurrency", "upstreams", "log.filter", "timeouts.idle", "listeners", "identity.openPaths"] {
+        for free in [
+            "concurrency",
+            "flowControl.borrowing",
+            "upstreams",
+            "log.filter",
+            "timeouts.idle",
+            "listeners",
+            "identity.openPaths",
+        ] {
             assert!(!needs_restart(free), "{free}");
         }
     }

@@ -11,13 +11,13 @@ mod ready;
 mod view;
 mod virtual_time;
 
-pub use view::{Counters, QueueView, ReadingBounds};
 pub use virtual_time::SERVICE_TIME_GUESS;
+pub(super) use virtual_time::Ticket;
 
 use placement::Placement;
 use queue::{DETACHED, Queue};
 use ready::Ready;
-use virtual_time::{Meter, Ticket, total_work, wind_back};
+use virtual_time::{Meter, total_work, wind_back};
 
 use super::requests::Requests;
 use super::{Discipline, Finished, Next, Place, Queuing};
@@ -86,8 +86,6 @@ impl ShuffleSharding {
 }
 
 impl Discipline for ShuffleSharding {
-    type Ticket = Ticket;
-
     fn new(now: Instant) -> Self {
         Self {
             queues_wanted: 0,
@@ -103,7 +101,7 @@ impl Discipline for ShuffleSharding {
         }
     }
 
-    fn configure(&mut self, queuing: Option<Queuing>) {
+    fn configure<T>(&mut self, _now: Instant, queuing: Option<Queuing>, _requests: &mut Requests<T, Ticket>) {
         self.queues_wanted = queuing.map_or(0, |queuing| queuing.deal.deck());
         if let Some(queuing) = queuing {
             self.queue_length_limit = queuing.queue_length_limit;
@@ -120,7 +118,7 @@ impl Discipline for ShuffleSharding {
     }
 
     #[inline]
-    fn place(&mut self, flow: Flow<'_>, is_saturated: bool) -> Place {
+    fn place(&mut self, flow: Flow<'_>, _work: WorkEstimate, is_saturated: bool) -> Place {
         let Some(index) = self.placement.choose(flow.hash(), &self.waiting_work) else { return Place::Nowhere };
         let slot = self.order[index];
         let queue = &mut self.queues[slot as usize];
@@ -183,7 +181,7 @@ impl Discipline for ShuffleSharding {
         Some(Next { queue, slot: front.slot, max_seats: front.max_seats })
     }
 
-    fn blocked(&mut self) {
+    fn blocked(&mut self, _next: Next) {
         if self.robin < 0 {
             self.robin = i64::try_from(self.order.len()).unwrap_or(i64::MAX) - 1;
         }
@@ -206,9 +204,9 @@ impl Discipline for ShuffleSharding {
         self.update_ready(next.queue);
     }
 
-    fn cancel<T>(&mut self, slot: u32, requests: &mut Requests<T, Ticket>) {
-        let Some(request) = requests.slot(slot) else { return };
-        let Some(ticket) = request.ticket() else { return };
+    fn cancel<T>(&mut self, slot: u32, requests: &mut Requests<T, Ticket>) -> bool {
+        let Some(request) = requests.slot(slot) else { return false };
+        let Some(ticket) = request.ticket() else { return false };
         let (key, work) = (request.queue, request.work);
         let queue = &mut self.queues[key as usize];
         queue.line.remove(requests, slot);
@@ -222,6 +220,7 @@ impl Discipline for ShuffleSharding {
             self.meter.active_queues -= 1;
         }
         self.update_ready(key);
+        false
     }
 
     #[inline]
@@ -239,12 +238,13 @@ impl Discipline for ShuffleSharding {
     }
 
     #[inline]
-    fn release(&mut self, slot: u32, seats: u32, has_lingered: bool) {
+    fn release(&mut self, slot: u32, released: Finished) {
+        let seats = i64::from(released.work.max_seats());
         let queue = &mut self.queues[slot as usize];
-        queue.lingering -= u32::from(has_lingered);
-        queue.seats_in_use -= i64::from(seats);
+        queue.lingering -= u32::from(released.lingers);
+        queue.seats_in_use -= seats;
         if queue.index != DETACHED {
-            self.meter.seats_requested -= i64::from(seats);
+            self.meter.seats_requested -= seats;
         }
         self.remove_if_surplus(slot);
     }

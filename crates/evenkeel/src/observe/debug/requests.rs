@@ -84,7 +84,7 @@ impl Row {
 
     fn of(state: &LevelState, request: &RequestView<'_, Waiter>, index_in_queue: Option<usize>) -> Self {
         let series = state.metrics.series.get(request.payload.mark.series as usize);
-        let has_flows = state.queue_set().mode().queues() > 1;
+        let has_flows = state.queue_set().mode().has_flows();
         Self {
             schema: series.map_or_else(|| "".into(), |series| Arc::clone(&series.schema)),
             method: series.filter(|_| has_flows).and_then(|series| series.method.clone()),

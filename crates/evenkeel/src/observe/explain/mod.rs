@@ -181,6 +181,9 @@ fn in_order<'a>(configuration: &Configuration, objects: &'a [Arc<FlowSchema>]) -
 /// The queues that a flow may use.
 fn hand(level: &ControlledLevel, flow_hash: u64) -> Vec<u32> {
     let Mode::Queue(queuing) = level.mode() else { return Vec::new() };
+    if level.mode().is_per_flow() {
+        return Vec::new();
+    }
     let size = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
     let dealer = Dealer::new(size(queuing.deal.deck()), size(queuing.deal.hand()));
     dealer.map(|dealer| dealer.deal(flow_hash).cards().to_vec()).unwrap_or_default()

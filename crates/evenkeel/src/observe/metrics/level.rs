@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use evenkeel_engine::borrowing::DemandStatistics;
 use evenkeel_engine::limits::LevelLimits;
-use evenkeel_engine::queue_set::{Ended, Mode, Phase, QueueSet, Rejection, RequestId, RequestView};
+use evenkeel_engine::queue_set::{Ended, Mode, Phase, Rejection, RequestId, RequestView};
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Schema, WorkEstimate};
 
 use super::crowd::{Crowd, Doing};
 use super::ratio::RatioHistogram;
 use super::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, Series, WATCHES};
-use crate::control::level::Waiter;
+use crate::control::level::{LevelQueueSet, Waiter};
 use crate::control::long_running::LongRunningCount;
 use crate::layer::digests::DigestId;
 
@@ -143,7 +143,7 @@ impl LevelMetrics {
     }
 
     /// The control plane has looked at the level (OB-6). `denominator` is that of CL-19.
-    pub(crate) fn configure(&mut self, now: Instant, set: &QueueSet<Waiter>, control: ControlGauges, denominator: i64) {
+    pub(crate) fn configure(&mut self, now: Instant, set: &LevelQueueSet, control: ControlGauges, denominator: i64) {
         self.control = control;
         self.ratios.seats.set_denominator(now, denominator);
         self.ratios.executing.set_denominator(now, denominator);
@@ -160,7 +160,7 @@ impl LevelMetrics {
         mark: Mark,
         work: WorkEstimate,
         watches: Option<u64>,
-        set: &QueueSet<Waiter>,
+        set: &LevelQueueSet,
         notes: &Notes,
         queue: Option<usize>,
     ) {
@@ -233,6 +233,17 @@ impl LevelMetrics {
         }
     }
 
+    /// A waiting request gave way to another (PF-7): it is counted as one that was rejected at once, with the time it waited.
+    pub(crate) fn displaced(&mut self, now: Instant, ending: Ending) {
+        self.crowd.add(Doing::Waiting, ending.waiter.access, -1);
+        if let Some(numbers) = self.numbers(ending.waiter.series) {
+            numbers.waiting -= 1;
+            numbers.waiting_seats -= ending.seats;
+            numbers.rejected[Rejection::QueueFull as usize] += 1;
+            numbers.wait[0].observe(&DURATIONS, now - ending.arrived);
+        }
+    }
+
     /// The handler of a request has returned.
     #[inline]
     pub(crate) fn finished(&mut self, now: Instant, ending: Ending) {
@@ -254,7 +265,7 @@ impl LevelMetrics {
 
     /// Counts what an event brought about, and takes over the state that it led to.
     #[inline]
-    pub(crate) fn settle(&mut self, now: Instant, set: &QueueSet<Waiter>, notes: &mut Notes) {
+    pub(crate) fn settle(&mut self, now: Instant, set: &LevelQueueSet, notes: &mut Notes) {
         if let Some(id) = notes.first_started.take() {
             self.started(set, id);
             if !notes.others_started.is_empty() {
@@ -272,7 +283,7 @@ impl LevelMetrics {
 
     /// Takes over the state that an event led to.
     #[inline]
-    pub(crate) fn take_over(&mut self, now: Instant, set: &QueueSet<Waiter>) {
+    pub(crate) fn take_over(&mut self, now: Instant, set: &LevelQueueSet) {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.ratios.seats.set(now, set.seats_in_use());
         self.ratios.waiting.set(now, number(set.waiting()));
@@ -281,7 +292,7 @@ impl LevelMetrics {
     }
 
     #[inline]
-    fn started(&mut self, set: &QueueSet<Waiter>, id: RequestId) {
+    fn started(&mut self, set: &LevelQueueSet, id: RequestId) {
         let Some(request) = set.request(id) else { return };
         let (mark, seats) = (request.payload.mark, i64::from(request.work.max_seats()));
         self.crowd.add(Doing::Executing, mark.access, 1);
@@ -311,7 +322,7 @@ impl LevelMetrics {
     }
 
     /// Hands the numbers to a new level of the same name. What still lingers in the old one is no longer counted.
-    pub(crate) fn hand_over(&mut self, set: &QueueSet<Waiter>, now: Instant) -> Self {
+    pub(crate) fn hand_over(&mut self, set: &LevelQueueSet, now: Instant) -> Self {
         for request in set.requests() {
             self.released(Ending::of(&request));
         }

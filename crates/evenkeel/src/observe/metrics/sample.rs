@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use evenkeel_engine::SeatSeconds;
-use evenkeel_engine::queue_set::{QueueSet, ReadingBounds};
+use evenkeel_engine::queue_set::ReadingBounds;
 use evenkeel_engine::time::Instant;
 
 use super::level::{ControlGauges, Ratios};
 use super::series::Series;
-use crate::control::level::Level;
+use crate::control::ledger::LevelGrants;
+use crate::control::level::{Level, LevelQueueSet};
 use crate::control::long_running::LongRunningCount;
 
 /// The numbers of a level at one moment.
@@ -43,12 +44,13 @@ impl LevelSample {
         state.metrics.ratios.account(now);
         series.extend(state.metrics.series.iter().filter(|series| series.is_used()).cloned());
         let metrics = &state.metrics;
+        let current = state.grants.as_ref().map_or(metrics.control.current, LevelGrants::usable);
         Self {
             name,
             series,
             ratios: metrics.ratios,
             epoch_advances: metrics.epoch_advances,
-            control: metrics.control,
+            control: ControlGauges { current, ..metrics.control },
             readings: state.readings(),
             long_running: Arc::clone(&metrics.long_running),
         }
@@ -58,7 +60,7 @@ impl LevelSample {
 // === impl Readings ===
 
 impl Readings {
-    pub(crate) fn of<T>(set: &QueueSet<T>) -> Self {
+    pub(crate) fn of(set: &LevelQueueSet) -> Self {
         let counters = set.counters();
         let latest_s = counters.last_dispatch_s;
         // While nothing waits, the queue that was last dispatched from is all that there is to tell of.

@@ -1,0 +1,188 @@
+//! Borrowing at once (chapter 3 of the specification), beside borrowing every ten seconds: the levels that a Kubernetes API
+//! starts with, on 600 seats.
+
+use std::collections::VecDeque;
+
+use evenkeel_bars::{Bar, Bars};
+use evenkeel_engine::borrowing::{Ledger, Stake, Wish};
+use evenkeel_engine::controller::Borrowing;
+use evenkeel_engine::time::{MILLISECOND, Nanos, SECOND};
+
+use crate::random::Random;
+use crate::server::{Load, Server};
+
+/// When a burst begins: a little after the seats were last divided.
+const BURST: Nanos = 60 * SECOND + 300 * MILLISECOND;
+
+/// The two levels that most scenarios are about: one has 98 seats of its own, the other 245.
+const HIGH: &str = "workload-high";
+const LOW: &str = "workload-low";
+
+/// Adds the rows of this chapter.
+pub(crate) fn measure(bars: &mut Bars) {
+    for (name, borrowing) in [("periodic", Borrowing::Periodic), ("immediate", Borrowing::Immediate)] {
+        let bar = |bar| if borrowing == Borrowing::Immediate { bar } else { Bar::None };
+        bars.measure(&format!("burst of 400 on an idle server, {name}: seats within 1 ms"), "% of nominal", || {
+            (burst_on_idle_server(borrowing), bar(Bar::AtLeast(95.0, "% of nominal")))
+        });
+        for mean in [10, 100] {
+            let title = format!("the same, all seats lent for {mean} ms each, {name}: until 95 % of nominal");
+            bars.measure(&title, "service times", || {
+                (burst_on_lent_seats(borrowing, mean * MILLISECOND), bar(Bar::AtMost(1.0, "service times")))
+            });
+        }
+        bars.measure(&format!("two levels in alternating bursts of 3 s, {name}: usable seats in use"), "%", || {
+            (alternating_bursts(borrowing).0, bar(Bar::AtLeast(100.0, "%")))
+        });
+        bars.measure(&format!("the same, {name}: the least at any event"), "%", || {
+            (alternating_bursts(borrowing).1, bar(Bar::AtLeast(100.0, "%")))
+        });
+        bars.measure(&format!("all levels saturated, {name}: furthest from nominal"), "%", || {
+            (all_saturated(borrowing), bar(Bar::AtMost(0.5, "%")))
+        });
+    }
+    bars.measure("a level below its floor waits while a seat is free, of 10,000,000 events", "times", || {
+        (broken_floors(10_000_000), Bar::AtMost(0.0, "times"))
+    });
+}
+
+/// The seats that a burst has got after a millisecond, in percent of the level's own.
+fn burst_on_idle_server(borrowing: Borrowing) -> f64 {
+    let burst = Load { level: LOW, phases: vec![(BURST, 400)], mean: 10 * MILLISECOND };
+    let mut server = Server::new(borrowing, vec![burst]);
+    server.run_until(BURST + MILLISECOND, |_| {});
+    percent(server.in_use(LOW), server.nominal(LOW))
+}
+
+/// How long a burst waits for 95 % of the level's own seats while another level has borrowed all that it can, in mean
+/// service times of the borrower.
+fn burst_on_lent_seats(borrowing: Borrowing, mean: Nanos) -> f64 {
+    let borrower = Load { level: HIGH, phases: vec![(0, 900)], mean };
+    let burst = Load { level: LOW, phases: vec![(BURST, 400)], mean: 10 * MILLISECOND };
+    let mut server = Server::new(borrowing, vec![borrower, burst]);
+    let wanted = server.nominal(LOW) * 95 / 100;
+    let mut reached = None;
+    server.run_until(BURST + 20 * SECOND, |server| {
+        if reached.is_none() && server.now >= BURST && server.in_use(LOW) >= wanted {
+            reached = Some(server.now - BURST);
+        }
+    });
+    as_f64(reached.unwrap_or(20 * SECOND)) / as_f64(mean)
+}
+
+/// How many of the seats that two levels could use they do use, in percent: over time, and at the worst event.
+fn alternating_bursts(borrowing: Borrowing) -> (f64, f64) {
+    let bursts = |first: Nanos| {
+        let begins = (0..20).map(move |number| (first + 6 * number) * SECOND);
+        begins.flat_map(|begin| [(begin, 600), (begin + 3 * SECOND, 0)]).collect()
+    };
+    let load = |level, first| Load { level, phases: bursts(first), mean: 10 * MILLISECOND };
+    let mut server = Server::new(borrowing, vec![load(HIGH, 0), load(LOW, 3)]);
+    let (mut used, mut usable, mut least) = (0.0, 0.0, 100.0_f64);
+    let (mut since, mut before) = (0, (0, 0));
+    server.run_until(120 * SECOND, |server| {
+        let span = as_f64(server.now - since);
+        used += span * as_f64(before.0);
+        usable += span * as_f64(before.1);
+        since = server.now;
+        before = (server.in_use(HIGH) + server.in_use(LOW), server.usable_by_loads());
+        least = least.min(percent(before.0, before.1));
+    });
+    (100.0 * used / usable, least)
+}
+
+/// How far the level that is furthest from its own seats is from them on average, in percent, while all levels are saturated.
+fn all_saturated(borrowing: Borrowing) -> f64 {
+    // The level `catch-all` rejects instead of queuing, so that nothing saturates it; its seats are its floor.
+    let names = ["global-default", "leader-election", "node-high", "system", HIGH, LOW];
+    let load = |level| Load { level, phases: vec![(0, 400)], mean: 10 * MILLISECOND };
+    let mut server = Server::new(borrowing, names.map(load).into());
+    let (mut seat_time, mut since, mut before) = ([0.0; 6], 20 * SECOND, [0; 6]);
+    server.run_until(60 * SECOND, |server| {
+        if server.now >= 20 * SECOND {
+            let span = as_f64(server.now - since);
+            seat_time.iter_mut().zip(before).for_each(|(sum, seats)| *sum += span * as_f64(seats));
+            since = server.now;
+        }
+        before = names.map(|name| server.in_use(name));
+    });
+    let span = as_f64(since - 20 * SECOND);
+    let away = |(name, seat_time): (&str, f64)| (seat_time / span / as_f64(server.nominal(name)) - 1.0).abs() * 100.0;
+    names.into_iter().zip(seat_time).map(away).fold(0.0, f64::max)
+}
+
+/// How often a level is below its floor and waits while there are seats for it, over so many random events of a ledger.
+fn broken_floors(events: u32) -> f64 {
+    let mut random = Random::new(42);
+    let mut broken = 0_u32;
+    let (mut ledger, mut levels) = (Ledger::default(), Vec::new());
+    for event in 0..events {
+        if event % 100_000 == 0 {
+            (ledger, levels) = random_levels(&mut random);
+        }
+        let level = index(&mut random, levels.len());
+        let seats =
+            if random.fraction() < 0.9 { 1 } else { 1 + i64::try_from(random.next() % 6).expect("a small number") };
+        let wish = Wish { seats, may_borrow: random.fraction() < 0.9 };
+        let RandomLevel { running, waiting, .. } = &mut levels[level];
+        if random.fraction() < 0.5 {
+            if waiting.is_empty() && ledger.try_start(level, wish) {
+                running.push(seats);
+            } else {
+                waiting.push_back(wish);
+            }
+        } else if !running.is_empty() {
+            let ended = index(&mut random, running.len());
+            ledger.give_back(level, running.swap_remove(ended));
+        } else {
+            waiting.pop_front();
+        }
+        ledger.set_wish(level, levels[level].waiting.front().copied());
+        while let Some((granted, seats)) = ledger.grant_next() {
+            let RandomLevel { running, waiting, .. } = &mut levels[granted];
+            waiting.pop_front();
+            running.push(seats);
+            ledger.set_wish(granted, waiting.front().copied());
+        }
+        let free = ledger.free();
+        let is_broken = |(level, found): (usize, &RandomLevel)| {
+            ledger.in_use(level) < found.floor && found.waiting.front().is_some_and(|wish| wish.seats <= free)
+        };
+        broken += u32::from(free < 0 || levels.iter().enumerate().any(is_broken));
+    }
+    f64::from(broken)
+}
+
+struct RandomLevel {
+    floor: i64,
+    running: Vec<i64>,
+    waiting: VecDeque<Wish>,
+}
+
+fn random_levels(random: &mut Random) -> (Ledger, Vec<RandomLevel>) {
+    let mut number = |most: u64| i64::try_from(random.next() % most).expect("a small number");
+    let stakes: Vec<_> = (0..7)
+        .map(|level| {
+            let nominal = 1 + number(30);
+            let floor = number(31).min(nominal);
+            (level, Stake { floor, nominal, max: nominal + number(100), weight: 1 + number(100), is_exempt: false })
+        })
+        .collect();
+    let seats = stakes.iter().map(|(_, stake)| stake.nominal).sum();
+    let level =
+        |(_, stake): &(usize, Stake)| RandomLevel { floor: stake.floor, running: Vec::new(), waiting: VecDeque::new() };
+    (Ledger::new(seats, stakes.iter().copied()), stakes.iter().map(level).collect())
+}
+
+fn index(random: &mut Random, count: usize) -> usize {
+    usize::try_from(random.next() % u64::try_from(count).expect("a short list")).expect("a small number")
+}
+
+fn percent(part: i64, whole: i64) -> f64 {
+    if whole == 0 { 100.0 } else { 100.0 * as_f64(part) / as_f64(whole) }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn as_f64(number: i64) -> f64 {
+    number as f64
+}

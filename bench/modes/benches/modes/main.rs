@@ -1,0 +1,23 @@
+//! The bars of the modes that Kubernetes does not have: figure, bar and verdict, by a simulation with fixed seeds.
+//!
+//! `cargo xtask bench modes` runs all of them; a further word selects measures by name.
+
+mod borrowing;
+mod borrowing_cost;
+mod cost;
+mod queuing;
+mod random;
+mod server;
+mod simulation;
+
+use evenkeel_bars::Bars;
+
+fn main() {
+    let arguments = std::env::args().skip(1);
+    // `cargo xtask bench modes` passes the name of this benchmark on; it selects all measures.
+    let mut bars = Bars::filtered(arguments.filter(|argument| argument != "modes"));
+    queuing::measure(&mut bars);
+    borrowing::measure(&mut bars);
+    borrowing_cost::measure(&mut bars);
+    bars.print("The modes");
+}

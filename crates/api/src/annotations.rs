@@ -1,0 +1,196 @@
+//! The annotations by which objects choose what Kubernetes does not have (BM-1). Kubernetes ignores them.
+//!
+//! A value that is not understood does not make an object invalid: the default is used, and whoever stores or reads the object
+//! says so (BM-2).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::Kind;
+
+/// On priority levels: how requests wait, `shuffle-sharded` or `per-flow`.
+pub const QUEUING: &str = "evenkeel.dev/queuing";
+/// On priority levels: how many seats a level borrows for each one of a level of weight 1, where levels borrow at once.
+pub const BORROWING_WEIGHT: &str = "evenkeel.dev/borrowing-weight";
+/// On priority levels: how many long-running requests a level lets in at a time.
+pub const MAX_LONG_RUNNING: &str = "evenkeel.dev/max-long-running";
+/// On flow schemas: how many seats each of their flows gets for each one of a flow of weight 1, in levels that queue per flow.
+pub const FLOW_WEIGHT: &str = "evenkeel.dev/flow-weight";
+
+/// What all names begin with.
+const PREFIX: &str = "evenkeel.dev/";
+/// The largest weight.
+const WEIGHT_MAX: u16 = 10_000;
+
+/// How the requests of a priority level wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Queuing {
+    /// In queues that flows share, as in Kubernetes.
+    #[default]
+    ShuffleSharded,
+    /// In a queue for each flow.
+    PerFlow,
+}
+
+/// An annotation that is not understood. The text says what is used instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("annotation {name}: {problem}")]
+pub struct NotUnderstood {
+    /// The name of the annotation.
+    pub name: String,
+    problem: String,
+}
+
+/// An annotation: its name, the kind of object that it is for, and what is wrong with a value.
+struct Known {
+    name: &'static str,
+    kind: Kind,
+    check: fn(&str) -> Result<(), String>,
+}
+
+const KNOWN: [Known; 4] = [
+    Known { name: QUEUING, kind: Kind::PriorityLevelConfiguration, check: |value| read_queuing(value).map(drop) },
+    Known {
+        name: BORROWING_WEIGHT,
+        kind: Kind::PriorityLevelConfiguration,
+        check: |value| read_weight(value, "the nominal shares are").map(drop),
+    },
+    Known {
+        name: MAX_LONG_RUNNING,
+        kind: Kind::PriorityLevelConfiguration,
+        check: |value| read_count(value).map(drop),
+    },
+    Known { name: FLOW_WEIGHT, kind: Kind::FlowSchema, check: |value| read_weight(value, "1 is").map(drop) },
+];
+
+/// How the requests of a level with these annotations wait.
+pub fn queuing(annotations: &BTreeMap<String, String>) -> Queuing {
+    annotations.get(QUEUING).and_then(|value| read_queuing(value).ok()).unwrap_or_default()
+}
+
+/// The weight of a level with these annotations among those that borrow; `None`: its nominal shares.
+pub fn borrowing_weight(annotations: &BTreeMap<String, String>) -> Option<u16> {
+    annotations.get(BORROWING_WEIGHT).and_then(|value| read_weight(value, "").ok())
+}
+
+/// How many long-running requests a level with these annotations lets in at a time; `None` for no limit.
+pub fn max_long_running(annotations: &BTreeMap<String, String>) -> Option<u32> {
+    annotations.get(MAX_LONG_RUNNING).and_then(|value| read_count(value).ok())
+}
+
+/// The weight of each flow of a schema with these annotations.
+pub fn flow_weight(annotations: &BTreeMap<String, String>) -> u16 {
+    annotations.get(FLOW_WEIGHT).and_then(|value| read_weight(value, "").ok()).unwrap_or(1)
+}
+
+/// The annotations of an object that are meant for Evenkeel and whose values are not understood, or that are for the other kind.
+pub fn not_understood(kind: Kind, annotations: &BTreeMap<String, String>) -> Vec<NotUnderstood> {
+    let ours = annotations.range(PREFIX.to_owned()..).take_while(|(name, _)| name.starts_with(PREFIX));
+    let problem = |name: &str, value: &str| match KNOWN.iter().find(|known| known.name == name) {
+        Some(known) if known.kind == kind => (known.check)(value).err(),
+        Some(known) => Some(format!("has no effect here, only on objects of kind {}", known.kind)),
+        None => None,
+    };
+    ours.filter_map(|(name, value)| Some(NotUnderstood { name: name.clone(), problem: problem(name, value)? }))
+        .collect()
+}
+
+fn read_queuing(value: &str) -> Result<Queuing, String> {
+    [Queuing::ShuffleSharded, Queuing::PerFlow]
+        .into_iter()
+        .find(|queuing| queuing.name() == value)
+        .ok_or_else(|| format!("invalid value {value:?}: must be shuffle-sharded or per-flow; shuffle-sharded is used"))
+}
+
+fn read_count(value: &str) -> Result<u32, String> {
+    let is_plain = value.bytes().all(|byte| byte.is_ascii_digit());
+    let count = value.parse().ok().filter(|_| is_plain);
+    count
+        .ok_or_else(|| format!("invalid value {value:?}: must be an integer from 0 to {}; there is no limit", u32::MAX))
+}
+
+/// `otherwise` says what is used instead of a value that is not understood.
+fn read_weight(value: &str, otherwise: &str) -> Result<u16, String> {
+    let is_plain = value.bytes().all(|byte| byte.is_ascii_digit());
+    let weight = value.parse().ok().filter(|weight| is_plain && (1..=WEIGHT_MAX).contains(weight));
+    weight
+        .ok_or_else(|| format!("invalid value {value:?}: must be an integer from 1 to {WEIGHT_MAX}; {otherwise} used"))
+}
+
+// === impl Queuing ===
+
+impl Queuing {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ShuffleSharded => "shuffle-sharded",
+            Self::PerFlow => "per-flow",
+        }
+    }
+}
+
+impl fmt::Display for Queuing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn annotations(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn bm_1_values_and_defaults() {
+        assert_eq!(queuing(&annotations(&[])), Queuing::ShuffleSharded);
+        for choice in [Queuing::ShuffleSharded, Queuing::PerFlow] {
+            assert_eq!(queuing(&annotations(&[(QUEUING, choice.name())])), choice);
+        }
+        for (value, weight) in [("1", 1), ("250", 250), ("10000", 10_000)] {
+            assert_eq!(flow_weight(&annotations(&[(FLOW_WEIGHT, value)])), weight);
+            assert_eq!(borrowing_weight(&annotations(&[(BORROWING_WEIGHT, value)])), Some(weight));
+        }
+        let other = annotations(&[("example.com/queuing", "per-flow"), ("evenkeel.device/queuing", "x")]);
+        assert_eq!(not_understood(Kind::PriorityLevelConfiguration, &other), []);
+    }
+
+    #[test]
+    fn bm_2_what_is_not_understood_is_named_and_the_default_is_used() {
+        for value in ["", "0", "-1", "+5", "10001", "1.5", " 2", "99999999999999999999"] {
+            let schema = annotations(&[(FLOW_WEIGHT, value)]);
+            assert_eq!(flow_weight(&schema), 1, "{value:?}");
+            assert_eq!(not_understood(Kind::FlowSchema, &schema).len(), 1, "{value:?}");
+            let level = annotations(&[(BORROWING_WEIGHT, value)]);
+            assert_eq!(borrowing_weight(&level), None, "{value:?}");
+            assert_eq!(not_understood(Kind::PriorityLevelConfiguration, &level).len(), 1, "{value:?}");
+        }
+        for (value, count) in [("0", 0), ("20", 20), ("4294967295", u32::MAX)] {
+            let level = annotations(&[(MAX_LONG_RUNNING, value)]);
+            assert_eq!(max_long_running(&level), Some(count));
+            assert_eq!(not_understood(Kind::PriorityLevelConfiguration, &level), []);
+        }
+        for value in ["", " ", "-1", "+1", "1.5", " 7", "many", "4294967296", "٣"] {
+            let level = annotations(&[(MAX_LONG_RUNNING, value)]);
+            assert_eq!(max_long_running(&level), None, "{value:?}");
+            let texts =
+                not_understood(Kind::PriorityLevelConfiguration, &level).into_iter().map(|found| found.to_string());
+            let text = "annotation evenkeel.dev/max-long-running: invalid value";
+            let end = "must be an integer from 0 to 4294967295; there is no limit";
+            assert_eq!(texts.collect::<Vec<_>>(), [format!("{text} {value:?}: {end}")]);
+        }
+        let level = annotations(&[(QUEUING, "Per-Flow"), (FLOW_WEIGHT, "2")]);
+        assert_eq!(queuing(&level), Queuing::ShuffleSharded);
+        let texts = not_understood(Kind::PriorityLevelConfiguration, &level).into_iter().map(|found| found.to_string());
+        assert_eq!(
+            texts.collect::<Vec<_>>(),
+            [
+                "annotation evenkeel.dev/flow-weight: has no effect here, only on objects of kind FlowSchema",
+                "annotation evenkeel.dev/queuing: invalid value \"Per-Flow\": must be shuffle-sharded or per-flow; \
+                 shuffle-sharded is used",
+            ]
+        );
+    }
+}

@@ -1,0 +1,323 @@
+//! Borrowing at once: who may start a request now, given the seats that all levels use at this moment (LB-1 to LB-7).
+//!
+//! A [`Ledger`] counts the seats in use of every level and knows the request that is next in each level in which requests
+//! wait. There is no control loop: every start asks the ledger, and every seat that becomes free goes to the level that
+//! the ledger names.
+//!
+//! ```
+//! use evenkeel_engine::borrowing::{Ledger, Stake, Wish};
+//!
+//! let stake = Stake { floor: 2, nominal: 5, max: 10, weight: 1, is_exempt: false };
+//! let mut ledger = Ledger::new(10, [(0, stake), (1, stake)]);
+//!
+//! // One level borrows what the other does not use, but not its floor (LB-2).
+//! let one_seat = Wish { seats: 1, may_borrow: true };
+//! assert_eq!((0..10).filter(|_| ledger.try_start(0, one_seat)).count(), 8);
+//! assert!(ledger.try_start(1, one_seat) && ledger.try_start(1, one_seat));
+//!
+//! // Both wait. The first seat that becomes free goes to the level that is below its nominal seats (LB-3).
+//! ledger.set_wish(0, Some(one_seat));
+//! ledger.set_wish(1, Some(one_seat));
+//! assert_eq!(ledger.grant_next(), None);
+//! ledger.give_back(0, 1);
+//! assert_eq!(ledger.grant_next(), Some((1, 1)));
+//! ```
+
+use std::cmp::Ordering;
+
+/// The seats that a level may use under borrowing at once (LB-1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stake {
+    /// The seats that nobody can take from it.
+    pub floor: i64,
+    /// The seats that it has of its own.
+    pub nominal: i64,
+    /// The seats that it can have at most.
+    pub max: i64,
+    /// Its part of borrowed seats, beside that of other levels that borrow.
+    pub weight: i64,
+    /// Whether it limits nothing: its requests start whatever there is.
+    pub is_exempt: bool,
+}
+
+/// The request that is next in a level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wish {
+    /// The seats that it takes.
+    pub seats: i64,
+    /// Whether it may use seats beyond the level's own. Requests that hold seats for long do not (LB-5).
+    pub may_borrow: bool,
+}
+
+/// The seats of a server, and who uses them. Levels go by small numbers that the caller gives out.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger {
+    seats: i64,
+    members: Vec<Option<Member>>,
+    /// The seats that all levels use.
+    in_use: i64,
+    /// The seats that levels are short of their floors (`R` of LB-1, for all levels).
+    reserved: i64,
+    wishes: usize,
+    grants: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    stake: Stake,
+    in_use: i64,
+    wish: Option<Wish>,
+    /// When it was last granted seats, as a number that grows: of two levels that are equal otherwise, the one that has
+    /// waited longer for a grant is first.
+    served: u64,
+}
+
+/// By which rule of LB-2 a request may start, in the order in which they are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    BelowFloor,
+    BelowNominal,
+    Borrowing,
+}
+
+/// The place of a level among those that wait: the least is first (LB-3).
+#[derive(Debug, Clone, Copy)]
+struct Rank {
+    class: Class,
+    numerator: i64,
+    denominator: i64,
+    served: u64,
+}
+
+// === impl Ledger ===
+
+impl Ledger {
+    /// A server with that many seats, and its levels.
+    pub fn new(seats: i64, stakes: impl IntoIterator<Item = (usize, Stake)>) -> Self {
+        let mut ledger = Self::default();
+        ledger.configure(seats, stakes);
+        ledger
+    }
+
+    /// The server has so many seats and these levels from now on (LB-7). What is in use stays in use: a level above its limit
+    /// starts nothing until enough of its requests have ended. Levels that are not among them are forgotten.
+    pub fn configure(&mut self, seats: i64, stakes: impl IntoIterator<Item = (usize, Stake)>) {
+        self.seats = seats.max(0);
+        let mut before = std::mem::take(&mut self.members);
+        for (level, stake) in stakes {
+            if self.members.len() <= level {
+                self.members.resize(level + 1, None);
+            }
+            let known = before.get_mut(level).and_then(Option::take);
+            let new = Member { stake, in_use: 0, wish: None, served: 0 };
+            self.members[level] = Some(known.map_or(new, |known| Member { stake, ..known }));
+        }
+        let members = || self.members.iter().flatten();
+        self.in_use = members().map(|member| member.in_use).sum();
+        self.reserved = members().map(Member::lack).fold(0, i64::saturating_add);
+        self.wishes = members().filter(|member| member.wish.is_some()).count();
+    }
+
+    /// A request arrives at a level in which nobody waits. Takes its seats if it may start (LB-2).
+    pub fn try_start(&mut self, level: usize, wish: Wish) -> bool {
+        let Some(member) = self.member(level) else { return false };
+        let may_start = if self.wishes == 0 {
+            member.class(wish).is_some_and(|class| self.has_seats(class, wish))
+        } else {
+            self.set_wish(level, Some(wish));
+            let is_next = self.next() == Some(level);
+            self.set_wish(level, None);
+            is_next
+        };
+        if may_start {
+            self.take(level, wish.seats);
+        }
+        may_start
+    }
+
+    /// Requests of the level use more seats, whatever there is.
+    pub fn take(&mut self, level: usize, seats: i64) {
+        self.change(level, seats);
+    }
+
+    /// Seats of the level are free again. [`grant_next`](Self::grant_next) says who gets them.
+    pub fn give_back(&mut self, level: usize, seats: i64) {
+        self.change(level, -seats);
+    }
+
+    /// That request is next in the level; `None`: nobody waits there.
+    pub fn set_wish(&mut self, level: usize, wish: Option<Wish>) {
+        let Some(member) = self.members.get_mut(level).and_then(Option::as_mut) else { return };
+        self.wishes -= usize::from(member.wish.is_some());
+        self.wishes += usize::from(wish.is_some());
+        member.wish = wish;
+    }
+
+    /// The level whose next request may start now, and the seats that it is granted. They count as used, and the level has
+    /// no wish any more until it says so. To be called until there is nobody left, after every event.
+    pub fn grant_next(&mut self) -> Option<(usize, i64)> {
+        if self.wishes == 0 {
+            return None;
+        }
+        let level = self.next()?;
+        let wish = self.member(level)?.wish?;
+        self.set_wish(level, None);
+        self.grants += 1;
+        if let Some(member) = self.members.get_mut(level).and_then(Option::as_mut) {
+            member.served = self.grants;
+        }
+        self.take(level, wish.seats);
+        Some((level, wish.seats))
+    }
+
+    /// The level is gone, and with it the seats that it used.
+    pub fn remove(&mut self, level: usize) {
+        self.set_wish(level, None);
+        self.set_in_use(level, 0);
+        if let Some(member) = self.members.get_mut(level).and_then(Option::take) {
+            self.reserved = self.reserved.saturating_sub(member.lack());
+        }
+    }
+
+    /// The seats that the level uses, as somebody else has counted them.
+    pub fn set_in_use(&mut self, level: usize, in_use: i64) {
+        if let Some(member) = self.member(level) {
+            self.change(level, in_use - member.in_use);
+        }
+    }
+
+    /// The seats that the level uses.
+    pub fn in_use(&self, level: usize) -> i64 {
+        self.member(level).map_or(0, |member| member.in_use)
+    }
+
+    /// The seats that nobody uses; below zero if more are in use than there are (LB-7).
+    pub fn free(&self) -> i64 {
+        self.seats.saturating_sub(self.in_use)
+    }
+
+    /// The free seats that are not kept for a level below its floor; below zero if not all floors can be kept.
+    pub fn unreserved(&self) -> i64 {
+        self.free().saturating_sub(self.reserved)
+    }
+
+    /// Whether requests wait anywhere.
+    pub fn has_wishes(&self) -> bool {
+        self.wishes > 0
+    }
+
+    /// The seats that the level uses, and those that it could use now in addition.
+    pub fn usable(&self, level: usize) -> i64 {
+        let Some(member) = self.member(level) else { return 0 };
+        let Stake { floor, max, is_exempt, .. } = member.stake;
+        if is_exempt {
+            return floor.max(member.in_use);
+        }
+        let base = member.in_use.max(floor);
+        let borrowable = self.unreserved().clamp(0, max.saturating_sub(base).max(0));
+        member.in_use + self.free().clamp(0, (base - member.in_use).saturating_add(borrowable))
+    }
+
+    /// The most seats that one request of the level can wait for: those that it gets for certain when others keep to their
+    /// floors. A wider request has to do with these (LB-6).
+    pub fn widest(&self, level: usize) -> i64 {
+        let Some(member) = self.member(level) else { return 1 };
+        let others = self.members.iter().flatten().fold(0, |sum: i64, other| sum.saturating_add(other.stake.floor));
+        let certain = self.seats.saturating_sub(others.saturating_sub(member.stake.floor));
+        certain.min(member.stake.max).max(1)
+    }
+
+    fn member(&self, level: usize) -> Option<Member> {
+        self.members.get(level).copied().flatten()
+    }
+
+    fn change(&mut self, level: usize, seats: i64) {
+        let Some(member) = self.members.get_mut(level).and_then(Option::as_mut) else { return };
+        let lack = member.lack();
+        member.in_use += seats;
+        self.in_use += seats;
+        self.reserved = self.reserved.saturating_add(member.lack() - lack);
+    }
+
+    /// Whether there are seats for a request of that class. A level of the other classes is at its floor, so that all that
+    /// is reserved is reserved for others.
+    fn has_seats(&self, class: Class, wish: Wish) -> bool {
+        match class {
+            Class::BelowFloor => self.free() >= wish.seats,
+            Class::BelowNominal | Class::Borrowing => self.unreserved() >= wish.seats,
+        }
+    }
+
+    /// The level whose request may start next (LB-3).
+    ///
+    /// A request that lacks seats keeps all others of its class and of later classes waiting, so that a wide one is not
+    /// starved (LB-6). The exception are levels below their floors: none waits while there are seats for it.
+    fn next(&self) -> Option<usize> {
+        let mut first: Option<(Rank, usize, bool)> = None;
+        for (level, member) in self.members.iter().enumerate() {
+            let Some(member) = member else { continue };
+            let Some(wish) = member.wish else { continue };
+            if member.stake.is_exempt {
+                return Some(level);
+            }
+            let Some(rank) = member.rank(wish) else { continue };
+            let has_seats = self.has_seats(rank.class, wish);
+            let is_before = first.is_none_or(|(best, _, best_has_seats)| {
+                let by_seats = match (rank.class, best.class) {
+                    (Class::BelowFloor, Class::BelowFloor) => best_has_seats.cmp(&has_seats),
+                    _ => Ordering::Equal,
+                };
+                by_seats.then_with(|| rank.compare(best)).is_lt()
+            });
+            if is_before {
+                first = Some((rank, level, has_seats));
+            }
+        }
+        first.filter(|(_, _, has_seats)| *has_seats).map(|(_, level, _)| level)
+    }
+}
+
+// === impl Member ===
+
+impl Member {
+    /// The seats that it is short of its floor.
+    fn lack(&self) -> i64 {
+        (self.stake.floor - self.in_use).max(0)
+    }
+
+    /// By which rule the request may start if there are seats; `None` if the level is at its limit.
+    fn class(&self, wish: Wish) -> Option<Class> {
+        let Stake { floor, nominal, max, .. } = self.stake;
+        let then = self.in_use.saturating_add(wish.seats);
+        if self.in_use < floor {
+            Some(Class::BelowFloor)
+        } else if then <= nominal {
+            Some(Class::BelowNominal)
+        } else if then <= max && wish.may_borrow {
+            Some(Class::Borrowing)
+        } else {
+            None
+        }
+    }
+
+    fn rank(&self, wish: Wish) -> Option<Rank> {
+        let Stake { floor, nominal, weight, .. } = self.stake;
+        let class = self.class(wish)?;
+        let (numerator, denominator) = match class {
+            Class::BelowFloor => (self.in_use, floor),
+            Class::BelowNominal => (self.in_use, nominal),
+            Class::Borrowing => (self.in_use.saturating_sub(nominal), weight),
+        };
+        Some(Rank { class, numerator, denominator: denominator.max(1), served: self.served })
+    }
+}
+
+// === impl Rank ===
+
+impl Rank {
+    fn compare(self, other: Self) -> Ordering {
+        let product = |one: i64, other: i64| i128::from(one) * i128::from(other);
+        let part = || product(self.numerator, other.denominator).cmp(&product(other.numerator, self.denominator));
+        self.class.cmp(&other.class).then_with(part).then(self.served.cmp(&other.served))
+    }
+}

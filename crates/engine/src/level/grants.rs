@@ -1,0 +1,167 @@
+//! A level whose seats are granted by a ledger, one request at a time (LB-1 to LB-8).
+
+use super::{Level, NewRequest, Observer};
+use crate::borrowing::{Ledger, Wish};
+use crate::queue_set::{Arrival, Discipline, Effects, Mode, RequestId};
+use crate::time::Instant;
+
+/// The ledger as one level sees it. [`LedgerAccount`] is the plain one; a server of many threads has one that is shared.
+pub trait Account {
+    /// A request arrives, and nobody of the level waits. Takes its seats if it may start.
+    fn try_start(&mut self, wish: Wish) -> bool;
+
+    /// Requests of the level use more seats, whatever there is.
+    fn take(&mut self, seats: i64);
+
+    /// Seats of the level are free again.
+    fn give_back(&mut self, seats: i64);
+
+    /// That request is next in the level; `None`: nobody waits there.
+    fn set_wish(&mut self, wish: Option<Wish>);
+}
+
+/// The account of a level in a ledger.
+#[derive(Debug)]
+pub struct LedgerAccount<'a> {
+    /// The ledger.
+    pub ledger: &'a mut Ledger,
+    /// The number of the level.
+    pub level: usize,
+}
+
+/// The requests that hold seats for long, among those that wait.
+#[derive(Debug, Default)]
+pub(super) struct LongRunning {
+    /// By the slots of the requests; shorter than that while there are none.
+    slots: Vec<bool>,
+}
+
+// === impl Level ===
+
+impl<T, D: Discipline, O: Observer> Level<T, D, O> {
+    /// Nothing starts from now on but on seats that a ledger grants. One request gets at most that many.
+    pub fn begin_grants(
+        &mut self,
+        now: Instant,
+        widest: i64,
+        effects: &mut impl Effects<T>,
+        account: &mut impl Account,
+    ) {
+        self.queue_set.begin_grants(now, widest, effects);
+        let wish = self.wish(now);
+        account.set_wish(wish);
+    }
+
+    /// A limit says what starts, once the level is [configured](Self::configure) with it.
+    pub fn end_grants(&mut self, now: Instant, effects: &mut impl Effects<T>) {
+        self.queue_set.end_grants(now, effects);
+    }
+
+    /// The same as [`arrive`](Self::arrive) where a ledger grants the seats.
+    #[inline]
+    pub fn arrive_by_grant(
+        &mut self,
+        now: Instant,
+        request: NewRequest<'_>,
+        payload: T,
+        effects: &mut impl Effects<T>,
+        account: &mut impl Account,
+    ) -> Arrival<T> {
+        let work = self.queue_set.fitted(request.work);
+        let request = NewRequest { work, ..request };
+        let may_start = self.queue_set.waiting() == 0 && matches!(self.queue_set.mode(), Mode::Queue(_) | Mode::Reject);
+        let wish = Wish { seats: i64::from(work.max_seats()), may_borrow: !request.is_long_running };
+        let granted = if may_start && account.try_start(wish) { wish.seats } else { 0 };
+        self.by_grant(now, granted, account, |level| level.arrive(now, request, payload, effects))
+    }
+
+    /// Starts waiting requests on seats that the ledger has granted.
+    pub fn start_granted(
+        &mut self,
+        now: Instant,
+        granted: i64,
+        effects: &mut impl Effects<T>,
+        account: &mut impl Account,
+    ) {
+        self.by_grant(now, granted, account, |level| level.dispatch(now, effects));
+    }
+
+    /// Lets an event happen, with so many seats granted for it, and tells the ledger what came of it.
+    #[inline]
+    pub fn by_grant<R>(
+        &mut self,
+        now: Instant,
+        granted: i64,
+        account: &mut impl Account,
+        event: impl FnOnce(&mut Self) -> R,
+    ) -> R {
+        let before = self.queue_set.seats_in_use();
+        let has_waited = self.queue_set.waiting() > 0;
+        // Without a grant the set stays closed: what the event leaves free is the ledger's.
+        if granted > 0 {
+            self.queue_set.grant(granted);
+        }
+        let result = event(self);
+        self.queue_set.close();
+        let more = self.queue_set.seats_in_use() - before - granted;
+        if more < 0 {
+            account.give_back(-more);
+        } else if more > 0 {
+            account.take(more);
+        }
+        if has_waited || self.queue_set.waiting() > 0 {
+            let wish = self.wish(now);
+            account.set_wish(wish);
+        }
+        result
+    }
+
+    fn dispatch(&mut self, now: Instant, effects: &mut impl Effects<T>) {
+        self.queue_set.start_granted(now, &mut super::Observed::new(now, &mut self.observer, effects));
+    }
+
+    /// The request that is next.
+    fn wish(&mut self, now: Instant) -> Option<Wish> {
+        let head = self.queue_set.head(now)?;
+        Some(Wish { seats: head.seats, may_borrow: !self.long_running.contains(head.id) })
+    }
+}
+
+// === impl LedgerAccount ===
+
+impl Account for LedgerAccount<'_> {
+    fn try_start(&mut self, wish: Wish) -> bool {
+        self.ledger.try_start(self.level, wish)
+    }
+
+    fn take(&mut self, seats: i64) {
+        self.ledger.take(self.level, seats);
+    }
+
+    fn give_back(&mut self, seats: i64) {
+        self.ledger.give_back(self.level, seats);
+    }
+
+    fn set_wish(&mut self, wish: Option<Wish>) {
+        self.ledger.set_wish(self.level, wish);
+    }
+}
+
+// === impl LongRunning ===
+
+impl LongRunning {
+    /// A request waits from now on.
+    #[inline]
+    pub(super) fn note(&mut self, id: RequestId, is_long_running: bool) {
+        if is_long_running && self.slots.len() <= id.slot() {
+            self.slots.resize(id.slot() + 1, false);
+        }
+        if let Some(slot) = self.slots.get_mut(id.slot()) {
+            *slot = is_long_running;
+        }
+    }
+
+    fn contains(&self, id: RequestId) -> bool {
+        self.slots.get(id.slot()).copied().unwrap_or(false)
+    }
+}

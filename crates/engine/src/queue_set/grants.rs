@@ -1,0 +1,67 @@
+//! Seats that are granted one request at a time, by whoever knows what the other levels use (LB-1).
+//!
+//! Between two events a queue set has no seats but those in use, so that nothing starts by itself. Whoever grants seats
+//! looks at the [head](QueueSet::head), [grants](QueueSet::grant) its seats, lets the event happen, and
+//! [closes](QueueSet::close) the grant.
+
+use super::{Discipline, Effects, QueueSet, RequestId};
+use crate::WorkEstimate;
+use crate::time::Instant;
+
+/// The request that is next in a queue set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The request.
+    pub id: RequestId,
+    /// The seats that it needs.
+    pub seats: i64,
+}
+
+impl<T, D: Discipline> QueueSet<T, D> {
+    /// Nothing starts from now on but by a grant. A request that asks for more seats than the widest is narrowed.
+    pub fn begin_grants(&mut self, now: Instant, widest: i64, effects: &mut impl Effects<T>) {
+        self.advance(now, effects);
+        self.seats.begin_grants(widest);
+    }
+
+    /// Seats are no longer granted. Nothing starts until the set is [configured](QueueSet::configure) with a limit.
+    pub fn end_grants(&mut self, now: Instant, effects: &mut impl Effects<T>) {
+        if self.seats.are_granted() {
+            self.advance(now, effects);
+            self.seats.end_grants();
+        }
+    }
+
+    /// The request that is next, if any waits.
+    pub fn head(&mut self, now: Instant) -> Option<Head> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let next = self.discipline.next(now)?;
+        Some(Head { id: self.requests.id_of(next.slot)?, seats: self.seats.width(next.max_seats) })
+    }
+
+    /// The work of a request on as many seats as one request may be granted.
+    #[inline]
+    pub fn fitted(&self, work: WorkEstimate) -> WorkEstimate {
+        self.seats.fitted(work)
+    }
+
+    /// Requests may take that many seats, until the grant is closed.
+    #[inline]
+    pub fn grant(&mut self, seats: i64) {
+        self.seats.grant(seats);
+    }
+
+    /// Starts waiting requests on the seats that are granted.
+    pub fn start_granted(&mut self, now: Instant, effects: &mut impl Effects<T>) {
+        self.advance(now, effects);
+        self.dispatch(now, effects);
+    }
+
+    /// What is left of a grant is void.
+    #[inline]
+    pub fn close(&mut self) {
+        self.seats.close();
+    }
+}

@@ -1,0 +1,53 @@
+//! Who has to give way when the level is full: the flow with the most waiting seats by its weight (PF-7).
+//!
+//! The order of the flows by that is kept only while the level is full, or was a short time ago.
+
+use super::active_flow::ActiveFlow;
+use super::heap::FlowHeap;
+
+/// The waiting flows by their waiting seats, while the level is crowded.
+#[derive(Debug, Default)]
+pub(super) struct Crowd {
+    /// By the seats, negated, and then by who came last.
+    flows: FlowHeap,
+}
+
+// === impl Crowd ===
+
+impl Crowd {
+    /// Whether the order is not kept at present.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.flows.len() == 0
+    }
+
+    /// Adds a flow when the order is made.
+    pub(super) fn add<K: Copy + Default>(&mut self, queue: u32, flow: &ActiveFlow<K>, arrival_of: &[u32]) {
+        match flow.line.back() {
+            // The tie is reversed: of two equal flows, the one whose youngest request is younger has to give way.
+            Some(slot) => self.flows.set(queue, -flow.load(0), arrival_of[slot as usize].wrapping_neg()),
+            None => self.flows.remove(queue),
+        }
+    }
+
+    /// Takes over what changed the waiting requests of a flow.
+    #[inline]
+    pub(super) fn update<K: Copy + Default>(&mut self, queue: u32, flow: &ActiveFlow<K>, arrival_of: &[u32]) {
+        if !self.is_empty() {
+            self.add(queue, flow, arrival_of);
+        }
+    }
+
+    /// The heaviest flow, and its load.
+    pub(super) fn heaviest(&self) -> Option<(u32, i64)> {
+        self.flows.first().map(|first| (first.flow, -first.key))
+    }
+
+    /// Stops when less than half of the requests wait that may.
+    #[inline]
+    pub(super) fn end_below(&mut self, waiting: usize, limit: u64) {
+        if !self.is_empty() && u64::try_from(waiting).is_ok_and(|waiting| waiting < limit / 2) {
+            self.flows.clear();
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! The ledger of levels that borrow at once, shared by all threads (LB-8).
+//!
+//! The engine's [`Ledger`] decides, behind a lock. In front of it is a word with the seats that are free and not kept for
+//! anybody. While nobody waits in any level, and every floor can be kept, the word is *open*: a request of a level below its
+//! floor starts without changing it, and another takes its seats from the word by one atomic operation. As soon as
+//! anybody waits the word is closed, and every decision is taken behind the lock.
+//!
+//! # Why no seat is counted twice or lost
+//!
+//! Each level counts its seats in use in a number of its own, which it changes *before* it looks at the word. Whoever takes
+//! the lock closes the word *before* it reads those numbers. So either the lock's holder sees a change, or whoever made it
+//! sees that the word is closed, takes its change back and asks for the lock. The word counts how often it was closed, so
+//! that nobody changes one that was opened again meanwhile.
+//!
+//! # The order of locks
+//!
+//! The lock of a level, then that of the ledger; never the other way round, and never those of two levels. A seat that goes to
+//! another level is a [`Grant`]: it is carried out, and its request woken, after all locks have been given back
+//! (`Wakers::wake`).
+
+use std::sync::{Arc, Weak};
+
+use evenkeel_engine::borrowing::{Ledger, Stake, Wish};
+use evenkeel_engine::controller::LedgerTerms;
+use evenkeel_engine::level::Account;
+
+use crate::control::level::Level;
+use crate::sync::{AtomicI64, AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
+
+/// The ledger of all levels.
+#[derive(Debug)]
+pub(crate) struct SharedLedger {
+    word: Word,
+    state: Mutex<State>,
+}
+
+/// What the lock guards.
+#[derive(Debug, Default)]
+struct State {
+    ledger: Ledger,
+    /// By the indexes of the levels.
+    members: Vec<Option<Member>>,
+    /// Whether levels are told their new stakes one after the other, so that the word stays closed.
+    is_changing: bool,
+}
+
+#[derive(Debug)]
+struct Member {
+    seats: Arc<SeatsInUse>,
+    level: Weak<Level>,
+    /// The grants that are on their way to the level. It says what it wishes when they have arrived.
+    pending: u32,
+}
+
+/// The seats that a level uses, those that are on their way to it included. Aligned, so that levels do not get into each
+/// other's way.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct SeatsInUse(AtomicI64);
+
+/// The seats that are free and kept for nobody, whether the word is closed, and how often it was.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Word(AtomicU64);
+
+/// A value of the word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Reading(u64);
+
+/// A level's part of the ledger, behind the lock of the level.
+#[derive(Debug)]
+pub(crate) struct LevelGrants {
+    ledger: Arc<SharedLedger>,
+    seats: Arc<SeatsInUse>,
+    index: usize,
+    stake: Stake,
+}
+
+/// The account of a level during one event.
+#[derive(Debug)]
+pub(crate) struct SharedAccount<'a> {
+    grants: &'a LevelGrants,
+    pub(crate) handover: Handover,
+}
+
+/// What is to be done for other levels when the lock of a level has been given back.
+#[derive(Debug, Default)]
+pub(crate) struct Handover {
+    /// The ledger that has to be asked whether anybody may start now.
+    unsettled: Option<Arc<SharedLedger>>,
+    grants: Vec<Grant>,
+}
+
+/// Seats for a level in which requests wait.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    pub(crate) level: Arc<Level>,
+    seats_in_use: Arc<SeatsInUse>,
+    pub(crate) seats: i64,
+}
+
+// === impl SharedLedger ===
+
+impl SharedLedger {
+    pub(crate) fn new() -> Self {
+        Self { word: Word::default(), state: Mutex::default() }
+    }
+
+    /// The terms change. Until [`end_change`](Self::end_change), each level is to be told with [`join`](Self::join).
+    pub(crate) fn begin_change(&self, terms: &LedgerTerms) {
+        let mut state = self.enter();
+        state.is_changing = true;
+        let stakes = terms.stakes.iter().map(|(level, stake)| (level.index(), *stake));
+        state.ledger.configure(terms.seats, stakes);
+        let count = terms.stakes.iter().map(|(level, _)| level.index() + 1).max().unwrap_or(0);
+        state.members.resize_with(count, || None);
+        for index in 0..count {
+            if terms.stakes.iter().all(|(level, _)| level.index() != index) {
+                state.members[index] = None;
+            }
+        }
+    }
+
+    /// A level takes part from now on, by the new terms. Its lock is held. Tells the most seats of one request.
+    pub(crate) fn join(
+        self: &Arc<Self>,
+        level: &Arc<Level>,
+        stake: Stake,
+        grants: &mut Option<LevelGrants>,
+        in_use: i64,
+    ) -> i64 {
+        let index = level.id.index();
+        let mut entered = self.enter();
+        if let Some(known) = grants {
+            known.stake = stake;
+        } else {
+            let seats = Arc::new(SeatsInUse(AtomicI64::new(in_use)));
+            let member = Member { seats: Arc::clone(&seats), level: Arc::downgrade(level), pending: 0 };
+            entered.members[index] = Some(member);
+            *grants = Some(LevelGrants { ledger: Arc::clone(self), seats, index, stake });
+        }
+        let widest = entered.ledger.widest(index);
+        self.leave(&entered);
+        widest
+    }
+
+    /// All levels go by the new terms.
+    pub(crate) fn end_change(self: &Arc<Self>, handover: &mut Handover) {
+        let mut state = self.enter();
+        state.is_changing = false;
+        self.settle(state, handover);
+    }
+
+    /// Nobody takes part any more.
+    pub(crate) fn clear(&self) {
+        *self.lock() = State::default();
+    }
+
+    /// The seats that a level uses, and those that it could use now in addition.
+    pub(crate) fn usable(&self, index: usize) -> i64 {
+        let state = self.enter();
+        let usable = state.ledger.usable(index);
+        self.leave(&state);
+        usable
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the lock, closes the word, and brings the ledger up to what the levels use now.
+    fn enter(&self) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        self.word.close();
+        let State { ledger, members, .. } = &mut *state;
+        for (index, member) in members.iter().enumerate() {
+            if let Some(member) = member {
+                ledger.set_in_use(index, member.seats.0.load(Ordering::SeqCst));
+            }
+        }
+        state
+    }
+
+    /// Opens the word if nobody waits and every floor can be kept. The lock is given back next.
+    fn leave(&self, state: &State) {
+        let unreserved = state.ledger.unreserved();
+        if !state.is_changing && !state.ledger.has_wishes() && unreserved >= 0 {
+            self.word.open(unreserved);
+        }
+    }
+
+    /// Grants seats to all whose requests may start now, and gives the lock back.
+    fn settle(&self, mut state: MutexGuard<'_, State>, handover: &mut Handover) {
+        if !state.is_changing {
+            while let Some((index, seats)) = state.ledger.grant_next() {
+                let State { ledger, members, .. } = &mut *state;
+                let member = members.get_mut(index).and_then(Option::as_mut);
+                let found = member.and_then(|member| Some((member.level.upgrade()?, member)));
+                let Some((level, member)) = found else {
+                    ledger.give_back(index, seats);
+                    continue;
+                };
+                member.seats.0.fetch_add(seats, Ordering::SeqCst);
+                member.pending += 1;
+                handover.grants.push(Grant { level, seats_in_use: Arc::clone(&member.seats), seats });
+            }
+        }
+        self.leave(&state);
+    }
+}
+
+// === impl Word ===
+
+impl Word {
+    #[inline]
+    fn read(&self) -> Reading {
+        Reading(self.0.load(Ordering::SeqCst))
+    }
+
+    /// Changes the unreserved seats, if the word is open and was not closed since it read like this.
+    #[inline]
+    fn change(&self, mut expected: Reading, seats: i64, least: i64) -> bool {
+        loop {
+            if !expected.is_open() || expected.unreserved() + seats < least {
+                return false;
+            }
+            let wanted = expected.with_unreserved(expected.unreserved() + seats);
+            match self.0.compare_exchange(expected.0, wanted.0, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) => return true,
+                Err(found) if Reading(found).times_closed() == expected.times_closed() => expected = Reading(found),
+                Err(_) => return false,
+            }
+        }
+    }
+
+    fn close(&self) {
+        self.0.fetch_or(Reading::CLOSED, Ordering::SeqCst);
+    }
+
+    /// Only whoever holds the lock of the ledger closes and opens.
+    fn open(&self, unreserved: i64) {
+        let next = Reading(self.read().0.wrapping_add(Reading::ONCE) & !Reading::CLOSED);
+        self.0.store(next.with_unreserved(unreserved).0, Ordering::SeqCst);
+    }
+}
+
+// === impl Reading ===
+
+impl Reading {
+    /// The lower half are the unreserved seats, the upper half a flag and a count.
+    const CLOSED: u64 = 1 << 32;
+    const ONCE: u64 = 1 << 33;
+    const SEATS: u64 = (1 << 32) - 1;
+
+    /// Whether requests may start without the lock.
+    #[inline]
+    fn is_open(self) -> bool {
+        self.0 & Self::CLOSED == 0 && self.unreserved() >= 0
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "the lower half is what is wanted")]
+    fn unreserved(self) -> i64 {
+        i64::from(self.0 as u32 as i32)
+    }
+
+    /// More seats than fit are as many as fit: the others are found behind the lock.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the number is clamped before")]
+    fn with_unreserved(self, seats: i64) -> Self {
+        let seats = seats.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
+        Self(self.0 & !Self::SEATS | u64::from(seats as u32))
+    }
+
+    #[inline]
+    fn times_closed(self) -> u64 {
+        self.0 / Self::ONCE
+    }
+}
+
+// === impl LevelGrants ===
+
+impl LevelGrants {
+    pub(crate) fn account(&self) -> SharedAccount<'_> {
+        SharedAccount { grants: self, handover: Handover::default() }
+    }
+
+    /// The seats that the level uses, and those that it could use now in addition.
+    pub(crate) fn usable(&self) -> i64 {
+        self.ledger.usable(self.index)
+    }
+
+    /// Whether a grant is for this part in the ledger, and not for an earlier one.
+    pub(crate) fn is_for(&self, grant: &Grant) -> bool {
+        Arc::ptr_eq(&self.seats, &grant.seats_in_use)
+    }
+
+    /// A grant has arrived.
+    pub(crate) fn receive(&self) {
+        if let Some(member) = self.ledger.lock().members.get_mut(self.index).and_then(Option::as_mut) {
+            member.pending = member.pending.saturating_sub(1);
+        }
+    }
+
+    /// The seats above the floor when so many are in use.
+    #[inline]
+    fn above_floor(&self, in_use: i64) -> i64 {
+        (in_use - self.stake.floor).max(0)
+    }
+
+    /// Takes seats for a request if the word is open.
+    #[inline]
+    fn try_start_open(&self, wish: Wish) -> bool {
+        let reading = self.ledger.word.read();
+        let before = self.seats.0.fetch_add(wish.seats, Ordering::SeqCst);
+        let then = before + wish.seats;
+        let most = if wish.may_borrow { self.stake.max } else { self.stake.nominal };
+        let beyond = self.above_floor(then) - self.above_floor(before);
+        let is_taken = if beyond == 0 {
+            self.ledger.word.read().is_open()
+        } else {
+            then <= most && self.ledger.word.change(reading, -beyond, 0)
+        };
+        if !is_taken {
+            self.seats.0.fetch_sub(wish.seats, Ordering::SeqCst);
+        }
+        is_taken
+    }
+
+    /// The level uses more or fewer seats. Tells whether that is all, and nobody else is concerned.
+    #[inline]
+    fn change_open(&self, seats: i64) -> bool {
+        let reading = self.ledger.word.read();
+        let before = self.seats.0.fetch_add(seats, Ordering::SeqCst);
+        let beyond = self.above_floor(before + seats) - self.above_floor(before);
+        if beyond == 0 { self.ledger.word.read().is_open() } else { self.ledger.word.change(reading, -beyond, 0) }
+    }
+}
+
+// === impl SharedAccount ===
+
+impl SharedAccount<'_> {
+    fn leave_unsettled(&mut self) {
+        self.handover.unsettled = Some(Arc::clone(&self.grants.ledger));
+    }
+
+    #[cold]
+    fn try_start_closed(&mut self, wish: Wish) -> bool {
+        let LevelGrants { ledger, seats, index, .. } = self.grants;
+        let mut state = ledger.enter();
+        let may_start = state.ledger.try_start(*index, wish);
+        if may_start {
+            seats.0.fetch_add(wish.seats, Ordering::SeqCst);
+        }
+        // Others may have been refused seats that were counted here for a moment.
+        ledger.settle(state, &mut self.handover);
+        may_start
+    }
+}
+
+impl Account for SharedAccount<'_> {
+    #[inline]
+    fn try_start(&mut self, wish: Wish) -> bool {
+        self.grants.try_start_open(wish) || self.try_start_closed(wish)
+    }
+
+    fn take(&mut self, seats: i64) {
+        if !self.grants.change_open(seats) {
+            self.leave_unsettled();
+        }
+    }
+
+    #[inline]
+    fn give_back(&mut self, seats: i64) {
+        if !self.grants.change_open(-seats) {
+            self.leave_unsettled();
+        }
+    }
+
+    fn set_wish(&mut self, wish: Option<Wish>) {
+        let LevelGrants { ledger, index, .. } = self.grants;
+        let mut state = ledger.enter();
+        let is_pending = state.members.get(*index).and_then(Option::as_ref).is_some_and(|member| member.pending > 0);
+        state.ledger.set_wish(*index, wish.filter(|_| !is_pending));
+        self.handover.unsettled = None;
+        ledger.settle(state, &mut self.handover);
+    }
+}
+
+// === impl Handover ===
+
+impl Handover {
+    pub(crate) fn add(&mut self, mut other: Self) {
+        self.grants.append(&mut other.grants);
+        self.unsettled = other.unsettled.or(self.unsettled.take());
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.unsettled.is_none() && self.grants.is_empty()
+    }
+
+    /// A grant that is to be carried out. No lock may be held.
+    pub(crate) fn next(&mut self) -> Option<Grant> {
+        if let Some(ledger) = self.unsettled.take() {
+            ledger.settle(ledger.enter(), self);
+        }
+        self.grants.pop()
+    }
+}

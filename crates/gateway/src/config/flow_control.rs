@@ -1,0 +1,53 @@
+//! How the flow control works where there is a choice.
+
+use std::str::FromStr;
+
+use evenkeel::{Borrowing, UnknownBorrowing};
+use serde::{Deserialize, Serialize};
+
+/// How the flow control works where there is a choice.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct FlowControlConfig {
+    /// When levels borrow seats from each other and give them back: `immediate`, at every event, or `periodic`, every ten
+    /// seconds as in Kubernetes. The default is that of the preset.
+    pub borrowing: Option<BorrowingConfig>,
+}
+
+/// When levels borrow seats from each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BorrowingConfig {
+    /// Every ten seconds.
+    Periodic,
+    /// At every event.
+    Immediate,
+}
+
+// === impl BorrowingConfig ===
+
+impl From<BorrowingConfig> for Borrowing {
+    fn from(borrowing: BorrowingConfig) -> Self {
+        match borrowing {
+            BorrowingConfig::Periodic => Self::Periodic,
+            BorrowingConfig::Immediate => Self::Immediate,
+        }
+    }
+}
+
+impl FromStr for BorrowingConfig {
+    type Err = UnknownBorrowing;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        Borrowing::from_str(word).map(Self::from)
+    }
+}
+
+impl From<Borrowing> for BorrowingConfig {
+    fn from(borrowing: Borrowing) -> Self {
+        match borrowing {
+            Borrowing::Periodic => Self::Periodic,
+            Borrowing::Immediate => Self::Immediate,
+        }
+    }
+}
