@@ -12,7 +12,7 @@ use crate::Kind;
 pub const QUEUING: &str = "evenkeel.dev/queuing";
 /// On priority levels: how many seats a level borrows for each one of a level of weight 1, where levels borrow at once.
 pub const BORROWING_WEIGHT: &str = "evenkeel.dev/borrowing-weight";
-/// On priority levels: how many long-running requests may run at a time.
+/// On priority levels: how many long-running requests a level lets in at a time.
 pub const MAX_LONG_RUNNING: &str = "evenkeel.dev/max-long-running";
 /// On flow schemas: how many seats each of their flows gets for each one of a flow of weight 1, in levels that queue per flow.
 pub const FLOW_WEIGHT: &str = "evenkeel.dev/flow-weight";
@@ -58,7 +58,7 @@ const KNOWN: [Known; 4] = [
     Known {
         name: MAX_LONG_RUNNING,
         kind: Kind::PriorityLevelConfiguration,
-        check: |value| read_max_long_running(value).map(drop),
+        check: |value| read_count(value).map(drop),
     },
     Known { name: FLOW_WEIGHT, kind: Kind::FlowSchema, check: |value| read_weight(value, "1 is").map(drop) },
 ];
@@ -73,9 +73,9 @@ pub fn borrowing_weight(annotations: &BTreeMap<String, String>) -> Option<u16> {
     annotations.get(BORROWING_WEIGHT).and_then(|value| read_weight(value, "").ok())
 }
 
-/// How many long-running requests may run at a time in a level with these annotations; `None`: there is no limit.
+/// How many long-running requests a level with these annotations lets in at a time; `None` for no limit.
 pub fn max_long_running(annotations: &BTreeMap<String, String>) -> Option<u32> {
-    annotations.get(MAX_LONG_RUNNING).and_then(|value| read_max_long_running(value).ok())
+    annotations.get(MAX_LONG_RUNNING).and_then(|value| read_count(value).ok())
 }
 
 /// The weight of each flow of a schema with these annotations.
@@ -102,20 +102,19 @@ fn read_queuing(value: &str) -> Result<Queuing, String> {
         .ok_or_else(|| format!("invalid value {value:?}: must be shuffle-sharded or per-flow; shuffle-sharded is used"))
 }
 
+fn read_count(value: &str) -> Result<u32, String> {
+    let is_plain = value.bytes().all(|byte| byte.is_ascii_digit());
+    let count = value.parse().ok().filter(|_| is_plain);
+    count
+        .ok_or_else(|| format!("invalid value {value:?}: must be an integer from 0 to {}; there is no limit", u32::MAX))
+}
+
 /// `otherwise` says what is used instead of a value that is not understood.
 fn read_weight(value: &str, otherwise: &str) -> Result<u16, String> {
     let is_plain = value.bytes().all(|byte| byte.is_ascii_digit());
     let weight = value.parse().ok().filter(|weight| is_plain && (1..=WEIGHT_MAX).contains(weight));
     weight
         .ok_or_else(|| format!("invalid value {value:?}: must be an integer from 1 to {WEIGHT_MAX}; {otherwise} used"))
-}
-
-fn read_max_long_running(value: &str) -> Result<u32, String> {
-    // The type would take a sign.
-    let digits = Some(value).filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
-    digits
-        .and_then(|digits| digits.parse().ok())
-        .ok_or_else(|| format!("invalid value {value:?}: must be an integer from 0 to {}; no limit is used", u32::MAX))
 }
 
 // === impl Queuing ===
@@ -168,6 +167,20 @@ mod tests {
             assert_eq!(borrowing_weight(&level), None, "{value:?}");
             assert_eq!(not_understood(Kind::PriorityLevelConfiguration, &level).len(), 1, "{value:?}");
         }
+        for (value, count) in [("0", 0), ("20", 20), ("4294967295", u32::MAX)] {
+            let level = annotations(&[(MAX_LONG_RUNNING, value)]);
+            assert_eq!(max_long_running(&level), Some(count));
+            assert_eq!(not_understood(Kind::PriorityLevelConfiguration, &level), []);
+        }
+        for value in ["", " ", "-1", "+1", "1.5", " 7", "many", "4294967296", "٣"] {
+            let level = annotations(&[(MAX_LONG_RUNNING, value)]);
+            assert_eq!(max_long_running(&level), None, "{value:?}");
+            let texts =
+                not_understood(Kind::PriorityLevelConfiguration, &level).into_iter().map(|found| found.to_string());
+            let text = "annotation evenkeel.dev/max-long-running: invalid value";
+            let end = "must be an integer from 0 to 4294967295; there is no limit";
+            assert_eq!(texts.collect::<Vec<_>>(), [format!("{text} {value:?}: {end}")]);
+        }
         let level = annotations(&[(QUEUING, "Per-Flow"), (FLOW_WEIGHT, "2")]);
         assert_eq!(queuing(&level), Queuing::ShuffleSharded);
         let texts = not_understood(Kind::PriorityLevelConfiguration, &level).into_iter().map(|found| found.to_string());
@@ -179,18 +192,5 @@ mod tests {
                  shuffle-sharded is used",
             ]
         );
-    }
-
-    #[test]
-    fn the_most_long_running_requests_are_an_integer() {
-        assert_eq!(max_long_running(&BTreeMap::new()), None);
-        for (value, number) in [("0", 0), ("20", 20), ("007", 7), ("4294967295", u32::MAX)] {
-            assert_eq!(max_long_running(&annotations(&[(MAX_LONG_RUNNING, value)])), Some(number), "{value}");
-        }
-        for value in ["", " ", "-1", "+1", "1.5", " 7", "many", "4294967296", "٣"] {
-            let level = annotations(&[(MAX_LONG_RUNNING, value)]);
-            assert_eq!(max_long_running(&level), None, "{value:?}");
-            assert_eq!(not_understood(Kind::PriorityLevelConfiguration, &level).len(), 1, "{value:?}");
-        }
     }
 }

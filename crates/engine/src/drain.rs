@@ -27,7 +27,7 @@ use crate::time::{Instant, Nanos, SECOND};
 ///     meter.note(at(10 * n), true, 1);
 /// }
 /// // A hundred requests end in a second, and 199 wait: the next one would start in two seconds.
-/// let wait = meter.expected_wait(at(1_000), 199, 1);
+/// let wait = meter.expected_wait(at(1_000), 199, 1).unwrap();
 /// assert!(wait.abs_diff(Duration::from_secs(2)) < Duration::from_millis(1));
 /// assert!((2..=4).contains(&meter.retry_after(wait).as_secs()));
 /// ```
@@ -51,7 +51,7 @@ const FADING_SECONDS: f64 = 10.0;
 /// How often the averages are updated.
 const UPDATE_PERIOD: Nanos = SECOND;
 
-/// What is said of a wait whose end nobody knows.
+/// No longer wait is told: a level that drains so slowly hangs.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
 
 /// The least suggestion: the header has whole seconds, and 0 would be an invitation to try again at once.
@@ -89,19 +89,19 @@ impl DrainMeter {
 
     /// How long a request would have waited that is rejected now: behind so many that wait, with so many running.
     ///
-    /// As long as no request has ended, all that is known is that each takes longer than this. A level in which nothing runs
-    /// and nothing has ever ended does not drain at all.
-    pub fn expected_wait(&self, now: Instant, waiting: usize, running: usize) -> Duration {
+    /// As long as no request has ended, all that is known is that each takes longer than this. `None` for a saturated level in
+    /// which nothing runs: it does not drain, and nobody knows when it will.
+    pub fn expected_wait(&self, now: Instant, waiting: usize, running: usize) -> Option<Duration> {
+        if running == 0 {
+            return (!self.is_saturated).then_some(Duration::ZERO);
+        }
         let mut latest = self.clone();
         latest.note(now, false, 0);
         latest.update();
         let drained = if latest.ended > 0.0 { latest.ended } else { to_f64(running as u64) };
-        if drained <= 0.0 {
-            return WAIT_MAX;
-        }
         // The request itself needs a seat too.
         let wait = (to_f64(waiting as u64) + 1.0) * latest.seconds / drained;
-        Duration::try_from_secs_f64(wait).unwrap_or(WAIT_MAX).min(WAIT_MAX)
+        Some(Duration::try_from_secs_f64(wait).unwrap_or(WAIT_MAX).min(WAIT_MAX))
     }
 
     /// When a client should try again that would have had to wait so long: in whole seconds, from 1 to 60. Two clients get
@@ -217,7 +217,7 @@ mod tests {
 
         fn expected_ms(&self, now: i64) -> i64 {
             let wait = self.meter.expected_wait(at(now), self.set.waiting(), self.set.executing());
-            i64::try_from(wait.as_millis()).unwrap()
+            i64::try_from(wait.unwrap().as_millis()).unwrap()
         }
     }
 
@@ -274,7 +274,7 @@ mod tests {
                 now = now + ns;
                 meter.note(now, is_saturated, ended.into());
             }
-            prop_assert!(meter.expected_wait(now, waiting, running) <= WAIT_MAX);
+            prop_assert!(meter.expected_wait(now, waiting, running).is_none_or(|wait| wait <= WAIT_MAX));
         }
     }
 
@@ -309,7 +309,7 @@ mod tests {
         for n in 1..=160 {
             meter.note(at(10_000 + 500 * n), true, 7);
         }
-        let slow = meter.expected_wait(at(90_000), 999, 10).as_secs();
+        let slow = meter.expected_wait(at(90_000), 999, 10).unwrap().as_secs();
         assert!((60..=75).contains(&slow), "{slow} s for a thousand at 14 a second");
     }
 
@@ -320,7 +320,7 @@ mod tests {
         for n in 1..=1_000 {
             meter.note(at(10 * n), true, 1);
         }
-        let wait_after = |s: i64| meter.expected_wait(at(10_000 + 1_000 * s), 99, 1);
+        let wait_after = |s: i64| meter.expected_wait(at(10_000 + 1_000 * s), 99, 1).unwrap();
         let waits = [0, 10, 30, 60].map(|s| wait_after(s).as_millis());
         assert!((950..1_050).contains(&waits[0]), "{waits:?}");
         assert!(waits.is_sorted_by(|a, b| a < b) && waits[3] > 500_000, "{waits:?}");
@@ -332,8 +332,16 @@ mod tests {
         let mut meter = DrainMeter::new(at(0), 1);
         meter.note(at(0), true, 0);
         // Ten requests have run for 50 ms and none has ended: the next twenty take at least twice that.
-        assert_eq!(meter.expected_wait(at(50), 19, 10).as_millis(), 99);
-        assert_eq!(meter.expected_wait(at(50), 0, 0), WAIT_MAX, "nothing runs, so nothing ends");
+        assert_eq!(meter.expected_wait(at(50), 19, 10).unwrap().as_millis(), 99);
+    }
+
+    #[test]
+    fn a_level_in_which_nothing_runs_drains_at_once_or_not_at_all() {
+        let mut meter = DrainMeter::new(at(0), 1);
+        assert_eq!(meter.expected_wait(at(50), 0, 0), Some(Duration::ZERO));
+        meter.note(at(0), true, 0);
+        assert_eq!(meter.expected_wait(at(50), 0, 0), None);
+        assert!((41..=60).contains(&meter.retry_after(Duration::MAX).as_secs()));
     }
 
     #[test]

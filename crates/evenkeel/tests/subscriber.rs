@@ -147,32 +147,6 @@ fn bm_2_annotations_that_are_not_understood_are_told_once() {
 }
 
 #[test]
-fn bm_2_an_annotation_that_is_not_understood_is_told_once_and_ignored() {
-    let flow = FlowControl::builder().drive_by_hand().build();
-    let apply = |value: &str| {
-        let mut level = rejecting("tenants", 10);
-        level.metadata.annotations.insert("evenkeel.dev/max-long-running".to_owned(), value.to_owned());
-        let told: Arc<Mutex<Vec<String>>> = Arc::default();
-        let onlooker = Onlooker { flow: None, told: Arc::clone(&told) };
-        let report = tracing::subscriber::with_default(onlooker, || flow.apply(objects([level])));
-        let status = flow.status().into_iter().find(|level| level.name == "tenants").unwrap();
-        let told = told.lock().unwrap();
-        let told: Vec<_> = told.iter().filter(|one| one.contains("evenkeel.dev")).cloned().collect();
-        (told, report.not_understood.len(), status.max_long_running)
-    };
-    let warning = |value: &str| {
-        format!(
-            "annotation evenkeel.dev/max-long-running: invalid value {value:?}: must be an integer from 0 to 4294967295; no limit \
-             is used"
-        )
-    };
-    assert_eq!(apply("many"), (vec![warning("many")], 1, None));
-    assert_eq!(apply("many"), (vec![], 1, None), "it has been told");
-    assert_eq!(apply("-1"), (vec![warning("-1")], 1, None));
-    assert_eq!(apply("3"), (vec![], 0, Some(3)));
-}
-
-#[test]
 fn who_builds_it_is_told_what_is_missing() {
     let told = |build: fn() -> FlowControl| {
         let told = Arc::default();

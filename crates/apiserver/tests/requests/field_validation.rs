@@ -57,8 +57,8 @@ async fn bm_2_an_annotation_that_is_not_understood_is_stored_with_a_warning() {
     };
     let warning = |value: &str| {
         format!(
-            "299 - \"annotation {ANNOTATION}: invalid value \\\"{value}\\\": must be an integer from 0 to 4294967295; no limit is \
-             used\""
+            "299 - \"annotation {ANNOTATION}: invalid value \\\"{value}\\\": must be an integer from 0 to 4294967295; there is \
+             no limit\""
         )
     };
     let object = format!("{LEVELS}/a");

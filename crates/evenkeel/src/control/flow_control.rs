@@ -131,8 +131,8 @@ impl FlowControl {
         let upkeep = Arc::new(Upkeep::new(clock));
         let ledger = Arc::new(SharedLedger::new());
         let (table, wakers) = (LevelTable::default(), Wakers::default());
-        let mut changes =
-            LevelChanges { table, wakers, observers: observers.clone(), ledger: Arc::clone(&ledger), preset };
+        let (observe, shared_ledger) = (observers.clone(), Arc::clone(&ledger));
+        let mut changes = LevelChanges { table, wakers, observers: observe, ledger: shared_ledger, preset };
         let config = division.config(preset, server_concurrency);
         let (controller, applied) = Controller::with_config(config, &mut changes, now);
         let snapshot = Snapshot::new(applied.configuration, changes.table, &upkeep, preset);
@@ -348,10 +348,10 @@ impl FlowControl {
                 state.retry.record_drop(|| clock.unix_second());
                 let advice = state.advise();
                 drop(state);
+                wakers.wake();
                 if request.is_long_running {
                     long_running.leave();
                 }
-                wakers.wake();
                 trace::rejected(class.schema, work, reason);
                 return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, destination))));
             }
@@ -430,8 +430,8 @@ impl Shared {
         let now = self.upkeep.clock.now();
         let table = self.snapshot.load().levels.clone();
         let observers = control.observers.clone();
-        let ledger = Arc::clone(&control.ledger);
-        let mut changes = LevelChanges { table, wakers: Wakers::default(), observers, ledger, preset: self.preset };
+        let (ledger, preset) = (Arc::clone(&control.ledger), self.preset);
+        let mut changes = LevelChanges { table, wakers: Wakers::default(), observers, ledger, preset };
         let applied = change(&mut control.controller, &mut changes, now);
         self.known_levels.update(&control.controller, &changes.table, now, &self.upkeep);
         let division = trace::Division::of(&control.controller);

@@ -18,8 +18,8 @@ pub struct Rejected {
     /// How long to wait before the next try: whole seconds. Clients that are rejected together get different times.
     pub retry_after: Duration,
     /// How long the request would have waited, by what waits in its level and how fast that drains. `None` for a
-    /// [Kubernetes API](Preset::Kubernetes), where it is not measured, and for
-    /// [long-running requests](Rejection::TooManyLongRunning), where nobody knows.
+    /// [Kubernetes API](Preset::Kubernetes), where it is not measured, and where nobody knows: for
+    /// [long-running requests](Rejection::TooManyLongRunning), and in a level that has no seats.
     pub expected_wait: Option<Duration>,
     /// The name of the flow schema that the request belonged to.
     pub flow_schema: Box<str>,

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use evenkeel_api::Preset;
 use evenkeel_engine::drain::DrainMeter;
-use evenkeel_engine::queue_set::{ConfiguredDiscipline, Mode, QueueSet};
+use evenkeel_engine::queue_set::Mode;
 use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
+
+use crate::control::ledger::LevelGrants;
+use crate::control::level::LevelQueueSet;
 
 /// How a level finds out when its rejected clients should try again.
 #[derive(Debug)]
@@ -43,9 +46,9 @@ impl RetryAdvisor {
 
     /// Something has happened in a level, and so many requests have given their seats back.
     #[inline]
-    pub(crate) fn note<T>(&mut self, now: Instant, set: &QueueSet<T, ConfiguredDiscipline>, ended: u64) {
+    pub(crate) fn note(&mut self, now: Instant, set: &LevelQueueSet, grants: Option<&LevelGrants>, ended: u64) {
         if let Self::Drain(meter) = self {
-            meter.note(now, is_saturated(set), ended);
+            meter.note(now, is_saturated(set, grants), ended);
         }
     }
 
@@ -57,15 +60,17 @@ impl RetryAdvisor {
     }
 
     /// What a client is told that is rejected now.
-    pub(crate) fn advise<T>(&mut self, now: Instant, set: &QueueSet<T, ConfiguredDiscipline>) -> Advice {
+    pub(crate) fn advise(&mut self, now: Instant, set: &LevelQueueSet) -> Advice {
         match self {
             Self::Reference(retry_after) => {
                 let retry_after = Duration::from_secs(u64::from(retry_after.seconds()));
                 Advice { retry_after, expected_wait: None }
             }
             Self::Drain(meter) => {
-                let expected_wait = meter.expected_wait(now, set.waiting(), set.executing());
-                Advice { retry_after: meter.retry_after(expected_wait), expected_wait: Some(expected_wait) }
+                // Requests that linger hold seats too.
+                let running = set.executing().max(usize::from(set.seats_in_use() > 0));
+                let expected_wait = meter.expected_wait(now, set.waiting(), running);
+                Advice { retry_after: meter.retry_after(expected_wait.unwrap_or(Duration::MAX)), expected_wait }
             }
         }
     }
@@ -82,7 +87,10 @@ impl RetryAdvisor {
 
 /// Whether requests of the level wait, or would be rejected for want of a seat.
 #[inline]
-fn is_saturated<T>(set: &QueueSet<T, ConfiguredDiscipline>) -> bool {
-    let has_queues = matches!(set.mode(), Mode::Queue(_));
-    set.waiting() > 0 || !has_queues && set.seats_in_use() >= set.concurrency_limit()
+fn is_saturated(set: &LevelQueueSet, grants: Option<&LevelGrants>) -> bool {
+    if matches!(set.mode(), Mode::Queue(_)) || set.waiting() > 0 {
+        return set.waiting() > 0;
+    }
+    // Where seats are granted one by one, the limit of the queue set is what it uses.
+    set.seats_in_use() >= grants.map_or_else(|| set.concurrency_limit(), LevelGrants::usable)
 }

@@ -68,10 +68,10 @@ pub(crate) struct LevelChanges {
     pub(crate) wakers: Wakers,
     /// Who observes levels that come into being.
     pub(crate) observers: Observers,
-    /// Where levels borrow from each other, if they do so at once.
-    pub(crate) ledger: Arc<SharedLedger>,
     /// What kind of service levels that come into being are for.
     pub(crate) preset: Preset,
+    /// Where levels borrow from each other, if they do so at once.
+    pub(crate) ledger: Arc<SharedLedger>,
 }
 
 // === impl Snapshot ===

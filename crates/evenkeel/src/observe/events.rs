@@ -60,7 +60,7 @@ impl LevelState {
                 let passed = self.passed(*queue);
                 self.metrics.passed(mark, work, watches, passed);
                 self.metrics.take_over(now, self.level.queue_set());
-                self.retry.note(now, self.level.queue_set(), 0);
+                self.note_drain(now, 0);
                 return arrival;
             }
             Arrival::Started { queue, .. } => *queue,
@@ -215,11 +215,17 @@ impl LevelState {
         self.queue_set().request(id).map(|request| Ending::of(&request)).filter(|ending| ending.phase() == phase)
     }
 
+    /// Tells whoever advises rejected clients that so many requests have given their seats back.
+    #[inline]
+    fn note_drain(&mut self, now: Instant, released: u64) {
+        self.retry.note(now, self.level.queue_set(), self.grants.as_ref(), released);
+    }
+
     /// Counts what an event brought about; `released` is how many requests have given their seats back.
     #[inline]
     fn settle(&mut self, now: Instant, released: u64, wakers: &mut Wakers) {
         self.metrics.settle(now, self.level.queue_set(), &mut wakers.notes);
-        self.retry.note(now, self.level.queue_set(), released);
+        self.note_drain(now, released);
     }
 }
 

@@ -61,7 +61,15 @@ enum After {
     /// The client speaks HTTP/2.
     Http2,
     /// Client and upstream speak another protocol.
-    Upgrades(Box<Wire>, Option<LongRunning>),
+    Upgrades(Box<Upgrade>),
+}
+
+/// A connection whose two sides speak another protocol from now on.
+#[derive(Debug)]
+struct Upgrade {
+    upstream: Box<Wire>,
+    /// The request's place among the long-running ones.
+    long_running: Option<LongRunning>,
 }
 
 /// How a connection of HTTP/2 begins.
@@ -89,9 +97,7 @@ pub(crate) fn serve<C>(connection: Rc<Connection>, stream: Stream, counted: C) -
                 After::Closes => return serving.client.borrow_mut().end(),
                 After::Http2 => return Box::pin(serving.into_http2()).await,
                 After::Lingers => return Box::pin(serving.linger()).await,
-                After::Upgrades(upstream, long_running) => {
-                    return Box::pin(serving.upgrade(upstream, long_running)).await;
-                }
+                After::Upgrades(upgrade) => return Box::pin(serving.upgrade(upgrade)).await,
             }
         }
     }
@@ -291,7 +297,8 @@ impl Serving {
             Err(_) => After::Closes,
             Ok(()) if parts.status == StatusCode::SWITCHING_PROTOCOLS => {
                 let long_running = body.take_long_running();
-                exchange.take_upgraded().map_or(After::Closes, |upstream| After::Upgrades(upstream, long_running))
+                let upgraded = exchange.take_upgraded().map(|upstream| Upgrade { upstream, long_running });
+                upgraded.map_or(After::Closes, |upgrade| After::Upgrades(Box::new(upgrade)))
             }
             Ok(()) if is_unread() => After::Lingers,
             Ok(()) if !asked.is_kept_alive => After::Lingers,
@@ -345,7 +352,8 @@ impl Serving {
     }
 
     /// Lets client and upstream speak what they have agreed on. The request counts as long-running until they have ended.
-    async fn upgrade(self, upstream: Box<Wire>, long_running: Option<LongRunning>) {
+    async fn upgrade(self, upgrade: Box<Upgrade>) {
+        let Upgrade { upstream, long_running } = *upgrade;
         // It stays a connection of its client.
         let connection = Rc::clone(&self.connection);
         if let Some(client) = self.into_wire() {
