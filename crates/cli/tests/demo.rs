@@ -55,6 +55,19 @@ fn polite_tenants_do_not_notice() -> Result<(), String> {
     if let Some(tenant) = polite.iter().find(|tenant| tenant["served"].as_u64().unwrap() < 15) {
         return Err(format!("too few were served: {tenant}"));
     }
+    let [shared, own] = ["asKubernetes", "withEvenkeel"].map(|part| &report["manyGreedy"][part]);
+    for part in [shared, own] {
+        let tenants = part["tenants"].as_array().unwrap();
+        assert_eq!(tenants.iter().filter(|tenant| tenant["greedy"] == true).count(), 16);
+        assert!(tenants.iter().all(|tenant| tenant["failed"] == 0), "{part}");
+    }
+    // A polite tenant whose queues all have greedy ones waits some ten times longer on a quiet machine.
+    let [shared, own] = [shared, own].map(|part| part["slowestPoliteP99Ms"].as_f64().unwrap());
+    if own * 2.0 >= shared {
+        return Err(format!(
+            "p99 of the slowest polite tenant: {shared} ms as Kubernetes does it, {own} ms with Evenkeel"
+        ));
+    }
     // It is some forty times less on a quiet machine, and five times less on a very busy one.
     let [before, after] = [without, with].map(|half| half["politeP99Ms"].as_f64().unwrap());
     if after * 2.0 < before {
@@ -70,6 +83,10 @@ fn it_stays_up_for_the_commands_that_it_prints_until_it_is_interrupted() {
     let mut demo = Running::spawn(evenkeel(&["demo", "--seconds", "1"]).env("TMPDIR", folders.path()));
     let output = demo.output_until("dump_requests");
     assert!(output.contains("With Evenkeel the polite tenants' p99"), "{output}");
+    assert!(output.contains("as Kubernetes does it  |") && output.contains("\n16 greedy "), "{output}");
+    assert!(
+        output.lines().take_while(|line| !line.contains("Ctrl-C")).all(|line| !line.contains('|') || line.len() <= 100)
+    );
     let command = |part: &str| output.lines().map(str::trim).find(|line| line.contains(part)).unwrap().to_owned();
 
     assert!(shell(&command("curl -i")).contains("hello from the sample service"));
