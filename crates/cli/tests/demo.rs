@@ -56,16 +56,14 @@ fn polite_tenants_do_not_notice() -> Result<(), String> {
         return Err(format!("too few were served: {tenant}"));
     }
     let [shared, own] = ["asKubernetes", "withEvenkeel"].map(|part| &report["manyGreedy"][part]);
-    for part in [shared, own] {
-        let tenants = part["tenants"].as_array().unwrap();
-        assert_eq!(tenants.iter().filter(|tenant| tenant["greedy"] == true).count(), 16);
-        assert!(tenants.iter().all(|tenant| tenant["failed"] == 0), "{part}");
+    for tenant in [shared, own].iter().flat_map(|part| part["tenants"].as_array().unwrap()) {
+        assert_eq!((&tenant["rejected"], &tenant["failed"]), (&0.into(), &0.into()), "{tenant}");
     }
-    // A polite tenant whose queues all have greedy ones waits some ten times longer on a quiet machine.
-    let [shared, own] = [shared, own].map(|part| part["slowestPoliteP99Ms"].as_f64().unwrap());
+    // The median of a polite tenant that shares all its queues is some thirty times that of one with its own queue.
+    let [shared, own] = [shared, own].map(highest_polite_p50);
     if own * 2.0 >= shared {
         return Err(format!(
-            "p99 of the slowest polite tenant: {shared} ms as Kubernetes does it, {own} ms with Evenkeel"
+            "highest p50 of a polite tenant: {shared} ms as Kubernetes does it, {own} ms with Evenkeel"
         ));
     }
     // It is some forty times less on a quiet machine, and five times less on a very busy one.
@@ -74,6 +72,14 @@ fn polite_tenants_do_not_notice() -> Result<(), String> {
         return Ok(());
     }
     Err(format!("p99 of the polite tenants: {before} ms without, {after} ms with Evenkeel"))
+}
+
+/// Of the part with 16 greedy tenants. Every tenant must have been served.
+fn highest_polite_p50(part: &Value) -> f64 {
+    let tenants = part["tenants"].as_array().unwrap();
+    let (greedy, polite): (Vec<_>, Vec<_>) = tenants.iter().partition(|tenant| tenant["greedy"] == true);
+    assert_eq!((greedy.len(), polite.len()), (16, 5));
+    polite.iter().map(|tenant| tenant["p50Ms"].as_f64().unwrap()).fold(0.0, f64::max)
 }
 
 #[test]

@@ -20,6 +20,7 @@ use clap::{Args, ValueEnum};
 use tokio::runtime::Runtime;
 
 use crate::exit::Exit;
+use crate::serve;
 use crate::signals::Signals;
 use crate::usage::{address, number};
 use crowd::{CrowdGateway, Modes};
@@ -51,7 +52,7 @@ Examples:
 /// sends on 100 connections as fast as it can. First they go to the service directly, then through a gateway. A table shows
 /// both parts side by side.
 ///
-/// A second table compares modes of flow control. There are 16 greedy tenants with 20 connections each, and the same polite
+/// A second table compares modes of flow control. There are 16 greedy tenants with 15 connections each, and the same polite
 /// ones. First they go through a gateway that queues as Kubernetes does (shuffle-sharded), then through one that has a queue
 /// for each tenant (per-flow).
 ///
@@ -102,6 +103,7 @@ fn any_port() -> SocketAddr {
 
 impl Demo {
     pub(crate) fn run(&self) -> Result<Exit> {
+        serve::raise_limit();
         Runtime::new().context("cannot start the threads of the demo")?.block_on(self.play())
     }
 
