@@ -55,12 +55,31 @@ fn polite_tenants_do_not_notice() -> Result<(), String> {
     if let Some(tenant) = polite.iter().find(|tenant| tenant["served"].as_u64().unwrap() < 15) {
         return Err(format!("too few were served: {tenant}"));
     }
+    let [shared, own] = ["asKubernetes", "withEvenkeel"].map(|part| &report["manyGreedy"][part]);
+    for tenant in [shared, own].iter().flat_map(|part| part["tenants"].as_array().unwrap()) {
+        assert_eq!((&tenant["rejected"], &tenant["failed"]), (&0.into(), &0.into()), "{tenant}");
+    }
+    // The median of a polite tenant that shares all its queues is some thirty times that of one with its own queue.
+    let [shared, own] = [shared, own].map(highest_polite_p50);
+    if own * 2.0 >= shared {
+        return Err(format!(
+            "highest p50 of a polite tenant: {shared} ms as Kubernetes does it, {own} ms with Evenkeel"
+        ));
+    }
     // It is some forty times less on a quiet machine, and five times less on a very busy one.
     let [before, after] = [without, with].map(|half| half["politeP99Ms"].as_f64().unwrap());
     if after * 2.0 < before {
         return Ok(());
     }
     Err(format!("p99 of the polite tenants: {before} ms without, {after} ms with Evenkeel"))
+}
+
+/// Of the part with 16 greedy tenants. Every tenant must have been served.
+fn highest_polite_p50(part: &Value) -> f64 {
+    let tenants = part["tenants"].as_array().unwrap();
+    let (greedy, polite): (Vec<_>, Vec<_>) = tenants.iter().partition(|tenant| tenant["greedy"] == true);
+    assert_eq!((greedy.len(), polite.len()), (16, 5));
+    polite.iter().map(|tenant| tenant["p50Ms"].as_f64().unwrap()).fold(0.0, f64::max)
 }
 
 #[test]
@@ -70,6 +89,10 @@ fn it_stays_up_for_the_commands_that_it_prints_until_it_is_interrupted() {
     let mut demo = Running::spawn(evenkeel(&["demo", "--seconds", "1"]).env("TMPDIR", folders.path()));
     let output = demo.output_until("dump_requests");
     assert!(output.contains("With Evenkeel the polite tenants' p99"), "{output}");
+    assert!(output.contains("as Kubernetes does it  |") && output.contains("\n16 greedy "), "{output}");
+    assert!(
+        output.lines().take_while(|line| !line.contains("Ctrl-C")).all(|line| !line.contains('|') || line.len() <= 100)
+    );
     let command = |part: &str| output.lines().map(str::trim).find(|line| line.contains(part)).unwrap().to_owned();
 
     assert!(shell(&command("curl -i")).contains("hello from the sample service"));

@@ -48,10 +48,36 @@ pub(crate) fn measure(bars: &mut Bars) {
 
 /// The seats that a burst has got after a millisecond, in percent of the level's own.
 fn burst_on_idle_server(borrowing: Borrowing) -> f64 {
-    let burst = Load { level: LOW, phases: vec![(BURST, 400)], mean: 10 * MILLISECOND };
-    let mut server = Server::new(borrowing, vec![burst]);
+    let mut server = idle_until_burst(borrowing);
     server.run_until(BURST + MILLISECOND, |_| {});
     percent(server.in_use(LOW), server.nominal(LOW))
+}
+
+/// The seats of the same level over time, from so long before the burst until so long after it, and the times relative to it:
+/// a point for each change that lasts at least a millisecond, and one for the end.
+pub(crate) fn seats_around_burst(borrowing: Borrowing, before: Nanos, after: Nanos) -> Vec<(Nanos, i64)> {
+    let mut server = idle_until_burst(borrowing);
+    let mut points: Vec<(Nanos, i64)> = Vec::new();
+    let mut at = -before;
+    while at <= after {
+        server.run_until(BURST + at, |_| {});
+        let seats = server.in_use(LOW);
+        if at == after || points.last().is_none_or(|(_, last)| *last != seats) {
+            points.push((at, seats));
+        }
+        at += MILLISECOND;
+    }
+    points
+}
+
+/// The seats that this level has of its own.
+pub(crate) fn nominal_of_burst() -> i64 {
+    idle_until_burst(Borrowing::Immediate).nominal(LOW)
+}
+
+fn idle_until_burst(borrowing: Borrowing) -> Server {
+    let burst = Load { level: LOW, phases: vec![(BURST, 400)], mean: 10 * MILLISECOND };
+    Server::new(borrowing, vec![burst])
 }
 
 /// How long a burst waits for 95 % of the level's own seats while another level has borrowed all that it can, in mean

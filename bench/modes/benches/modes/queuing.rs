@@ -28,13 +28,25 @@ fn small_beside_greedy(bars: &mut Bars) {
     for (greedy, bar) in [(1, 14.0), (4, 14.0), (16, 17.0)] {
         for (name, contestant, has_bar) in contestants(100) {
             bars.measure(&format!("p99 of small flows beside {greedy} greedy, {name}"), "ms", || {
-                let clients = greedy_and_small(greedy, 640 / greedy);
-                let runs = [11, 222, 3333, 44444].map(|seed| contestant.run(&clients, 20 * SECOND, seed));
-                let latencies = runs.iter().flat_map(|served| latencies(&served[greedy..])).collect();
-                (percentile(latencies, 0.99), if has_bar { Bar::AtMost(bar, "ms") } else { Bar::None })
+                let figure = p99_beside_greedy(&contestant, greedy);
+                (figure, if has_bar { Bar::AtMost(bar, "ms") } else { Bar::None })
             });
         }
     }
+}
+
+/// The same figures for a picture: the number of greedy flows, and for each contestant its name and its p99 in milliseconds.
+pub(crate) fn small_flows_p99() -> [(usize, [(&'static str, f64); 3]); 3] {
+    [1, 4, 16].map(|greedy| {
+        let figures = contestants(100).map(|(name, contestant, _)| (name, p99_beside_greedy(&contestant, greedy)));
+        (greedy, figures)
+    })
+}
+
+fn p99_beside_greedy(contestant: &Contestant, greedy: usize) -> f64 {
+    let clients = greedy_and_small(greedy, 640 / greedy);
+    let runs = [11, 222, 3333, 44444].map(|seed| contestant.run(&clients, 20 * SECOND, seed));
+    percentile(runs.iter().flat_map(|served| latencies(&served[greedy..])).collect(), 0.99)
 }
 
 /// Eight flows that always have 40 requests under way, each with other costs, and eight small ones.

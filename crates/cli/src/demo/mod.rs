@@ -1,7 +1,8 @@
-//! `evenkeel demo`: one greedy tenant among polite ones, without and with Evenkeel.
+//! `evenkeel demo`: greedy tenants among polite ones, without Evenkeel, as Kubernetes does it, and with Evenkeel.
 
-mod half;
+mod crowd;
 mod load;
+mod part;
 mod progress;
 mod report;
 mod service;
@@ -19,34 +20,47 @@ use clap::{Args, ValueEnum};
 use tokio::runtime::Runtime;
 
 use crate::exit::Exit;
+use crate::serve;
 use crate::signals::Signals;
 use crate::usage::{address, number};
-use half::Half;
+use crowd::{CrowdGateway, Modes};
+use part::{Part, Parts};
 use progress::Progress;
 pub(crate) use report::FIELDS;
-use report::{Report, summary};
+use report::{Report, summary, summary_of_many};
 use service::SampleService;
 use stage::Stage;
+use table::table;
+
+const WITHOUT: &str = "without Evenkeel";
+const WITH: &str = "with Evenkeel";
+const CANNOT_WRITE: &str = "cannot write the figures to standard output";
 
 const EXAMPLES: &str = "\
 Examples:
-  Half a minute that shows what Evenkeel does; then try it yourself:
+  Less than a minute that shows what Evenkeel does; then try it yourself:
     evenkeel demo
   The figures for a program, and no more:
     evenkeel demo --once -o json
   With ports of your choice:
     evenkeel demo --listen 127.0.0.1:8080 --admin-listen 127.0.0.1:9901";
 
-/// Shows one greedy tenant among polite ones, without and with Evenkeel.
+/// Shows greedy tenants among polite ones: without Evenkeel, as Kubernetes does it, and with Evenkeel.
 ///
 /// A sample service in this process works on 8 requests at a time, 20 ms each, and gets up to four times slower for all
 /// when too many requests are inside, as services do. Five polite tenants send ten requests a second each; a greedy one
-/// sends on 100 connections as fast as it can. First they go to the service directly, then through a gateway. Both halves
-/// are shown side by side. Then everything stays up, and the commands to try are printed.
+/// sends on 100 connections as fast as it can. First they go to the service directly, then through a gateway. A table shows
+/// both parts side by side.
+///
+/// A second table compares modes of flow control. There are 16 greedy tenants with 15 connections each, and the same polite
+/// ones. First they go through a gateway that queues as Kubernetes does (shuffle-sharded), then through one that has a queue
+/// for each tenant (per-flow).
+///
+/// Then everything stays up, and the commands to try are printed.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Demo {
-    /// Ends after both halves, instead of staying up.
+    /// Ends after all parts, instead of staying up.
     #[arg(long)]
     once: bool,
 
@@ -54,7 +68,7 @@ pub(crate) struct Demo {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
 
-    /// How long each half is, in seconds.
+    /// How long each of the four parts is, in seconds.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = number::<600>)]
     seconds: u32,
 
@@ -75,7 +89,7 @@ enum Output {
     Json,
 }
 
-/// How the two halves ended.
+/// How the parts ended.
 enum Played {
     ToTheEnd,
     Interrupted,
@@ -89,6 +103,7 @@ fn any_port() -> SocketAddr {
 
 impl Demo {
     pub(crate) fn run(&self) -> Result<Exit> {
+        serve::raise_limit();
         Runtime::new().context("cannot start the threads of the demo")?.block_on(self.play())
     }
 
@@ -97,7 +112,7 @@ impl Demo {
         let service = SampleService::start().await.context("cannot start the sample service")?;
         let stage = Stage::set_up(service, self.listen, self.admin_listen).await?;
         let played = tokio::select! {
-            played = self.both_halves(&stage) => played?,
+            played = self.all_parts(&stage) => played?,
             () = signals.stop() => Played::Interrupted,
         };
         match played {
@@ -115,25 +130,40 @@ impl Demo {
         }
     }
 
-    async fn both_halves(&self, stage: &Stage) -> Result<Played> {
+    async fn all_parts(&self, stage: &Stage) -> Result<Played> {
         let length = Duration::from_secs(self.seconds.into());
-        let without = Half::run(stage.service(), length, &mut Progress::new("without Evenkeel", length)).await;
-        let with = Half::run(stage.gateway(), length, &mut Progress::new("with Evenkeel", length)).await;
-        self.print(&without, &with, length).context("cannot write the figures to standard output")?;
+        let run =
+            async |tenants, target, title| Part::run(tenants, target, length, &mut Progress::new(title, length)).await;
+        let run_many = async |modes, title| {
+            let gateway = CrowdGateway::start(stage, modes).await?;
+            let part = run(tenant::many_greedy(), gateway.address(), title).await;
+            gateway.stop().await;
+            Ok::<_, anyhow::Error>(part)
+        };
+        let without = run(tenant::one_greedy(), stage.service(), WITHOUT).await;
+        let with = run(tenant::one_greedy(), stage.gateway(), WITH).await;
+        self.print_text(|| format!("\n{}\n{}\n", table((WITHOUT, &without), (WITH, &with)), summary(&without, &with)))?;
+        progress::announce("Now 16 greedy tenants, in two modes of flow control:");
+        let many_as_kubernetes = run_many(Modes::Kubernetes, "as Kubernetes").await?;
+        let many_with = run_many(Modes::Evenkeel, WITH).await?;
+        self.print_text(|| {
+            let table = table(("as Kubernetes does it", &many_as_kubernetes), (WITH, &many_with));
+            format!("\n{table}\n{}", summary_of_many(&many_as_kubernetes, &many_with))
+        })?;
+        if self.output == Output::Json {
+            let parts = Parts { without, with, many_as_kubernetes, many_with };
+            let report = serde_json::to_string_pretty(&Report::new(&parts, length))?;
+            writeln!(io::stdout(), "{report}").context(CANNOT_WRITE)?;
+        }
         Ok(Played::ToTheEnd)
     }
 
-    fn print(&self, without: &Half, with: &Half, length: Duration) -> Result<()> {
-        let mut stdout = io::stdout();
+    /// Prints a table as soon as it is there, so that it can be read while the demo goes on.
+    fn print_text(&self, text: impl FnOnce() -> String) -> Result<()> {
         match self.output {
-            Output::Text => {
-                writeln!(stdout, "\n{}\n{}", table::table(without, with), summary(without, with))?;
-            }
-            Output::Json => {
-                writeln!(stdout, "{}", serde_json::to_string_pretty(&Report::new(without, with, length))?)?;
-            }
+            Output::Text => writeln!(io::stdout(), "{}", text()).context(CANNOT_WRITE),
+            Output::Json => Ok(()),
         }
-        Ok(())
     }
 
     /// Says what can be tried. It does not get between a program and its JSON.

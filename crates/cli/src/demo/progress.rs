@@ -3,13 +3,13 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use super::half::Half;
+use super::part::Part;
 use super::table::milliseconds;
 
 /// Without a terminal, so much time is between two lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// Tells about one half on standard error.
+/// Tells about one part on standard error.
 #[derive(Debug)]
 pub(crate) struct Progress {
     title: &'static str,
@@ -32,8 +32,8 @@ impl Progress {
     }
 
     /// Shows how it goes, if it is time for that.
-    pub(crate) fn show(&mut self, elapsed: Duration, half: &Half) {
-        let line = self.line(elapsed, half);
+    pub(crate) fn show(&mut self, elapsed: Duration, part: &Part) {
+        let line = self.line(elapsed, part);
         match &mut self.screen {
             Screen::Terminal => write(&format!("\r\x1b[2K{line}")),
             Screen::Lines { next } if elapsed >= *next && elapsed < self.length => {
@@ -45,16 +45,16 @@ impl Progress {
     }
 
     /// Shows how it ended.
-    pub(crate) fn end(&mut self, half: &Half) {
-        let line = self.line(self.length, half);
+    pub(crate) fn end(&mut self, part: &Part) {
+        let line = self.line(self.length, part);
         match self.screen {
             Screen::Terminal => write(&format!("\r\x1b[2K{line}\n")),
             Screen::Lines { .. } => write(&format!("{line}\n")),
         }
     }
 
-    fn line(&self, elapsed: Duration, half: &Half) -> String {
-        let (polite, greedy) = (half.polite(), half.greedy());
+    fn line(&self, elapsed: Duration, part: &Part) -> String {
+        let (polite, greedy) = (part.polite(), part.greedy());
         format!(
             "{:<17} {:>2}/{} s   polite tenants: {} served, p99 {}   greedy: {} served, {} rejected",
             self.title,
@@ -66,6 +66,11 @@ impl Progress {
             greedy.rejected,
         )
     }
+}
+
+/// Says what comes next.
+pub(crate) fn announce(text: &str) {
+    write(&format!("{text}\n"));
 }
 
 /// The demo goes on where nobody can be told about it.

@@ -1,10 +1,10 @@
-//! The figures of both halves, for programs, and the sentence that says what they mean.
+//! The figures of all parts, for programs, and the sentences that say what they mean.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-use super::half::Half;
+use super::part::{Part, Parts};
 use super::service;
 use super::table::milliseconds;
 use super::tally::Tally;
@@ -14,23 +14,27 @@ use super::tenant::Tenant;
 const FORMAT_VERSION: u32 = 1;
 
 /// What `-o json` prints, field by field. Times are in milliseconds, and `null` where nothing was served.
-pub(crate) const FIELDS: [(&str, &str); 16] = [
+pub(crate) const FIELDS: [(&str, &str); 20] = [
     ("formatVersion", "1; raised when a field changes its name or its meaning, not when one is added"),
-    ("secondsPerHalf", "how long requests were sent in each half"),
+    ("secondsPerHalf", "how long requests were sent in each part"),
     ("service.workers", "how many requests the sample service works on at a time"),
     ("service.workMs", "how long a request takes on average when the service has room"),
     ("service.slowdownMax", "how many times slower the service is at worst when too many requests are inside"),
-    ("withoutEvenkeel, withEvenkeel", "the two halves, with the same fields in both"),
+    ("withoutEvenkeel, withEvenkeel", "the two parts with one greedy tenant, with the same fields in both"),
     ("….servedPerSecond", "how many requests the service served per second"),
     ("….politeP99Ms", "the p99 of all polite tenants together"),
+    ("….slowestPoliteP99Ms", "the p99 of the polite tenant with the highest one"),
     ("….tenants[].name", "the tenant"),
-    ("….tenants[].greedy", "whether it is the greedy one"),
+    ("….tenants[].greedy", "whether it is a greedy one"),
     ("….tenants[].requests", "the requests that it has sent: the sum of the next three"),
     ("….tenants[].served", "those with a successful response"),
     ("….tenants[].rejected", "those rejected with 429 or 503"),
     ("….tenants[].failed", "those with no response, or with any other one"),
     ("….tenants[].p50Ms, p99Ms", "what half, and 99 of 100, of the served requests took at most"),
-    ("summary", "the sentence under the table"),
+    ("summary", "the sentence under the first table"),
+    ("manyGreedy.asKubernetes", "many greedy tenants, shuffle-sharded queues and periodic borrowing; fields as above"),
+    ("manyGreedy.withEvenkeel", "the same load, a queue for each flow and immediate borrowing; fields as above"),
+    ("manyGreedy.summary", "the sentence under the second table"),
 ];
 
 /// What `-o json` prints.
@@ -40,8 +44,17 @@ pub(crate) struct Report {
     format_version: u32,
     seconds_per_half: u64,
     service: ServiceFigures,
-    without_evenkeel: HalfFigures,
-    with_evenkeel: HalfFigures,
+    without_evenkeel: PartFigures,
+    with_evenkeel: PartFigures,
+    summary: String,
+    many_greedy: ManyGreedyFigures,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ManyGreedyFigures {
+    as_kubernetes: PartFigures,
+    with_evenkeel: PartFigures,
     summary: String,
 }
 
@@ -55,9 +68,10 @@ struct ServiceFigures {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct HalfFigures {
+struct PartFigures {
     served_per_second: f64,
     polite_p99_ms: Option<f64>,
+    slowest_polite_p99_ms: Option<f64>,
     tenants: Vec<TenantFigures>,
 }
 
@@ -74,11 +88,14 @@ struct TenantFigures {
     p99_ms: Option<f64>,
 }
 
-/// What the two halves show, in one sentence.
-pub(crate) fn summary(without: &Half, with: &Half) -> String {
+/// Stands in for a sentence if polite tenants were not served.
+const NOTHING_SERVED: &str =
+    "Some polite tenants got no response in one of the parts; something is wrong with this machine.";
+
+/// What the parts with one greedy tenant show, in one sentence.
+pub(crate) fn summary(without: &Part, with: &Part) -> String {
     let (Some(before), Some(after)) = (without.polite().percentile(99), with.polite().percentile(99)) else {
-        return "The polite tenants got no response in one of the halves; something is wrong with this machine."
-            .to_owned();
+        return NOTHING_SERVED.to_owned();
     };
     let times = before.as_secs_f64() / after.as_secs_f64().max(f64::EPSILON);
     let polite = with.polite();
@@ -95,10 +112,24 @@ pub(crate) fn summary(without: &Half, with: &Half) -> String {
     )
 }
 
+/// What the parts with many greedy tenants show.
+pub(crate) fn summary_of_many(kubernetes: &Part, evenkeel: &Part) -> String {
+    let (Some(shared), Some(own)) = (kubernetes.slowest_polite_p99(), evenkeel.slowest_polite_p99()) else {
+        return NOTHING_SERVED.to_owned();
+    };
+    format!(
+        "By default, Kubernetes gives each tenant 8 of 64 queues. Polite tenants find greedy ones in theirs, and the slowest \
+         has a p99 of {}. Evenkeel gives each tenant its own queue: {}.",
+        milliseconds(Some(shared)),
+        milliseconds(Some(own)),
+    )
+}
+
 // === impl Report ===
 
 impl Report {
-    pub(crate) fn new(without: &Half, with: &Half, length: Duration) -> Self {
+    pub(crate) fn new(parts: &Parts, length: Duration) -> Self {
+        let Parts { without, with, many_as_kubernetes, many_with } = parts;
         Self {
             format_version: FORMAT_VERSION,
             seconds_per_half: length.as_secs(),
@@ -107,21 +138,27 @@ impl Report {
                 work_ms: service::WORK_MS,
                 slowdown_max: service::SLOWDOWN_MAX,
             },
-            without_evenkeel: HalfFigures::new(without),
-            with_evenkeel: HalfFigures::new(with),
+            without_evenkeel: PartFigures::new(without),
+            with_evenkeel: PartFigures::new(with),
             summary: summary(without, with),
+            many_greedy: ManyGreedyFigures {
+                as_kubernetes: PartFigures::new(many_as_kubernetes),
+                with_evenkeel: PartFigures::new(many_with),
+                summary: summary_of_many(many_as_kubernetes, many_with),
+            },
         }
     }
 }
 
-// === impl HalfFigures ===
+// === impl PartFigures ===
 
-impl HalfFigures {
-    fn new(half: &Half) -> Self {
+impl PartFigures {
+    fn new(part: &Part) -> Self {
         Self {
-            served_per_second: rounded(half.served_per_second()),
-            polite_p99_ms: half.polite().percentile(99).map(in_milliseconds),
-            tenants: half.tenants.iter().map(|(tenant, tally)| TenantFigures::new(*tenant, tally)).collect(),
+            served_per_second: rounded(part.served_per_second()),
+            polite_p99_ms: part.polite().percentile(99).map(in_milliseconds),
+            slowest_polite_p99_ms: part.slowest_polite_p99().map(in_milliseconds),
+            tenants: part.tenants.iter().map(|(tenant, tally)| TenantFigures::new(*tenant, tally)).collect(),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::fs::{self, DirBuilder};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use evenkeel_gateway::config::{
@@ -20,7 +21,7 @@ use crate::serve;
 /// This machine.
 const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
-/// The API listens on a port that the system chooses.
+/// A port that the system chooses.
 const LOOPBACK_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Rejecting the greedy tenant is what the demo is about. The table counts those requests, and lines of the log would run
@@ -58,11 +59,7 @@ impl Stage {
         let config = Config {
             listen: vec![ListenConfig { address: listen.into(), tls: None }],
             admin: AdminConfig { address: Some(admin_listen.into()), ..AdminConfig::default() },
-            upstreams: vec![UpstreamConfig::new(&format!("http://{}", service.address())).map_err(anyhow::Error::msg)?],
-            concurrency: u32::try_from(WORKERS)?,
-            identity: tenants_by_header()?,
-            log: LogConfig { filter: LOG_FILTER.to_owned(), ..LogConfig::default() },
-            ..Config::default()
+            ..config(&service)?
         };
         evenkeel_gateway::observe::log::init(&config.log)?;
         let mut api =
@@ -87,6 +84,16 @@ impl Stage {
 
     pub(crate) fn gateway(&self) -> SocketAddr {
         self.address
+    }
+
+    /// A private folder, which is removed at the end.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The settings of a further gateway in front of the service, on any free port.
+    pub(crate) fn config(&self) -> Result<Config> {
+        config(&self.service)
     }
 
     /// Ends everything in good order.
@@ -149,6 +156,19 @@ impl Stage {
         }
         suggestions
     }
+}
+
+/// What all gateways of the demo have in common. They listen on any free port and have no admin endpoint.
+fn config(service: &SampleService) -> Result<Config> {
+    Ok(Config {
+        listen: vec![ListenConfig { address: LOOPBACK_PORT.into(), tls: None }],
+        admin: AdminConfig { address: None, ..AdminConfig::default() },
+        upstreams: vec![UpstreamConfig::new(&format!("http://{}", service.address())).map_err(anyhow::Error::msg)?],
+        concurrency: u32::try_from(WORKERS)?,
+        identity: tenants_by_header()?,
+        log: LogConfig { filter: LOG_FILTER.to_owned(), ..LogConfig::default() },
+        ..Config::default()
+    })
 }
 
 /// The simplest for `curl`: clients of this machine are believed to be who they say they are.

@@ -1,25 +1,38 @@
-//! Both halves side by side, for people.
+//! Two parts side by side, for people.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::half::Half;
+use super::part::Part;
 use super::tally::Tally;
 
-/// The columns of one half.
+/// The columns of one part.
 const COLUMNS: &str = "requests  rejected       p50       p99";
 
-/// A table with a line for each tenant.
-pub(crate) fn table(without: &Half, with: &Half) -> String {
+/// One side of a table: a title and the part under it.
+pub(crate) type Side<'a> = (&'static str, &'a Part);
+
+/// A table with a line for each tenant; many greedy ones share a line.
+pub(crate) fn table((left_title, left): Side<'_>, (right_title, right): Side<'_>) -> String {
     const WIDTH: usize = COLUMNS.len();
-    let mut table = format!("{:<10}  {:>WIDTH$}  |  {:>WIDTH$}\n", "", "without Evenkeel", "with Evenkeel");
+    let mut table = format!("{:<10}  {left_title:>WIDTH$}  |  {right_title:>WIDTH$}\n", "");
     table += &format!("{:<10}  {COLUMNS}  |  {COLUMNS}\n", "tenant");
     table += &format!("{}+{}\n", "-".repeat(WIDTH + 14), "-".repeat(WIDTH + 2));
-    for ((tenant, before), (_, after)) in without.tenants.iter().zip(&with.tenants) {
+    for ((name, left), (_, right)) in rows(left).into_iter().zip(rows(right)) {
         // Writing to a text cannot fail.
-        let _ = writeln!(table, "{:<10}  {}  |  {}", tenant.name, cells(before), cells(after));
+        let _ = writeln!(table, "{name:<10}  {}  |  {}", cells(&left), cells(&right));
     }
     table
+}
+
+fn rows(part: &Part) -> Vec<(String, Tally)> {
+    let (polite, greedy): (Vec<_>, Vec<_>) = part.tenants.iter().partition(|(tenant, _)| tenant.is_polite());
+    let last = match greedy.as_slice() {
+        [(one, _)] => one.name.to_owned(),
+        many => format!("{} greedy", many.len()),
+    };
+    let polite = polite.into_iter().map(|(tenant, tally)| (tenant.name.to_owned(), tally.clone()));
+    polite.chain([(last, part.greedy())]).collect()
 }
 
 fn cells(tally: &Tally) -> String {
@@ -50,17 +63,16 @@ fn thousands(number: usize) -> String {
 mod tests {
     use super::*;
     use crate::demo::tally::Ending;
-    use crate::demo::tenant;
+    use crate::demo::tenant::{self, Tenant};
 
-    fn half(latency_ms: u64, rejected: usize) -> Half {
+    fn part(tenants: Vec<Tenant>, latency_ms: u64, rejected: usize) -> Part {
         let tally = || {
             let mut tally = Tally::default();
             (0..rejected).for_each(|_| tally.add(Ending::Rejected, Duration::ZERO));
             (0..100).for_each(|_| tally.add(Ending::Served, Duration::from_millis(latency_ms)));
             tally
         };
-        let tenants = tenant::all().into_iter().map(|tenant| (tenant, tally())).collect();
-        Half { tenants, took: Duration::from_secs(10) }
+        Part { tenants: tenants.into_iter().map(|tenant| (tenant, tally())).collect(), took: Duration::from_secs(10) }
     }
 
     #[test]
@@ -71,7 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn both_halves_stand_side_by_side() {
-        insta::assert_snapshot!(table(&half(1200, 0), &half(30, 12_345)));
+    fn two_parts_stand_side_by_side() {
+        let [without, with] = [(1200, 0), (30, 12_345)].map(|(ms, rejected)| part(tenant::one_greedy(), ms, rejected));
+        insta::assert_snapshot!(table(("without Evenkeel", &without), ("with Evenkeel", &with)));
+    }
+
+    #[test]
+    fn many_greedy_tenants_share_a_line() {
+        let [left, right] = [(800, 0), (30, 1)].map(|(ms, rejected)| part(tenant::many_greedy(), ms, rejected));
+        insta::assert_snapshot!(table(("as Kubernetes does it", &left), ("with Evenkeel", &right)));
     }
 }

@@ -32,15 +32,46 @@ pub(crate) enum Manner {
 
 const POLITE: [&str; 5] = ["polite-1", "polite-2", "polite-3", "polite-4", "polite-5"];
 
-/// The tenants of the demo, in the order in which they are shown.
-pub(crate) fn all() -> Vec<Tenant> {
-    let polite = (0..).zip(POLITE).map(|(place, name)| {
+const GREEDY: [&str; 16] = [
+    "greedy-1",
+    "greedy-2",
+    "greedy-3",
+    "greedy-4",
+    "greedy-5",
+    "greedy-6",
+    "greedy-7",
+    "greedy-8",
+    "greedy-9",
+    "greedy-10",
+    "greedy-11",
+    "greedy-12",
+    "greedy-13",
+    "greedy-14",
+    "greedy-15",
+    "greedy-16",
+];
+
+/// The polite tenants and a greedy one, in the order in which they are shown.
+pub(crate) fn one_greedy() -> Vec<Tenant> {
+    polite().chain([greedy("greedy", 100)]).collect()
+}
+
+/// The same polite tenants and many greedy ones. Both ends of each connection are in this process. Where it may
+/// have only 1,024 open files, the gateway refuses connections beyond some 370.
+pub(crate) fn many_greedy() -> Vec<Tenant> {
+    polite().chain(GREEDY.map(|name| greedy(name, 15))).collect()
+}
+
+fn polite() -> impl Iterator<Item = Tenant> {
+    (0..).zip(POLITE).map(|(place, name)| {
         let every = Duration::from_millis(100);
-        // They are not all of one heartbeat.
+        // They do not all send at the same time.
         Tenant { name, manner: Manner::Polite { first: every / 5 * place, every } }
-    });
-    let greedy = Manner::Greedy { connections: 100, after_rejection: Duration::from_millis(100) };
-    polite.chain([Tenant { name: "greedy", manner: greedy }]).collect()
+    })
+}
+
+fn greedy(name: &'static str, connections: usize) -> Tenant {
+    Tenant { name, manner: Manner::Greedy { connections, after_rejection: Duration::from_millis(100) } }
 }
 
 // === impl Tenant ===

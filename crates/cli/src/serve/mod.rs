@@ -18,6 +18,7 @@ use crate::api::ApiArgs;
 use crate::exit::{Exit, WrongUsage};
 use crate::usage::{listen_address, number};
 pub(crate) use life::start_with;
+pub(crate) use open_files::raise_limit;
 use reload::Settings;
 
 const EXAMPLES: &str = "\

@@ -1,4 +1,4 @@
-//! One half of the demo: all tenants against one address for some time.
+//! One part of the demo: all tenants send requests to one address for some time.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,22 +10,40 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::load::Load;
 use super::progress::Progress;
 use super::tally::Tally;
-use super::tenant::{self, Tenant};
+use super::tenant::Tenant;
 
-/// What came of one half.
+/// The outcome of one part.
 #[derive(Debug)]
-pub(crate) struct Half {
+pub(crate) struct Part {
     pub(crate) tenants: Vec<(Tenant, Tally)>,
     /// From the first request to the last response.
     pub(crate) took: Duration,
 }
 
-// === impl Half ===
+/// The outcomes of all parts.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    /// One greedy tenant, which sends to the service directly.
+    pub(crate) without: Part,
+    /// The same through a gateway.
+    pub(crate) with: Part,
+    /// Many greedy tenants, and a gateway in the modes of Kubernetes.
+    pub(crate) many_as_kubernetes: Part,
+    /// The same, and a gateway in Evenkeel's own modes.
+    pub(crate) many_with: Part,
+}
 
-impl Half {
-    /// Lets all tenants loose on the address, and shows how it goes.
-    pub(crate) async fn run(target: SocketAddr, length: Duration, progress: &mut Progress) -> Self {
-        let loads: Vec<Arc<Load>> = tenant::all().into_iter().map(|tenant| Load::new(tenant, target)).collect();
+// === impl Part ===
+
+impl Part {
+    /// Sends the requests of all tenants, and shows the progress.
+    pub(crate) async fn run(
+        tenants: Vec<Tenant>,
+        target: SocketAddr,
+        length: Duration,
+        progress: &mut Progress,
+    ) -> Self {
+        let loads: Vec<Arc<Load>> = tenants.into_iter().map(|tenant| Load::new(tenant, target)).collect();
         let start = Instant::now();
         let mut at_work: JoinSet<()> = loads.iter().map(|load| Arc::clone(load).run(start + length)).collect();
         let mut ticks = interval(Duration::from_millis(500));
@@ -36,9 +54,9 @@ impl Half {
                 _ = ticks.tick() => progress.show(start.elapsed(), &Self::so_far(&loads, start)),
             }
         }
-        let half = Self::so_far(&loads, start);
-        progress.end(&half);
-        half
+        let part = Self::so_far(&loads, start);
+        progress.end(&part);
+        part
     }
 
     fn so_far(loads: &[Arc<Load>], start: Instant) -> Self {
@@ -48,17 +66,27 @@ impl Half {
 
     /// The polite tenants as if they were one.
     pub(crate) fn polite(&self) -> Tally {
-        Tally::sum(self.tenants.iter().filter(|(tenant, _)| tenant.is_polite()).map(|(_, tally)| tally))
+        Tally::sum(self.polite_tenants().map(|(_, tally)| tally))
     }
 
-    /// The greedy tenant.
+    /// The greedy tenants as if they were one.
     pub(crate) fn greedy(&self) -> Tally {
         Tally::sum(self.tenants.iter().filter(|(tenant, _)| !tenant.is_polite()).map(|(_, tally)| tally))
+    }
+
+    /// The p99 of the polite tenant that waited longest. None if a polite tenant was not served at all.
+    pub(crate) fn slowest_polite_p99(&self) -> Option<Duration> {
+        let each: Option<Vec<_>> = self.polite_tenants().map(|(_, tally)| tally.percentile(99)).collect();
+        each?.into_iter().max()
     }
 
     /// How many requests the service served per second, on average.
     pub(crate) fn served_per_second(&self) -> f64 {
         let served: usize = self.tenants.iter().map(|(_, tally)| tally.served()).sum();
         f64::from(u32::try_from(served).unwrap_or(u32::MAX)) / self.took.as_secs_f64().max(f64::EPSILON)
+    }
+
+    fn polite_tenants(&self) -> impl Iterator<Item = &(Tenant, Tally)> {
+        self.tenants.iter().filter(|(tenant, _)| tenant.is_polite())
     }
 }
