@@ -42,7 +42,7 @@ fn polite_tenants_do_not_notice() -> Result<(), String> {
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!((&report["formatVersion"], &report["secondsPerHalf"]), (&1.into(), &2.into()));
 
-    let [without, with] = ["withoutEvenkeel", "withEvenkeel"].map(|half| &report[half]);
+    let [without, with] = ["withoutEvenkeel", "withEvenkeel"].map(|part| &report[part]);
     let tenants = with["tenants"].as_array().unwrap();
     assert_eq!(tenants.len(), 6);
     let (greedy, polite): (Vec<_>, Vec<_>) = tenants.iter().partition(|tenant| tenant["greedy"] == true);
@@ -67,7 +67,7 @@ fn polite_tenants_do_not_notice() -> Result<(), String> {
         ));
     }
     // It is some forty times less on a quiet machine, and five times less on a very busy one.
-    let [before, after] = [without, with].map(|half| half["politeP99Ms"].as_f64().unwrap());
+    let [before, after] = [without, with].map(|part| part["politeP99Ms"].as_f64().unwrap());
     if after * 2.0 < before {
         return Ok(());
     }
