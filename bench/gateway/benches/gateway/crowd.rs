@@ -108,6 +108,8 @@ async fn connect(target: SocketAddr, index: usize) -> io::Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
     let last = u8::try_from(2 + index % ADDRESSES).map_err(Error::other)?;
     socket.bind(SocketAddr::from(([127, 0, 0, last], 0)))?;
+    // A handshake of TLS is several small messages, which would wait for each other's acknowledgements.
+    socket.set_nodelay(true)?;
     socket.connect(target).await
 }
 
