@@ -153,7 +153,7 @@ impl DataDir {
         self.path.join("serving.key")
     }
 
-    /// The authority that has signed the server's certificate, and whose client certificates are believed.
+    /// The authority that has signed the server's certificate, and whose client certificates are trusted.
     pub fn authority(&self) -> PathBuf {
         self.path.join("ca.crt")
     }

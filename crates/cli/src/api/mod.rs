@@ -51,7 +51,7 @@ pub(crate) struct ApiArgs {
     #[arg(long, value_name = "FILE", requires = "data_dir")]
     token_file: Option<PathBuf>,
 
-    /// The authorities whose client certificates are believed, in PEM [default: the one in the folder].
+    /// The authorities whose client certificates are trusted, in PEM [default: the one in the folder].
     #[arg(long, value_name = "FILE", requires = "data_dir")]
     client_ca: Option<PathBuf>,
 

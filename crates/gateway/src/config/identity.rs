@@ -44,7 +44,7 @@ pub enum SystemNames {
     /// A user of such a name is rejected with 401; such groups are left out.
     #[default]
     Refuse,
-    /// They are believed.
+    /// They are accepted.
     Allow,
 }
 
@@ -66,7 +66,7 @@ pub enum IdentitySource {
     Address(AddressIdentity),
 }
 
-/// Headers, believed only from those named here.
+/// Headers, trusted only from those named here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HeaderIdentity {
@@ -104,7 +104,7 @@ pub struct JwtIdentity {
     /// changes, a URL is fetched again from time to time. A key is for one algorithm: RS256, PS256, ES256 or `EdDSA` and their
     /// longer variants, never one with a shared secret.
     pub keys: KeysFrom,
-    /// The authorities that the server of the keys' URL is believed by, in PEM. The default are those of the machine.
+    /// The authorities that are trusted for the server of the keys' URL, in PEM. The default is those of the machine.
     pub keys_ca: Option<PathBuf>,
     /// The issuer that a token must name, if any.
     pub issuer: Option<String>,
@@ -156,7 +156,7 @@ pub struct AddressIdentity {
     pub ipv4_bits: u8,
     /// How many bits of an IPv6 address tell users apart.
     pub ipv6_bits: u8,
-    /// The proxies whose `X-Forwarded-For` is believed, as `10.0.0.0/8` or `10.1.2.3`. The client is the right-most address
+    /// The proxies whose `X-Forwarded-For` is trusted, as `10.0.0.0/8` or `10.1.2.3`. The client is the right-most address
     /// there that is not one of these.
     pub trusted_proxies: Vec<Cidr>,
 }

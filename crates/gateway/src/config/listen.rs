@@ -25,7 +25,7 @@ pub struct ServerTls {
     pub certificate: PathBuf,
     /// The private key, in PEM.
     pub key: PathBuf,
-    /// The authorities whose client certificates are believed, in PEM. Without it no client is asked for one. A client
+    /// The authorities whose client certificates are trusted, in PEM. Without it no client is asked for one. A client
     /// may come without a certificate; one with a certificate that is not trusted is refused.
     #[serde(default)]
     pub client_ca: Option<PathBuf>,

@@ -41,7 +41,7 @@ pub enum Protocol {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct UpstreamTls {
-    /// The authorities that are believed, in PEM. The default are those of the machine.
+    /// The trusted authorities, in PEM. The default is those of the machine.
     pub ca: Option<PathBuf>,
     /// The name that the certificate must have, if it is not the host of the address.
     pub server_name: Option<String>,

@@ -59,7 +59,7 @@ impl Live {
         }
     }
 
-    /// The certificates that are shown to upstreams, and those that upstreams are believed by.
+    /// The certificates that are shown to upstreams, and the authorities that are trusted for upstreams.
     pub(crate) fn files(&self) -> impl Iterator<Item = Arc<dyn Refresh>> {
         self.upstreams.iter().filter_map(|known| known.tls.as_ref().map(ClientTls::files))
     }

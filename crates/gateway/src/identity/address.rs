@@ -31,7 +31,7 @@ impl Addresses {
         Self { config: config.clone(), known: Cache::default() }
     }
 
-    /// Whether this peer is a proxy whose `X-Forwarded-For` is believed.
+    /// Whether this peer is a proxy whose `X-Forwarded-For` is trusted.
     pub(super) fn trusts(&self, peer: &Peer) -> bool {
         self.is_proxy(peer.address.ip())
     }

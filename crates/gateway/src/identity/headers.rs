@@ -50,7 +50,7 @@ impl Headers {
         &self.user
     }
 
-    /// Whether what this peer says of others is believed.
+    /// Whether this peer is trusted to say who sent a request.
     pub(super) fn trusts(&self, peer: &Peer) -> bool {
         self.addresses.iter().any(|range| range.contains(peer.address.ip()))
             || peer

@@ -79,7 +79,7 @@ enum Step {
     Known(Arc<User>),
     /// The connection is a proxy's: this source of addresses looks at what it says of where the request comes from.
     Forwarded(usize, IpAddr),
-    /// The connection has shown something that is not to be believed.
+    /// The connection has an invalid credential.
     Wrong,
     /// This source has to look at the request.
     Ask(usize),
@@ -102,7 +102,7 @@ enum Verdict {
     Known(Arc<User>),
     /// There is no credential that this source could look at.
     Absent,
-    /// There is one, and it is not to be believed.
+    /// There is one, and it is invalid.
     Wrong,
     /// There is one, and nobody can tell yet: the keys of its issuer are being fetched.
     Undecided,
@@ -156,7 +156,7 @@ impl Identification {
         known.map_or(Step::Wrong, Step::Known)
     }
 
-    /// Whether this is a proxy that speaks for other clients: what it says of where requests come from is believed.
+    /// Whether this is a proxy that speaks for other clients: it is trusted to say where requests come from.
     pub fn is_trusted_proxy(&self, peer: &Peer) -> bool {
         self.sender(peer) != Sender::Outsider
     }

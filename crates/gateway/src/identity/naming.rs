@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn system_names_are_believed_where_that_is_allowed() {
+    fn system_names_are_accepted_where_that_is_allowed() {
         let alice = names(&Naming::as_written(), "system:admin", &["system:masters"]).unwrap();
         assert_eq!(alice, ["system:admin", "system:masters", "system:authenticated"]);
     }

@@ -31,6 +31,6 @@ pub struct ClientCertificate {
     pub common_name: Option<String>,
     /// The organisations of the subject: the user's groups.
     pub organizations: Vec<String>,
-    /// When it expires. After that no request of the connection is believed.
+    /// When it expires. After that, requests of the connection get a 401.
     pub not_after: Option<SystemTime>,
 }

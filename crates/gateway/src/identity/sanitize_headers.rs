@@ -17,9 +17,9 @@ pub(super) struct HeaderSanitizer {
 /// Who has set the headers of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sender {
-    /// A proxy whose headers are believed.
+    /// A proxy whose headers are trusted.
     TrustedProxy,
-    /// A proxy that is believed where requests come from, and nothing else.
+    /// A proxy that is trusted to say where requests come from, and nothing else.
     Forwarder,
     /// Anybody else.
     Outsider,

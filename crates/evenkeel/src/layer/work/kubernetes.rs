@@ -90,7 +90,7 @@ impl KubernetesWork {
     }
 
     /// Takes note of how many objects of a resource there are, and of how large they are on average. The key is the
-    /// resource, followed by a dot and the API group if there is one. A number is believed for three minutes.
+    /// resource, followed by a dot and the API group if there is one. A number is used for three minutes.
     pub fn set_objects(&self, key: &str, count: i64, average_bytes: i64) {
         let now = self.shared.clock.now();
         let mut objects = self.shared.objects.write().unwrap_or_else(PoisonError::into_inner);

@@ -19,7 +19,7 @@ pub(super) enum Algorithm {
 // === impl Algorithm ===
 
 impl Algorithm {
-    /// The algorithm of that name, if it is one that is believed.
+    /// The algorithm of that name, if it is accepted.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "RS256" => Self::Rs256,

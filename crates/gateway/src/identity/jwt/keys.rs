@@ -114,7 +114,7 @@ impl Key {
     }
 }
 
-/// Keys of kinds that are not believed are left out, with a warning: a set may be meant for others too.
+/// Keys of kinds that are not accepted are left out, with a warning: a set may be meant for others too.
 fn key_set(bytes: &[u8]) -> Result<Vec<Key>, String> {
     let set: KeySet = serde_json::from_slice(bytes).map_err(|error| format!("it is no JSON Web Key Set: {error}"))?;
     let mut keys = Vec::new();
@@ -130,7 +130,7 @@ fn key_set(bytes: &[u8]) -> Result<Vec<Key>, String> {
                 key = index,
                 kind = jwk.kty,
                 algorithm = jwk.alg,
-                "a key is left out; only RS256, PS256, ES256, EdDSA and their longer variants are believed"
+                "a key is left out; only RS256, PS256, ES256, EdDSA and their longer variants are accepted"
             ),
         }
     }
@@ -140,7 +140,7 @@ fn key_set(bytes: &[u8]) -> Result<Vec<Key>, String> {
 // === impl Jwk ===
 
 impl Jwk {
-    /// The one algorithm that the key is for, if it is one that is believed and goes with the key.
+    /// The one algorithm that the key is for, if it is accepted and goes with the key.
     fn algorithm(&self) -> Option<Algorithm> {
         let usual = match (&*self.kty, self.crv.as_deref()) {
             ("RSA", _) => Algorithm::Rs256,

@@ -1,6 +1,6 @@
 //! Signed bearer tokens (JSON Web Tokens).
 //!
-//! A key says which algorithm its signatures have; what a token says about that has to be the same, and is not believed
+//! A key says which algorithm its signatures have; what a token says about that has to be the same, and is not trusted
 //! otherwise. There are no algorithms with a shared secret, and `none` is not one.
 
 mod algorithm;

@@ -114,7 +114,7 @@ fn a_service_account_is_in_the_groups_that_kubernetes_puts_it_into() {
 }
 
 #[test]
-fn what_a_token_says_of_its_algorithm_is_not_believed() {
+fn what_a_token_says_of_its_algorithm_is_not_trusted() {
     let issuer = Issuer::new();
     let verifier = verifier(issuer.key_set().to_string().as_bytes());
     for head in [

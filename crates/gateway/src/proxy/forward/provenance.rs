@@ -19,7 +19,7 @@ pub(crate) struct Provenance {
     address: AddressText,
     is_ipv6: bool,
     is_tls: bool,
-    is_believed: bool,
+    is_trusted: bool,
 }
 
 /// An IP address as text.
@@ -38,10 +38,10 @@ pub(super) const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwa
 // === impl Provenance ===
 
 impl Provenance {
-    pub(crate) fn new(peer: &Peer, is_believed: bool) -> Self {
+    pub(crate) fn new(peer: &Peer, is_trusted: bool) -> Self {
         let ip = peer.address.ip().to_canonical();
         let (is_ipv6, is_tls) = (ip.is_ipv6(), peer.transport == Transport::Tls);
-        Self { address: AddressText::new(ip), is_ipv6, is_tls, is_believed }
+        Self { address: AddressText::new(ip), is_ipv6, is_tls, is_trusted }
     }
 
     fn scheme(&self) -> &'static [u8] {
@@ -83,7 +83,7 @@ impl Provenance {
         append(received, &VIA, &[protocol], &mut put);
         let (address, scheme) = (self.address.bytes(), self.scheme());
         let forwarded = &self.forwarded(host);
-        if !self.is_believed {
+        if !self.is_trusted {
             put(&X_FORWARDED_FOR, &[address]);
             put(&X_FORWARDED_PROTO, &[scheme]);
             put(&X_FORWARDED_HOST, &[host]);

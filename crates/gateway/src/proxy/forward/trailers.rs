@@ -11,8 +11,8 @@ use http::header::{
 use super::fields::{goes_on, is_of_the_connection};
 use crate::identity::PeerIdentity;
 
-/// Looks after the trailers of a request: an upstream may take them for headers, so that what is not believed in a header
-/// must not be in them either.
+/// Cleans the trailers of a request. An upstream may take them for headers, so what is not trusted in a header must not be in
+/// them either.
 #[derive(Debug)]
 pub(crate) struct TrailerGuard {
     pub(crate) identity: PeerIdentity,
@@ -24,9 +24,9 @@ pub(crate) struct TrailerGuard {
 impl TrailerGuard {
     pub(crate) fn clean(&self, trailers: HeaderMap) -> HeaderMap {
         let trailers = keep(trailers, |name| goes_on(name) && is_harmless(name));
-        let mut believed = trailers.clone();
-        self.identity.sanitize_headers(&mut believed, &self.user);
-        keep(trailers.clone(), |name| believed.get_all(name).iter().eq(trailers.get_all(name)))
+        let mut trusted = trailers.clone();
+        self.identity.sanitize_headers(&mut trusted, &self.user);
+        keep(trailers.clone(), |name| trusted.get_all(name).iter().eq(trailers.get_all(name)))
     }
 }
 
