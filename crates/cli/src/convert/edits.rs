@@ -1,6 +1,6 @@
 //! `Edits`: changes to a text at places that its parser has told. Everything else stays byte for byte.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use evenkeel_api::decode::{Format, Member, Node, Position, Value};
@@ -11,6 +11,8 @@ pub(super) struct Edits<'t> {
     text: &'t str,
     /// Where each line begins.
     lines: Vec<usize>,
+    /// The bytes at which every [`STRIDE`]th character of a line begins, for lines that are long and not ASCII.
+    long_lines: HashMap<usize, Vec<usize>>,
     /// By the bytes that are replaced. The same change may be asked for twice: an anchor and its aliases share a place.
     changes: BTreeMap<(usize, usize), String>,
 }
@@ -22,6 +24,9 @@ pub(super) struct CannotEdit {
     pub(super) at: Position,
     pub(super) what: String,
 }
+
+/// Long lines have so many characters between two places that are remembered.
+const STRIDE: usize = 1024;
 
 type Edited = Result<(), CannotEdit>;
 
@@ -36,8 +41,17 @@ impl<'t> Edits<'t> {
             b'\r' => format == Format::Yaml && bytes.get(at + 1) != Some(&b'\n'),
             _ => false,
         };
-        let lines = std::iter::once(0).chain((0..bytes.len()).filter(|&at| ends_line(at)).map(|at| at + 1)).collect();
-        Self { text, lines, changes: BTreeMap::new() }
+        let lines: Vec<usize> =
+            std::iter::once(0).chain((0..bytes.len()).filter(|&at| ends_line(at)).map(|at| at + 1)).collect();
+        let mut long_lines = HashMap::new();
+        for (index, &start) in lines.iter().enumerate() {
+            let line = &text[start..lines.get(index + 1).copied().unwrap_or(text.len())];
+            if line.len() > STRIDE && !line.is_ascii() {
+                let places = line.char_indices().step_by(STRIDE).map(|(at, _)| start + at).collect();
+                long_lines.insert(index, places);
+            }
+        }
+        Self { text, lines, long_lines, changes: BTreeMap::new() }
     }
 
     /// Replaces a text that stands at a place, in quotes or not.
@@ -170,11 +184,18 @@ impl<'t> Edits<'t> {
 
     /// The byte at a place.
     fn offset(&self, at: Position) -> Result<usize, CannotEdit> {
-        let found = at.line.checked_sub(1).and_then(|line| {
-            let start = *self.lines.get(line as usize)?;
-            let line = &self.text[start..];
-            let (column, _) = line.char_indices().nth(at.column.checked_sub(1)? as usize)?;
-            Some(start + column)
+        let found = at.line.checked_sub(1).zip(at.column.checked_sub(1)).and_then(|(line, column)| {
+            let (line, column) = (line as usize, column as usize);
+            let start = *self.lines.get(line)?;
+            let end = self.lines.get(line + 1).copied().unwrap_or(self.text.len());
+            let (start, column) = match self.long_lines.get(&line) {
+                Some(places) => (*places.get(column / STRIDE)?, column % STRIDE),
+                // A line that is longer than this is ASCII.
+                None if end - start > STRIDE => return (column <= end - start).then_some(start + column),
+                None => (start, column),
+            };
+            let mut bytes = self.text[start..end].char_indices().map(|(at, _)| at).chain([end - start]);
+            bytes.nth(column).map(|at| start + at)
         });
         found.ok_or_else(|| cannot(at, "this place is not in the text".to_owned()))
     }

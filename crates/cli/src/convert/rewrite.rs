@@ -3,7 +3,7 @@
 //! The versions differ in how the shares of a limited level are written (API-62, API-63). The result is read again and
 //! compared with the original, object by object: it is either the same, or there is no result.
 
-use evenkeel_api::decode::{Document, Format, Member, Node, Position, Problem, Problems, Value, parse_documents};
+use evenkeel_api::decode::{Document, Format, Member, Node, Position, Problem, Problems, Value, parse_text};
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
 use evenkeel_api::v1beta3::PRESERVE_ZERO_ANNOTATION;
 use evenkeel_api::{AnyObject, GROUP, HubSpec, Kind, Version};
@@ -39,43 +39,32 @@ const ACTION: &str = "{{";
 
 /// Writes all objects of a text in that version. `file` is what problems call the text.
 pub(crate) fn rewrite(file: &str, text: &str, to: Version) -> Result<Rewritten, Problems> {
-    let problems = |problems: Vec<Problem>| Problems::new(problems).map_or(Ok(()), Err);
     let (mark, body) = text.strip_prefix('\u{feff}').map_or(("", text), |body| ("\u{feff}", body));
-    let documents = match parse_documents(body.as_bytes()) {
-        Ok(documents) => documents,
-        Err(error) => {
-            let found = template_line(file, body, |_| true);
-            problems(vec![found.unwrap_or_else(|| Problem::new(file, error.at, error.message))])?;
-            return Ok(Rewritten { text: text.to_owned(), converted: 0 });
-        }
-    };
+    let documents = parse_text(body.as_bytes()).map_err(|error| {
+        let template = template_line(file, body, |_| true);
+        Problems::from(template.unwrap_or_else(|| Problem::new(file, error.at, error.message)))
+    })?;
     let contents = Contents::read(file, &documents)?;
-    problems(template_line(file, body, |line| contents.is_converted(line)).into_iter().collect())?;
+    if let Some(template) = template_line(file, body, |line| contents.is_converted(line)) {
+        return Err(template.into());
+    }
     let format = documents.first().map_or(Format::Yaml, |document| document.format);
     let mut edits = Edits::new(body, format);
-    let mut found = Vec::new();
+    let mut problems = Vec::new();
     for (at, version) in contents.versions.iter().filter(|(_, version)| *version != to) {
-        found.extend(problem(file, edits.replace(*at, version.api_version(), to.api_version())));
+        let edited = edits.replace(*at, version.api_version(), to.api_version());
+        problems.extend(edited.err().map(|error| cannot(file, error)));
     }
     let changed: Vec<&Found<'_>> = contents.objects.iter().filter(|object| object.version != to).collect();
     for object in &changed {
-        found.extend(change(&mut edits, file, object, to).err());
+        problems.extend(change(&mut edits, file, object, to).err());
     }
-    problems(found)?;
-    let new = edits.apply().map_err(|error| cannot(file, error));
-    let new = match new {
-        Ok(new) => new,
-        Err(problem) => {
-            problems(vec![problem])?;
-            String::new()
-        }
-    };
+    if let Some(problems) = Problems::new(problems) {
+        return Err(problems);
+    }
+    let new = edits.apply().map_err(|error| cannot(file, error))?;
     verify(file, &contents, &new, to)?;
     Ok(Rewritten { text: format!("{mark}{new}"), converted: changed.len() })
-}
-
-fn problem(file: &str, edited: Result<(), CannotEdit>) -> Option<Problem> {
-    edited.err().map(|error| cannot(file, error))
 }
 
 fn cannot(file: &str, error: CannotEdit) -> Problem {
@@ -158,7 +147,7 @@ fn member<'n>(node: &'n Node, name: &str) -> Option<&'n Member> {
 
 /// Reads the result, and compares it with the original.
 fn verify(file: &str, before: &Contents<'_>, text: &str, to: Version) -> Result<(), Problems> {
-    let documents = parse_documents(text.as_bytes()).unwrap_or_default();
+    let documents = parse_text(text.as_bytes()).unwrap_or_default();
     let after = Contents::read(file, &documents)?;
     let mut problems = Vec::new();
     if after.objects.len() != before.objects.len() {

@@ -5,7 +5,7 @@ use super::line::Line;
 use super::requests::{Requests, Stage};
 use super::shuffle_sharding::Ticket;
 use super::{
-    Discipline, Finished, Next, PerFlow, Phase, Place, QueueView, Queuing, QueuingDiscipline, ReadingBounds,
+    Discipline, Finished, Next, Outlook, PerFlow, Phase, Place, QueueView, Queuing, QueuingDiscipline, ReadingBounds,
     ShuffleSharding,
 };
 use crate::time::Instant;
@@ -65,6 +65,11 @@ impl ConfiguredDiscipline {
             Chosen::ShuffleSharded(_) => QueuingDiscipline::ShuffleSharded,
             Chosen::PerFlow(_) => QueuingDiscipline::PerFlow,
         }
+    }
+
+    /// What a request of this flow would find; `None` if there are no queues.
+    pub(super) fn outlook(&self, flow: Flow<'_>) -> Option<Outlook> {
+        either!(&self.chosen, discipline => discipline.outlook(flow))
     }
 
     /// Goes over to the discipline that the configuration names.
