@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use evenkeel_api::Preset;
-use evenkeel_engine::drain::DrainMeter;
+use evenkeel_engine::drain::{DrainMeter, DrainRate};
 use evenkeel_engine::queue_set::Mode;
 use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
@@ -12,13 +12,12 @@ use evenkeel_engine::time::Instant;
 use crate::control::ledger::LevelGrants;
 use crate::control::level::LevelQueueSet;
 
-/// How a level finds out when its rejected clients should try again.
+/// How a level finds out how fast it drains, and when its rejected clients should try again.
 #[derive(Debug)]
-pub(crate) enum RetryAdvisor {
-    /// As Kubernetes does: by how many requests were rejected lately (HF-13).
-    Reference(RetryAfter),
-    /// By what waits, and how fast it drains.
-    Drain(DrainMeter),
+pub(crate) struct RetryAdvisor {
+    meter: DrainMeter,
+    /// Set where clients are told what Kubernetes tells them: it goes by how many requests were rejected lately (HF-13).
+    reference: Option<RetryAfter>,
 }
 
 /// What a rejected client is told.
@@ -37,51 +36,54 @@ const LONG_RUNNING_WAIT: Duration = Duration::from_secs(10);
 
 impl RetryAdvisor {
     pub(crate) fn new(preset: Preset, now: Instant) -> Self {
-        match preset {
-            Preset::Kubernetes => Self::Reference(RetryAfter::default()),
-            // Each process spreads its clients in a way of its own.
-            Preset::Plain => Self::Drain(DrainMeter::new(now, RandomState::new().hash_one(now))),
-        }
+        // Each process spreads its clients in a way of its own.
+        let meter = DrainMeter::new(now, RandomState::new().hash_one(now));
+        Self { meter, reference: (preset == Preset::Kubernetes).then(RetryAfter::default) }
     }
 
     /// Something has happened in a level, and so many requests have given their seats back.
     #[inline]
     pub(crate) fn note(&mut self, now: Instant, set: &LevelQueueSet, grants: Option<&LevelGrants>, ended: u64) {
-        if let Self::Drain(meter) = self {
-            meter.note(now, is_saturated(set, grants), ended);
-        }
+        self.meter.note(now, is_saturated(set, grants), ended);
     }
 
     /// A request was rejected, or has given up.
     pub(crate) fn record_drop(&mut self, unix_second: impl FnOnce() -> i64) {
-        if let Self::Reference(retry_after) = self {
-            retry_after.record_drop(unix_second());
+        if let Some(reference) = &mut self.reference {
+            reference.record_drop(unix_second());
         }
     }
 
     /// What a client is told that is rejected now.
     pub(crate) fn advise(&mut self, now: Instant, set: &LevelQueueSet) -> Advice {
-        match self {
-            Self::Reference(retry_after) => {
-                let retry_after = Duration::from_secs(u64::from(retry_after.seconds()));
-                Advice { retry_after, expected_wait: None }
-            }
-            Self::Drain(meter) => {
-                // Requests that linger hold seats too.
-                let running = set.executing().max(usize::from(set.seats_in_use() > 0));
-                let expected_wait = meter.expected_wait(now, set.waiting(), running);
-                Advice { retry_after: meter.retry_after(expected_wait.unwrap_or(Duration::MAX)), expected_wait }
-            }
+        if let Some(reference) = &self.reference {
+            return Advice::of_reference(reference);
         }
+        // Requests that linger hold seats too.
+        let running = set.executing().max(usize::from(set.seats_in_use() > 0));
+        let expected_wait = self.meter.expected_wait(now, set.waiting(), running);
+        Advice { retry_after: self.meter.retry_after(expected_wait.unwrap_or(Duration::MAX)), expected_wait }
     }
 
     /// The same for one that is rejected since there are too many long-running requests. Nobody knows when one of them ends.
     pub(crate) fn advise_long_running(&mut self) -> Advice {
-        let retry_after = match self {
-            Self::Reference(retry_after) => Duration::from_secs(u64::from(retry_after.seconds())),
-            Self::Drain(meter) => meter.retry_after(LONG_RUNNING_WAIT),
-        };
-        Advice { retry_after, expected_wait: None }
+        match &self.reference {
+            Some(reference) => Advice::of_reference(reference),
+            None => Advice { retry_after: self.meter.retry_after(LONG_RUNNING_WAIT), expected_wait: None },
+        }
+    }
+
+    /// How fast the level drains, if that is known.
+    pub(crate) fn drain_rate(&self, now: Instant) -> Option<DrainRate> {
+        self.meter.rate(now)
+    }
+}
+
+// === impl Advice ===
+
+impl Advice {
+    fn of_reference(reference: &RetryAfter) -> Self {
+        Self { retry_after: Duration::from_secs(u64::from(reference.seconds())), expected_wait: None }
     }
 }
 
