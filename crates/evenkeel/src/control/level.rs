@@ -15,7 +15,7 @@ use evenkeel_engine::time::Instant;
 use crate::control::kept_details::KeptDetails;
 use crate::control::ledger::{Grant, Handover, LevelGrants};
 use crate::control::observers::LevelObserver;
-use crate::control::retry::{Advice, RetryAdvisor};
+use crate::control::retry::RetryAdvisor;
 use crate::control::upkeep::Upkeep;
 use crate::observe::metrics::{Ending, LevelMetrics, Mark, Notes, Readings};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
