@@ -6,6 +6,7 @@ use std::task::Waker;
 
 use evenkeel_api::Preset;
 use evenkeel_engine::LevelId;
+use evenkeel_engine::drain::Advice;
 use evenkeel_engine::level;
 use evenkeel_engine::queue_set::{
     ConfiguredDiscipline, Effects, Ended, Mode, Phase, QueueSet, QueueSetConfig, Rejection, RequestId,

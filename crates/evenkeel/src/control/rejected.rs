@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_api::Preset;
+use evenkeel_engine::drain::Advice;
 use evenkeel_engine::queue_set::Rejection;
 
 use crate::control::snapshot::Destination;
