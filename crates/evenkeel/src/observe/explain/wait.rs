@@ -83,7 +83,15 @@ impl ExpectedWait {
 
     fn at_once(outcome: WaitOutcome, why: impl Into<String>) -> Self {
         let none = None;
-        Self { outcome, expected_ms: none, low_ms: none, high_ms: none, ahead: 0.0, drain_per_second: none, why: why.into() }
+        Self {
+            outcome,
+            expected_ms: none,
+            low_ms: none,
+            high_ms: none,
+            ahead: 0.0,
+            drain_per_second: none,
+            why: why.into(),
+        }
     }
 
     fn waiting(outlook: &Outlook, rate: Option<DrainRate>, queue: &str, limit: Duration) -> Self {
