@@ -109,7 +109,11 @@ impl<'t> Edits<'t> {
         let Some(index) = members.iter().position(|member| member.key == name) else { return Ok(()) };
         let member = &members[index];
         let open = self.offset(owner.value.at)?;
-        if self.text[open..].starts_with('{') { self.remove_flow(members, index) } else { self.remove_line(owner, member) }
+        if self.text[open..].starts_with('{') {
+            self.remove_flow(members, index)
+        } else {
+            self.remove_line(owner, member)
+        }
     }
 
     fn remove_flow(&mut self, members: &[Member], index: usize) -> Edited {

@@ -98,7 +98,8 @@ impl Convert {
 fn write_in_place(results: &[(&SourceFile, Rewritten)], to: Version) -> Result<()> {
     for (source, Rewritten { text, converted }) in results {
         let Some(path) = source.path.as_deref().filter(|_| source.text != text.as_bytes()) else { continue };
-        in_place::replace(path, text).map_err(|error| WrongUsage(format!("cannot replace {}: {error}", source.name)))?;
+        in_place::replace(path, text)
+            .map_err(|error| WrongUsage(format!("cannot replace {}: {error}", source.name)))?;
         let objects = if *converted == 1 { "object" } else { "objects" };
         // Nobody has to read it.
         let _ = writeln!(io::stderr(), "{}: {converted} {objects} converted to {}", source.name, to.name());

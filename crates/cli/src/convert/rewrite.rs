@@ -69,7 +69,11 @@ pub(crate) fn rewrite(file: &str, text: &str, to: Version) -> Result<Rewritten, 
 
 fn cannot(file: &str, error: CannotEdit) -> Problem {
     let CannotEdit { at, what } = error;
-    Problem::new(file, at, format!("{what}, so that it cannot be changed in place; write it out without anchors and aliases"))
+    Problem::new(
+        file,
+        at,
+        format!("{what}, so that it cannot be changed in place; write it out without anchors and aliases"),
+    )
 }
 
 /// Changes how one object is written, save for its version.

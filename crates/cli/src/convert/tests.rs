@@ -64,10 +64,7 @@ fn only_what_must_change_changes() {
                 "{apiVersion: flowcontrol.apiserver.k8s.io/v1, kind: FlowSchema, metadata: {name: \"é\", annotations: {a: '{b}'}},",
                 "{apiVersion: flowcontrol.apiserver.k8s.io/v1beta2, kind: FlowSchema, metadata: {name: \"é\", annotations: {a: '{b}'}},"
             ),
-            (
-                "  apiVersion: 'flowcontrol.apiserver.k8s.io/v1'",
-                "  apiVersion: 'flowcontrol.apiserver.k8s.io/v1beta2'"
-            ),
+            ("  apiVersion: 'flowcontrol.apiserver.k8s.io/v1'", "  apiVersion: 'flowcontrol.apiserver.k8s.io/v1beta2'"),
             (
                 "  spec: {type: Limited, limited: {'nominalConcurrencyShares': 5, limitResponse: {type: Reject}}}",
                 "  spec: {type: Limited, limited: {'assuredConcurrencyShares': 5, limitResponse: {type: Reject}}}"
@@ -92,7 +89,9 @@ fn every_round_trip_gives_the_same_text() {
 
 #[test]
 fn a_text_without_objects_or_in_that_version_already_stays_as_it_is() {
-    for text in ["", "# nothing\n", "a: 1", "- 1\n", MIXED, "x: *y", "apiVersion: v1\nkind: ConfigMap\ndata: {a: '{{ b }}'}\n"] {
+    for text in
+        ["", "# nothing\n", "a: 1", "- 1\n", MIXED, "x: *y", "apiVersion: v1\nkind: ConfigMap\ndata: {a: '{{ b }}'}\n"]
+    {
         let result = rewrite("a.yaml", text, Version::V1);
         match result {
             Ok(result) => assert_eq!((result.text.as_str(), result.converted), (text, 0)),
@@ -172,12 +171,21 @@ fn api_63_a_zero_that_stands_for_the_default_becomes_the_default() {
 fn the_annotation_goes_wherever_it_is_written() {
     for (before, after) in [
         (format!("\n  name: x\n  annotations:\n    {KEPT}: ''"), "\n  name: x".to_owned()),
-        (format!("\n  annotations:\n    a: b\n    {KEPT}: \"\" # keep\n    c: d\n  name: x"), "\n  annotations:\n    a: b\n    c: d\n  name: x".to_owned()),
-        (format!("\n  annotations:\n    {KEPT}:\n    c: d\n  name: x"), "\n  annotations:\n    c: d\n  name: x".to_owned()),
+        (
+            format!("\n  annotations:\n    a: b\n    {KEPT}: \"\" # keep\n    c: d\n  name: x"),
+            "\n  annotations:\n    a: b\n    c: d\n  name: x".to_owned(),
+        ),
+        (
+            format!("\n  annotations:\n    {KEPT}:\n    c: d\n  name: x"),
+            "\n  annotations:\n    c: d\n  name: x".to_owned(),
+        ),
         (format!(" {{name: x, annotations: {{{KEPT}: ''}}}}"), " {name: x, annotations: {}}".to_owned()),
         (format!(" {{name: x, annotations: {{a: b, {KEPT}: 'yes'}}}}"), " {name: x, annotations: {a: b}}".to_owned()),
         (format!(" {{name: x, annotations: {{{KEPT}: '', a: b}}}}"), " {name: x, annotations: {a: b}}".to_owned()),
-        (format!("\n  name: x\n  annotations:\n    # why\n    {KEPT}: ''"), "\n  name: x\n  annotations: {}\n    # why".to_owned()),
+        (
+            format!("\n  name: x\n  annotations:\n    # why\n    {KEPT}: ''"),
+            "\n  name: x\n  annotations: {}\n    # why".to_owned(),
+        ),
     ] {
         let text = jail("v1beta3", &before, "nominalConcurrencyShares: 0");
         assert_eq!(converted(&text, Version::V1), jail("v1", &after, "nominalConcurrencyShares: 0"));
@@ -193,7 +201,10 @@ fn templates_are_refused_with_their_line() {
     // This one is YAML too.
     let quoted = jail("v1", "\n  name: \"{{ .Release.Name }}\"", "nominalConcurrencyShares: 5");
     assert!(refused(&quoted, Version::V1beta3).starts_with("a.yaml:4:10: this is a template"));
-    let guarded = format!("{{{{- if .Values.flowcontrol }}}}\n{}{{{{- end }}}}\n", jail("v1", " {name: x}", "lendablePercent: 0"));
+    let guarded = format!(
+        "{{{{- if .Values.flowcontrol }}}}\n{}{{{{- end }}}}\n",
+        jail("v1", " {name: x}", "lendablePercent: 0")
+    );
     assert!(refused(&guarded, Version::V1beta3).starts_with("a.yaml:1:1: this is a template"));
     assert!(refused("a: b: c", Version::V1).starts_with("a.yaml:1:"), "syntax errors are told as such");
 }
@@ -204,11 +215,17 @@ fn what_cannot_be_changed_in_place_is_refused_and_named() {
                    metadata: {name: a, labels: {v: &v flowcontrol.apiserver.k8s.io/v1beta3}}\nspec: {}\n---\n\
                    apiVersion: &w flowcontrol.apiserver.k8s.io/v1beta3\nkind: FlowSchema\nmetadata: {name: b, labels: {w: *w}}\n";
     let told = refused(aliased, Version::V1);
-    assert!(told.starts_with("a.yaml:6:") && told.contains("is not written out here, so that it cannot be changed"), "{told}");
+    assert!(
+        told.starts_with("a.yaml:6:") && told.contains("is not written out here, so that it cannot be changed"),
+        "{told}"
+    );
     let other = jail("v1", " {name: a}", "assuredConcurrencyShares: 7");
     assert!(refused(&other, Version::V1beta2).contains("does it have fields of another version?"));
     let unknown = "apiVersion: flowcontrol.apiserver.k8s.io/v1alpha1\nkind: FlowSchema\n";
-    assert!(refused(unknown, Version::V1).contains("a.yaml:1:1: apiVersion \"flowcontrol.apiserver.k8s.io/v1alpha1\" is not known"));
+    assert!(
+        refused(unknown, Version::V1)
+            .contains("a.yaml:1:1: apiVersion \"flowcontrol.apiserver.k8s.io/v1alpha1\" is not known")
+    );
     let wrong = jail("v1beta3", " {name: a}", "nominalConcurrencyShares: many");
     assert!(refused(&wrong, Version::V1).starts_with("a.yaml:7:31: PriorityLevelConfiguration \"a\": spec.limited"));
 }
@@ -216,10 +233,16 @@ fn what_cannot_be_changed_in_place_is_refused_and_named() {
 #[test]
 fn json_in_one_line_is_converted_in_linear_time() {
     let one = |n: usize| {
-        format!(r#"{{"metadata":{{"name":"é{n}"}},"spec":{{"type":"Limited","limited":{{"nominalConcurrencyShares":{},"limitResponse":{{"type":"Reject"}}}}}}}}"#, n % 3)
+        format!(
+            r#"{{"metadata":{{"name":"é{n}"}},"spec":{{"type":"Limited","limited":{{"nominalConcurrencyShares":{},"limitResponse":{{"type":"Reject"}}}}}}}}"#,
+            n % 3
+        )
     };
     let items: Vec<String> = (0..3000).map(one).collect();
-    let text = format!(r#"{{"kind":"PriorityLevelConfigurationList","apiVersion":"flowcontrol.apiserver.k8s.io/v1","items":[{}]}}"#, items.join(","));
+    let text = format!(
+        r#"{{"kind":"PriorityLevelConfigurationList","apiVersion":"flowcontrol.apiserver.k8s.io/v1","items":[{}]}}"#,
+        items.join(",")
+    );
     let older = converted(&text, Version::V1beta3);
     assert_eq!(older.matches(KEPT).count(), 1000);
     assert_eq!(converted(&older, Version::V1).replace(r#""annotations": {}, "#, ""), text);

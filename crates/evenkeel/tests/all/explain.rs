@@ -223,7 +223,8 @@ fn the_fields_are_those_of_the_contract() {
     live.as_object_mut().unwrap().remove("wait");
     assert_eq!(tenants, &live, "status shows the same of a level");
     let fields: Vec<&String> = json.as_object().unwrap().keys().collect();
-    let contract = ["flow", "flowHash", "flowSchema", "hand", "limits", "live", "priorityLevel", "request", "seats", "tried"];
+    let contract =
+        ["flow", "flowHash", "flowSchema", "hand", "limits", "live", "priorityLevel", "request", "seats", "tried"];
     assert!(contract.iter().all(|field| fields.iter().any(|known| known == field)), "{fields:?}");
 }
 
@@ -288,7 +289,11 @@ fn what_would_become_of_a_request_is_what_becomes_of_it() {
         assert_eq!(outcomes.contains(&"waits"), kind != "none");
         assert!(outcomes.contains(&"rejected") && outcomes[0] == "starts", "{outcomes:?}");
         let explained = flow.explain(attributes, WorkEstimate::ONE_SEAT);
-        assert_eq!(explained.hand.len(), if kind == "shuffle-sharded" { 2 } else { 0 }, "only shuffle sharding deals hands");
+        assert_eq!(
+            explained.hand.len(),
+            if kind == "shuffle-sharded" { 2 } else { 0 },
+            "only shuffle sharding deals hands"
+        );
     }
 }
 

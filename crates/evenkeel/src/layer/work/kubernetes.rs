@@ -109,7 +109,9 @@ impl KubernetesWork {
                 format!("{what} of {}, of which nobody has told how many there are (WE-10)", request.resource).into()
             }
             Statistics::Stale => format!("{what} of objects whose number was told too long ago (WE-10)").into(),
-            Statistics::Fresh { count, .. } => format!("{what} of a resource with {count} objects (WE-11 to WE-13)").into(),
+            Statistics::Fresh { count, .. } => {
+                format!("{what} of a resource with {count} objects (WE-11 to WE-13)").into()
+            }
         }
     }
 
