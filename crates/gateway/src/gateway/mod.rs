@@ -27,8 +27,8 @@ use crate::objects::{ObjectSource, ObjectsError};
 use crate::observe::log::RejectionLog;
 use crate::observe::metrics::GatewayMetrics;
 use crate::observe::{Phase, Readiness};
-use crate::proxy::RequestRulesError;
 use crate::proxy::worker::{Clients, Listening, Shared, Stage, WorkerThread, bind};
+use crate::proxy::{RequestRules, RequestRulesError};
 use crate::timeouts::Elapsed;
 use crate::tls::{ListenerTls, TlsError, keep_fresh};
 
@@ -43,6 +43,8 @@ pub struct Gateway {
     pub(crate) live: watch::Sender<Arc<Live>>,
     /// The settings, as the admin endpoint shows them.
     pub(crate) in_effect: watch::Sender<Arc<Config>>,
+    /// How requests are interpreted, as the admin endpoint explains it.
+    pub(crate) rules_in_effect: watch::Sender<RequestRules>,
     /// Looks after the certificates of the upstreams that there are.
     pub(crate) upstream_files: Control,
     stage: watch::Sender<Stage>,
@@ -158,9 +160,10 @@ impl Gateway {
             Control(tokio::spawn(flush_rejections(rejections))),
         ];
         let (in_effect, shown) = watch::channel(Arc::clone(&config));
+        let (rules_in_effect, rules) = watch::channel(live.borrow().rules.clone());
         let admin_address = match &config.admin.address {
             Some(address) => {
-                let admin = Admin { flow: flow.clone(), metrics, readiness: readiness.clone(), config: shown };
+                let admin = Admin { flow: flow.clone(), metrics, readiness: readiness.clone(), config: shown, rules };
                 let (address, pages) = operate(address, admin)?;
                 control.extend(pages);
                 address
@@ -176,6 +179,7 @@ impl Gateway {
             shared,
             live,
             in_effect,
+            rules_in_effect,
             upstream_files,
             stage,
             workers,
