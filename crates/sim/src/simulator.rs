@@ -364,9 +364,9 @@ impl<T: Copy> Simulator<T> {
         self.levels.iter_mut().for_each(|level| level.reset(self.now));
     }
 
-    /// Takes the time up to now into account in the records of levels.
+    /// The run is over: takes the time up to now into account in the records of levels.
     pub fn close_records(&mut self) {
-        self.levels.iter_mut().for_each(|level| level.advance(self.now));
+        self.levels.iter_mut().for_each(|level| level.close(self.now));
     }
 
     /// The records of all levels, at the end.
@@ -433,7 +433,7 @@ impl<T: Copy> Simulator<T> {
             self.events += 1;
             self.look_at(level, 0);
             let number = self.number_of(level);
-            self.levels[number.index()].count_rejection(self.now, reason);
+            self.levels[number.index()].count_rejection(reason);
             let retry_after = self.retry_after(level, number);
             let end = match reason {
                 Rejection::TimeOut => End::TimedOut { retry_after },
