@@ -146,7 +146,7 @@ fn witnesses_are_classified_as_they_say() {
 fn blockers_are_the_smallest_set_that_covers_a_schema() {
     let (callers, requests) = (callers(), requests());
     let (mut compared, mut of_several) = (0, 0);
-    for seed in 0..CONFIGURATIONS {
+    for seed in 0..2 * CONFIGURATIONS {
         let schemas = schemas(&mut Rng::with_seed(seed));
         let server = Server::new(schemas.clone());
         for finding in report(&schemas).findings.iter().filter(|finding| finding.rule == Rule::UnreachableSchema) {
@@ -172,5 +172,5 @@ fn blockers_are_the_smallest_set_that_covers_a_schema() {
             of_several += usize::from(smallest > 1);
         }
     }
-    assert!(compared > 20 && of_several > 2, "{compared} schemas, {of_several} with several blockers");
+    assert!(compared > 20 && of_several > 3, "{compared} schemas, {of_several} with several blockers");
 }
