@@ -10,6 +10,7 @@
 //! ```
 
 mod api;
+mod check;
 mod completions;
 mod convert;
 mod demo;
