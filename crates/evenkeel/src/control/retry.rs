@@ -4,8 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use evenkeel_api::Preset;
-use evenkeel_engine::drain::{DrainMeter, DrainRate};
-use evenkeel_engine::queue_set::Mode;
+use evenkeel_engine::drain::{self, Advice, DrainMeter, DrainRate};
 use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
 
@@ -18,14 +17,6 @@ pub(crate) struct RetryAdvisor {
     meter: DrainMeter,
     /// Set where clients are told what Kubernetes tells them: it goes by how many requests were rejected lately (HF-13).
     reference: Option<RetryAfter>,
-}
-
-/// What a rejected client is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Advice {
-    pub(crate) retry_after: Duration,
-    /// Only where it is measured.
-    pub(crate) expected_wait: Option<Duration>,
 }
 
 /// For how long a client should stay away, at least, when a level has too many long-running requests. Those last for minutes
@@ -44,7 +35,9 @@ impl RetryAdvisor {
     /// Something has happened in a level, and so many requests have given their seats back.
     #[inline]
     pub(crate) fn note(&mut self, now: Instant, set: &LevelQueueSet, grants: Option<&LevelGrants>, ended: u64) {
-        self.meter.note(now, is_saturated(set, grants), ended);
+        // Where seats are granted one by one, the limit of the queue set is what it uses.
+        let usable = || grants.map_or_else(|| set.concurrency_limit(), LevelGrants::usable);
+        self.meter.note(now, drain::is_saturated(set, usable), ended);
     }
 
     /// A request was rejected, or has given up.
@@ -56,19 +49,16 @@ impl RetryAdvisor {
 
     /// What a client is told that is rejected now.
     pub(crate) fn advise(&mut self, now: Instant, set: &LevelQueueSet) -> Advice {
-        if let Some(reference) = &self.reference {
-            return Advice::of_reference(reference);
+        match &self.reference {
+            Some(reference) => as_reference(reference),
+            None => self.meter.advise(now, set),
         }
-        // Requests that linger hold seats too.
-        let running = set.executing().max(usize::from(set.seats_in_use() > 0));
-        let expected_wait = self.meter.expected_wait(now, set.waiting(), running);
-        Advice { retry_after: self.meter.retry_after(expected_wait.unwrap_or(Duration::MAX)), expected_wait }
     }
 
     /// The same for one that is rejected since there are too many long-running requests. Nobody knows when one of them ends.
     pub(crate) fn advise_long_running(&mut self) -> Advice {
         match &self.reference {
-            Some(reference) => Advice::of_reference(reference),
+            Some(reference) => as_reference(reference),
             None => Advice { retry_after: self.meter.retry_after(LONG_RUNNING_WAIT), expected_wait: None },
         }
     }
@@ -79,20 +69,7 @@ impl RetryAdvisor {
     }
 }
 
-// === impl Advice ===
-
-impl Advice {
-    fn of_reference(reference: &RetryAfter) -> Self {
-        Self { retry_after: Duration::from_secs(u64::from(reference.seconds())), expected_wait: None }
-    }
-}
-
-/// Whether requests of the level wait, or would be rejected for want of a seat.
-#[inline]
-fn is_saturated(set: &LevelQueueSet, grants: Option<&LevelGrants>) -> bool {
-    if matches!(set.mode(), Mode::Queue(_)) || set.waiting() > 0 {
-        return set.waiting() > 0;
-    }
-    // Where seats are granted one by one, the limit of the queue set is what it uses.
-    set.seats_in_use() >= grants.map_or_else(|| set.concurrency_limit(), LevelGrants::usable)
+/// What Kubernetes tells a rejected client.
+fn as_reference(reference: &RetryAfter) -> Advice {
+    Advice { retry_after: Duration::from_secs(u64::from(reference.seconds())), expected_wait: None }
 }

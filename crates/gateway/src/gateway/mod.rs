@@ -6,6 +6,7 @@ mod reconfigure;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZero;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,6 +93,14 @@ pub enum StartError {
     /// A thread could not be started.
     #[error("cannot start a thread to serve requests: {0}")]
     Thread(io::Error),
+    /// The access log cannot be written.
+    #[error("log.accessFile: cannot open {}: {error}; name a file that may be written", shown(file.as_deref()))]
+    AccessLog {
+        /// The file; standard output if there is none.
+        file: Option<PathBuf>,
+        /// What the system says.
+        error: io::Error,
+    },
     /// A certificate or key is not usable.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -104,6 +113,10 @@ pub enum StartError {
     /// The objects to follow could not be read.
     #[error(transparent)]
     Objects(#[from] ObjectsError),
+}
+
+fn shown(file: Option<&Path>) -> String {
+    file.map_or_else(|| "standard output".to_owned(), |file| file.display().to_string())
 }
 
 /// How a drain ended.
@@ -123,7 +136,7 @@ impl Gateway {
     pub async fn start(config: Config, mut objects: Box<dyn ObjectSource>) -> Result<Self, StartError> {
         let workers = config.workers.unwrap_or_else(cores).max(1);
         let metrics = GatewayMetrics::new(workers);
-        let live = Arc::new(Live::open(config, None, metrics.key_fetches()).await?);
+        let live = Arc::new(Live::open(config, None, &metrics).await?);
         let config = Arc::clone(&live.config);
         // Without objects at first: those that never govern leave nothing behind in the metrics.
         let flow = FlowControl::builder()
@@ -238,6 +251,10 @@ impl Gateway {
             }
         }
         self.shared.rejections.flush();
+        let access_log = self.live.borrow().access_log.clone();
+        if let Some(access_log) = access_log {
+            access_log.flush().await;
+        }
         Drained { requests_cut }
     }
 }

@@ -36,7 +36,7 @@ impl Gateway {
         if changed.is_empty() {
             return Ok(Reconfigured { changed, needs_restart });
         }
-        let live = match Live::open(config, Some(&before), self.shared.metrics.key_fetches()).await {
+        let live = match Live::open(config, Some(&before), &self.shared.metrics).await {
             Ok(live) => Arc::new(live),
             Err(error) => {
                 self.shared.metrics.settings_refused();

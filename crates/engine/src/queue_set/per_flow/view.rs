@@ -1,7 +1,7 @@
 //! Queries about this discipline: its flows and its virtual time, for metrics, dumps and dashboards.
 
 use super::super::discipline::Look;
-use super::super::line::Line;
+use super::super::requests::{NO_QUEUE, NO_SLOT, Requests};
 use super::super::{Outlook, QueueView, ReadingBounds};
 use super::PerFlow;
 use super::active_flow::key_of;
@@ -89,8 +89,17 @@ impl<K: Copy + Default + std::fmt::Debug> Look for PerFlow<K> {
         self.flows.waiting_of(number)
     }
 
-    fn line(&self, number: usize) -> Option<&Line<K>> {
-        self.flows.find(number).map(|flow| &flow.line)
+    fn first_in(&self, number: usize) -> Option<u32> {
+        self.flows.find(number).map(|flow| flow.first).filter(|&first| first != NO_SLOT)
+    }
+
+    fn behind<T>(&self, slot: u32, _requests: &Requests<T, K>) -> Option<u32> {
+        self.waiting.behind(slot)
+    }
+
+    #[inline]
+    fn number_of(&self, queue: u32) -> Option<usize> {
+        (queue != NO_QUEUE).then_some(queue as usize)
     }
 
     fn reading_bounds(&self) -> Option<ReadingBounds> {

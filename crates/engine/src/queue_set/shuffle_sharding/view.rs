@@ -1,10 +1,10 @@
 //! Queries about this discipline: its queues and its virtual time, for metrics, dumps and dashboards.
 
 use super::super::discipline::Look;
-use super::super::line::Line;
+use super::super::requests::{NO_SLOT, Requests};
 use super::super::{Outlook, QueueSet, QueueView, ReadingBounds};
 use super::queue::Queue;
-use super::{SERVICE_TIME_GUESS, ShuffleSharding, Ticket};
+use super::{DETACHED, SERVICE_TIME_GUESS, ShuffleSharding, Ticket};
 use crate::{Flow, SeatSeconds};
 
 // === impl QueueSet ===
@@ -85,8 +85,18 @@ impl Look for ShuffleSharding {
         self.order.get(number).map_or(0, |&slot| self.queues[slot as usize].waiting as usize)
     }
 
-    fn line(&self, number: usize) -> Option<&Line<Ticket>> {
-        self.order.get(number).map(|&slot| &self.queues[slot as usize].line)
+    fn first_in(&self, number: usize) -> Option<u32> {
+        self.queues[*self.order.get(number)? as usize].line.front().map(|front| front.slot)
+    }
+
+    fn behind<T>(&self, slot: u32, requests: &Requests<T, Ticket>) -> Option<u32> {
+        requests.links(slot).map(|links| links.next).filter(|&next| next != NO_SLOT)
+    }
+
+    #[inline]
+    fn number_of(&self, queue: u32) -> Option<usize> {
+        let index = self.queues.get(queue as usize)?.index;
+        (index != DETACHED).then_some(index as usize)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "FQ-2 asks for binary64")]
