@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::exit::Exit;
-use crate::{check, completions, convert, demo, man, serve, usage};
+use crate::{check, completions, convert, demo, explain, man, serve, usage};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +32,7 @@ enum Command {
     Serve(Box<serve::Serve>),
     Demo(demo::Demo),
     Check(check::Check),
+    Explain(Box<explain::Explain>),
     Convert(convert::Convert),
     Completions(completions::Completions),
     Man(man::Man),
@@ -72,6 +73,7 @@ impl Command {
             Self::Serve(serve) => serve.run(),
             Self::Demo(demo) => demo.run(),
             Self::Check(check) => check.run(),
+            Self::Explain(explain) => explain.run(),
             Self::Convert(convert) => convert.run(),
             Self::Completions(completions) => completions.run(),
             Self::Man(man) => man.run(),
