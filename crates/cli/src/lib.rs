@@ -22,6 +22,7 @@ mod object_files;
 mod reference;
 mod serve;
 mod signals;
+mod simulate;
 mod subcommand;
 #[allow(dead_code, unused_imports, reason = "the commands that use all of it come one by one")]
 mod terminal;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::exit::Exit;
-use crate::{check, completions, convert, demo, explain, man, serve, usage};
+use crate::{check, completions, convert, demo, explain, man, serve, simulate, usage};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,6 +34,7 @@ enum Command {
     Check(check::Check),
     Explain(Box<explain::Explain>),
     Convert(convert::Convert),
+    Simulate(Box<simulate::Simulate>),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -75,6 +76,7 @@ impl Command {
             Self::Check(check) => check.run(),
             Self::Explain(explain) => explain.run(),
             Self::Convert(convert) => convert.run(),
+            Self::Simulate(simulate) => simulate.run(),
             Self::Completions(completions) => completions.run(),
             Self::Man(man) => man.run(),
         }
