@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use crate::elementary;
+use crate::queue_set::{Discipline, Mode, QueueSet};
 use crate::time::{Instant, Nanos, SECOND};
 
 /// Measures how many requests of a level end in a second while others need their seats.
@@ -43,6 +45,15 @@ pub struct DrainMeter {
     seconds: f64,
     ended: f64,
     random: u64,
+}
+
+/// What a client is told that is rejected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Advice {
+    /// When it should try again.
+    pub retry_after: Duration,
+    /// How long it would have waited; `None` if nobody knows.
+    pub expected_wait: Option<Duration>,
 }
 
 /// How fast the past fades: what happened so many saturated seconds ago counts for a third. Long enough for some requests of
@@ -114,13 +125,21 @@ impl DrainMeter {
         Duration::from_secs_f64(seconds)
     }
 
+    /// What a client of that level is told that is rejected now.
+    pub fn advise<T, D: Discipline>(&mut self, now: Instant, set: &QueueSet<T, D>) -> Advice {
+        // Requests that linger hold seats too.
+        let running = set.executing().max(usize::from(set.seats_in_use() > 0));
+        let expected_wait = self.expected_wait(now, set.waiting(), running);
+        Advice { retry_after: self.retry_after(expected_wait.unwrap_or(Duration::MAX)), expected_wait }
+    }
+
     /// Lets the past fade, and adds what has happened since.
     fn update(&mut self) {
         if self.recent_ns <= 0 {
             return;
         }
         let recent = to_f64(self.recent_ns.unsigned_abs()) / 1e9;
-        let kept = (-recent / FADING_SECONDS).exp();
+        let kept = elementary::exp(-recent / FADING_SECONDS);
         // What is new fades too, if it took long.
         let weight = FADING_SECONDS * (1.0 - kept) / recent;
         self.seconds = self.seconds * kept + recent * weight;
@@ -138,6 +157,16 @@ impl DrainMeter {
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         to_f64((mixed ^ (mixed >> 31)) >> 11) / to_f64(1 << 53)
     }
+}
+
+/// Whether requests of a level wait, or would be rejected for want of a seat. `usable` is how many seats the level could use
+/// now: its limit, or what a ledger says.
+#[inline]
+pub fn is_saturated<T, D: Discipline>(set: &QueueSet<T, D>, usable: impl FnOnce() -> i64) -> bool {
+    if matches!(set.mode(), Mode::Queue(_)) || set.waiting() > 0 {
+        return set.waiting() > 0;
+    }
+    set.seats_in_use() >= usable()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate needs no more than 53 bits")]

@@ -4,8 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use evenkeel_api::Preset;
-use evenkeel_engine::drain::DrainMeter;
-use evenkeel_engine::queue_set::Mode;
+use evenkeel_engine::drain::{self, Advice, DrainMeter};
 use evenkeel_engine::retry_after::RetryAfter;
 use evenkeel_engine::time::Instant;
 
@@ -19,14 +18,6 @@ pub(crate) enum RetryAdvisor {
     Reference(RetryAfter),
     /// By what waits, and how fast it drains.
     Drain(DrainMeter),
-}
-
-/// What a rejected client is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Advice {
-    pub(crate) retry_after: Duration,
-    /// Only where it is measured.
-    pub(crate) expected_wait: Option<Duration>,
 }
 
 /// For how long a client should stay away, at least, when a level has too many long-running requests. Those last for minutes
@@ -48,7 +39,9 @@ impl RetryAdvisor {
     #[inline]
     pub(crate) fn note(&mut self, now: Instant, set: &LevelQueueSet, grants: Option<&LevelGrants>, ended: u64) {
         if let Self::Drain(meter) = self {
-            meter.note(now, is_saturated(set, grants), ended);
+            // Where seats are granted one by one, the limit of the queue set is what it uses.
+            let usable = || grants.map_or_else(|| set.concurrency_limit(), LevelGrants::usable);
+            meter.note(now, drain::is_saturated(set, usable), ended);
         }
     }
 
@@ -66,12 +59,7 @@ impl RetryAdvisor {
                 let retry_after = Duration::from_secs(u64::from(retry_after.seconds()));
                 Advice { retry_after, expected_wait: None }
             }
-            Self::Drain(meter) => {
-                // Requests that linger hold seats too.
-                let running = set.executing().max(usize::from(set.seats_in_use() > 0));
-                let expected_wait = meter.expected_wait(now, set.waiting(), running);
-                Advice { retry_after: meter.retry_after(expected_wait.unwrap_or(Duration::MAX)), expected_wait }
-            }
+            Self::Drain(meter) => meter.advise(now, set),
         }
     }
 
@@ -83,14 +71,4 @@ impl RetryAdvisor {
         };
         Advice { retry_after, expected_wait: None }
     }
-}
-
-/// Whether requests of the level wait, or would be rejected for want of a seat.
-#[inline]
-fn is_saturated(set: &LevelQueueSet, grants: Option<&LevelGrants>) -> bool {
-    if matches!(set.mode(), Mode::Queue(_)) || set.waiting() > 0 {
-        return set.waiting() > 0;
-    }
-    // Where seats are granted one by one, the limit of the queue set is what it uses.
-    set.seats_in_use() >= grants.map_or_else(|| set.concurrency_limit(), LevelGrants::usable)
 }

@@ -1,0 +1,101 @@
+//! `Series`: what a level did over time, in a bounded number of buckets.
+
+use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::time::Nanos;
+
+/// What happened in a level in one span of time.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Bucket {
+    /// Seat-nanoseconds in use.
+    pub seat_time: i128,
+    /// Request-nanoseconds of waiting.
+    pub waiting_time: i128,
+    /// The most seats in use.
+    pub seats_max: i64,
+    /// The most requests that waited.
+    pub waiting_max: u64,
+    /// The seats that the level could use, as of the end of the span.
+    pub limit: i64,
+    /// The seats that it has of its own, as of the end of the span.
+    pub nominal: i64,
+    /// The seats that nobody can borrow from it, as of the end of the span.
+    pub floor: i64,
+    /// Rejected requests, by [`reason_index`].
+    pub rejected: [u64; REASONS.len()],
+}
+
+/// Buckets of equal width from time zero on. When there are too many, each two become one.
+#[derive(Debug, Clone)]
+pub struct Series {
+    width: Nanos,
+    buckets: Vec<Bucket>,
+}
+
+/// The reasons of rejections, in the order of [`Bucket::rejected`].
+pub const REASONS: [Rejection; 4] =
+    [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut, Rejection::TooManyLongRunning];
+
+/// With so many buckets, the width doubles.
+const BUCKETS_MAX: usize = 600;
+
+/// The place of a reason in [`REASONS`].
+pub fn reason_index(reason: Rejection) -> usize {
+    REASONS.iter().position(|known| *known == reason).unwrap_or_default()
+}
+
+// === impl Series ===
+
+impl Series {
+    /// No buckets yet; each is to be that wide, at first.
+    pub fn new(width: Nanos) -> Self {
+        Self { width: width.max(1), buckets: Vec::new() }
+    }
+
+    /// How wide a bucket is.
+    pub fn width(&self) -> Nanos {
+        self.width
+    }
+
+    /// The buckets, from time zero on.
+    pub fn buckets(&self) -> &[Bucket] {
+        &self.buckets
+    }
+
+    /// The bucket of a time, and when it ends.
+    pub(crate) fn at(&mut self, time: Nanos) -> (&mut Bucket, Nanos) {
+        let mut index = usize::try_from(time.max(0) / self.width).unwrap_or(usize::MAX);
+        while index >= BUCKETS_MAX {
+            self.halve();
+            index /= 2;
+        }
+        if index >= self.buckets.len() {
+            self.buckets.resize(index + 1, Bucket::default());
+        }
+        let end = self.width.saturating_mul(Nanos::try_from(index + 1).unwrap_or(Nanos::MAX));
+        (&mut self.buckets[index], end)
+    }
+
+    fn halve(&mut self) {
+        self.width = self.width.saturating_mul(2);
+        self.buckets =
+            self.buckets.chunks(2).map(|pair| pair.iter().copied().reduce(Bucket::join).unwrap_or_default()).collect();
+    }
+}
+
+// === impl Bucket ===
+
+impl Bucket {
+    /// This one and the one after it as one.
+    fn join(self, next: Self) -> Self {
+        let mut rejected = self.rejected;
+        rejected.iter_mut().zip(next.rejected).for_each(|(count, more)| *count += more);
+        Self {
+            seat_time: self.seat_time + next.seat_time,
+            waiting_time: self.waiting_time + next.waiting_time,
+            seats_max: self.seats_max.max(next.seats_max),
+            waiting_max: self.waiting_max.max(next.waiting_max),
+            rejected,
+            ..next
+        }
+    }
+}
