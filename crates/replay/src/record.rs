@@ -44,6 +44,8 @@ pub enum Stage {
     Started,
     /// It had ended.
     Complete,
+    /// It had ended, and no other line is about it.
+    Whole,
 }
 
 /// What a request does.
@@ -73,4 +75,15 @@ pub struct Placed<'a> {
     pub schema: Cow<'a, str>,
     /// The priority level's name.
     pub level: Cow<'a, str>,
+}
+
+// === impl Action ===
+
+impl Action<'_> {
+    /// The verb or the method.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Verb(name) | Self::Method(name) => name,
+        }
+    }
 }

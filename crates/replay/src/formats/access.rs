@@ -43,7 +43,7 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
     let outcome = reason.map_or(Outcome::Served, |reason| Outcome::Rejected(Some(reason)));
     Ok(Record {
         id,
-        stage: Stage::Complete,
+        stage: Stage::Whole,
         arrived,
         written: arrived + wait.unwrap_or(0) + service.unwrap_or(0),
         wait,

@@ -90,7 +90,7 @@ impl<'a> Exchange<'a> {
         let groups = self.groups.as_deref().unwrap_or_default();
         Ok(Record {
             id: self.id,
-            stage: Stage::Complete,
+            stage: Stage::Whole,
             arrived,
             written: arrived + length.unwrap_or(0),
             wait: None,

@@ -76,7 +76,7 @@ impl<'a> Line<'a> {
         };
         Ok(Record {
             id: self.id,
-            stage: Stage::Complete,
+            stage: Stage::Whole,
             arrived: written + -latency,
             written,
             wait: self.wait,

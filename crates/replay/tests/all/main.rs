@@ -1,1 +1,6 @@
-//! The tests of the crate against logs.
+//! The tests of the crate: the recorded log of a real server, hostile logs, and logs of our own.
+
+mod hostile;
+mod kinds;
+mod logs;
+mod recorded;
