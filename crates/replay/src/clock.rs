@@ -46,6 +46,8 @@ impl LogClock {
 
 #[cfg(test)]
 mod tests {
+    use Tick::{Far, Jump, Near};
+
     use super::*;
 
     #[test]
@@ -53,7 +55,6 @@ mod tests {
         let mut clock = LogClock::default();
         let day = |days: i64| Instant::from_nanos(days * NEAR);
         let ticks = [100, 101, 5000, 101, -5000, 5000, 5000, 5001, 100].map(|days| clock.tick(day(days)));
-        use Tick::{Far, Jump, Near};
         assert_eq!(ticks, [Near, Near, Far, Near, Far, Far, Jump, Near, Far]);
         assert_eq!(clock.tick(Instant::from_nanos(Nanos::MIN)), Far);
     }

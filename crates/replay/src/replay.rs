@@ -151,7 +151,7 @@ impl Replay {
             if let Err(damage) = taken {
                 self.damaged.note(&name, unit, part.number, damage);
             }
-            if self.lines % PROGRESS_EVERY == 0 {
+            if self.lines.is_multiple_of(PROGRESS_EVERY) {
                 progress(self.lines, input);
             }
         }
@@ -237,7 +237,7 @@ impl Replay {
             ready.work[number] = self.work(record, request, &class);
             distinguishers[number] = class.distinguisher;
             if number == 0 {
-                let told = record.placed.as_ref().cloned();
+                let told = record.placed.clone();
                 let found = || self.truth.as_ref().zip(key).and_then(|(truth, key)| truth.find(key));
                 if let Some(theirs) = told.or_else(found) {
                     let schema = class.schema;

@@ -46,6 +46,8 @@ pub struct Difference {
     pub theirs: Placed<'static>,
 }
 
+const PROGRESS_EVERY: u64 = 8192;
+
 /// So many differences are kept.
 const DIFFERENCES_MAX: usize = 100;
 
@@ -58,14 +60,14 @@ impl Truth {
         let format = input.format().clone();
         let (name, unit) = (input.name().to_owned(), input.unit());
         let mut users = Users::default();
-        let mut lines = 0;
+        let mut lines: u64 = 0;
         while let Some(part) = input.next_part() {
             lines += 1;
             match part.text.and_then(|text| format.read(text, &mut users)) {
                 Ok(record) => truth.take(record),
                 Err(damage) => truth.damaged.note(&name, unit, part.number, damage),
             }
-            if lines % 8192 == 0 {
+            if lines.is_multiple_of(PROGRESS_EVERY) {
                 progress(lines, input);
             }
         }

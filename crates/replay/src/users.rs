@@ -61,7 +61,7 @@ impl Users {
             // No name has this byte, and no JSON starts with a text that has it before a brace.
             text.push(0);
         }
-        let user = self.known.get(&*text).map(Arc::clone).unwrap_or_else(|| {
+        let user = self.known.get(&*text).cloned().unwrap_or_else(|| {
             let user = Arc::new(User::new(name, groups.iter().map(|group| &**group)));
             self.keep(&text, &user);
             user

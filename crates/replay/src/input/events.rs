@@ -19,10 +19,18 @@ pub(super) struct Events<R> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     depth: u32,
-    in_string: bool,
-    after_backslash: bool,
+    text: Text,
     in_event: bool,
     is_too_long: bool,
+}
+
+/// Whether the next byte is part of a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Text {
+    #[default]
+    Outside,
+    Inside,
+    AfterBackslash,
 }
 
 /// What a byte ends.
@@ -54,12 +62,12 @@ impl<R: Read> Events<R> {
             let bytes = match self.reader.fill_buf() {
                 Ok(bytes) if !bytes.is_empty() => bytes,
                 Ok(_) if self.place.in_event => {
-                    return self.last(Damage::Json { problem: "the list is cut off", at: 0 });
+                    return Some(self.last(Damage::Json { problem: "the list is cut off", at: 0 }));
                 }
                 Ok(_) => return None,
                 Err(error) => {
                     let error = error.to_string();
-                    return self.last(Damage::Unreadable(error));
+                    return Some(self.last(Damage::Unreadable(error)));
                 }
             };
             let mut taken = bytes.len();
@@ -85,10 +93,10 @@ impl<R: Read> Events<R> {
     }
 
     /// The last part, which is damaged.
-    fn last(&mut self, damage: Damage) -> Option<Part<'_>> {
+    fn last(&mut self, damage: Damage) -> Part<'_> {
         self.is_over = true;
         self.number += 1;
-        Some(Part { number: self.number, text: Err(damage) })
+        Part { number: self.number, text: Err(damage) }
     }
 }
 
@@ -97,7 +105,7 @@ impl<R: Read> Events<R> {
 impl Place {
     #[inline]
     fn step(&mut self, byte: u8, event: &mut Vec<u8>) -> Ended {
-        if !self.in_event && byte == b'{' && !self.in_string && self.depth == DEPTH_OF_EVENTS {
+        if !self.in_event && byte == b'{' && self.text == Text::Outside && self.depth == DEPTH_OF_EVENTS {
             self.in_event = true;
         }
         if self.in_event {
@@ -107,11 +115,11 @@ impl Place {
                 self.is_too_long = true;
             }
         }
-        if self.in_string {
+        if self.text != Text::Outside {
             return self.step_in_string(byte);
         }
         match byte {
-            b'"' => self.in_string = true,
+            b'"' => self.text = Text::Inside,
             b'{' | b'[' => self.depth = self.depth.saturating_add(1),
             b'}' | b']' => {
                 self.depth = self.depth.saturating_sub(1);
@@ -127,9 +135,9 @@ impl Place {
 
     fn step_in_string(&mut self, byte: u8) -> Ended {
         match byte {
-            _ if self.after_backslash => self.after_backslash = false,
-            b'\\' => self.after_backslash = true,
-            b'"' => self.in_string = false,
+            _ if self.text == Text::AfterBackslash => self.text = Text::Inside,
+            b'\\' => self.text = Text::AfterBackslash,
+            b'"' => self.text = Text::Outside,
             b'\n' => {
                 // No string has a line break, so this is where the text makes sense again: between two events.
                 let was_in_event = self.in_event;

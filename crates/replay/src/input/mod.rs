@@ -88,7 +88,7 @@ impl Input {
         if metadata.is_dir() {
             return Err(unreadable(io::Error::from(io::ErrorKind::IsADirectory)));
         }
-        let total = metadata.is_file().then(|| metadata.len());
+        let total = metadata.is_file().then_some(metadata.len());
         Self::new(&name, Box::new(file), total, format)
     }
 
