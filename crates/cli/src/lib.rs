@@ -11,13 +11,18 @@
 
 mod api;
 mod completions;
+mod convert;
 mod demo;
 mod exit;
 mod man;
+#[allow(dead_code, reason = "the commands that use all of it come one by one")]
+mod object_files;
 mod reference;
 mod serve;
 mod signals;
 mod subcommand;
+#[allow(dead_code, unused_imports, reason = "the commands that use all of it come one by one")]
+mod terminal;
 mod usage;
 
 pub use exit::Exit;

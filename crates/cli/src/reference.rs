@@ -11,7 +11,7 @@ const OPENING: &str = "\
 # Commands
 
 What the `evenkeel` binary can do. This page is made from what `--help` prints; to update it, run
-`EVENKEEL_UPDATE=1 cargo test -p evenkeel-cli --test reference`.
+`EVENKEEL_UPDATE=1 cargo test -p evenkeel-cli --test all reference`.
 
 In the repository, `cargo run --release -p evenkeel-cli --` stands for `evenkeel`; to have it in your path, run
 `cargo install --path crates/cli`.

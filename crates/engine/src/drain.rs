@@ -47,6 +47,15 @@ pub struct DrainMeter {
     random: u64,
 }
 
+/// How fast a level drains.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DrainRate {
+    /// How many requests give their seats back in a second.
+    pub per_second: f64,
+    /// How many requests that figure comes from. Those that ended long ago count for less.
+    pub counted: f64,
+}
+
 /// What a client is told that is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advice {
@@ -113,6 +122,15 @@ impl DrainMeter {
         // The request itself needs a seat too.
         let wait = (to_f64(waiting as u64) + 1.0) * latest.seconds / drained;
         Some(Duration::try_from_secs_f64(wait).unwrap_or(WAIT_MAX).min(WAIT_MAX))
+    }
+
+    /// How many requests end in a second while the level is saturated; `None` if none has ended in such a time.
+    pub fn rate(&self, now: Instant) -> Option<DrainRate> {
+        let mut latest = self.clone();
+        latest.note(now, false, 0);
+        latest.update();
+        let per_second = latest.ended / latest.seconds;
+        (latest.ended > 0.0 && per_second.is_finite()).then_some(DrainRate { per_second, counted: latest.ended })
     }
 
     /// When a client should try again that would have had to wait so long: in whole seconds, from 1 to 60. Two clients get
@@ -362,6 +380,21 @@ mod tests {
         meter.note(at(0), true, 0);
         // Ten requests have run for 50 ms and none has ended: the next twenty take at least twice that.
         assert_eq!(meter.expected_wait(at(50), 19, 10).unwrap().as_millis(), 99);
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_saturated_time() {
+        let mut meter = DrainMeter::new(at(0), 1);
+        assert_eq!(meter.rate(at(100)), None);
+        meter.note(at(1_000), true, 0);
+        for n in 1..=200 {
+            meter.note(at(1_000 + 10 * n), true, 1);
+        }
+        // Nobody waits for an hour, and little ends.
+        meter.note(at(3_000), false, 0);
+        meter.note(at(3_600_000), true, 1);
+        let rate = meter.rate(at(3_600_000)).unwrap();
+        assert!((99.0..101.0).contains(&rate.per_second) && (150.0..=200.0).contains(&rate.counted), "{rate:?}");
     }
 
     #[test]

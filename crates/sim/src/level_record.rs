@@ -15,7 +15,6 @@ pub struct LevelNumber(pub(crate) u32);
 pub struct LevelRecord {
     name: Box<str>,
     limits: LevelLimits,
-    limit: i64,
     series: Series,
     totals: Occupancy,
     /// As of the last event.
@@ -54,16 +53,19 @@ impl LevelNumber {
 
 impl LevelRecord {
     pub(crate) fn new(name: &str, now: Nanos, bucket_width: Nanos) -> Self {
-        Self {
+        let mut record = Self {
             name: name.into(),
             limits: LevelLimits::default(),
-            limit: 0,
             series: Series::new(bucket_width),
             totals: Occupancy::default(),
-            as_of: now,
+            as_of: 0,
             seats: 0,
             waiting: 0,
-        }
+        };
+        // A level that comes later has buckets from time zero on too.
+        record.advance(now);
+        record.totals = Occupancy::default();
+        record
     }
 
     /// Its name.
@@ -93,7 +95,7 @@ impl LevelRecord {
         (self.seats, self.waiting) = (seats, waiting);
         self.totals.seats_max = self.totals.seats_max.max(seats);
         self.totals.waiting_max = self.totals.waiting_max.max(waiting);
-        let (bucket, _) = self.series.at(now);
+        let bucket = &mut self.series.open;
         bucket.seats_max = bucket.seats_max.max(seats);
         bucket.waiting_max = bucket.waiting_max.max(waiting);
     }
@@ -101,15 +103,16 @@ impl LevelRecord {
     /// It has these limits from now on, and may use so many seats.
     pub(crate) fn set_limits(&mut self, now: Nanos, limits: LevelLimits, limit: i64) {
         self.advance(now);
-        (self.limits, self.limit) = (limits, limit);
-        let (bucket, _) = self.series.at(now);
+        self.limits = limits;
+        let bucket = &mut self.series.open;
         (bucket.limit, bucket.nominal, bucket.floor) = (limit, limits.nominal, limits.min);
     }
 
-    pub(crate) fn count_rejection(&mut self, now: Nanos, reason: Rejection) {
+    /// A request is rejected, at the time of the last event.
+    pub(crate) fn count_rejection(&mut self, reason: Rejection) {
         let reason = reason_index(reason);
         self.totals.rejected[reason] += 1;
-        self.series.at(now).0.rejected[reason] += 1;
+        self.series.open.rejected[reason] += 1;
     }
 
     /// Counting begins now; what was before is only in the series.
@@ -125,38 +128,33 @@ impl LevelRecord {
         if span <= 0 {
             return;
         }
-        let seat_time = i128::from(self.seats) * i128::from(span);
-        let waiting_time = i128::from(self.waiting) * i128::from(span);
         self.totals.span += span;
-        self.totals.seat_time += seat_time;
-        self.totals.waiting_time += waiting_time;
-        let (bucket, end) = self.series.at(self.as_of);
-        if now < end {
-            bucket.seat_time += seat_time;
-            bucket.waiting_time += waiting_time;
-            self.as_of = now;
-        } else {
-            self.fill_buckets(now);
+        while self.series.end() <= now {
+            let end = self.series.end();
+            self.add(end - self.as_of);
+            self.as_of = end;
+            self.series.close_bucket(self.seats, self.waiting);
+        }
+        self.add(now - self.as_of);
+        self.as_of = now;
+    }
+
+    /// The run is over: the last bucket counts, whether it is full or not.
+    pub(crate) fn close(&mut self, now: Nanos) {
+        self.advance(now);
+        if self.series.end() - self.series.width() < now {
+            self.series.close_bucket(self.seats, self.waiting);
         }
     }
 
-    #[cold]
-    fn fill_buckets(&mut self, now: Nanos) {
-        while self.as_of < now {
-            let (limits, limit, seats, waiting) = (self.limits, self.limit, self.seats, self.waiting);
-            // The width may double while the buckets are filled, so that each is looked up.
-            let _ = self.series.at(now);
-            let (bucket, end) = self.series.at(self.as_of);
-            let span = i128::from(end.min(now) - self.as_of);
-            bucket.seat_time += i128::from(seats) * span;
-            bucket.waiting_time += i128::from(waiting) * span;
-            self.as_of = end.min(now);
-            if end <= now {
-                let (next, _) = self.series.at(end);
-                (next.limit, next.nominal, next.floor) = (limit, limits.nominal, limits.min);
-                (next.seats_max, next.waiting_max) = (seats, waiting);
-            }
-        }
+    #[inline]
+    fn add(&mut self, span: Nanos) {
+        let seat_time = i128::from(self.seats) * i128::from(span);
+        let waiting_time = i128::from(self.waiting) * i128::from(span);
+        self.totals.seat_time += seat_time;
+        self.totals.waiting_time += waiting_time;
+        self.series.open.seat_time += seat_time;
+        self.series.open.waiting_time += waiting_time;
     }
 }
 

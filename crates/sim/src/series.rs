@@ -29,13 +29,16 @@ pub struct Bucket {
 pub struct Series {
     width: Nanos,
     buckets: Vec<Bucket>,
+    /// The bucket that is being filled, and when it ends.
+    pub(crate) open: Bucket,
+    end: Nanos,
 }
 
 /// The reasons of rejections, in the order of [`Bucket::rejected`].
 pub const REASONS: [Rejection; 4] =
     [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut, Rejection::TooManyLongRunning];
 
-/// With so many buckets, the width doubles.
+/// With so many buckets, an even number, the width doubles.
 const BUCKETS_MAX: usize = 600;
 
 /// The place of a reason in [`REASONS`].
@@ -47,8 +50,9 @@ pub fn reason_index(reason: Rejection) -> usize {
 
 impl Series {
     /// No buckets yet; each is to be that wide, at first.
-    pub fn new(width: Nanos) -> Self {
-        Self { width: width.max(1), buckets: Vec::new() }
+    pub(crate) fn new(width: Nanos) -> Self {
+        let width = width.max(1);
+        Self { width, buckets: Vec::new(), open: Bucket::default(), end: width }
     }
 
     /// How wide a bucket is.
@@ -56,29 +60,28 @@ impl Series {
         self.width
     }
 
-    /// The buckets, from time zero on.
+    /// The buckets that are full, from time zero on; at the end of a run, the last one too.
     pub fn buckets(&self) -> &[Bucket] {
         &self.buckets
     }
 
-    /// The bucket of a time, and when it ends.
-    pub(crate) fn at(&mut self, time: Nanos) -> (&mut Bucket, Nanos) {
-        let mut index = usize::try_from(time.max(0) / self.width).unwrap_or(usize::MAX);
-        while index >= BUCKETS_MAX {
-            self.halve();
-            index /= 2;
-        }
-        if index >= self.buckets.len() {
-            self.buckets.resize(index + 1, Bucket::default());
-        }
-        let end = self.width.saturating_mul(Nanos::try_from(index + 1).unwrap_or(Nanos::MAX));
-        (&mut self.buckets[index], end)
+    /// When the bucket ends that is being filled.
+    #[inline]
+    pub(crate) fn end(&self) -> Nanos {
+        self.end
     }
 
-    fn halve(&mut self) {
-        self.width = self.width.saturating_mul(2);
-        self.buckets =
-            self.buckets.chunks(2).map(|pair| pair.iter().copied().reduce(Bucket::join).unwrap_or_default()).collect();
+    /// The bucket is full. The next one begins as the level is then.
+    pub(crate) fn close_bucket(&mut self, seats: i64, waiting: u64) {
+        let Bucket { limit, nominal, floor, .. } = self.open;
+        let next = Bucket { limit, nominal, floor, seats_max: seats, waiting_max: waiting, ..Bucket::default() };
+        self.buckets.push(std::mem::replace(&mut self.open, next));
+        if self.buckets.len() >= BUCKETS_MAX {
+            let joined = self.buckets.chunks(2).filter_map(|pair| pair.iter().copied().reduce(Bucket::join));
+            self.buckets = joined.collect();
+            self.width = self.width.saturating_mul(2);
+        }
+        self.end = self.end.saturating_add(self.width);
     }
 }
 

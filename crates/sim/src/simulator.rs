@@ -10,11 +10,12 @@ use evenkeel_engine::drain::{self, DrainMeter};
 use evenkeel_engine::level;
 use evenkeel_engine::queue_set::{Arrival, Ended, Finish, Phase, Rejection};
 use evenkeel_engine::time::{Instant, Nanos, SECOND};
-use evenkeel_engine::work::{Circumstances, Estimator, ObjectCounts, WatchCounts};
+use evenkeel_engine::work::{Circumstances, Estimator, WatchCounts};
 use evenkeel_engine::{
     ApplyReport, Attributes, Classification, Configuration, Engine, EngineEffects, Flow, LevelId, Ticket, WorkEstimate,
 };
 
+use crate::known_objects::KnownObjects;
 use crate::level_record::{LevelNumber, LevelRecord};
 use crate::outcome::{End, Outcome, Outcomes};
 use crate::service::Service;
@@ -34,7 +35,7 @@ pub struct ServerSettings {
     /// How much slower the service gets by what waits inside it: its throughput falls as 1 / (1 + degradation × excess / slots).
     pub degradation: f64,
     /// How many objects of each resource there are, for estimates.
-    pub objects: ObjectCounts,
+    pub objects: KnownObjects,
     /// How wide the buckets of time series are. They get wider if there are too many.
     pub bucket_width: Nanos,
 }
@@ -71,7 +72,7 @@ pub struct Simulator<T> {
     configuration: Arc<Configuration>,
     generation: u32,
     estimator: Estimator,
-    objects: ObjectCounts,
+    objects: KnownObjects,
     watches: WatchCounts,
     service: Service,
     now: Nanos,
@@ -112,7 +113,8 @@ pub struct Class {
     pub schema: usize,
     /// The hash of its flow; 0 in a level that does not tell flows apart.
     pub flow_hash: u64,
-    flow_weight: u16,
+    /// How many seats its flow gets for each one of a flow of weight 1.
+    pub flow_weight: u16,
     seat_cap: Option<u32>,
 }
 
@@ -148,7 +150,7 @@ impl ServerSettings {
             borrowing: Borrowing::Periodic,
             slots: None,
             degradation: 0.0,
-            objects: ObjectCounts::default(),
+            objects: KnownObjects::default(),
             bucket_width: SECOND / 10,
         }
     }
@@ -305,19 +307,26 @@ impl<T: Copy> Simulator<T> {
     /// Lets time pass.
     #[inline]
     pub fn run_until(&mut self, until: Nanos, outcomes: &mut impl Outcomes<T>) {
-        loop {
-            let end = self.service.next_end().unwrap_or(Nanos::MAX);
-            // Requests that end at the time of a timeout end before it.
-            if end.min(self.timeout_at) > until {
-                break;
-            }
-            if end <= self.timeout_at {
-                self.end_next(end, outcomes);
-            } else {
-                self.handle_timeout(outcomes);
-            }
-        }
+        while self.step(until, outcomes) {}
         self.now = self.now.max(until);
+    }
+
+    /// Lets the next event happen, if that is by this time, and tells whether there was one. For callers whose requests arrive
+    /// because of what happened to others.
+    #[inline]
+    pub fn step(&mut self, until: Nanos, outcomes: &mut impl Outcomes<T>) -> bool {
+        let end = self.service.next_end().unwrap_or(Nanos::MAX);
+        let next = end.min(self.timeout_at);
+        if next > until || next == Nanos::MAX {
+            return false;
+        }
+        // Requests that end at the time of a timeout end before it.
+        if end <= self.timeout_at {
+            self.end_next(end, outcomes);
+        } else {
+            self.handle_timeout(outcomes);
+        }
+        true
     }
 
     /// Lets time pass until every request has ended, or none of them can end any more.
@@ -360,9 +369,14 @@ impl<T: Copy> Simulator<T> {
         self.levels.iter_mut().for_each(|level| level.reset(self.now));
     }
 
-    /// Takes the time up to now into account in the records of levels.
+    /// The run is over: takes the time up to now into account in the records of levels.
     pub fn close_records(&mut self) {
-        self.levels.iter_mut().for_each(|level| level.advance(self.now));
+        self.levels.iter_mut().for_each(|level| level.close(self.now));
+    }
+
+    /// The records of all levels, at the end.
+    pub fn into_levels(self) -> Vec<LevelRecord> {
+        self.levels
     }
 
     fn begin_event(&mut self, at: Nanos) -> Instant {
@@ -424,7 +438,7 @@ impl<T: Copy> Simulator<T> {
             self.events += 1;
             self.look_at(level, 0);
             let number = self.number_of(level);
-            self.levels[number.index()].count_rejection(self.now, reason);
+            self.levels[number.index()].count_rejection(reason);
             let retry_after = self.retry_after(level, number);
             let end = match reason {
                 Rejection::TimeOut => End::TimedOut { retry_after },

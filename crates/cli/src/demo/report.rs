@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::part::{Part, Parts};
 use super::service;
-use super::table::milliseconds;
 use super::tally::Tally;
 use super::tenant::Tenant;
+use crate::terminal::milliseconds;
 
 /// Raised when a field changes its name or its meaning. New fields may come at any time.
 const FORMAT_VERSION: u32 = 1;

@@ -7,7 +7,7 @@ use super::requests::{Links, NO_SLOT, Requests, Stage};
 
 /// Waiting requests in the order of arrival. `K` is what the discipline keeps with each.
 #[derive(Debug, Clone)]
-pub struct Line<K> {
+pub(super) struct Line<K> {
     front: Front<K>,
     last: u32,
     /// How many requests from the front on have been fetched.
@@ -42,11 +42,6 @@ impl<K: Copy + Default> Line<K> {
     #[inline]
     pub(super) fn front(&self) -> Option<&Front<K>> {
         if self.is_empty() { None } else { Some(&self.front) }
-    }
-
-    /// The slot of the youngest request.
-    pub(super) fn back(&self) -> Option<u32> {
-        (!self.is_empty()).then_some(self.last)
     }
 
     /// Adds the waiting request in that slot.
@@ -95,12 +90,6 @@ impl<K: Copy + Default> Line<K> {
         }
         self.front = Front::of(requests, self.front.slot);
     }
-
-    /// The slots of the waiting requests, oldest first.
-    pub(super) fn slots<T>(&self, requests: &Requests<T, K>) -> impl Iterator<Item = u32> {
-        let first = (!self.is_empty()).then_some(self.front.slot);
-        std::iter::successors(first, |&slot| Some(requests.links(slot)?.next).filter(|&next| next != NO_SLOT))
-    }
 }
 
 // === impl Front ===
@@ -128,6 +117,12 @@ mod tests {
     use crate::queue_set::requests::{NO_QUEUE, Request, RequestId};
     use crate::time::Instant;
     use proptest::prelude::*;
+
+    fn slots(line: &Line<u64>, requests: &Requests<u64, u64>) -> Vec<u32> {
+        let first = line.front().map(|front| front.slot);
+        let next = |&slot: &u32| Some(requests.links(slot)?.next).filter(|&next| next != NO_SLOT);
+        std::iter::successors(first, next).collect()
+    }
 
     /// A line, a neighbour that uses the same slots, and what should be in each.
     struct Neighbours {
@@ -166,7 +161,7 @@ mod tests {
         fn check(&self) {
             for (line, plain) in self.lines.iter().zip(&self.plain) {
                 assert_eq!(line.is_empty(), plain.is_empty());
-                let slots: Vec<_> = line.slots(&self.requests).collect();
+                let slots = slots(line, &self.requests);
                 assert_eq!(slots, plain.iter().map(|(id, _)| id.slot_number()).collect::<Vec<_>>());
                 let found = line.front().map(|front| (front.slot, front.max_seats, front.ticket));
                 let expected =
@@ -215,7 +210,7 @@ mod tests {
             let [line, _] = &mut lines.lines;
             line.for_each(&mut lines.requests, |ticket| *ticket -= 200);
             prop_assert_eq!(line.front().map(|front| front.ticket), (pushed > 0).then_some(2));
-            for (position, slot) in (1..).zip(line.slots(&lines.requests)) {
+            for (position, slot) in (1..).zip(slots(line, &lines.requests)) {
                 prop_assert_eq!(lines.requests.slot(slot).and_then(Request::ticket), Some(2 * position));
             }
         }

@@ -417,6 +417,10 @@ impl Shared {
         Duration::from_nanos(self.wait_limit_ns.load(Ordering::Relaxed))
     }
 
+    pub(crate) fn now(&self) -> Instant {
+        self.upkeep.clock.now()
+    }
+
     fn control(&self) -> MutexGuard<'_, Control> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }

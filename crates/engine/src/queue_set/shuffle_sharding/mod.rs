@@ -20,7 +20,7 @@ use ready::Ready;
 use virtual_time::{Meter, total_work, wind_back};
 
 use super::requests::Requests;
-use super::{Discipline, Finished, Next, Place, Queuing};
+use super::{Finished, Next, Place, Queuing, TurnOrder};
 use crate::time::Instant;
 use crate::{Flow, SeatSeconds, WorkEstimate};
 
@@ -85,7 +85,7 @@ impl ShuffleSharding {
     }
 }
 
-impl Discipline for ShuffleSharding {
+impl TurnOrder for ShuffleSharding {
     fn new(now: Instant) -> Self {
         Self {
             queues_wanted: 0,
@@ -247,11 +247,5 @@ impl Discipline for ShuffleSharding {
             self.meter.seats_requested -= seats;
         }
         self.remove_if_surplus(slot);
-    }
-
-    #[inline]
-    fn number_of(&self, queue: u32) -> Option<usize> {
-        let index = self.queues.get(queue as usize)?.index;
-        (index != DETACHED).then_some(index as usize)
     }
 }

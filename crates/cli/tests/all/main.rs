@@ -1,0 +1,13 @@
+//! The tests of the `evenkeel` binary, in one program: each further program would have to be linked.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "../child/mod.rs"]
+mod child;
+mod deploy;
+mod errors;
+mod pages;
+#[path = "../peer/mod.rs"]
+mod peer;
+mod reference;
+mod serve;
