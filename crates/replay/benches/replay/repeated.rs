@@ -42,9 +42,7 @@ impl Repeated {
     fn next_copy(&mut self) {
         let id = format!("{:08x}", self.number);
         for &at in &self.ids {
-            self.copy[at..at + 8].iter_mut().zip(id.bytes()).for_each(|(byte, digit)| {
-                *byte = if self.number == 0 { *byte } else { digit ^ (*byte & 1) };
-            });
+            self.copy[at..at + id.len()].copy_from_slice(id.as_bytes());
         }
         for &(at, minutes) in &self.times {
             let minute = MINUTES + minutes + 2 * self.number;
