@@ -95,6 +95,10 @@ pub struct ExplainedRequest {
     pub groups: Vec<String>,
     /// The verb.
     pub verb: String,
+    /// Whether flow control applies to the request; a Kubernetes API does not limit `exec`, `log` and the like (HF-3). If not, the
+    /// rest says where it would go otherwise.
+    #[serde(default = "limited")]
+    pub is_limited: bool,
     /// Whether the request is about a resource; otherwise it is about a path.
     pub is_resource_request: bool,
     /// The path.
@@ -141,6 +145,10 @@ pub struct ExplainedSeats {
     pub cap: Option<u32>,
     /// Where the estimate comes from.
     pub rule: String,
+}
+
+fn limited() -> bool {
+    true
 }
 
 // === impl FlowControl ===
@@ -272,6 +280,7 @@ impl ExplainedRequest {
             user: user.name.to_string(),
             groups: user.groups.iter().map(ToString::to_string).collect(),
             verb: request.verb.to_string(),
+            is_limited: limited(),
             is_resource_request: request.is_resource_request,
             path: request.path.to_string(),
             api_group: request.api_group.to_string(),
