@@ -66,6 +66,8 @@ pub enum Outcome<'a> {
     Rejected(Option<Cow<'a, str>>),
     /// It was refused before flow control: the server did not accept its credentials.
     Unauthenticated,
+    /// Flow control does not limit such requests.
+    NotLimited,
 }
 
 /// The flow schema and the priority level of a request.

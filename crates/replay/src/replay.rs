@@ -50,8 +50,8 @@ pub struct Settings {
 /// use evenkeel_replay::{Input, Replay, Settings};
 ///
 /// let log = concat!(
-///     r#"{"time":"2026-11-16T10:51:03.6Z","user":"alice","groups":[],"method":"GET","path":"/","waitMs":0,"serviceMs":40}"#, "\n",
-///     r#"{"time":"2026-11-16T10:51:03.7Z","user":"alice","groups":[],"method":"GET","path":"/","waitMs":0,"serviceMs":40}"#, "\n",
+///     r#"{"time":"2026-11-16T10:51:03.6Z","user":"alice","groups":[],"method":"GET","path":"/","schema":"s","level":"l","waitMs":0,"serviceMs":40}"#, "\n",
+///     r#"{"time":"2026-11-16T10:51:03.7Z","user":"alice","groups":[],"method":"GET","path":"/","schema":"s","level":"l","waitMs":0,"serviceMs":40}"#, "\n",
 /// );
 /// let mut input = Input::new("access.log", Box::new(log.as_bytes()), None, None).unwrap();
 /// let mut replay = Replay::new(Settings::new(Preset::Plain, 50), vec![Objects::from(Preset::Plain)], None);
@@ -185,9 +185,16 @@ impl Replay {
             Tick::Jump => self.begin_piece(),
             Tick::Far => return Err(Damage::Invalid("the time, which is far from those of the lines around it,")),
         }
-        if record.outcome == Outcome::Unauthenticated {
-            self.notes.unauthenticated += 1;
-            return Ok(());
+        match record.outcome {
+            Outcome::Unauthenticated => {
+                self.notes.unauthenticated += 1;
+                return Ok(());
+            }
+            Outcome::NotLimited => {
+                self.notes.not_limited += 1;
+                return Ok(());
+            }
+            Outcome::Served | Outcome::Rejected(_) => {}
         }
         let key = record.id.as_deref().map(RequestKey::new);
         match (record.stage, key) {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use evenkeel_engine::time::Nanos;
+use evenkeel_sim::REASONS;
 
 use super::Damage;
 use crate::json::Scanner;
@@ -39,8 +40,13 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
     })?;
     scanner.end()?;
     let arrived = rfc3339(&time.ok_or(Damage::Missing("time"))?).ok_or(Damage::Invalid("time"))?;
-    let user = user.ok_or(Damage::Missing("user"))?;
-    let outcome = reason.map_or(Outcome::Served, |reason| Outcome::Rejected(Some(reason)));
+    let placed = schema.zip(level).map(|(schema, level)| Placed { schema, level });
+    let outcome = match (&user, &placed, reason) {
+        (None, ..) => Outcome::Unauthenticated,
+        (_, None, _) => Outcome::NotLimited,
+        (_, _, Some(reason)) if is_of_flow_control(&reason) => Outcome::Rejected(Some(reason)),
+        _ => Outcome::Served,
+    };
     Ok(Record {
         id,
         stage: Stage::Whole,
@@ -48,13 +54,18 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
         written: arrived + wait.unwrap_or(0) + service.unwrap_or(0),
         wait,
         service: service.filter(|_| outcome == Outcome::Served),
-        user: Some(users.of_names(&user, &groups)),
+        user: user.map(|user| users.of_names(&user, &groups)),
         action: Action::Method(method.ok_or(Damage::Missing("method"))?),
         target: target.ok_or(Damage::Missing("path"))?,
         outcome,
-        placed: schema.zip(level).map(|(schema, level)| Placed { schema, level }),
+        placed,
         seats,
     })
+}
+
+/// Whether flow control rejects requests for this reason. The gateway has others, for which it gives requests up that have seats.
+fn is_of_flow_control(reason: &str) -> bool {
+    REASONS.iter().any(|known| known.as_str() == reason)
 }
 
 /// Reads milliseconds. A request that was rejected has no service time: `null` is none.
@@ -94,6 +105,15 @@ mod tests {
     }
 
     #[test]
+    fn requests_that_flow_control_never_saw() {
+        let outcome = |text: String| read(text.leak().as_bytes(), &mut Users::default()).unwrap().outcome;
+        assert_eq!(outcome(SERVED.replace("\"user\"", "\"u\"")), Outcome::Unauthenticated);
+        assert_eq!(outcome(SERVED.replace("\"schema\"", "\"s\"")), Outcome::NotLimited);
+        let cut = SERVED.replace("\"status\":200", "\"status\":408,\"rejected\":\"body-timeout\"");
+        assert_eq!(outcome(cut), Outcome::Served, "it had a seat");
+    }
+
+    #[test]
     fn damage_is_named() {
         for (from, to, damage) in [
             ("time", "tame", "time is missing"),
@@ -101,7 +121,6 @@ mod tests {
             ("12.5", "-12.5", "waitMs is invalid"),
             ("\"seats\":3", "\"seats\":-3", "seats is invalid"),
             ("method", "m", "method is missing"),
-            ("\"user\"", "\"u\"", "user is missing"),
         ] {
             let text = SERVED.replacen(from, to, 1);
             assert_eq!(read(text.as_bytes(), &mut Users::default()).unwrap_err().to_string(), damage);

@@ -136,7 +136,7 @@ fn damaged_lines_are_named_and_the_others_count() {
 fn one_wrong_time_does_not_move_the_clock() {
     let line = |id: u32, time: &str| {
         format!(
-            r#"{{"time":"{time}","requestId":"{id}","user":"a","groups":[],"method":"GET","path":"/","waitMs":0,"serviceMs":5}}"#
+            r#"{{"time":"{time}","requestId":"{id}","user":"a","groups":[],"method":"GET","path":"/","schema":"s","level":"l","waitMs":0,"serviceMs":5}}"#
         )
     };
     let text: Vec<String> = (0..100)
