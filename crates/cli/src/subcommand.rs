@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::exit::Exit;
-use crate::{completions, convert, demo, man, serve, usage};
+use crate::{completions, convert, demo, man, replay, serve, usage};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +32,7 @@ enum Command {
     Serve(Box<serve::Serve>),
     Demo(demo::Demo),
     Convert(convert::Convert),
+    Replay(Box<replay::Replay>),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -71,6 +72,7 @@ impl Command {
             Self::Serve(serve) => serve.run(),
             Self::Demo(demo) => demo.run(),
             Self::Convert(convert) => convert.run(),
+            Self::Replay(replay) => replay.run(),
             Self::Completions(completions) => completions.run(),
             Self::Man(man) => man.run(),
         }
