@@ -20,6 +20,7 @@ mod man;
 #[allow(dead_code, reason = "the commands that use all of it come one by one")]
 mod object_files;
 mod reference;
+mod replay;
 mod serve;
 mod signals;
 mod simulate;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::exit::Exit;
-use crate::{check, completions, convert, demo, explain, man, serve, simulate, usage};
+use crate::{check, completions, convert, demo, explain, man, replay, serve, simulate, usage};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,6 +35,7 @@ enum Command {
     Explain(Box<explain::Explain>),
     Convert(convert::Convert),
     Simulate(Box<simulate::Simulate>),
+    Replay(Box<replay::Replay>),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -77,6 +78,7 @@ impl Command {
             Self::Explain(explain) => explain.run(),
             Self::Convert(convert) => convert.run(),
             Self::Simulate(simulate) => simulate.run(),
+            Self::Replay(replay) => replay.run(),
             Self::Completions(completions) => completions.run(),
             Self::Man(man) => man.run(),
         }
