@@ -34,16 +34,18 @@ enum Chosen {
 struct WaitingFlows {
     /// By the slots of the requests.
     flows: Vec<WaitingFlow>,
-    noted: u64,
+    /// How many there have been, modulo 2^32.
+    noted: u32,
 }
 
 /// The flow of a waiting request.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(align(16))]
 struct WaitingFlow {
     hash: u64,
     weight: u16,
-    /// How many requests had waited before it. (The time of its arrival may be that of others too.)
-    arrival: u64,
+    /// How many requests had waited before it, modulo 2^32. (The time of its arrival may be that of others too.)
+    arrival: u32,
 }
 
 /// Does the same with whichever discipline is chosen.
@@ -52,8 +54,8 @@ macro_rules! either {
         match $chosen {
             Chosen::ShuffleSharded($order) => $does,
             Chosen::PerFlow($order) => {
-                let $order = $order.as_mut();
-                apart(|| $does)
+                let $order = &mut **$order;
+                $does
             }
         }
     };
@@ -67,12 +69,6 @@ macro_rules! look_at_either {
             Chosen::PerFlow($order) => $does,
         }
     };
-}
-
-/// Keeps the code of one discipline out of that of the other, so that each is as fast as it is alone.
-#[inline(never)]
-fn apart<R>(does: impl FnOnce() -> R) -> R {
-    does()
 }
 
 // === impl ConfiguredDiscipline ===
@@ -117,7 +113,7 @@ impl ConfiguredDiscipline {
             }
             either!(&mut self.chosen, order => order.push(queue, slot, requests));
             if matches!(self.chosen, Chosen::ShuffleSharded(_)) {
-                self.waiting.note(slot as usize, flow);
+                self.waiting.note(slot, flow.hash(), flow.weight());
             }
         }
     }
@@ -127,10 +123,10 @@ impl ConfiguredDiscipline {
         let waiting = requests.iter().filter(|(_, request)| request.phase() == Some(Phase::Waiting));
         let with_flow = |(id, queue): (RequestId, u32)| {
             let flow = match &self.chosen {
-                Chosen::ShuffleSharded(_) => self.waiting.flows[id.slot()],
+                Chosen::ShuffleSharded(_) => self.waiting.get(id.slot()),
                 Chosen::PerFlow(order) => {
                     let (hash, weight) = order.flow_of(queue);
-                    WaitingFlow { hash, weight, arrival: order.arrival_of(id.slot_number()).into() }
+                    WaitingFlow { hash, weight, arrival: order.arrival_of(id.slot_number()) }
                 }
             };
             (id.slot_number(), flow)
@@ -139,6 +135,32 @@ impl ConfiguredDiscipline {
         slots.sort_unstable_by_key(|(_, flow)| flow.arrival);
         slots
     }
+}
+
+/// Apart, so that the code of the other discipline is as fast as it is alone.
+#[inline(never)]
+fn arrive_per_flow<T>(
+    order: &mut PerFlow<Ticket>,
+    core: &mut Core<T, Ticket>,
+    now: Instant,
+    flow: Flow<'_>,
+    work: WorkEstimate,
+    payload: T,
+    effects: &mut impl Effects<T>,
+) -> Arrival<T> {
+    core.arrive(order, now, flow, work, payload, effects, |_| {})
+}
+
+/// The same for the end of a request.
+#[inline(never)]
+fn finish_per_flow<T>(
+    order: &mut PerFlow<Ticket>,
+    core: &mut Core<T, Ticket>,
+    now: Instant,
+    id: RequestId,
+    effects: &mut impl Effects<T>,
+) -> Option<Finish<T>> {
+    core.finish(order, now, id, effects)
 }
 
 impl Discipline for ConfiguredDiscipline {
@@ -169,13 +191,11 @@ impl Discipline for ConfiguredDiscipline {
     ) -> Arrival<T> {
         match &mut self.chosen {
             Chosen::ShuffleSharded(order) => {
-                let arrival = core.arrive(order, now, flow, work, payload, effects);
-                if let Arrival::Waiting { id, .. } = &arrival {
-                    self.waiting.note(id.slot(), flow);
-                }
-                arrival
+                let (waiting, hash, weight) = (&mut self.waiting, flow.hash(), flow.weight());
+                let note = move |slot| waiting.note(slot, hash, weight);
+                core.arrive(order, now, flow, work, payload, effects, note)
             }
-            Chosen::PerFlow(order) => apart(|| core.arrive(order.as_mut(), now, flow, work, payload, effects)),
+            Chosen::PerFlow(order) => arrive_per_flow(order, core, now, flow, work, payload, effects),
         }
     }
 
@@ -192,7 +212,10 @@ impl Discipline for ConfiguredDiscipline {
         id: RequestId,
         effects: &mut impl Effects<T>,
     ) -> Option<Finish<T>> {
-        either!(&mut self.chosen, order => core.finish(order, now, id, effects))
+        match &mut self.chosen {
+            Chosen::ShuffleSharded(order) => core.finish(order, now, id, effects),
+            Chosen::PerFlow(order) => finish_per_flow(order, core, now, id, effects),
+        }
     }
 
     fn release<T>(
@@ -274,12 +297,19 @@ impl Look for ConfiguredDiscipline {
 // === impl WaitingFlows ===
 
 impl WaitingFlows {
+    /// The request in that slot waits from now on.
     #[inline]
-    fn note(&mut self, slot: usize, flow: Flow<'_>) {
-        if self.flows.len() <= slot {
-            self.flows.resize(slot + 1, WaitingFlow::default());
+    fn note(&mut self, slot: u32, hash: u64, weight: u16) {
+        if self.flows.len() <= slot as usize {
+            self.flows.resize(slot as usize + 1, WaitingFlow::default());
         }
-        self.noted += 1;
-        self.flows[slot] = WaitingFlow { hash: flow.hash(), weight: flow.weight(), arrival: self.noted };
+        self.noted = self.noted.wrapping_add(1);
+        self.flows[slot as usize] = WaitingFlow { hash, weight, arrival: self.noted };
+    }
+
+    /// The flow of the request in that slot, with a number that is lower for requests that were queued earlier.
+    fn get(&self, slot: usize) -> WaitingFlow {
+        let noted = self.flows[slot];
+        WaitingFlow { arrival: u32::MAX - self.noted.wrapping_sub(noted.arrival), ..noted }
     }
 }
