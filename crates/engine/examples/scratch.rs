@@ -4,16 +4,24 @@ use evenkeel_engine::queue_set::*;
 use evenkeel_engine::time::Instant;
 use std::time::Instant as Clock;
 
-struct Random { state: u64 }
-impl Random { fn new(s: u64) -> Self { Self { state: s } }
+struct Random {
+    state: u64,
+}
+impl Random {
+    fn new(s: u64) -> Self {
+        Self { state: s }
+    }
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
-    } }
-fn hash(flow: u64) -> u64 { Random::new(flow).next() }
+    }
+}
+fn hash(flow: u64) -> u64 {
+    Random::new(flow).next()
+}
 const ROUND: u32 = 10_000;
 
 fn crowd(flows: u64, any: bool) -> impl FnMut() {
@@ -60,7 +68,9 @@ fn apart<D: Discipline>() -> impl FnMut() {
     move || {
         for _ in 0..ROUND {
             now = now + 1000;
-            let Arrival::Started { id, .. } = arrive_apart(&mut set, now, random.next()) else { panic!("the set has room") };
+            let Arrival::Started { id, .. } = arrive_apart(&mut set, now, random.next()) else {
+                panic!("the set has room")
+            };
             finish_apart(&mut set, now + 500, id);
         }
     }
@@ -86,7 +96,10 @@ fn waiting<D: Discipline>(queues: i64, hand: i64) -> impl FnMut() {
     let (mut random, mut now) = (Random::new(1), Instant::from_nanos(0));
     let mut running: Vec<RequestId> = Vec::new();
     while set.waiting() < 100_000 {
-        if let Arrival::Started { id, .. } = set.arrive(now, random.next(), WorkEstimate::ONE_SEAT, (), &mut NoEffects) { running.push(id); }
+        if let Arrival::Started { id, .. } = set.arrive(now, random.next(), WorkEstimate::ONE_SEAT, (), &mut NoEffects)
+        {
+            running.push(id);
+        }
     }
     let mut turn = 0;
     move || {
@@ -109,16 +122,27 @@ fn main() {
         ("configured waiting", Box::new(waiting::<ConfiguredDiscipline>(64, 8))),
     ];
     let mut pf: Vec<(&str, Box<dyn FnMut()>)> = vec![
-        ("64", Box::new(crowd(64, false))), ("1024", Box::new(crowd(1023, false))), ("4000", Box::new(crowd(4000, false))), ("50,000", Box::new(crowd(50_000, false))),
-        ("64 any", Box::new(crowd(64, true))), ("50,000 any", Box::new(crowd(50_000, true))),
+        ("64", Box::new(crowd(64, false))),
+        ("1024", Box::new(crowd(1023, false))),
+        ("4000", Box::new(crowd(4000, false))),
+        ("50,000", Box::new(crowd(50_000, false))),
+        ("64 any", Box::new(crowd(64, true))),
+        ("50,000 any", Box::new(crowd(50_000, true))),
     ];
     let only = std::env::args().nth(1);
-    if let Some(only) = &only { all.retain(|(n, _)| n == only); pf.retain(|(n, _)| n == only); }
+    if let Some(only) = &only {
+        all.retain(|(n, _)| n == only);
+        pf.retain(|(n, _)| n == only);
+    }
     for set in [&mut all, &mut pf] {
         let mut figures = vec![Vec::new(); set.len()];
-        for _ in 0..60 {
+        for _ in 0..12 {
             for (i, (_, f)) in set.iter_mut().enumerate() {
-                for _ in 0..3 { let start = Clock::now(); f(); figures[i].push(start.elapsed().as_secs_f64() * 1e9 / f64::from(ROUND)); }
+                for _ in 0..15 {
+                    let start = Clock::now();
+                    f();
+                    figures[i].push(start.elapsed().as_secs_f64() * 1e9 / f64::from(ROUND));
+                }
             }
         }
         for (i, (name, _)) in set.iter().enumerate() {
