@@ -7,11 +7,9 @@ use crate::time::Instant;
 use crate::{Flow, WorkEstimate};
 
 impl<T, K: Copy> Core<T, K> {
-    /// A request of a flow arrives: see [`QueueSet::arrive`](super::QueueSet::arrive). If it is put into a queue, `queued` is told
-    /// its slot. (To look at what is returned would mean to copy it, which takes 10 ns.)
+    /// A request of a flow arrives: see [`QueueSet::arrive`](super::QueueSet::arrive).
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "so that it costs the same wherever the discipline is chosen")]
-    #[expect(clippy::too_many_arguments, reason = "what arrives, and what it changes")]
     pub(super) fn arrive(
         &mut self,
         order: &mut impl TurnOrder<Ticket = K>,
@@ -20,7 +18,6 @@ impl<T, K: Copy> Core<T, K> {
         work: WorkEstimate,
         payload: T,
         effects: &mut impl Effects<T>,
-        queued: impl FnOnce(u32),
     ) -> Arrival<T> {
         self.advance(order, now, effects);
         let queue = match order.place(flow, work, self.seats.are_taken()) {
@@ -35,7 +32,7 @@ impl<T, K: Copy> Core<T, K> {
             }
             Place::Nowhere => return self.arrive_without_queues(now, work, payload, effects),
         };
-        self.arrive_at_queue(order, now, queue, work, payload, effects, queued)
+        self.arrive_at_queue(order, now, flow, queue, work, payload, effects)
     }
 
     fn arrive_without_queues(
@@ -60,11 +57,11 @@ impl<T, K: Copy> Core<T, K> {
         &mut self,
         order: &mut impl TurnOrder<Ticket = K>,
         now: Instant,
+        flow: Flow<'_>,
         queue: u32,
         work: WorkEstimate,
         payload: T,
         effects: &mut impl Effects<T>,
-        queued: impl FnOnce(u32),
     ) -> Arrival<T> {
         let number = order.number_of(queue);
         if self.waiting == 0
@@ -75,8 +72,7 @@ impl<T, K: Copy> Core<T, K> {
             let id = self.pass_through(order, now, queue, work, payload, effects);
             return Arrival::Started { id, queue: number };
         }
-        let id = self.enqueue(order, now, queue, work, payload);
-        queued(id.slot_number());
+        let id = self.enqueue(order, now, flow, queue, work, payload);
         self.dispatch(order, now, effects);
         match self.requests.get(id).and_then(Request::phase) {
             Some(Phase::Waiting) | None => Arrival::Waiting { id, queue: number.unwrap_or_default() },
@@ -89,11 +85,13 @@ impl<T, K: Copy> Core<T, K> {
         &mut self,
         order: &mut impl TurnOrder<Ticket = K>,
         now: Instant,
+        flow: Flow<'_>,
         queue: u32,
         work: WorkEstimate,
         payload: T,
     ) -> RequestId {
-        let stage = Stage::Waiting(order.enqueue(queue, work));
+        let ticket = order.enqueue(queue, work);
+        let stage = self.requests.waiting(ticket, flow.hash(), flow.weight());
         let id = self.requests.insert(stage, queue, work, now, payload);
         order.push(queue, id.slot_number(), &mut self.requests);
         self.waiting += 1;

@@ -2,11 +2,11 @@
 
 use super::core::Core;
 use super::discipline::Look;
-use super::requests::{Requests, Stage};
+use super::requests::Requests;
 use super::shuffle_sharding::Ticket;
 use super::{
-    Arrival, Discipline, Effects, Finish, Next, PerFlow, Phase, Place, QueueView, Queuing, QueuingDiscipline,
-    ReadingBounds, RequestId, ShuffleSharding, TurnOrder,
+    Arrival, Discipline, Effects, Finish, Next, PerFlow, Place, QueueView, Queuing, QueuingDiscipline, ReadingBounds,
+    RequestId, ShuffleSharding, TurnOrder,
 };
 use crate::time::Instant;
 use crate::{Flow, SeatSeconds, WorkEstimate};
@@ -18,8 +18,6 @@ use crate::{Flow, SeatSeconds, WorkEstimate};
 #[derive(Debug)]
 pub struct ConfiguredDiscipline {
     chosen: Chosen,
-    /// The flows of requests that wait in shuffle-sharded queues. A queue per flow knows its flow.
-    waiting: WaitingFlows,
 }
 
 #[derive(Debug)]
@@ -27,25 +25,6 @@ pub struct ConfiguredDiscipline {
 enum Chosen {
     ShuffleSharded(ShuffleSharding),
     PerFlow(Box<PerFlow<Ticket>>),
-}
-
-/// The flows of waiting requests.
-#[derive(Debug, Default)]
-struct WaitingFlows {
-    /// By the slots of the requests.
-    flows: Vec<WaitingFlow>,
-    /// How many there have been, modulo 2^32.
-    noted: u32,
-}
-
-/// The flow of a waiting request.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(align(16))]
-struct WaitingFlow {
-    hash: u64,
-    weight: u16,
-    /// How many requests had waited before it, modulo 2^32. (The time of its arrival may be that of others too.)
-    arrival: u32,
 }
 
 /// Does the same with whichever discipline is chosen.
@@ -85,8 +64,7 @@ impl ConfiguredDiscipline {
     /// Goes over to the discipline that the configuration names.
     #[cold]
     fn change<T>(&mut self, now: Instant, queuing: Queuing, requests: &mut Requests<T, Ticket>) {
-        let waiting = self.by_arrival(requests);
-        self.waiting.flows.clear();
+        let waiting = requests.by_arrival();
         self.chosen = match queuing.discipline {
             QueuingDiscipline::ShuffleSharded => Chosen::ShuffleSharded(TurnOrder::new(now)),
             QueuingDiscipline::PerFlow => Chosen::PerFlow(Box::new(TurnOrder::new(now))),
@@ -96,8 +74,8 @@ impl ConfiguredDiscipline {
             TurnOrder::configure(order, now, Some(queuing), requests);
             TurnOrder::advance(order, now, 0, requests);
         });
-        for (slot, waiting) in waiting {
-            let flow = Flow::from(waiting.hash).with_weight(waiting.weight);
+        for (slot, hash, weight) in waiting {
+            let flow = Flow::from(hash).with_weight(weight);
             let Some(work) = requests.slot(slot).map(|request| request.work) else { continue };
             let queue = match &mut self.chosen {
                 // No queue is full while seats are free.
@@ -108,32 +86,12 @@ impl ConfiguredDiscipline {
                 Chosen::PerFlow(order) => order.queue_of(flow),
             };
             let ticket = either!(&mut self.chosen, order => order.enqueue(queue, work));
+            let stage = requests.waiting(ticket, hash, weight);
             if let Some(request) = requests.slot_mut(slot) {
-                (request.queue, request.stage) = (queue, Stage::Waiting(ticket));
+                (request.queue, request.stage) = (queue, stage);
             }
             either!(&mut self.chosen, order => order.push(queue, slot, requests));
-            if matches!(self.chosen, Chosen::ShuffleSharded(_)) {
-                self.waiting.note(slot, flow.hash(), flow.weight());
-            }
         }
-    }
-
-    /// The slots of all waiting requests and their flows, in the order of their arrival.
-    fn by_arrival<T>(&self, requests: &Requests<T, Ticket>) -> Vec<(u32, WaitingFlow)> {
-        let waiting = requests.iter().filter(|(_, request)| request.phase() == Some(Phase::Waiting));
-        let with_flow = |(id, queue): (RequestId, u32)| {
-            let flow = match &self.chosen {
-                Chosen::ShuffleSharded(_) => self.waiting.get(id.slot()),
-                Chosen::PerFlow(order) => {
-                    let (hash, weight) = order.flow_of(queue);
-                    WaitingFlow { hash, weight, arrival: order.arrival_of(id.slot_number()) }
-                }
-            };
-            (id.slot_number(), flow)
-        };
-        let mut slots: Vec<_> = waiting.map(|(id, request)| with_flow((id, request.queue))).collect();
-        slots.sort_unstable_by_key(|(_, flow)| flow.arrival);
-        slots
     }
 }
 
@@ -148,7 +106,7 @@ fn arrive_per_flow<T>(
     payload: T,
     effects: &mut impl Effects<T>,
 ) -> Arrival<T> {
-    core.arrive(order, now, flow, work, payload, effects, |_| {})
+    core.arrive(order, now, flow, work, payload, effects)
 }
 
 /// The same for the end of a request.
@@ -165,7 +123,7 @@ fn finish_per_flow<T>(
 
 impl Discipline for ConfiguredDiscipline {
     fn new(now: Instant) -> Self {
-        Self { chosen: Chosen::ShuffleSharded(TurnOrder::new(now)), waiting: WaitingFlows::default() }
+        Self { chosen: Chosen::ShuffleSharded(TurnOrder::new(now)) }
     }
 
     fn configure<T>(&mut self, now: Instant, queuing: Option<Queuing>, requests: &mut Requests<T, Ticket>) {
@@ -190,11 +148,7 @@ impl Discipline for ConfiguredDiscipline {
         effects: &mut impl Effects<T>,
     ) -> Arrival<T> {
         match &mut self.chosen {
-            Chosen::ShuffleSharded(order) => {
-                let (waiting, hash, weight) = (&mut self.waiting, flow.hash(), flow.weight());
-                let note = move |slot| waiting.note(slot, hash, weight);
-                core.arrive(order, now, flow, work, payload, effects, note)
-            }
+            Chosen::ShuffleSharded(order) => core.arrive(order, now, flow, work, payload, effects),
             Chosen::PerFlow(order) => arrive_per_flow(order, core, now, flow, work, payload, effects),
         }
     }
@@ -291,25 +245,5 @@ impl Look for ConfiguredDiscipline {
 
     fn reading_bounds(&self) -> Option<ReadingBounds> {
         look_at_either!(&self.chosen, order => order.reading_bounds())
-    }
-}
-
-// === impl WaitingFlows ===
-
-impl WaitingFlows {
-    /// The request in that slot waits from now on.
-    #[inline]
-    fn note(&mut self, slot: u32, hash: u64, weight: u16) {
-        if self.flows.len() <= slot as usize {
-            self.flows.resize(slot as usize + 1, WaitingFlow::default());
-        }
-        self.noted = self.noted.wrapping_add(1);
-        self.flows[slot as usize] = WaitingFlow { hash, weight, arrival: self.noted };
-    }
-
-    /// The flow of the request in that slot, with a number that is lower for requests that were queued earlier.
-    fn get(&self, slot: usize) -> WaitingFlow {
-        let noted = self.flows[slot];
-        WaitingFlow { arrival: u32::MAX - self.noted.wrapping_sub(noted.arrival), ..noted }
     }
 }

@@ -231,7 +231,7 @@ impl<O: TurnOrder> Discipline for O {
         payload: T,
         effects: &mut impl Effects<T>,
     ) -> Arrival<T> {
-        core.arrive(self, now, flow, work, payload, effects, |_| {})
+        core.arrive(self, now, flow, work, payload, effects)
     }
 
     #[inline]

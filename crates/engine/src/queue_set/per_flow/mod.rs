@@ -109,16 +109,6 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
         queue
     }
 
-    /// The identity and the weight of the flow of a queue.
-    pub(super) fn flow_of(&self, queue: u32) -> (u64, u16) {
-        (self.flows.hash_of(queue), self.flows.get(queue).weight)
-    }
-
-    /// A number that is lower for requests that were queued earlier.
-    pub(super) fn arrival_of(&self, slot: u32) -> u32 {
-        u32::MAX - self.waiting.queued_since(slot)
-    }
-
     /// The waiting flow with the least key at present. Brings the virtual time up to it (PF-4).
     #[inline]
     fn least(&mut self) -> Option<u32> {
