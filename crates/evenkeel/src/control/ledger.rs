@@ -253,10 +253,12 @@ impl Word {
     #[inline]
     fn change(&self, mut expected: Reading, seats: i64, least: i64) -> bool {
         loop {
-            if !expected.is_open() || expected.unreserved() + seats < least {
+            let unreserved = expected.unreserved() + seats;
+            if !expected.is_open() || unreserved < least || unreserved > i64::from(i32::MAX) {
                 return false;
             }
-            let wanted = expected.with_unreserved(expected.unreserved() + seats);
+            // Both numbers fit into the lower half, so that nothing is carried over into the upper one.
+            let wanted = Reading(expected.0.wrapping_add_signed(seats));
             match self.0.compare_exchange(expected.0, wanted.0, Ordering::SeqCst, Ordering::SeqCst) {
                 Ok(_) => return true,
                 Err(found) if Reading(found).times_closed() == expected.times_closed() => expected = Reading(found),
@@ -435,11 +437,21 @@ impl Account for SharedAccount<'_> {
 // === impl Handover ===
 
 impl Handover {
-    pub(crate) fn add(&mut self, mut other: Self) {
+    #[inline]
+    pub(crate) fn add(&mut self, other: Self) {
+        // Nearly always there is nothing to be done.
+        if !other.is_empty() {
+            self.append(other);
+        }
+    }
+
+    #[cold]
+    fn append(&mut self, mut other: Self) {
         self.grants.append(&mut other.grants);
         self.unsettled = other.unsettled.or(self.unsettled.take());
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.unsettled.is_none() && self.grants.is_empty()
     }

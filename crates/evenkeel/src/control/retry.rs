@@ -88,7 +88,7 @@ impl RetryAdvisor {
 /// Whether requests of the level wait, or would be rejected for want of a seat.
 #[inline]
 fn is_saturated(set: &LevelQueueSet, grants: Option<&LevelGrants>) -> bool {
-    if matches!(set.mode(), Mode::Queue(_)) || set.waiting() > 0 {
+    if matches!(set.mode(), Mode::Queue(_) | Mode::Exempt) || set.waiting() > 0 {
         return set.waiting() > 0;
     }
     // Where seats are granted one by one, the limit of the queue set is what it uses.
