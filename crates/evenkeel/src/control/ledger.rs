@@ -354,12 +354,12 @@ impl LevelGrants {
     /// Takes seats for a request if the word is open.
     #[inline]
     fn try_start_open(&self, wish: Wish) -> bool {
-        let then = self.seats.all() + wish.seats;
+        let (reading, before) = (self.ledger.word.read(), self.seats.all());
         let most = if wish.may_borrow { self.stake.max } else { self.stake.nominal };
-        if then > most.max(self.stake.floor) {
+        if before + wish.seats > most.max(self.stake.floor) {
             return false;
         }
-        let is_taken = self.change_open(wish.seats);
+        let is_taken = self.change_open(reading, before, wish.seats);
         if !is_taken {
             self.seats.change(-wish.seats);
         }
@@ -368,18 +368,22 @@ impl LevelGrants {
 
     /// The level uses more or fewer seats. Tells whether that is all, and nobody else is concerned.
     #[inline]
-    fn change_open(&self, seats: i64) -> bool {
-        let word = &self.ledger.word;
-        let reading = word.read();
-        let before = self.seats.all();
+    fn change_in_use(&self, seats: i64) -> bool {
+        let (reading, before) = (self.ledger.word.read(), self.seats.all());
+        self.change_open(reading, before, seats)
+    }
+
+    /// The same, given what the word read before the seats in use were read.
+    #[inline]
+    fn change_open(&self, reading: Reading, before: i64, seats: i64) -> bool {
         let beyond = self.above_floor(before + seats) - self.above_floor(before);
         if beyond == 0 {
             self.seats.change_and_show(seats);
             // Unless it was closed since the first look, nothing was granted to the level between the two.
-            reading.is_open() && word.read().is_same_opening(reading)
+            reading.is_open() && self.ledger.word.read().is_same_opening(reading)
         } else {
             self.seats.change(seats);
-            word.change(reading, -beyond, 0)
+            self.ledger.word.change(reading, -beyond, 0)
         }
     }
 }
@@ -412,14 +416,14 @@ impl Account for SharedAccount<'_> {
     }
 
     fn take(&mut self, seats: i64) {
-        if !self.grants.change_open(seats) {
+        if !self.grants.change_in_use(seats) {
             self.leave_unsettled();
         }
     }
 
     #[inline]
     fn give_back(&mut self, seats: i64) {
-        if !self.grants.change_open(-seats) {
+        if !self.grants.change_in_use(-seats) {
             self.leave_unsettled();
         }
     }

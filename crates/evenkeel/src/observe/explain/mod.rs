@@ -160,7 +160,10 @@ impl FlowControl {
             hand: found.map(|found| hand(found, class.flow_hash)).unwrap_or_default(),
             seats: ExplainedSeats::new(work.estimate(&input), level.seat_cap),
             limits: found.map(SeatLimits::new),
-            live: found.and_then(|found| Some(LevelStatus::new(&level.name, found, snapshot.levels.get(found.id())?))),
+            live: found.and_then(|found| {
+                let in_play = snapshot.levels.get(found.id())?;
+                Some(LevelStatus::new(&level.name, found, control.borrowing(), in_play))
+            }),
         }
     }
 }
