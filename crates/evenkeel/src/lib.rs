@@ -42,7 +42,7 @@ pub use evenkeel_api::Preset;
 pub use evenkeel_api::decode::Problems;
 pub use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 pub use evenkeel_engine::controller::{Borrowing, Dangling, Objects, UnknownBorrowing, Unusable};
-pub use evenkeel_engine::queue_set::Rejection;
+pub use evenkeel_engine::queue_set::{QueuingDiscipline, Rejection};
 pub use evenkeel_engine::work::EstimatorConfig;
 pub use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate};
 

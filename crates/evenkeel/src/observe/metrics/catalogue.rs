@@ -55,6 +55,10 @@ metrics! {
 }
 
 // What Kubernetes does not have begins with another name (BM-4).
+pub(crate) const MODES: Metric = Metric {
+    name: "evenkeel_priority_level_mode",
+    help: "1 for each priority level, labelled with how it queues requests and how it borrows seats",
+};
 pub(crate) const LONG_RUNNING: Metric = Metric {
     name: "evenkeel_long_running_requests",
     help: "Number of long-running requests (watches, upgrades, streams) that wait or run in each priority level",

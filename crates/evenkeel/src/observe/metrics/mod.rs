@@ -31,7 +31,7 @@ mod series;
 mod server;
 
 pub(crate) use crowd::Access;
-pub(crate) use level::{ControlGauges, Ending, LevelMetrics, Mark, Notes, Passed};
+pub(crate) use level::{ControlGauges, Ending, LevelMetrics, Mark, Modes, Notes, Passed};
 pub use reading::{DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading, SchemaReading};
 pub(crate) use sample::{LevelSample, Readings};
 pub(crate) use server::{ServerMetrics, ServerSample};
