@@ -2,6 +2,7 @@
 
 pub mod access_log;
 pub mod admin;
+pub mod frame;
 pub mod log;
 pub mod metrics;
 mod readiness;
