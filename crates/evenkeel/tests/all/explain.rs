@@ -329,3 +329,14 @@ fn explanations_are_true_of_random_objects_and_requests() {
         }
     }
 }
+
+#[test]
+fn an_estimate_may_look_at_the_flow_control() {
+    let flow = flow();
+    let (user, request) = (User::new("alice", ["dev"]), RequestInfo::default());
+    let seats = |_: Attributes<'_>, _: &evenkeel::LevelInfo| {
+        // It takes the locks of the control plane and of all levels.
+        WorkEstimate::seats(if flow.status().iter().all(evenkeel::LevelStatus::is_idle) { 2 } else { 1 })
+    };
+    assert_eq!(flow.explain(Attributes { user: &user, request: &request }, seats).seats.initial, 2);
+}
