@@ -6,7 +6,7 @@ use evenkeel_engine::queue_set::QueuingDiscipline;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::control::level::{Level, LevelState};
+use crate::control::level::Level;
 
 /// What a level is doing, and in which modes. Made by [`FlowControl::status`](crate::FlowControl::status); it can be serialised.
 ///
@@ -111,11 +111,7 @@ fn is_zero(number: &u32) -> bool {
 
 impl LevelStatus {
     pub(crate) fn new(name: &str, control: &ControlledLevel, borrowing: Borrowing, level: &Level) -> Self {
-        Self::of(name, control, borrowing, &level.lock())
-    }
-
-    /// The same for a level whose lock is held.
-    pub(crate) fn of(name: &str, control: &ControlledLevel, borrowing: Borrowing, state: &LevelState) -> Self {
+        let state = level.lock();
         let current_limit = state.current_limit();
         Self {
             name: name.to_owned(),
