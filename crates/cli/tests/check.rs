@@ -101,6 +101,17 @@ fn the_example_of_every_page_is_found_by_its_rule() {
     assert_eq!(fs::read_dir(root().join("docs/checks")).unwrap().count(), Rule::ALL.len() + 1);
 }
 
+/// The example of docs/check.md.
+#[test]
+fn the_tutorial_shows_what_is_printed() {
+    let page = fs::read_to_string(root().join("docs/check.md")).unwrap();
+    let blocks = blocks(&page);
+    let [("yaml", objects), ("console", console)] = blocks[..2] else { panic!("other blocks") };
+    let folder = folder(&[("objects.yaml", objects)]);
+    let shown = console.strip_prefix("$ evenkeel check objects.yaml\n").unwrap();
+    assert_eq!(check(folder.path(), &["objects.yaml"]), (1, shown.to_owned()));
+}
+
 #[test]
 fn exit_codes_follow_the_severity() {
     let level = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: spare}\n\

@@ -26,7 +26,11 @@ pub(super) struct Findings {
 
 impl Findings {
     pub(super) fn new(config: &Config) -> Self {
-        let borrowing = config.flow_control.borrowing.map_or(Borrowing::default(), Borrowing::from);
+        let by_preset = match config.preset {
+            Preset::Plain => Borrowing::Immediate,
+            Preset::Kubernetes => Borrowing::Periodic,
+        };
+        let borrowing = config.flow_control.borrowing.map_or(by_preset, Borrowing::from);
         let assumptions = Assumptions {
             preset: config.preset,
             seats: config.concurrency,
