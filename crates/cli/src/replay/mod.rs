@@ -171,7 +171,11 @@ impl Replay {
                 writeln!(output, "{json}")
             }
         };
-        written.context("cannot write the result to standard output")
+        match written {
+            // Whoever reads the output has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.context("cannot write the result to standard output"),
+        }
     }
 }
 
