@@ -350,6 +350,7 @@ fn service_time(
     let is_told = !(occupancy == Occupancy::ToTheHeaders && record.stage == Stage::Complete);
     if let Some(service) = record.service.filter(|_| is_told) {
         let service = service.clamp(0, SERVICE_MAX);
+        notes.unknown_waits += u64::from(record.wait.is_none());
         times.note(kind, service);
         return service;
     }

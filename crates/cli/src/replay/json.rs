@@ -158,6 +158,7 @@ struct JsonNotes {
     unplaced: u64,
     service_time_assumed_rejected: u64,
     service_time_assumed_untimed: u64,
+    unknown_waits: u64,
     lists_of_unknown_size: u64,
     late: u64,
 }
@@ -271,6 +272,7 @@ impl JsonNotes {
             unplaced: notes.unplaced,
             service_time_assumed_rejected: notes.rejected,
             service_time_assumed_untimed: notes.untimed,
+            unknown_waits: notes.unknown_waits,
             lists_of_unknown_size: notes.lists,
             late: notes.late,
         }

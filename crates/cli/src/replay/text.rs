@@ -251,6 +251,11 @@ pub(super) fn notes(notes: &Notes) -> Vec<String> {
     );
     note(notes.untimed, "How long {} requests took: they take as long as others of the same verb and resource.");
     note(
+        notes.unknown_waits,
+        "How long {} requests waited, which counts as part of their service times. (A kube-apiserver tells it for requests that \
+         take longer than half a second.)",
+    );
+    note(
         notes.lists,
         "How many objects there are, which {} lists depend on: each takes one seat. Give a file of metrics with \
          --object-counts.",
