@@ -13,4 +13,5 @@ mod pages;
 #[path = "../peer/mod.rs"]
 mod peer;
 mod reference;
+mod replay;
 mod serve;
