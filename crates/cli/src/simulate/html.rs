@@ -22,38 +22,38 @@ pub(super) fn page(inputs: &Inputs, simulated: &Simulated, figures: &[Figures]) 
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          <h1>{}</h1>\n<p>{}</p>\n",
         escape(&inputs.workload.name),
-        escape(&heading(inputs, figures)),
+        escape(&sentence(&heading(inputs, figures))),
     );
     page += "<h2>Flows</h2>\n";
-    page += &pictures([
-        charts::percentiles("Total time by flow (wait and service)", &names, &runs, |flow| flow.figures.total),
-        charts::percentiles("Wait by flow", &names, &runs, |flow| flow.figures.wait),
-    ]);
-    page += &each(&names, |index| {
+    let waits = runs.iter().flat_map(|run| &run.report.flows).any(|flow| flow.figures.wait.p99 > 0.0);
+    let total = charts::percentiles("Total time by flow (wait and service)", &names, &runs, |flow| flow.figures.total);
+    let wait = waits.then(|| charts::percentiles("Wait by flow", &names, &runs, |flow| flow.figures.wait));
+    page += &pictures([Some(total), wait].into_iter().flatten());
+    page += &each("tables", &names, |index| {
         let table = table("flow", &FLOW_FIGURES, flow_rows(&figures[index]));
         format!("{table}<p>{}</p>\n", escape(&sentence(&fairness(&figures[index]))))
     });
     page += "<h2>Levels</h2>\n";
-    page += &each(&names, |index| table("level", &LEVEL_FIGURES, level_rows(&figures[index])));
+    page += &each("tables", &names, |index| table("level", &LEVEL_FIGURES, level_rows(&figures[index])));
     // What is compared has the same axes.
     let most = |of: fn(&Run) -> f64| runs.iter().map(|run| of(run)).fold(0.0, f64::max) * 1.05;
     let (seats, waiting, rejections) =
         (most(charts::seats_max), most(charts::waiting_max), most(charts::rejections_max));
-    page += &each(&names, |index| {
+    page += &each("columns", &names, |index| {
         let run = runs[index];
-        let rejections = charts::rejections(run, rejections);
-        let all = [charts::seats(run, seats), charts::waiting(run, waiting)].into_iter().chain(rejections);
-        pictures(all.chain(charts::used(run).into_iter().map(|level| charts::level(run, level))))
+        let all = [charts::seats(run, seats), charts::waiting(run, waiting), charts::rejections(run, rejections)];
+        let levels = charts::used(run).into_iter().map(|level| charts::level(run, level));
+        pictures(all.into_iter().flatten().chain(levels))
     });
     page + "</body>\n</html>\n"
 }
 
-/// A column for each configuration; only the content if there is one.
-fn each(names: &[&str], content: impl Fn(usize) -> String) -> String {
+/// A section for each configuration; only the content if there is one.
+fn each(class: &str, names: &[&str], content: impl Fn(usize) -> String) -> String {
     if names.len() == 1 {
         return content(0);
     }
-    let mut html = String::from("<div class=\"columns\">\n");
+    let mut html = format!("<div class=\"{class}\">\n");
     for (index, name) in names.iter().enumerate() {
         html += &format!("<section>\n<h3>{}</h3>\n{}</section>\n", escape(name), content(index));
     }

@@ -11,3 +11,4 @@ mod pages;
 mod peer;
 mod reference;
 mod serve;
+mod simulate;
