@@ -153,3 +153,39 @@ fn errors_name_file_line_and_field() {
     );
     assert!(complaint("", "objects.yaml").contains("is a folder; name the file of one workload"));
 }
+
+/// The pictures of docs/simulate.md are those that the command draws.
+#[test]
+fn the_pictures_of_the_documentation_are_up_to_date() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (example, seats, title) in [
+        ("noisy-neighbour", "26", "Total time by flow (wait and service)"),
+        ("cold-burst", "100", "Seats of people"),
+        ("retry-storm", "40", "Rejected requests a second"),
+    ] {
+        let folder = root.join("examples/workloads").join(example);
+        let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+        let (workload, before, after) = (path("workload.yaml"), path("before.yaml"), path("after.yaml"));
+        let temporary = TempDir::new().unwrap();
+        let page = temporary.path().join("report.html");
+        let mut arguments = vec!["simulate", &workload, "--concurrency", seats, "--objects", &before];
+        if example == "noisy-neighbour" {
+            arguments.extend(["--against", &after]);
+        }
+        arguments.extend(["--report", page.to_str().unwrap()]);
+        let output = run(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let page = fs::read_to_string(page).unwrap();
+        let picture = page.split("<figure>\n").find(|part| part.contains(&format!("<title>{title}</title>"))).unwrap();
+        let picture = picture.split("</figure>").next().unwrap();
+        let file = root.join("docs/images").join(format!("simulate-{example}.svg"));
+        if std::env::var_os("EVENKEEL_UPDATE").is_some() {
+            fs::write(&file, picture).unwrap();
+        }
+        assert!(
+            fs::read_to_string(&file).is_ok_and(|committed| committed == picture),
+            "{} is out of date",
+            file.display()
+        );
+    }
+}
