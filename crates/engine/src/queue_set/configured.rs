@@ -87,8 +87,8 @@ impl ConfiguredDiscipline {
     }
 
     /// What a request of this flow would find; `None` if there are no queues.
-    pub(super) fn outlook(&self, flow: Flow<'_>) -> Option<Outlook> {
-        look_at_either!(&self.chosen, discipline => discipline.outlook(flow))
+    pub(super) fn outlook(&self, flow: Flow<'_>, service_seconds: f64) -> Option<Outlook> {
+        look_at_either!(&self.chosen, discipline => discipline.outlook(flow, service_seconds))
     }
 
     /// Goes over to the discipline that the configuration names.

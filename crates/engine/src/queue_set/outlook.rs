@@ -2,6 +2,8 @@
 //!
 //! It is an estimate for people: it goes by what waits now, and not by who arrives later.
 
+use std::time::Duration;
+
 use super::{ConfiguredDiscipline, QueueSet};
 use crate::Flow;
 
@@ -18,14 +20,18 @@ pub struct Outlook {
     pub ahead: f64,
 }
 
+/// A shorter service time is none.
+const SERVICE_SECONDS_MIN: f64 = 1e-6;
+
 // === impl QueueSet ===
 
 impl<T> QueueSet<T, ConfiguredDiscipline> {
-    /// What a request of this flow would find; `None` if there are no queues.
+    /// What a request of this flow would find; `None` if there are no queues. `service` is how long requests hold a seat.
     ///
     /// It takes time in proportion to the number of queues or flows.
     ///
     /// ```
+    /// use std::time::Duration;
     /// use evenkeel_engine::WorkEstimate;
     /// use evenkeel_engine::queue_set::{ConfiguredDiscipline, Mode, NoEffects, QueueSet, QueueSetConfig};
     /// use evenkeel_engine::time::Instant;
@@ -36,18 +42,19 @@ impl<T> QueueSet<T, ConfiguredDiscipline> {
     /// for _ in 0..4 {
     ///     set.arrive(now, 7, WorkEstimate::ONE_SEAT, (), &mut NoEffects);
     /// }
-    /// let outlook = set.outlook(7).unwrap();
+    /// let outlook = set.outlook(7, Duration::from_millis(100)).unwrap();
     /// assert_eq!((outlook.in_queue, outlook.ahead), (3, 3.0));
     /// # Ok::<(), evenkeel_engine::deal::InvalidDeal>(())
     /// ```
-    pub fn outlook<'a>(&self, flow: impl Into<Flow<'a>>) -> Option<Outlook> {
-        self.discipline.outlook(flow.into())
+    pub fn outlook<'a>(&self, flow: impl Into<Flow<'a>>, service: Duration) -> Option<Outlook> {
+        self.discipline.outlook(flow.into(), service.as_secs_f64().max(SERVICE_SECONDS_MIN))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
+    use std::time::Duration;
 
     use crate::WorkEstimate;
     use crate::queue_set::{
@@ -104,7 +111,7 @@ mod tests {
         /// How many requests the outlook sees before one of this flow, and how many really start before it.
         fn expected_and_real(&mut self, flow: u64) -> (f64, f64) {
             let hash = flow.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let expected = self.set.outlook(hash).unwrap().ahead;
+            let expected = self.set.outlook(hash, Duration::from_millis(100)).unwrap().ahead;
             let (id, before) = (self.arrive(flow), self.started);
             while self.set.phase(id) == Some(Phase::Waiting) {
                 self.step();
@@ -118,24 +125,27 @@ mod tests {
     #[test]
     fn about_as_many_requests_start_before_as_are_expected() {
         for discipline in [QueuingDiscipline::ShuffleSharded, QueuingDiscipline::PerFlow] {
+            let (mut off, mut cases) = (0.0, 0.0);
             for (seats, flows, each) in [(1, 1, 30), (4, 1, 50), (4, 6, 20), (10, 8, 40), (16, 4, 60), (3, 12, 10)] {
-                let mut busy = Busy::new(discipline, seats);
-                // Requests start at different times, as they do in life.
-                for n in 0..flows * each {
-                    busy.arrive(n % flows);
-                    busy.now += i64::from(n < 20) * 7;
-                }
-                (0..flows * each / 4).for_each(|_| busy.step());
-                for flow in [0, flows / 2, 1000] {
+                for flow in [0, flows / 2, flows - 1, 1000] {
+                    let mut busy = Busy::new(discipline, seats);
+                    // Requests start at different times, as they do in life.
+                    for n in 0..flows * each {
+                        busy.arrive(n % flows);
+                        busy.now += i64::from(n < 20) * 7;
+                    }
+                    (0..flows * each / 4).for_each(|_| busy.step());
                     let (expected, real) = busy.expected_and_real(flow);
                     #[expect(clippy::cast_precision_loss, reason = "a small number")]
-                    let tolerance = (real * 0.25).max(seats as f64 * 0.75 + 1.0);
+                    let difference = (expected - real).abs() / real.max(2.0 * seats as f64);
                     assert!(
-                        (expected - real).abs() <= tolerance,
+                        difference <= 0.6,
                         "{discipline:?}, {seats} seats, {flows} flows of {each}, flow {flow}: expected {expected}, real {real}"
                     );
+                    (off, cases) = (off + difference, cases + 1.0);
                 }
             }
+            assert!(off / cases < 0.15, "{discipline:?}: {:.0} % off on average", 100.0 * off / cases);
         }
     }
 }

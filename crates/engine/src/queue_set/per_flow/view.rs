@@ -16,9 +16,9 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
     /// What a request of this flow would find; `None` if there are no queues.
     ///
     /// Each start costs a flow what its requests are expected to take. Another flow starts as many requests first as it can
-    /// before it has used more than this one will have.
+    /// before it has used more than this one will have. The flows know their service times themselves.
     #[expect(clippy::cast_precision_loss, reason = "an estimate needs no more than 53 bits")]
-    pub(in crate::queue_set) fn outlook(&self, flow: Flow<'_>) -> Option<Outlook> {
+    pub(in crate::queue_set) fn outlook(&self, flow: Flow<'_>, _service_seconds: f64) -> Option<Outlook> {
         let limits = self.limits?;
         let number = self.flows.number_of(flow.hash());
         let own = number.map(|number| self.flows.get(number));

@@ -76,8 +76,10 @@ pub struct LiveLevel {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ExplainedQueuing {
-    /// They do not wait: the level is exempt, or rejects what finds no seat.
-    None,
+    /// They do not wait: the level is exempt, and they all start at once.
+    Exempt,
+    /// They do not wait: what finds no seat is rejected.
+    Reject,
     /// In queues that flows share; each flow has a hand of them.
     ShuffleSharded,
     /// In a queue for each flow. There is no hand.
@@ -95,6 +97,10 @@ pub struct ExplainedRequest {
     pub groups: Vec<String>,
     /// The verb.
     pub verb: String,
+    /// Whether flow control applies to the request; a Kubernetes API does not limit `exec`, `log` and the like (HF-3). If not, the
+    /// rest says where it would go otherwise.
+    #[serde(default = "limited")]
+    pub is_limited: bool,
     /// Whether the request is about a resource; otherwise it is about a path.
     pub is_resource_request: bool,
     /// The path.
@@ -141,6 +147,10 @@ pub struct ExplainedSeats {
     pub cap: Option<u32>,
     /// Where the estimate comes from.
     pub rule: String,
+}
+
+fn limited() -> bool {
+    true
 }
 
 // === impl FlowControl ===
@@ -215,7 +225,7 @@ impl FlowControl {
             priority_level: level.name.to_string(),
             flow: class.distinguisher.to_owned(),
             flow_hash: class.flow_hash,
-            queuing: mode.map_or(ExplainedQueuing::None, ExplainedQueuing::of),
+            queuing: mode.map_or(ExplainedQueuing::Reject, ExplainedQueuing::of),
             hand: mode.map(|mode| hand(mode, class.flow_hash)).unwrap_or_default(),
             seats: ExplainedSeats::new(estimate, level.seat_cap, work.rule(&input).into_owned()),
             limits,
@@ -257,7 +267,8 @@ fn hand(mode: Mode, flow_hash: u64) -> Vec<u32> {
 impl ExplainedQueuing {
     fn of(mode: Mode) -> Self {
         match mode {
-            Mode::Exempt | Mode::Reject | Mode::Closed => Self::None,
+            Mode::Exempt => Self::Exempt,
+            Mode::Reject | Mode::Closed => Self::Reject,
             Mode::Queue(_) if mode.is_per_flow() => Self::PerFlow,
             Mode::Queue(_) => Self::ShuffleSharded,
         }
@@ -272,6 +283,7 @@ impl ExplainedRequest {
             user: user.name.to_string(),
             groups: user.groups.iter().map(ToString::to_string).collect(),
             verb: request.verb.to_string(),
+            is_limited: limited(),
             is_resource_request: request.is_resource_request,
             path: request.path.to_string(),
             api_group: request.api_group.to_string(),

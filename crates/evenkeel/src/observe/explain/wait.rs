@@ -62,7 +62,8 @@ impl ExpectedWait {
         let width = i64::from(seats);
         let has_room = in_use + width <= usable || (width > usable && set.executing() == 0);
         let seats_taken = format!("{in_use} of {usable} seats are in use");
-        match (set.mode(), set.outlook(flow)) {
+        let rate = state.retry.drain_rate(now);
+        match (set.mode(), set.outlook(flow, service_time(rate, in_use))) {
             (Mode::Exempt, _) => Self::at_once(WaitOutcome::Starts, "the level is exempt: its requests never wait"),
             (Mode::Closed, _) => Self::at_once(WaitOutcome::Rejected, "the level accepts no requests"),
             (Mode::Reject, _) | (Mode::Queue(_), None) if !has_room => {
@@ -76,7 +77,7 @@ impl ExpectedWait {
             }
             (Mode::Queue(_), Some(outlook)) => {
                 let queue = format!("{waiting} requests wait in the level, {} of them in its queue", outlook.in_queue);
-                Self::waiting(&outlook, state.retry.drain_rate(now), &queue, limit)
+                Self::waiting(&outlook, rate, &queue, limit)
             }
         }
     }
@@ -125,6 +126,14 @@ impl ExpectedWait {
 
 /// No longer wait is told: a level that drains so slowly hangs.
 const WAIT_SECONDS_MAX: f64 = 3600.0;
+
+/// How long a request holds its seats: those in use, divided by how many requests give them back in a second.
+fn service_time(rate: Option<DrainRate>, seats_in_use: i64) -> Duration {
+    #[expect(clippy::cast_precision_loss, reason = "seats are few")]
+    let seconds = rate.map(|rate| seats_in_use.max(1) as f64 / rate.per_second);
+    // Nothing is known: as if there had been no turns yet.
+    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(Duration::MAX)
+}
 
 fn is_full(outlook: &Outlook) -> bool {
     u64::try_from(outlook.in_queue).unwrap_or(u64::MAX) >= outlook.in_queue_max
