@@ -15,3 +15,4 @@ mod peer;
 mod reference;
 mod replay;
 mod serve;
+mod simulate;
