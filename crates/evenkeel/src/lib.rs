@@ -32,6 +32,7 @@ pub use layer::service::FlowService;
 pub use layer::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
 pub use observe::debug;
 pub use observe::explain::{ExplainedRequest, ExplainedSeats, Explanation, TriedSchema};
+pub use observe::flows::{FlowDelay, FlowFigures, FlowId, FlowUsage, LevelFlows};
 pub use observe::status::{LevelStatus, SeatLimits};
 
 pub use evenkeel_api as api;
