@@ -43,6 +43,7 @@ struct Shared {
     in_flight: InFlight,
     /// The API's own flow control, which its metrics and dumps are about.
     flow: FlowControl,
+    other_metrics: OtherMetrics,
     /// The revision that the API's own flow control follows.
     applied: watch::Receiver<u64>,
 }
@@ -58,6 +59,7 @@ impl Api {
         in_flight: InFlight,
         applied: watch::Receiver<u64>,
         flow: FlowControl,
+        other_metrics: OtherMetrics,
     ) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -66,6 +68,7 @@ impl Api {
                 watches: WatchLimit::new(watches_max),
                 in_flight,
                 flow,
+                other_metrics,
                 applied,
             }),
         }

@@ -48,6 +48,8 @@ impl Admin {
             .route("/livez", get(pages::alive))
             .route("/readyz", get(pages::ready))
             .route("/config", get(pages::config))
+            .route("/debug/status", get(pages::status))
+            .route("/debug/flows", get(pages::flows))
             .fallback(pages::not_found)
             .with_state(pages::State::new(self))
             .merge(debug::router(flow))
