@@ -34,6 +34,7 @@ pub use observe::debug;
 pub use observe::explain::{
     ExpectedWait, ExplainedQueuing, ExplainedRequest, ExplainedSeats, Explanation, LiveLevel, TriedSchema, WaitOutcome,
 };
+pub use observe::flows::{FlowDelay, FlowFigures, FlowId, FlowUsage, LevelFlows};
 pub use observe::metrics::{DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading, SchemaReading};
 pub use observe::status::{LevelStatus, SeatLimits};
 
@@ -45,6 +46,13 @@ pub use evenkeel_engine::controller::{Borrowing, Dangling, Objects, UnknownBorro
 pub use evenkeel_engine::queue_set::{QueuingDiscipline, Rejection};
 pub use evenkeel_engine::work::EstimatorConfig;
 pub use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate};
+
+#[cfg(feature = "metrics")]
+pub mod metrics {
+    //! Metrics: the page that a scrape gets, what is declared, and those of the process.
+
+    pub use crate::observe::metrics::{Metric, MetricKind, MetricsPage, declared, register_process};
+}
 
 pub mod division {
     //! How seats are divided among the levels: what [`Builder::divide_seats`](crate::Builder::divide_seats) takes.

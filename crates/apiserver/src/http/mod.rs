@@ -44,6 +44,7 @@ struct Shared {
     in_flight: InFlight,
     /// The API's own flow control, which its metrics and dumps are about.
     flow: FlowControl,
+    other_metrics: OtherMetrics,
     /// The revision that the API's own flow control follows.
     applied: watch::Receiver<u64>,
 }
@@ -59,6 +60,7 @@ impl Api {
         in_flight: InFlight,
         applied: watch::Receiver<u64>,
         flow: FlowControl,
+        other_metrics: OtherMetrics,
     ) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -67,6 +69,7 @@ impl Api {
                 watches: WatchLimit::new(watches_max),
                 in_flight,
                 flow,
+                other_metrics,
                 applied,
             }),
         }

@@ -139,13 +139,15 @@ impl Gateway {
         let workers = config.workers.unwrap_or_else(cores).max(1);
         let metrics = GatewayMetrics::new(workers);
         let live = Arc::new(Live::open(config, None, &metrics).await?);
+        metrics.set_upstreams(live.upstream_metrics());
         let config = Arc::clone(&live.config);
         // Without objects at first: those that never govern leave nothing behind in the metrics.
         let flow = FlowControl::builder()
             .preset(config.preset)
             .server_concurrency(config.concurrency)
             .borrowing(config.flow_control.borrowing.map(Borrowing::from))
-            .wait_limit(config.timeouts.queue);
+            .wait_limit(config.timeouts.queue)
+            .attribute_flows();
         let flow = flow.objects(Objects::default()).build();
         let readiness = Readiness::default();
         let findings = Findings::new(&config);
