@@ -147,7 +147,8 @@ impl Gateway {
             .preset(config.preset)
             .server_concurrency(config.concurrency)
             .borrowing(config.flow_control.borrowing.map(Borrowing::from))
-            .wait_limit(config.timeouts.queue);
+            .wait_limit(config.timeouts.queue)
+            .attribute_flows();
         let flow = flow.objects(Objects::default()).build();
         let readiness = Readiness::default();
         govern(&flow, &metrics, objects.next().await?);

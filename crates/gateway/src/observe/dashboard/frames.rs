@@ -41,6 +41,9 @@ pub(crate) struct Sources {
 
 /// How often it looks.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// Of so many levels, flows are looked at; and so many flows by each figure.
+const LEVELS_WITH_FLOWS: usize = 10;
+const FLOWS_BY_FIGURE: usize = 8;
 /// Viewers at a time.
 const VIEWERS_MAX: usize = 16;
 
@@ -54,7 +57,7 @@ impl Frames {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            let seen = sources.observe();
+            let seen = sources.observe(&recorder);
             let frame = recorder.record(seen, now_ms(), &mut self.history());
             self.0.latest.send_replace(Arc::new(Latest { frame, text: OnceLock::new() }));
         }
@@ -129,10 +132,14 @@ fn now_ms() -> u64 {
 // === impl Sources ===
 
 impl Sources {
-    fn observe(&self) -> Observation {
+    fn observe(&self, recorder: &Recorder) -> Observation {
+        let reading = self.flow.reading();
+        let busiest = recorder.busiest(&reading, LEVELS_WITH_FLOWS).into_iter();
+        let flows = busiest.filter_map(|level| self.flow.flows_of(level, FLOWS_BY_FIGURE)).collect();
         let (objects_applied, objects_refused, settings_applied) = self.metrics.changes();
         Observation {
-            reading: self.flow.reading(),
+            reading,
+            flows,
             upstreams: (self.upstreams)(),
             objects_applied,
             objects_refused,

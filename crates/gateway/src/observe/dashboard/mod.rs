@@ -4,6 +4,7 @@
 //! network. [`Frames`] runs it, keeps the latest frame for all viewers, and writes it as JSON at most once, and only if
 //! somebody watches.
 
+mod attribution;
 mod changes;
 mod frames;
 mod history;

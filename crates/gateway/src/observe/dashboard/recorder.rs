@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use evenkeel::Reading;
+use evenkeel::{LevelFlows, LevelReading, Reading};
 
+use super::attribution;
 use super::changes::Events;
 use super::history::{History, INTERVALS_MAX, Point};
 use super::interval;
@@ -13,6 +14,8 @@ use crate::observe::frame::{Frame, Upstream, Usual, diagnose, rounded};
 #[derive(Debug, Clone)]
 pub(crate) struct Observation {
     pub(crate) reading: Reading,
+    /// Of the levels with the most to tell, those first.
+    pub(crate) flows: Vec<LevelFlows>,
     pub(crate) upstreams: Vec<UpstreamReading>,
     pub(crate) objects_applied: u64,
     pub(crate) objects_refused: u64,
@@ -53,10 +56,23 @@ const LATENCY_SLACK_MS: f64 = 2.0;
 // === impl Recorder ===
 
 impl Recorder {
+    /// The levels that were busiest since the last look: whose flows there is the most to tell of.
+    pub(super) fn busiest<'a>(&self, reading: &'a Reading, count: usize) -> Vec<&'a str> {
+        let weight = |level: &LevelReading| {
+            let before = self.before.as_ref().and_then(|before| before.reading.level(&level.name));
+            let seat_time = level.utilisation.sum_ns - before.map_or(0.0, |before| before.utilisation.sum_ns);
+            (level.waiting, seat_time)
+        };
+        let mut levels: Vec<_> = reading.levels.iter().map(|level| (weight(level), &*level.name)).collect();
+        levels.sort_by(|(a, _), (b, _)| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
+        levels.into_iter().take(count).map(|(_, name)| name).collect()
+    }
+
     /// The frame of a look at this time, in milliseconds since 1970.
     pub(super) fn record(&mut self, seen: Observation, time_ms: u64, history: &mut History) -> Frame {
         let before = self.before.as_ref();
         let mut frame = interval::frame(before.map(|before| &before.reading), &seen.reading, time_ms);
+        attribution::attach(&mut frame.levels, &seen.flows);
         if let Some(before) = &self.before {
             self.events.compare(before, &seen, time_ms);
             remember(&frame, history);

@@ -21,7 +21,7 @@ impl Bench {
     fn new(seats: u32) -> Self {
         let clock = ManualClock::default();
         let flow = FlowControl::builder().preset(Preset::Plain).server_concurrency(seats).manual_clock(clock.clone());
-        let flow = flow.drive_by_hand().build();
+        let flow = flow.attribute_flows().drive_by_hand().build();
         let upstream = UpstreamReading { name: "service:80".to_owned(), ..UpstreamReading::default() };
         Self { clock, flow, recorder: Recorder::default(), history: History::default(), upstream, objects_applied: 1 }
     }
@@ -38,9 +38,12 @@ impl Bench {
 
     fn frame(&mut self) -> Frame {
         let reading = self.flow.reading();
+        let busiest = self.recorder.busiest(&reading, 10);
+        let flows = busiest.into_iter().filter_map(|level| self.flow.flows_of(level, 8)).collect();
         let time_ms = 1_800_000_000_000 + u64::try_from(reading.at_ns / 1_000_000).unwrap();
         let seen = Observation {
             reading,
+            flows,
             upstreams: vec![self.upstream.clone()],
             objects_applied: self.objects_applied,
             objects_refused: 0,
@@ -95,6 +98,12 @@ fn waiting_and_rejected_requests_are_in_the_frame_and_in_the_diagnosis() {
     let wait = frame.level("everyone").unwrap().wait_ms.unwrap();
     assert!((1000.0..=2000.0).contains(&wait.p99), "{wait:?}");
     assert_eq!((frame.diagnosis.state, frame.diagnosis.level.as_deref()), (State::Slow, Some("everyone")));
+    let text = &frame.diagnosis.text;
+    assert!(text.contains("of it greedy behind its own requests; it holds "), "{text}");
+    let level = frame.level("everyone").unwrap();
+    let [delay] = &level.delays[..] else { panic!("{level:?}") };
+    assert_eq!((delay.waiter, delay.by, level.flows[0].distinguisher.as_str()), (0, Some(0), "greedy"));
+    assert!(delay.share > 0.99 && level.flows[0].waiting > 0.0, "{level:?}");
     drop(waiting);
 }
 
