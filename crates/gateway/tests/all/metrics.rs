@@ -1,8 +1,6 @@
 //! Metrics: what is declared is what a scrape shows, in both formats, and what docs/metrics.md says.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod support;
+use crate::support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
