@@ -10,6 +10,7 @@ mod bodies;
 mod client_limits;
 mod config;
 mod curl;
+mod dashboard;
 mod drain;
 mod expect;
 mod explain;

@@ -32,6 +32,14 @@ pub(super) struct Latest {
     text: OnceLock<Bytes>,
 }
 
+/// Makes the frames.
+#[derive(Debug)]
+pub struct Recording {
+    frames: Frames,
+    recorder: Recorder,
+    sources: Sources,
+}
+
 /// Where a look finds what there is to see.
 pub(crate) struct Sources {
     pub(crate) flow: FlowControl,
@@ -50,24 +58,6 @@ const VIEWERS_MAX: usize = 16;
 // === impl Frames ===
 
 impl Frames {
-    /// Looks at these once a second, for as long as the future lives.
-    pub(crate) async fn run(self, sources: Sources) {
-        let mut recorder = Recorder::default();
-        let mut ticks = interval(INTERVAL);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            ticks.tick().await;
-            let seen = sources.observe(&recorder);
-            let frame = recorder.record(seen, now_ms(), &mut self.history());
-            self.0.latest.send_replace(Arc::new(Latest { frame, text: OnceLock::new() }));
-        }
-    }
-
-    /// The same for a flow control without a gateway.
-    pub async fn run_alone(self, flow: FlowControl) {
-        self.run(Sources { flow, metrics: GatewayMetrics::new(1), upstreams: Box::new(Vec::new) }).await;
-    }
-
     /// A body of server-sent events: the past of every level (`past`), then frames (`frame`).
     pub fn watch(&self) -> Result<Viewer, TooManyViewers> {
         let permit = Arc::clone(&self.0.viewers).try_acquire_owned().map_err(|_| TooManyViewers)?;
@@ -98,6 +88,36 @@ impl Default for Frames {
         let latest = Arc::new(Latest { frame: Frame::new(now_ms(), 0), text: OnceLock::new() });
         let viewers = Arc::new(Semaphore::new(VIEWERS_MAX));
         Self(Arc::new(Shared { latest: watch::Sender::new(latest), history: Mutex::default(), viewers }))
+    }
+}
+
+// === impl Recording ===
+
+impl Recording {
+    pub(crate) fn new(frames: Frames, sources: Sources) -> Self {
+        Self { frames, recorder: Recorder::default(), sources }
+    }
+
+    /// Frames of a flow control without a gateway.
+    pub fn alone(frames: Frames, flow: FlowControl) -> Self {
+        Self::new(frames, Sources { flow, metrics: GatewayMetrics::new(1), upstreams: Box::new(Vec::new) })
+    }
+
+    /// Looks once a second, for as long as the future lives.
+    pub async fn run(mut self) {
+        let mut ticks = interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.look();
+        }
+    }
+
+    /// Makes a frame of what there is to see now.
+    pub fn look(&mut self) {
+        let seen = self.sources.observe(&self.recorder);
+        let frame = self.recorder.record(seen, now_ms(), &mut self.frames.history());
+        self.frames.0.latest.send_replace(Arc::new(Latest { frame, text: OnceLock::new() }));
     }
 }
 

@@ -109,18 +109,25 @@ function draw() {
   drawUpstreams();
   drawEvents();
   drawSchemas(levels);
-  byId("content").hidden = false;
+  if (byId("content").hidden) {
+    byId("content").hidden = false;
+    document.documentElement.dataset.usableMs = Math.round(performance.now());
+  }
   drawChart(levels);
   showLive();
 }
 
+// The numbers of the sentence change every second. Only a change of what it says is announced and animated.
 function drawDiagnosis() {
-  const { state, text } = frame.diagnosis;
+  const { state, text, level } = frame.diagnosis;
   byId("diagnosis").className = state;
+  const said = (level && text.startsWith(level) ? text : text.charAt(0).toUpperCase() + text.slice(1)) + ".";
   const sentence = byId("sentence");
-  const said = text.charAt(0).toUpperCase() + text.slice(1) + ".";
-  if (sentence.textContent !== said) {
-    sentence.textContent = said;
+  setText(sentence, said);
+  const topic = `${state} ${level || text.split(/[:;0-9]/)[0]}`;
+  if (sentence.dataset.topic !== topic) {
+    sentence.dataset.topic = topic;
+    setText(byId("announced"), said);
     sentence.classList.remove("pulse");
     void sentence.offsetWidth; // so that the animation begins anew
     sentence.classList.add("pulse");
@@ -228,13 +235,13 @@ function drawFlows(levels) {
   flows.sort((a, b) => weight(b) - weight(a));
   byId("flows-empty").hidden = flows.length > 0;
   rows(byId("flow-rows"), flows.slice(0, ROWS), ({ flow, level }) => `${level}\n${flow.schema}\n${flow.distinguisher || ""}`,
-    ({ flow, level }) => el("tr", {}, el("td", {}, flowName(flow), flow.distinguisher ? small(flow.schema) : ""), el("td", {}, level),
+    ({ flow, level }) => el("tr", {}, el("td", {}, flowName(flow), small(`${flow.schema} → ${level}`)),
       cell("seats"), cell("waiting"), cell("rejected/s")),
     (row, { flow }) => {
-      setText(row.children[2], number(flow.seats));
-      setText(row.children[3], number(flow.waiting));
-      setText(row.children[4], number(flow.rejected));
-      row.children[4].className = flow.rejected ? "number bad" : "number";
+      setText(row.children[1], number(flow.seats));
+      setText(row.children[2], number(flow.waiting));
+      setText(row.children[3], number(flow.rejected));
+      row.children[3].className = flow.rejected ? "number bad" : "number";
     });
 }
 
@@ -331,7 +338,7 @@ function drawChart(levels) {
     nodes.push(svg("line", { class: "grid", x1: EDGE.left, x2: width - EDGE.right, y1: y(value), y2: y(value) }));
     nodes.push(svg("text", { x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end" }, number(value)));
   }
-  for (let minutes = 10; minutes >= 0; minutes -= 2) {
+  for (let minutes = 10; minutes >= 0; minutes -= width < 520 ? 5 : 2) {
     const at = x(now - minutes * 60000);
     const anchor = minutes === 0 ? "end" : minutes === 10 ? "start" : "middle";
     nodes.push(svg("text", { x: at, y: height - 5, "text-anchor": anchor }, minutes ? `−${minutes} min` : "now"));
