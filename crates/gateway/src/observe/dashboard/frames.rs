@@ -11,7 +11,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::history::History;
 use super::recorder::{Observation, Recorder, UpstreamReading};
 use super::viewer::{TooManyViewers, Viewer};
-use crate::observe::frame::{Frame, PastLevel};
+use crate::observe::frame::{Frame, Level, PastLevel};
 use crate::observe::metrics::GatewayMetrics;
 
 /// The frames of a gateway, for the dashboard. Clones share them.
@@ -47,6 +47,8 @@ pub(crate) struct Sources {
     pub(crate) upstreams: Box<dyn Fn() -> Vec<UpstreamReading> + Send>,
 }
 
+/// No frame is longer than this, whatever there is to tell.
+const FRAME_BYTES_MAX: usize = 64 * 1024;
 /// How often it looks.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Of so many levels, flows are looked at; and so many flows by each figure.
@@ -131,8 +133,30 @@ impl Latest {
 
     /// The frame as an event, written by the first who asks.
     pub(super) fn text(&self) -> Bytes {
-        self.text.get_or_init(|| event("frame", &self.frame)).clone()
+        self.text.get_or_init(|| fitted(&self.frame)).clone()
     }
+}
+
+/// A frame as an event of bounded length. With hundreds of levels, what is needed least is left out.
+fn fitted(frame: &Frame) -> Bytes {
+    let mut text = event("frame", frame);
+    if text.len() <= FRAME_BYTES_MAX {
+        return text;
+    }
+    let mut brief = frame.clone();
+    let cuts: [fn(&mut Level); 3] = [
+        |level| level.execution_ms = None,
+        |level| level.schemas.clear(),
+        |level| (level.flows, level.delays) = (Vec::new(), Vec::new()),
+    ];
+    for cut in cuts {
+        brief.levels.iter_mut().for_each(cut);
+        text = event("frame", &brief);
+        if text.len() <= FRAME_BYTES_MAX {
+            break;
+        }
+    }
+    text
 }
 
 /// A server-sent event.
