@@ -82,7 +82,7 @@ async fn every_page_that_the_dashboard_links_to_is_there() {
     let index = get(address, "/").await;
     let links = index.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
     let pages: Vec<_> = links.filter(|link| link.starts_with('/')).collect();
-    assert_eq!(pages.len(), 9, "{index}");
+    assert_eq!(pages.len(), 11, "{index}");
     for page in pages {
         let answer = get(address, page).await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{page}: {answer}");
