@@ -367,19 +367,17 @@ function stackParts(levels) {
   const shown = busiest.slice(0, busiest.length > SERIES ? SERIES - 1 : SERIES).map(([name]) => name).sort();
   const others = busiest.map(([name]) => name).filter((name) => !shown.includes(name));
   const groups = [...shown.map((name) => [name, [name]]), ...(others.length ? [[`${others.length} others`, others]] : [])];
-  const floor = new Map();
+  // Intervals are not exactly a second long. Each level has one value for each second, that of a neighbour if need be.
+  const seconds = new Map(shown.concat(others).map((name) =>
+    [name, new Map((past.get(name) || []).map((point) => [Math.round(point.t / 1000), point.inUse]))]));
+  const times = [...new Set([...seconds.values()].flatMap((values) => [...values.keys()]))].sort((a, b) => a - b);
+  const at = (name, t) => [t, t - 1, t + 1].map((second) => seconds.get(name).get(second)).find((value) => value !== undefined) || 0;
+  const tops = times.map(() => 0);
   const areas = groups.map(([, names], index) => {
-    const here = new Map();
-    for (const name of names) {
-      for (const point of past.get(name) || []) {
-        const t = Math.round(point.t / 1000) * 1000;
-        here.set(t, (here.get(t) || 0) + point.inUse);
-      }
-    }
-    const points = [...here].sort((a, b) => a[0] - b[0]).map(([t, inUse]) => {
-      const low = floor.get(t) || 0;
-      floor.set(t, low + inUse);
-      return { t, low, high: low + inUse };
+    const points = times.map((t, place) => {
+      const low = tops[place];
+      tops[place] += sum(names.map((name) => at(name, t)));
+      return { t: t * 1000, low, high: tops[place] };
     });
     return { kind: "area", color: colour(index), points, low: (p) => p.low, high: (p) => p.high };
   });
@@ -388,7 +386,7 @@ function stackParts(levels) {
   return {
     areas,
     lines: [{ kind: "nominal", points: span, value: () => total }],
-    values: [total, ...floor.values()],
+    values: [total, ...tops],
     legend: [...groups.map(([name], index) => ["area", name, colour(index)]), ["nominal", "all seats"]],
     description: `Mean seats in use each second, by level. ${number(frame.server.inUse)} of ${number(total)} are in use now.`,
   };
