@@ -23,7 +23,12 @@ pub(crate) fn start(task: Task, tls: Option<&Certificate>, upstream: SocketAddr,
         Task::PassOn => SEATS,
         Task::Protect { slots } => slots,
     };
-    run(Role::Gateway.command()?, seats, 0, tls, upstream, folder)
+    run(Role::Gateway.command()?, seats, 0, None, tls, upstream, folder)
+}
+
+/// Starts a gateway with an admin endpoint.
+pub(crate) fn start_watched(admin: SocketAddr, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
+    run(Role::Gateway.command()?, SEATS, 0, Some(admin), None, upstream, folder)
 }
 
 /// Starts a gateway with so many routes: this one, or the binary at a path.
@@ -37,13 +42,14 @@ pub(crate) fn start_routed(
         Some(path) => Command::new(path),
         None => Role::Gateway.command()?,
     };
-    run(command, SEATS, routes, None, upstream, folder)
+    run(command, SEATS, routes, None, None, upstream, folder)
 }
 
 fn run(
     mut command: Command,
     seats: usize,
     routes: usize,
+    admin: Option<SocketAddr>,
     tls: Option<&Certificate>,
     upstream: SocketAddr,
     folder: &Path,
@@ -70,7 +76,8 @@ fn run(
     let _ = writeln!(settings, "listen: [{{address: '{address}'{tls}}}]");
     let file = folder.join("evenkeel.yaml");
     fs::write(&file, settings)?;
-    command.args(["serve", "--admin-listen", "none"]);
+    let admin = admin.map_or_else(|| "none".to_owned(), |address| address.to_string());
+    command.args(["serve", "--admin-listen", &admin]);
     command.arg("--upstream").arg(format!("http://{upstream}")).arg("--concurrency").arg(seats.to_string());
     command.arg("--config").arg(file).arg("--objects").arg(objects);
     Process::start(&mut command, address, folder)
