@@ -19,6 +19,7 @@ use tokio::sync::watch;
 
 use crate::follow::ObjectStream;
 use crate::in_flight::InFlight;
+use crate::other_metrics::OtherMetrics;
 use crate::registry::Registry;
 use crate::server::FOLLOWED_WITHIN;
 use crate::watch::WatchLimit;
