@@ -10,14 +10,24 @@
 //! ```
 
 mod api;
+mod check;
 mod completions;
+mod convert;
 mod demo;
 mod exit;
+mod explain;
 mod man;
+#[allow(dead_code, reason = "the commands that use all of it come one by one")]
+mod object_files;
 mod reference;
+mod replay;
+mod report_page;
 mod serve;
 mod signals;
+mod simulate;
 mod subcommand;
+#[allow(dead_code, unused_imports, reason = "the commands that use all of it come one by one")]
+mod terminal;
 mod usage;
 
 pub use exit::Exit;

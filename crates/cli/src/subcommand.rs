@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::exit::Exit;
-use crate::{completions, demo, man, serve, usage};
+use crate::{check, completions, convert, demo, explain, man, replay, serve, simulate, usage};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +31,11 @@ struct Evenkeel {
 enum Command {
     Serve(Box<serve::Serve>),
     Demo(demo::Demo),
+    Check(check::Check),
+    Explain(Box<explain::Explain>),
+    Convert(convert::Convert),
+    Simulate(Box<simulate::Simulate>),
+    Replay(Box<replay::Replay>),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -69,6 +74,11 @@ impl Command {
         match self {
             Self::Serve(serve) => serve.run(),
             Self::Demo(demo) => demo.run(),
+            Self::Check(check) => check.run(),
+            Self::Explain(explain) => explain.run(),
+            Self::Convert(convert) => convert.run(),
+            Self::Simulate(simulate) => simulate.run(),
+            Self::Replay(replay) => replay.run(),
             Self::Completions(completions) => completions.run(),
             Self::Man(man) => man.run(),
         }

@@ -48,6 +48,7 @@ pub mod controller;
 pub mod deal;
 pub mod digest;
 pub mod drain;
+pub mod elementary;
 pub mod level;
 pub mod limits;
 pub mod queue_set;

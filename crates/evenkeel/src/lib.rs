@@ -31,8 +31,11 @@ pub use layer::response::RejectionForm;
 pub use layer::service::FlowService;
 pub use layer::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
 pub use observe::debug;
-pub use observe::explain::{ExplainedRequest, ExplainedSeats, Explanation, TriedSchema};
+pub use observe::explain::{
+    ExpectedWait, ExplainedQueuing, ExplainedRequest, ExplainedSeats, Explanation, LiveLevel, TriedSchema, WaitOutcome,
+};
 pub use observe::flows::{FlowDelay, FlowFigures, FlowId, FlowUsage, LevelFlows};
+pub use observe::metrics::{DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading, SchemaReading};
 pub use observe::status::{LevelStatus, SeatLimits};
 
 pub use evenkeel_api as api;
@@ -40,7 +43,7 @@ pub use evenkeel_api::Preset;
 pub use evenkeel_api::decode::Problems;
 pub use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 pub use evenkeel_engine::controller::{Borrowing, Dangling, Objects, UnknownBorrowing, Unusable};
-pub use evenkeel_engine::queue_set::Rejection;
+pub use evenkeel_engine::queue_set::{QueuingDiscipline, Rejection};
 pub use evenkeel_engine::work::EstimatorConfig;
 pub use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate};
 

@@ -9,7 +9,7 @@ use std::fmt;
 
 use super::document::decode_node;
 use super::problem::{Problem, Problems};
-use super::{Document, Node, Position, Unknown, Value, parse_json, parse_yaml};
+use super::{Document, Node, Position, Unknown, Value, parse_text};
 use crate::path::Path;
 use crate::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec, Status, V1};
 use crate::validate::{self, Context, ValidSpec};
@@ -102,23 +102,13 @@ impl Manifest {
     /// The same by the rules of that preset.
     pub fn read_for(preset: Preset, file: &str, text: &[u8], strictness: Strictness) -> Result<Self, Problems> {
         let mut reader = Reader { preset, file, entries: Vec::new(), dropped: Vec::new(), problems: Vec::new() };
-        match documents(text) {
+        match parse_text(text) {
             Ok(documents) => documents.iter().for_each(|document| reader.document(document)),
             Err(error) => reader.problems.push(Problem::new(file, error.at, error.message)),
         }
         reader.find_repeated_objects();
         reader.finish(strictness)
     }
-}
-
-/// A text that starts like a JSON object is read as JSON if it is that, since only JSON keeps its numbers as written.
-fn documents(text: &[u8]) -> Result<Vec<Document>, super::SyntaxError> {
-    if text.trim_ascii_start().starts_with(b"{")
-        && let Ok(document) = parse_json(text)
-    {
-        return Ok(vec![document]);
-    }
-    parse_yaml(text)
 }
 
 // === impl Reader ===

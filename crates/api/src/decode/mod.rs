@@ -40,6 +40,18 @@ pub use protobuf::parse_protobuf;
 pub use tree::{Duplicate, Member, Node, Position, Value};
 pub use yaml::parse_yaml;
 
+/// Reads a text of either format: one JSON value, or YAML of one or more documents.
+///
+/// A text that starts like a JSON object is read as JSON if it is that, since only JSON keeps its numbers as written.
+pub fn parse_text(text: &[u8]) -> Result<Vec<Document>, SyntaxError> {
+    if text.trim_ascii_start().starts_with(b"{")
+        && let Ok(document) = parse_json(text)
+    {
+        return Ok(vec![document]);
+    }
+    parse_yaml(text)
+}
+
 /// The text as UTF-8, or where it stops being that.
 fn utf8(text: &[u8]) -> Result<&str, SyntaxError> {
     std::str::from_utf8(text).map_err(|error| {

@@ -4,6 +4,7 @@ mod call;
 mod fixed_routes;
 mod objects;
 mod pages;
+mod reachability;
 mod reply;
 mod request_body;
 

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use super::part::Part;
-use super::table::milliseconds;
+use crate::terminal::milliseconds;
 
 /// Without a terminal, so much time is between two lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);

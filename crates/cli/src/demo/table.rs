@@ -1,28 +1,29 @@
 //! Two parts side by side, for people.
 
-use std::fmt::Write;
-use std::time::Duration;
-
 use super::part::Part;
 use super::tally::Tally;
+use crate::terminal::{Column, Table, milliseconds, thousands};
 
-/// The columns of one part.
-const COLUMNS: &str = "requests  rejected       p50       p99";
+/// The columns of one part, and how wide they are.
+const COLUMNS: [&str; 4] = ["requests", "rejected", "p50", "p99"];
+const WIDTH: usize = 8;
 
 /// One side of a table: a title and the part under it.
 pub(crate) type Side<'a> = (&'static str, &'a Part);
 
 /// A table with a line for each tenant; many greedy ones share a line.
 pub(crate) fn table((left_title, left): Side<'_>, (right_title, right): Side<'_>) -> String {
-    const WIDTH: usize = COLUMNS.len();
-    let mut table = format!("{:<10}  {left_title:>WIDTH$}  |  {right_title:>WIDTH$}\n", "");
-    table += &format!("{:<10}  {COLUMNS}  |  {COLUMNS}\n", "tenant");
-    table += &format!("{}+{}\n", "-".repeat(WIDTH + 14), "-".repeat(WIDTH + 2));
+    let columns = || COLUMNS.map(|title| Column::right(title).at_least(WIDTH));
+    let mut table = Table::new([Column::left("tenant").at_least(10)].into_iter().chain(columns()).chain(columns()));
+    let (first, second) = (1, 1 + COLUMNS.len());
+    table.span(first, COLUMNS.len(), left_title);
+    table.span(second, COLUMNS.len(), right_title);
+    table.line_before(second);
+    table.ruler();
     for ((name, left), (_, right)) in rows(left).into_iter().zip(rows(right)) {
-        // Writing to a text cannot fail.
-        let _ = writeln!(table, "{name:<10}  {}  |  {}", cells(&left), cells(&right));
+        table.row([name].into_iter().chain(cells(&left)).chain(cells(&right)));
     }
-    table
+    table.render()
 }
 
 fn rows(part: &Part) -> Vec<(String, Tally)> {
@@ -35,32 +36,15 @@ fn rows(part: &Part) -> Vec<(String, Tally)> {
     polite.chain([(last, part.greedy())]).collect()
 }
 
-fn cells(tally: &Tally) -> String {
+fn cells(tally: &Tally) -> [String; 4] {
     let [p50, p99] = [50, 99].map(|percent| milliseconds(tally.percentile(percent)));
-    format!("{:>8}  {:>8}  {p50:>8}  {p99:>8}", thousands(tally.requests()), thousands(tally.rejected))
-}
-
-/// `1,234 ms`, or a dash if there is nothing to tell.
-pub(crate) fn milliseconds(duration: Option<Duration>) -> String {
-    let rounded = |duration: Duration| usize::try_from((duration.as_micros() + 500) / 1000).unwrap_or(usize::MAX);
-    duration.map_or_else(|| "-".to_owned(), |duration| format!("{} ms", thousands(rounded(duration))))
-}
-
-/// A number as people read it: `12,345`.
-fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    [thousands(tally.requests()), thousands(tally.rejected), p50, p99]
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::demo::tally::Ending;
     use crate::demo::tenant::{self, Tenant};
@@ -73,13 +57,6 @@ mod tests {
             tally
         };
         Part { tenants: tenants.into_iter().map(|tenant| (tenant, tally())).collect(), took: Duration::from_secs(10) }
-    }
-
-    #[test]
-    fn numbers_are_grouped() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!(milliseconds(Some(Duration::from_micros(1500))), "2 ms");
-        assert_eq!(milliseconds(None), "-");
     }
 
     #[test]

@@ -1,51 +1,38 @@
 //! A request arrives (FQ-14 to FQ-19).
 
-use super::requests::{NO_QUEUE, Stage};
-use super::{Arrival, Discipline, Effects, Mode, Phase, Place, QueueSet, Rejection, RequestId};
+use super::core::Core;
+use super::requests::{NO_QUEUE, Request, Stage};
+use super::{Arrival, Effects, Mode, Phase, Place, Rejection, RequestId, TurnOrder};
 use crate::time::Instant;
 use crate::{Flow, WorkEstimate};
 
-impl<T, D: Discipline> QueueSet<T, D> {
-    /// A request of a flow arrives. Exempt levels, levels without queues and levels with one queue make nothing of the
-    /// flow.
-    #[inline]
-    pub fn arrive<'a>(
+impl<T, K: Copy> Core<T, K> {
+    /// A request of a flow arrives: see [`QueueSet::arrive`](super::QueueSet::arrive).
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that it costs the same wherever the discipline is chosen")]
+    pub(super) fn arrive(
         &mut self,
-        now: Instant,
-        flow: impl Into<Flow<'a>>,
-        work: WorkEstimate,
-        payload: T,
-        effects: &mut impl Effects<T>,
-    ) -> Arrival<T> {
-        self.arrive_of(now, flow.into(), work, payload, effects)
-    }
-
-    fn arrive_of(
-        &mut self,
+        order: &mut impl TurnOrder<Ticket = K>,
         now: Instant,
         flow: Flow<'_>,
         work: WorkEstimate,
         payload: T,
         effects: &mut impl Effects<T>,
     ) -> Arrival<T> {
-        self.advance(now, effects);
-        match self.discipline.place(flow, work, self.seats.are_taken()) {
-            Place::Queue(queue) => self.arrive_at_queue(now, queue, work, payload, effects),
+        self.advance(order, now, effects);
+        let queue = match order.place(flow, work, self.seats.are_taken()) {
+            Place::Queue(queue) => queue,
+            Place::Instead { queue, slot } => {
+                self.displace(order, now, slot, effects);
+                queue
+            }
             Place::Full(queue) => {
                 self.totals.rejected += 1;
-                Arrival::Rejected { reason: Rejection::QueueFull, queue: self.discipline.number_of(queue), payload }
+                return Arrival::Rejected { reason: Rejection::QueueFull, queue: order.number_of(queue), payload };
             }
-            Place::Instead { queue, slot } => {
-                self.displace(now, slot, effects);
-                self.arrive_at_queue(now, queue, work, payload, effects)
-            }
-            Place::Nowhere => self.arrive_without_queues(now, work, payload, effects),
-        }
-    }
-
-    /// The id that the next request gets, if it is not rejected.
-    pub(crate) fn next_id(&mut self) -> RequestId {
-        self.requests.next_id()
+            Place::Nowhere => return self.arrive_without_queues(now, work, payload, effects),
+        };
+        self.arrive_at_queue(order, now, flow, queue, work, payload, effects)
     }
 
     fn arrive_without_queues(
@@ -65,36 +52,48 @@ impl<T, D: Discipline> QueueSet<T, D> {
     }
 
     #[inline]
+    #[expect(clippy::too_many_arguments, reason = "what arrives, and what it changes")]
     fn arrive_at_queue(
         &mut self,
+        order: &mut impl TurnOrder<Ticket = K>,
         now: Instant,
+        flow: Flow<'_>,
         queue: u32,
         work: WorkEstimate,
         payload: T,
         effects: &mut impl Effects<T>,
     ) -> Arrival<T> {
-        let number = self.discipline.number_of(queue);
+        let number = order.number_of(queue);
         if self.waiting == 0
             && !self.seats.are_taken()
             && self.seats.accommodate(self.mode, work.max_seats())
-            && self.discipline.would_choose(queue, work)
+            && order.would_choose(queue, work)
         {
-            let id = self.pass_through(now, queue, work, payload, effects);
+            let id = self.pass_through(order, now, queue, work, payload, effects);
             return Arrival::Started { id, queue: number };
         }
-        let id = self.enqueue(now, queue, work, payload);
-        self.dispatch(now, effects);
-        match self.phase(id) {
+        let id = self.enqueue(order, now, flow, queue, work, payload);
+        self.dispatch(order, now, effects);
+        match self.requests.get(id).and_then(Request::phase) {
             Some(Phase::Waiting) | None => Arrival::Waiting { id, queue: number.unwrap_or_default() },
             Some(_) => Arrival::Started { id, queue: number },
         }
     }
 
     /// Puts a request into a queue (FQ-19).
-    fn enqueue(&mut self, now: Instant, queue: u32, work: WorkEstimate, payload: T) -> RequestId {
-        let stage = Stage::Waiting(self.discipline.enqueue(queue, work));
+    fn enqueue(
+        &mut self,
+        order: &mut impl TurnOrder<Ticket = K>,
+        now: Instant,
+        flow: Flow<'_>,
+        queue: u32,
+        work: WorkEstimate,
+        payload: T,
+    ) -> RequestId {
+        let ticket = order.enqueue(queue, work);
+        let stage = self.requests.waiting(ticket, flow.hash(), flow.weight());
         let id = self.requests.insert(stage, queue, work, now, payload);
-        self.discipline.push(queue, id.slot_number(), &mut self.requests);
+        order.push(queue, id.slot_number(), &mut self.requests);
         self.waiting += 1;
         self.seats_waiting += i64::from(work.max_seats());
         self.signal_demand(now);
@@ -105,6 +104,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
     /// way through the queue.
     fn pass_through(
         &mut self,
+        order: &mut impl TurnOrder<Ticket = K>,
         now: Instant,
         queue: u32,
         work: WorkEstimate,
@@ -114,7 +114,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
         self.demand.set(now, self.seats.in_use + self.seats_waiting + i64::from(work.max_seats()));
         let narrowed = self.seats.fit(work);
         self.seats_waiting += i64::from(work.max_seats()) - i64::from(narrowed.max_seats());
-        self.discipline.pass(queue, work, narrowed);
+        order.pass(queue, work, narrowed);
         self.insert_started(now, queue, narrowed, payload, effects)
     }
 

@@ -1,12 +1,12 @@
 //! Either discipline, as the configuration says; it may say something else under load (BM-3).
 
+use super::core::Core;
 use super::discipline::Look;
-use super::line::Line;
-use super::requests::{Requests, Stage};
+use super::requests::Requests;
 use super::shuffle_sharding::Ticket;
 use super::{
-    Discipline, Finished, Next, PerFlow, Phase, Place, QueueView, Queuing, QueuingDiscipline, ReadingBounds,
-    ShuffleSharding,
+    Arrival, Discipline, Effects, Finish, Next, Outlook, PerFlow, Place, QueueView, Queuing, QueuingDiscipline,
+    ReadingBounds, RequestId, ShuffleSharding, TurnOrder,
 };
 use crate::time::Instant;
 use crate::{Flow, SeatSeconds, WorkEstimate};
@@ -18,9 +18,6 @@ use crate::{Flow, SeatSeconds, WorkEstimate};
 #[derive(Debug)]
 pub struct ConfiguredDiscipline {
     chosen: Chosen,
-    /// The flow of the request that was placed last, and of each waiting request by its slot.
-    placed: WaitingFlow,
-    waiting: Vec<WaitingFlow>,
 }
 
 #[derive(Debug)]
@@ -30,30 +27,27 @@ enum Chosen {
     PerFlow(Box<PerFlow<Ticket>>),
 }
 
-/// The flow of a waiting request.
-#[derive(Debug, Clone, Copy, Default)]
-struct WaitingFlow {
-    hash: u64,
-    weight: u16,
-    /// How many requests had waited before it. (The time of its arrival may be that of others too.)
-    arrival: u64,
-}
-
 /// Does the same with whichever discipline is chosen.
 macro_rules! either {
-    ($chosen:expr, $discipline:ident => $does:expr) => {
+    ($chosen:expr, $order:ident => $does:expr) => {
         match $chosen {
-            Chosen::ShuffleSharded($discipline) => $does,
-            Chosen::PerFlow($discipline) => apart(|| $does),
+            Chosen::ShuffleSharded($order) => $does,
+            Chosen::PerFlow($order) => {
+                let $order = &mut **$order;
+                $does
+            }
         }
     };
 }
 
-/// Keeps the code of one discipline out of that of the other, which is then as fast as it is alone.
-#[cold]
-#[inline(never)]
-fn apart<R>(does: impl FnOnce() -> R) -> R {
-    does()
+/// The same without changing it.
+macro_rules! look_at_either {
+    ($chosen:expr, $order:ident => $does:expr) => {
+        match $chosen {
+            Chosen::ShuffleSharded($order) => $does,
+            Chosen::PerFlow($order) => $does,
+        }
+    };
 }
 
 // === impl ConfiguredDiscipline ===
@@ -67,127 +61,145 @@ impl ConfiguredDiscipline {
         }
     }
 
+    /// What a request of this flow would find; `None` if there are no queues.
+    pub(super) fn outlook(&self, flow: Flow<'_>, service_seconds: f64) -> Option<Outlook> {
+        look_at_either!(&self.chosen, discipline => discipline.outlook(flow, service_seconds))
+    }
+
     /// Goes over to the discipline that the configuration names.
     #[cold]
     fn change<T>(&mut self, now: Instant, queuing: Queuing, requests: &mut Requests<T, Ticket>) {
-        let waiting = self.by_arrival(requests);
+        let waiting = requests.by_arrival();
         self.chosen = match queuing.discipline {
-            QueuingDiscipline::ShuffleSharded => Chosen::ShuffleSharded(ShuffleSharding::new(now)),
-            QueuingDiscipline::PerFlow => Chosen::PerFlow(Box::new(PerFlow::new(now))),
+            QueuingDiscipline::ShuffleSharded => Chosen::ShuffleSharded(TurnOrder::new(now)),
+            QueuingDiscipline::PerFlow => Chosen::PerFlow(Box::new(TurnOrder::new(now))),
         };
         requests.leave_queues();
-        either!(&mut self.chosen, discipline => {
-            discipline.configure(now, Some(queuing), requests);
-            discipline.advance(now, 0, requests);
+        either!(&mut self.chosen, order => {
+            TurnOrder::configure(order, now, Some(queuing), requests);
+            TurnOrder::advance(order, now, 0, requests);
         });
-        for slot in waiting {
-            let flow = Flow::from(self.waiting[slot as usize].hash).with_weight(self.waiting[slot as usize].weight);
+        for (slot, hash, weight) in waiting {
+            let flow = Flow::from(hash).with_weight(weight);
             let Some(work) = requests.slot(slot).map(|request| request.work) else { continue };
             let queue = match &mut self.chosen {
                 // No queue is full while seats are free.
-                Chosen::ShuffleSharded(discipline) => match discipline.place(flow, work, false) {
+                Chosen::ShuffleSharded(order) => match order.place(flow, work, false) {
                     Place::Queue(queue) | Place::Full(queue) | Place::Instead { queue, .. } => queue,
                     Place::Nowhere => continue,
                 },
-                Chosen::PerFlow(discipline) => discipline.queue_of(flow),
+                Chosen::PerFlow(order) => order.queue_of(flow),
             };
-            let ticket = either!(&mut self.chosen, discipline => discipline.enqueue(queue, work));
+            let ticket = either!(&mut self.chosen, order => order.enqueue(queue, work));
+            let stage = requests.waiting(ticket, hash, weight);
             if let Some(request) = requests.slot_mut(slot) {
-                (request.queue, request.stage) = (queue, Stage::Waiting(ticket));
+                (request.queue, request.stage) = (queue, stage);
             }
-            either!(&mut self.chosen, discipline => discipline.push(queue, slot, requests));
+            either!(&mut self.chosen, order => order.push(queue, slot, requests));
         }
     }
+}
 
-    /// The slots of all waiting requests, in the order of their arrival.
-    fn by_arrival<T>(&self, requests: &Requests<T, Ticket>) -> Vec<u32> {
-        let waiting = requests.iter().filter(|(_, request)| request.phase() == Some(Phase::Waiting));
-        let mut slots: Vec<_> = waiting.map(|(id, _)| id.slot_number()).collect();
-        slots.sort_unstable_by_key(|&slot| self.waiting[slot as usize].arrival);
-        slots
-    }
+/// Apart, so that the code of the other discipline is as fast as it is alone.
+#[inline(never)]
+fn arrive_per_flow<T>(
+    order: &mut PerFlow<Ticket>,
+    core: &mut Core<T, Ticket>,
+    now: Instant,
+    flow: Flow<'_>,
+    work: WorkEstimate,
+    payload: T,
+    effects: &mut impl Effects<T>,
+) -> Arrival<T> {
+    core.arrive(order, now, flow, work, payload, effects)
+}
+
+/// The same for the end of a request.
+#[inline(never)]
+fn finish_per_flow<T>(
+    order: &mut PerFlow<Ticket>,
+    core: &mut Core<T, Ticket>,
+    now: Instant,
+    id: RequestId,
+    effects: &mut impl Effects<T>,
+) -> Option<Finish<T>> {
+    core.finish(order, now, id, effects)
 }
 
 impl Discipline for ConfiguredDiscipline {
     fn new(now: Instant) -> Self {
-        let (placed, waiting) = (WaitingFlow::default(), Vec::new());
-        Self { chosen: Chosen::ShuffleSharded(ShuffleSharding::new(now)), placed, waiting }
+        Self { chosen: Chosen::ShuffleSharded(TurnOrder::new(now)) }
     }
 
     fn configure<T>(&mut self, now: Instant, queuing: Option<Queuing>, requests: &mut Requests<T, Ticket>) {
         match queuing {
             Some(queuing) if queuing.discipline != self.discipline() => self.change(now, queuing, requests),
-            _ => either!(&mut self.chosen, discipline => discipline.configure(now, queuing, requests)),
+            _ => either!(&mut self.chosen, order => TurnOrder::configure(order, now, queuing, requests)),
+        }
+    }
+
+    fn advance<T>(&mut self, core: &mut Core<T, Ticket>, now: Instant, effects: &mut impl Effects<T>) {
+        either!(&mut self.chosen, order => core.advance(order, now, effects));
+    }
+
+    #[inline]
+    fn arrive<T>(
+        &mut self,
+        core: &mut Core<T, Ticket>,
+        now: Instant,
+        flow: Flow<'_>,
+        work: WorkEstimate,
+        payload: T,
+        effects: &mut impl Effects<T>,
+    ) -> Arrival<T> {
+        match &mut self.chosen {
+            Chosen::ShuffleSharded(order) => core.arrive(order, now, flow, work, payload, effects),
+            Chosen::PerFlow(order) => arrive_per_flow(order, core, now, flow, work, payload, effects),
         }
     }
 
     #[inline]
-    fn advance<T>(&mut self, now: Instant, limit: i64, requests: &mut Requests<T, Ticket>) -> Option<bool> {
-        either!(&mut self.chosen, discipline => discipline.advance(now, limit, requests))
+    fn dispatch<T>(&mut self, core: &mut Core<T, Ticket>, now: Instant, effects: &mut impl Effects<T>) {
+        either!(&mut self.chosen, order => core.dispatch(order, now, effects));
     }
 
     #[inline]
-    fn place(&mut self, flow: Flow<'_>, work: WorkEstimate, is_saturated: bool) -> Place {
-        (self.placed.hash, self.placed.weight) = (flow.hash(), flow.weight());
-        either!(&mut self.chosen, discipline => discipline.place(flow, work, is_saturated))
-    }
-
-    #[inline]
-    fn would_choose(&self, queue: u32, work: WorkEstimate) -> bool {
-        either!(&self.chosen, discipline => discipline.would_choose(queue, work))
-    }
-
-    #[inline]
-    fn pass(&mut self, queue: u32, work: WorkEstimate, narrowed: WorkEstimate) {
-        either!(&mut self.chosen, discipline => discipline.pass(queue, work, narrowed));
-    }
-
-    #[inline]
-    fn enqueue(&mut self, queue: u32, work: WorkEstimate) -> Ticket {
-        either!(&mut self.chosen, discipline => discipline.enqueue(queue, work))
-    }
-
-    #[inline]
-    fn push<T>(&mut self, queue: u32, slot: u32, requests: &mut Requests<T, Ticket>) {
-        if self.waiting.len() <= slot as usize {
-            self.waiting.resize(slot as usize + 1, WaitingFlow::default());
+    fn finish<T>(
+        &mut self,
+        core: &mut Core<T, Ticket>,
+        now: Instant,
+        id: RequestId,
+        effects: &mut impl Effects<T>,
+    ) -> Option<Finish<T>> {
+        match &mut self.chosen {
+            Chosen::ShuffleSharded(order) => core.finish(order, now, id, effects),
+            Chosen::PerFlow(order) => finish_per_flow(order, core, now, id, effects),
         }
-        self.placed.arrival += 1;
-        self.waiting[slot as usize] = self.placed;
-        either!(&mut self.chosen, discipline => discipline.push(queue, slot, requests));
+    }
+
+    fn release<T>(
+        &mut self,
+        core: &mut Core<T, Ticket>,
+        now: Instant,
+        id: RequestId,
+        effects: &mut impl Effects<T>,
+    ) -> Option<T> {
+        either!(&mut self.chosen, order => core.release(order, now, id, effects))
+    }
+
+    fn cancel<T>(
+        &mut self,
+        core: &mut Core<T, Ticket>,
+        now: Instant,
+        id: RequestId,
+        effects: &mut impl Effects<T>,
+    ) -> Option<T> {
+        either!(&mut self.chosen, order => core.cancel(order, now, id, effects))
     }
 
     #[inline]
-    fn next(&mut self, now: Instant) -> Option<Next> {
-        either!(&mut self.chosen, discipline => discipline.next(now))
-    }
-
-    fn blocked(&mut self, next: Next) {
-        either!(&mut self.chosen, discipline => discipline.blocked(next));
-    }
-
-    #[inline]
-    fn start<T>(&mut self, next: Next, narrowed: WorkEstimate, requests: &mut Requests<T, Ticket>) {
-        either!(&mut self.chosen, discipline => discipline.start(next, narrowed, requests));
-    }
-
-    fn cancel<T>(&mut self, slot: u32, requests: &mut Requests<T, Ticket>) -> bool {
-        either!(&mut self.chosen, discipline => discipline.cancel(slot, requests))
-    }
-
-    #[inline]
-    fn finish(&mut self, queue: u32, finished: Finished) {
-        either!(&mut self.chosen, discipline => discipline.finish(queue, finished));
-    }
-
-    #[inline]
-    fn release(&mut self, queue: u32, released: Finished) {
-        either!(&mut self.chosen, discipline => discipline.release(queue, released));
-    }
-
-    #[inline]
-    fn number_of(&self, queue: u32) -> Option<usize> {
-        either!(&self.chosen, discipline => discipline.number_of(queue))
+    fn head(&mut self, now: Instant) -> Option<Next> {
+        either!(&mut self.chosen, order => order.next(now))
     }
 }
 
@@ -195,39 +207,48 @@ impl Look for ConfiguredDiscipline {
     type Ticket = Ticket;
 
     fn queue_length_limit(&self) -> i64 {
-        either!(&self.chosen, discipline => discipline.queue_length_limit())
+        look_at_either!(&self.chosen, order => order.queue_length_limit())
     }
 
     fn r(&self) -> SeatSeconds {
-        either!(&self.chosen, discipline => discipline.r())
+        look_at_either!(&self.chosen, order => order.r())
     }
 
     fn placed(&self) -> u64 {
-        either!(&self.chosen, discipline => discipline.placed())
+        look_at_either!(&self.chosen, order => order.placed())
     }
 
     fn last_start(&self) -> (SeatSeconds, SeatSeconds) {
-        either!(&self.chosen, discipline => discipline.last_start())
+        look_at_either!(&self.chosen, order => order.last_start())
     }
 
     fn queue_count(&self) -> usize {
-        either!(&self.chosen, discipline => discipline.queue_count())
+        look_at_either!(&self.chosen, order => order.queue_count())
     }
 
     fn queue(&self, number: usize) -> QueueView {
-        either!(&self.chosen, discipline => discipline.queue(number))
+        look_at_either!(&self.chosen, order => order.queue(number))
     }
 
     #[inline]
     fn queue_length(&self, number: usize) -> usize {
-        either!(&self.chosen, discipline => discipline.queue_length(number))
+        look_at_either!(&self.chosen, order => order.queue_length(number))
     }
 
-    fn line(&self, number: usize) -> Option<&Line<Ticket>> {
-        either!(&self.chosen, discipline => discipline.line(number))
+    fn first_in(&self, number: usize) -> Option<u32> {
+        look_at_either!(&self.chosen, order => order.first_in(number))
+    }
+
+    fn behind<T>(&self, slot: u32, requests: &Requests<T, Ticket>) -> Option<u32> {
+        look_at_either!(&self.chosen, order => order.behind(slot, requests))
+    }
+
+    #[inline]
+    fn number_of(&self, queue: u32) -> Option<usize> {
+        look_at_either!(&self.chosen, order => order.number_of(queue))
     }
 
     fn reading_bounds(&self) -> Option<ReadingBounds> {
-        either!(&self.chosen, discipline => discipline.reading_bounds())
+        look_at_either!(&self.chosen, order => order.reading_bounds())
     }
 }

@@ -2,22 +2,85 @@
 
 use std::fmt;
 
-use super::line::Line;
+use super::core::Core;
 use super::requests::Requests;
-use super::{QueueView, Queuing, ReadingBounds};
+use super::{Arrival, Effects, Finish, QueueView, Queuing, ReadingBounds, RequestId};
 use crate::time::Instant;
 use crate::{Flow, SeatSeconds, WorkEstimate};
+
+/// The order in which the waiting requests of a queue set start, as the set sees it: an event goes in, and its effects come
+/// out.
+///
+/// Every [`TurnOrder`] is one: [`ShuffleSharding`](super::ShuffleSharding) decides as Kubernetes does, and
+/// [`PerFlow`](super::PerFlow) gives each flow a queue of its own. [`ConfiguredDiscipline`](super::ConfiguredDiscipline) is one of
+/// the two, as the configuration says, and chooses once for each event.
+///
+/// The trait is used by static dispatch, and cannot be implemented outside of this crate.
+pub trait Discipline: Look + fmt::Debug + Sized {
+    /// No queues, at that time.
+    fn new(now: Instant) -> Self;
+
+    /// The queues are to be like this from now on; `None`: there are to be none. Queues in which something waits or runs
+    /// stay until that has ended.
+    fn configure<T>(&mut self, now: Instant, queuing: Option<Queuing>, requests: &mut Requests<T, Self::Ticket>);
+
+    /// Brings the virtual time up to now.
+    fn advance<T>(&mut self, core: &mut Core<T, Self::Ticket>, now: Instant, effects: &mut impl Effects<T>);
+
+    /// A request of a flow arrives.
+    fn arrive<T>(
+        &mut self,
+        core: &mut Core<T, Self::Ticket>,
+        now: Instant,
+        flow: Flow<'_>,
+        work: WorkEstimate,
+        payload: T,
+        effects: &mut impl Effects<T>,
+    ) -> Arrival<T>;
+
+    /// Starts waiting requests while there are seats for the one that is next.
+    fn dispatch<T>(&mut self, core: &mut Core<T, Self::Ticket>, now: Instant, effects: &mut impl Effects<T>);
+
+    /// The handler of an executing request has returned.
+    fn finish<T>(
+        &mut self,
+        core: &mut Core<T, Self::Ticket>,
+        now: Instant,
+        id: RequestId,
+        effects: &mut impl Effects<T>,
+    ) -> Option<Finish<T>>;
+
+    /// A lingering request gives its seats back.
+    fn release<T>(
+        &mut self,
+        core: &mut Core<T, Self::Ticket>,
+        now: Instant,
+        id: RequestId,
+        effects: &mut impl Effects<T>,
+    ) -> Option<T>;
+
+    /// A waiting request gives up.
+    fn cancel<T>(
+        &mut self,
+        core: &mut Core<T, Self::Ticket>,
+        now: Instant,
+        id: RequestId,
+        effects: &mut impl Effects<T>,
+    ) -> Option<T>;
+
+    /// The request whose turn it is.
+    fn head(&mut self, now: Instant) -> Option<Next>;
+}
 
 /// Decides who of those that wait in a level is next: where a request waits (placing), whose turn it is (choosing), and
 /// what the turn costs (charging), by a time of its own (virtual time).
 ///
-/// A [`QueueSet`](super::QueueSet) tells it of every event. Whether there are seats for the request that is next is not its
-/// concern. [`ShuffleSharding`](super::ShuffleSharding) decides as Kubernetes does, [`PerFlow`](super::PerFlow) gives each flow
-/// a queue of its own, and [`ConfiguredDiscipline`](super::ConfiguredDiscipline) is one of the two, as the configuration says.
+/// The [`Core`] of a queue set tells it of every step of an event. Whether there are seats for the request that is next is not
+/// its concern.
 ///
 /// Queues go by keys, which mean something only to the discipline. A request keeps its key until its seats are free, also
-/// when its queue is gone by then. The trait is used by static dispatch, and cannot be implemented outside of this crate.
-pub trait Discipline: Look + fmt::Debug + Sized {
+/// when its queue is gone by then.
+pub trait TurnOrder: Look + fmt::Debug + Sized {
     /// No queues, at that time.
     fn new(now: Instant) -> Self;
 
@@ -62,9 +125,6 @@ pub trait Discipline: Look + fmt::Debug + Sized {
 
     /// The seats of a request are free: at once when it has finished, or now that it has lingered.
     fn release(&mut self, queue: u32, released: Finished);
-
-    /// The number of a queue as dumps show it, if the queue is still there.
-    fn number_of(&self, queue: u32) -> Option<usize>;
 }
 
 /// What can be seen of the queues of a discipline. Queues go by their numbers here.
@@ -93,8 +153,14 @@ pub trait Look {
     /// How many requests wait in the queue of that number.
     fn queue_length(&self, number: usize) -> usize;
 
-    /// The requests that wait in the queue of that number.
-    fn line(&self, number: usize) -> Option<&Line<Self::Ticket>>;
+    /// The slot of the oldest request that waits in the queue of that number.
+    fn first_in(&self, number: usize) -> Option<u32>;
+
+    /// The slot of the request that waits behind the one in that slot.
+    fn behind<T>(&self, slot: u32, requests: &Requests<T, Self::Ticket>) -> Option<u32>;
+
+    /// The number of a queue as dumps show it, if the queue is still there.
+    fn number_of(&self, queue: u32) -> Option<usize>;
 
     /// What the queues in which something waits read; `None` if nothing waits.
     fn reading_bounds(&self) -> Option<ReadingBounds>;
@@ -137,4 +203,77 @@ pub struct Finished {
     pub(super) now: Instant,
     /// Whether it keeps its seats for a while, or has kept them.
     pub(super) lingers: bool,
+}
+
+// === impl TurnOrder ===
+
+impl<O: TurnOrder> Discipline for O {
+    fn new(now: Instant) -> Self {
+        TurnOrder::new(now)
+    }
+
+    fn configure<T>(&mut self, now: Instant, queuing: Option<Queuing>, requests: &mut Requests<T, Self::Ticket>) {
+        TurnOrder::configure(self, now, queuing, requests);
+    }
+
+    #[inline]
+    fn advance<T>(&mut self, core: &mut Core<T, Self::Ticket>, now: Instant, effects: &mut impl Effects<T>) {
+        core.advance(self, now, effects);
+    }
+
+    #[inline]
+    fn arrive<T>(
+        &mut self,
+        core: &mut Core<T, Self::Ticket>,
+        now: Instant,
+        flow: Flow<'_>,
+        work: WorkEstimate,
+        payload: T,
+        effects: &mut impl Effects<T>,
+    ) -> Arrival<T> {
+        core.arrive(self, now, flow, work, payload, effects)
+    }
+
+    #[inline]
+    fn dispatch<T>(&mut self, core: &mut Core<T, Self::Ticket>, now: Instant, effects: &mut impl Effects<T>) {
+        core.dispatch(self, now, effects);
+    }
+
+    #[inline]
+    fn finish<T>(
+        &mut self,
+        core: &mut Core<T, Self::Ticket>,
+        now: Instant,
+        id: RequestId,
+        effects: &mut impl Effects<T>,
+    ) -> Option<Finish<T>> {
+        core.finish(self, now, id, effects)
+    }
+
+    #[inline]
+    fn release<T>(
+        &mut self,
+        core: &mut Core<T, Self::Ticket>,
+        now: Instant,
+        id: RequestId,
+        effects: &mut impl Effects<T>,
+    ) -> Option<T> {
+        core.release(self, now, id, effects)
+    }
+
+    #[inline]
+    fn cancel<T>(
+        &mut self,
+        core: &mut Core<T, Self::Ticket>,
+        now: Instant,
+        id: RequestId,
+        effects: &mut impl Effects<T>,
+    ) -> Option<T> {
+        core.cancel(self, now, id, effects)
+    }
+
+    #[inline]
+    fn head(&mut self, now: Instant) -> Option<Next> {
+        TurnOrder::next(self, now)
+    }
 }

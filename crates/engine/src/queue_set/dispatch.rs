@@ -1,19 +1,30 @@
 //! Requests are started (FQ-22 to FQ-25).
 
+use super::core::Core;
 use super::requests::Stage;
-use super::{Discipline, Effects, QueueSet};
+use super::{Effects, TurnOrder};
 use crate::time::Instant;
 
-impl<T, D: Discipline> QueueSet<T, D> {
+impl<T, K: Copy> Core<T, K> {
     /// Starts waiting requests while there are seats for the one that is next (FQ-22).
     #[inline]
-    pub(super) fn dispatch(&mut self, now: Instant, effects: &mut impl Effects<T>) {
-        while self.waiting > 0 && !self.seats.are_taken() && self.dispatch_one(now, effects) {}
+    pub(super) fn dispatch(
+        &mut self,
+        order: &mut impl TurnOrder<Ticket = K>,
+        now: Instant,
+        effects: &mut impl Effects<T>,
+    ) {
+        while self.waiting > 0 && !self.seats.are_taken() && self.dispatch_one(order, now, effects) {}
     }
 
     /// Starts the request that is next, if there are seats for it (FQ-23).
-    fn dispatch_one(&mut self, now: Instant, effects: &mut impl Effects<T>) -> bool {
-        let Some(next) = self.discipline.next(now) else { return false };
+    fn dispatch_one(
+        &mut self,
+        order: &mut impl TurnOrder<Ticket = K>,
+        now: Instant,
+        effects: &mut impl Effects<T>,
+    ) -> bool {
+        let Some(next) = order.next(now) else { return false };
         let fits = self.seats.accommodate(self.mode, next.max_seats);
         let Some(id) = self.requests.id_of(next.slot) else { return false };
         let Some(request) = self.requests.slot_mut(next.slot) else { return false };
@@ -21,7 +32,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
             if let Some(payload) = request.payload() {
                 effects.blocked(payload);
             }
-            self.discipline.blocked(next);
+            order.blocked(next);
             return false;
         }
         let work = self.seats.fit(request.work);
@@ -30,7 +41,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
         if let Some(payload) = request.payload_mut() {
             effects.started(id, payload);
         }
-        self.discipline.start(next, work, &mut self.requests);
+        order.start(next, work, &mut self.requests);
         self.waiting -= 1;
         self.seats_waiting -= i64::from(work.max_seats());
         self.seats.take(work);

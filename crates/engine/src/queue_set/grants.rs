@@ -20,48 +20,48 @@ pub struct Head {
 impl<T, D: Discipline> QueueSet<T, D> {
     /// Nothing starts from now on but by a grant. A request that asks for more seats than the widest is narrowed.
     pub fn begin_grants(&mut self, now: Instant, widest: i64, effects: &mut impl Effects<T>) {
-        self.advance(now, effects);
-        self.seats.begin_grants(widest);
+        self.discipline.advance(&mut self.core, now, effects);
+        self.core.seats.begin_grants(widest);
     }
 
     /// Seats are no longer granted. Nothing starts until the set is [configured](QueueSet::configure) with a limit.
     pub fn end_grants(&mut self, now: Instant, effects: &mut impl Effects<T>) {
-        if self.seats.are_granted() {
-            self.advance(now, effects);
-            self.seats.end_grants();
+        if self.core.seats.are_granted() {
+            self.discipline.advance(&mut self.core, now, effects);
+            self.core.seats.end_grants();
         }
     }
 
     /// The request that is next, if any waits.
     pub fn head(&mut self, now: Instant) -> Option<Head> {
-        if self.waiting == 0 {
+        if self.core.waiting == 0 {
             return None;
         }
-        let next = self.discipline.next(now)?;
-        Some(Head { id: self.requests.id_of(next.slot)?, seats: self.seats.width(next.max_seats) })
+        let next = self.discipline.head(now)?;
+        Some(Head { id: self.core.requests.id_of(next.slot)?, seats: self.core.seats.width(next.max_seats) })
     }
 
     /// The work of a request on as many seats as one request may be granted.
     #[inline]
     pub fn fitted(&self, work: WorkEstimate) -> WorkEstimate {
-        self.seats.fitted(work)
+        self.core.seats.fitted(work)
     }
 
     /// Requests may take that many seats, until the grant is closed.
     #[inline]
     pub fn grant(&mut self, seats: i64) {
-        self.seats.grant(seats);
+        self.core.seats.grant(seats);
     }
 
     /// Starts waiting requests on the seats that are granted.
     pub fn start_granted(&mut self, now: Instant, effects: &mut impl Effects<T>) {
-        self.advance(now, effects);
-        self.dispatch(now, effects);
+        self.discipline.advance(&mut self.core, now, effects);
+        self.discipline.dispatch(&mut self.core, now, effects);
     }
 
     /// What is left of a grant is void.
     #[inline]
     pub fn close(&mut self) {
-        self.seats.close();
+        self.core.seats.close();
     }
 }

@@ -48,11 +48,12 @@ mod arrival;
 mod completion;
 mod config;
 mod configured;
+mod core;
 mod discipline;
 mod dispatch;
 mod effects;
 mod grants;
-mod line;
+mod outlook;
 mod per_flow;
 mod reconfiguration;
 mod requests;
@@ -62,41 +63,27 @@ mod view;
 
 pub use config::{Mode, QueueSetConfig, Queuing, QueuingDiscipline};
 pub use configured::ConfiguredDiscipline;
-pub use discipline::{Discipline, Finished, Look, Next, Place};
+pub use discipline::{Discipline, Finished, Look, Next, Place, TurnOrder};
 pub use effects::{Arrival, Effects, Ended, Finish, NoEffects, Rejection};
 pub use grants::Head;
+pub use outlook::Outlook;
 pub use per_flow::PerFlow;
 pub use requests::{Phase, RequestId};
 pub use shuffle_sharding::{SERVICE_TIME_GUESS, ShuffleSharding};
 pub use view::{Counters, QueueView, ReadingBounds, RequestView};
 
-use requests::Requests;
-use seats::Seats;
+use core::Core;
 
 use crate::borrowing::DemandIntegrator;
 use crate::time::Instant;
+use crate::{Flow, WorkEstimate};
 
 /// The queue set of one priority level. `T` is what the caller keeps with each request, and `D` decides who of those that
 /// wait is next.
 #[derive(Debug)]
 pub struct QueueSet<T, D: Discipline = ShuffleSharding> {
-    mode: Mode,
-    seats: Seats,
-    requests: Requests<T, D::Ticket>,
+    core: Core<T, D::Ticket>,
     discipline: D,
-    waiting: usize,
-    /// Too large for ever after a request was narrowed at its start (FQ-24).
-    seats_waiting: i64,
-    demand: DemandIntegrator,
-    totals: Totals,
-}
-
-/// How many requests there have been.
-#[derive(Debug, Clone, Copy, Default)]
-struct Totals {
-    dispatched: u64,
-    rejected: u64,
-    cancelled: u64,
 }
 
 // === impl QueueSet ===
@@ -104,36 +91,43 @@ struct Totals {
 impl<T, D: Discipline> QueueSet<T, D> {
     /// A queue set in which nothing has happened yet.
     pub fn new(config: QueueSetConfig, now: Instant) -> Self {
-        let mut set = Self {
-            mode: config.mode,
-            seats: Seats::new(config.concurrency_limit),
-            requests: Requests::new(),
-            discipline: D::new(now),
-            waiting: 0,
-            seats_waiting: 0,
-            demand: DemandIntegrator::new(now),
-            totals: Totals::default(),
-        };
+        let mut set = Self { core: Core::new(config, now), discipline: D::new(now) };
         set.install(now, config.mode);
         set
     }
 
     /// The demand for seats through time: what the borrowing between levels goes by.
     pub fn demand_mut(&mut self) -> &mut DemandIntegrator {
-        &mut self.demand
+        &mut self.core.demand
     }
 
-    /// Brings the virtual time of the discipline up to now.
+    /// A request of a flow arrives. Exempt levels, levels without queues and levels with one queue make nothing of the
+    /// flow.
     #[inline]
-    fn advance(&mut self, now: Instant, effects: &mut impl Effects<T>) {
-        if let Some(is_clean) = self.discipline.advance(now, self.seats.limit, &mut self.requests) {
-            effects.epoch_advanced(is_clean);
-        }
+    pub fn arrive<'a>(
+        &mut self,
+        now: Instant,
+        flow: impl Into<Flow<'a>>,
+        work: WorkEstimate,
+        payload: T,
+        effects: &mut impl Effects<T>,
+    ) -> Arrival<T> {
+        self.discipline.arrive(&mut self.core, now, flow.into(), work, payload, effects)
     }
 
-    /// Tells the demand what is in use and what is waited for (FQ-39).
+    /// The handler of an executing request has returned (FQ-30, FQ-31). `None` if the request is not executing.
     #[inline]
-    fn signal_demand(&mut self, now: Instant) {
-        self.demand.set(now, self.seats.in_use + self.seats_waiting);
+    pub fn finish(&mut self, now: Instant, id: RequestId, effects: &mut impl Effects<T>) -> Option<Finish<T>> {
+        self.discipline.finish(&mut self.core, now, id, effects)
+    }
+
+    /// A lingering request gives its seats back (FQ-32). `None` if the request is not lingering.
+    pub fn release(&mut self, now: Instant, id: RequestId, effects: &mut impl Effects<T>) -> Option<T> {
+        self.discipline.release(&mut self.core, now, id, effects)
+    }
+
+    /// A waiting request gives up (FQ-28). `None` if the request is not waiting: it has been started meanwhile, say.
+    pub fn cancel(&mut self, now: Instant, id: RequestId, effects: &mut impl Effects<T>) -> Option<T> {
+        self.discipline.cancel(&mut self.core, now, id, effects)
     }
 }

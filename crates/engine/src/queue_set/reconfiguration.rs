@@ -7,21 +7,21 @@ impl<T, D: Discipline> QueueSet<T, D> {
     /// Changes the configuration. Nothing that runs is stopped and nothing that waits is rejected; queues that are no longer
     /// wanted go when they become empty.
     pub fn configure(&mut self, now: Instant, config: QueueSetConfig, effects: &mut impl Effects<T>) {
-        self.advance(now, effects);
+        self.discipline.advance(&mut self.core, now, effects);
         // To configure a discipline costs some divisions, and every level is configured anew every ten seconds.
-        if self.mode != config.mode {
+        if self.core.mode != config.mode {
             self.install(now, config.mode);
         }
-        self.seats.set_limit(config.concurrency_limit);
-        self.dispatch(now, effects);
+        self.core.seats.set_limit(config.concurrency_limit);
+        self.discipline.dispatch(&mut self.core, now, effects);
     }
 
     pub(super) fn install(&mut self, now: Instant, mode: Mode) {
-        self.mode = mode;
+        self.core.mode = mode;
         let queuing = match mode {
             Mode::Queue(queuing) => Some(queuing),
             Mode::Exempt | Mode::Reject | Mode::Closed => None,
         };
-        self.discipline.configure(now, queuing, &mut self.requests);
+        self.discipline.configure(now, queuing, &mut self.core.requests);
     }
 }

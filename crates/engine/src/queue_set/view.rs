@@ -1,7 +1,8 @@
 //! Queries: the state of a queue set, whatever its discipline. They change nothing, the virtual time included.
 
+use super::core::Totals;
 use super::requests::Request;
-use super::{Discipline, Mode, Phase, QueueSet, RequestId, Totals};
+use super::{Discipline, Mode, Phase, QueueSet, RequestId};
 use crate::time::Instant;
 use crate::{SeatSeconds, WorkEstimate};
 
@@ -73,70 +74,75 @@ impl<T, D: Discipline> QueueSet<T, D> {
     /// What happens to requests that find no seat.
     #[inline]
     pub fn mode(&self) -> Mode {
-        self.mode
+        self.core.mode
     }
 
     /// How many seats may be in use at a time.
     #[inline]
     pub fn concurrency_limit(&self) -> i64 {
-        self.seats.limit
+        self.core.seats.limit
     }
 
     /// How many requests wait.
     #[inline]
     pub fn waiting(&self) -> usize {
-        self.waiting
+        self.core.waiting
     }
 
     /// How many requests are executing; lingering ones are not.
     #[inline]
     pub fn executing(&self) -> usize {
-        self.seats.executing
+        self.core.seats.executing
     }
 
     /// The seats of executing and lingering requests.
     #[inline]
     pub fn seats_in_use(&self) -> i64 {
-        self.seats.in_use
+        self.core.seats.in_use
     }
 
     /// The seats that waiting requests ask for, with the surplus of FQ-24.
     #[inline]
     pub fn seats_waiting(&self) -> i64 {
-        self.seats_waiting
+        self.core.seats_waiting
     }
 
     /// Whether nothing waits and nothing executes (FQ-34).
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.waiting == 0 && self.seats.executing == 0
+        self.core.waiting == 0 && self.core.seats.executing == 0
     }
 
     /// All requests, in no order.
     pub fn requests(&self) -> impl Iterator<Item = RequestView<'_, T>> {
-        self.requests.iter().filter_map(|(id, request)| self.view(id, request))
+        self.core.requests.iter().filter_map(|(id, request)| self.view(id, request))
     }
 
     /// One request, unless it is gone.
     #[inline]
     pub fn request(&self, id: RequestId) -> Option<RequestView<'_, T>> {
-        self.view(id, self.requests.get(id)?)
+        self.view(id, self.core.requests.get(id)?)
     }
 
     /// What a request is doing, unless it is gone.
     #[inline]
     pub fn phase(&self, id: RequestId) -> Option<Phase> {
-        self.requests.get(id)?.phase()
+        self.core.requests.get(id)?.phase()
     }
 
     /// What the caller keeps with a request, unless it is gone, to be changed.
     pub fn payload_mut(&mut self, id: RequestId) -> Option<&mut T> {
-        self.requests.get_mut(id)?.payload_mut()
+        self.core.requests.get_mut(id)?.payload_mut()
     }
 
     /// How many requests may wait in one queue, by the configuration; kept from before while there are no queues.
     pub fn queue_length_limit(&self) -> i64 {
         self.discipline.queue_length_limit()
+    }
+
+    /// The id that the next request gets, if it is not rejected.
+    pub(crate) fn next_id(&mut self) -> RequestId {
+        self.core.requests.next_id()
     }
 
     /// The virtual time as of the last event: the progress of shuffle-sharded queues, or the least that a waiting flow has
@@ -153,7 +159,7 @@ impl<T, D: Discipline> QueueSet<T, D> {
     /// What has happened so far.
     pub fn counters(&self) -> Counters {
         let (last_dispatch_r, last_dispatch_s) = self.discipline.last_start();
-        let Totals { dispatched, rejected, cancelled } = self.totals;
+        let Totals { dispatched, rejected, cancelled } = self.core.totals;
         Counters { dispatched, rejected, cancelled, last_dispatch_r, last_dispatch_s }
     }
 
@@ -176,9 +182,9 @@ impl<T, D: Discipline> QueueSet<T, D> {
 
     /// The requests that wait in the queue of that number, oldest first.
     pub fn waiting_in(&self, queue: usize) -> impl Iterator<Item = RequestView<'_, T>> {
-        let line = self.discipline.line(queue);
-        let slots = line.into_iter().flat_map(|line| line.slots(&self.requests));
-        slots.filter_map(|slot| self.request(self.requests.id_of(slot)?))
+        let first = self.discipline.first_in(queue);
+        let slots = std::iter::successors(first, |&slot| self.discipline.behind(slot, &self.core.requests));
+        slots.filter_map(|slot| self.request(self.core.requests.id_of(slot)?))
     }
 
     #[inline]

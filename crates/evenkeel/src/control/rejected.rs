@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel_api::Preset;
+use evenkeel_engine::drain::Advice;
 use evenkeel_engine::queue_set::Rejection;
 
 use crate::control::class::Class;
-use crate::control::retry::Advice;
 use crate::control::snapshot::Destination;
 
 /// A request that was rejected.

@@ -110,6 +110,12 @@ impl FlowControl {
     pub fn flows(&self, count: usize) -> Vec<LevelFlows> {
         self.shared().flows(count)
     }
+
+    /// The same for one level; `None` if there is no such level, or flows are not attributed.
+    pub fn flows_of(&self, level: &str, count: usize) -> Option<LevelFlows> {
+        let shared = self.shared();
+        shared.level_flows(level, &*shared.known_levels.get(level)?, count)
+    }
 }
 
 // === impl Shared ===

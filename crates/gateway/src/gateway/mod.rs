@@ -1,5 +1,6 @@
 //! Puts the parts together: listeners, workers, flow control, objects, and the admin endpoint.
 
+mod findings;
 pub(crate) mod live;
 mod reconfigure;
 
@@ -18,8 +19,10 @@ use tokio::task::JoinHandle;
 
 use crate::config::{Config, ListenAddress};
 use crate::identity::IdentityError;
-use crate::observe::admin::{self, Admin};
+use crate::observe::admin::{self, Admin, AdminToken, AdminTokenError, TOKEN_VARIABLE};
+use crate::observe::dashboard::{Frames, Sources, UpstreamReading};
 use crate::proxy::buffers::BufferedBytes;
+use findings::Findings;
 use live::Live;
 
 pub use reconfigure::Reconfigured;
@@ -28,8 +31,8 @@ use crate::objects::{ObjectSource, ObjectsError};
 use crate::observe::log::RejectionLog;
 use crate::observe::metrics::GatewayMetrics;
 use crate::observe::{Phase, Readiness};
-use crate::proxy::RequestRulesError;
 use crate::proxy::worker::{Clients, Listening, Shared, Stage, WorkerThread, bind};
+use crate::proxy::{RequestRules, RequestRulesError};
 use crate::timeouts::Elapsed;
 use crate::tls::{ListenerTls, TlsError, keep_fresh};
 
@@ -44,6 +47,8 @@ pub struct Gateway {
     pub(crate) live: watch::Sender<Arc<Live>>,
     /// The settings, as the admin endpoint shows them.
     pub(crate) in_effect: watch::Sender<Arc<Config>>,
+    /// How requests are interpreted, as the admin endpoint explains it.
+    pub(crate) rules_in_effect: watch::Sender<RequestRules>,
     /// Looks after the certificates of the upstreams that there are.
     pub(crate) upstream_files: Control,
     stage: watch::Sender<Stage>,
@@ -88,6 +93,9 @@ pub enum StartError {
         /// What the system says.
         error: io::Error,
     },
+    /// The admin endpoint has no token that can be used.
+    #[error(transparent)]
+    AdminToken(#[from] AdminTokenError),
     /// A thread could not be started.
     #[error("cannot start a thread to serve requests: {0}")]
     Thread(io::Error),
@@ -146,7 +154,8 @@ impl Gateway {
             .attribute_flows();
         let flow = flow.objects(Objects::default()).build();
         let readiness = Readiness::default();
-        govern(&flow, &metrics, objects.next().await?);
+        let findings = Findings::new(&config);
+        govern(&flow, &metrics, &findings, objects.next().await?);
         note_stale(&readiness, &metrics, objects.stale());
         let (addresses, listening, listener_files) = listen(&config, workers)?;
         let rejections = Arc::new(RejectionLog::new(&config.log));
@@ -168,16 +177,24 @@ impl Gateway {
             .collect::<io::Result<Vec<_>>>()
             .map_err(StartError::Thread)?;
         let mut control = vec![
-            Control(tokio::spawn(follow(objects, flow.clone(), metrics.clone(), readiness.clone()))),
+            Control(tokio::spawn(follow(objects, flow.clone(), metrics.clone(), readiness.clone(), findings))),
             Control(tokio::spawn(keep_fresh(listener_files))),
             Control(tokio::spawn(flush_rejections(rejections))),
         ];
         let (in_effect, shown) = watch::channel(Arc::clone(&config));
+        let (rules_in_effect, rules) = watch::channel(live.borrow().rules.clone());
         let admin_address = match &config.admin.address {
             Some(address) => {
-                let admin = Admin { flow: flow.clone(), metrics, readiness: readiness.clone(), config: shown };
+                let token = AdminToken::open(&config.admin, std::env::var(TOKEN_VARIABLE).ok())?;
+                let frames = Frames::default();
+                let (flow, readiness) = (flow.clone(), readiness.clone());
+                let sources =
+                    Sources { flow: flow.clone(), metrics: metrics.clone(), upstreams: upstreams_of(followed) };
+                let frames_in = frames.clone();
+                let admin = Admin { flow, metrics, readiness, config: shown, rules, frames, token };
                 let (address, pages) = operate(address, admin)?;
                 control.extend(pages);
+                control.push(Control(tokio::spawn(frames_in.run(sources))));
                 address
             }
             None => None,
@@ -191,6 +208,7 @@ impl Gateway {
             shared,
             live,
             in_effect,
+            rules_in_effect,
             upstream_files,
             stage,
             workers,
@@ -306,18 +324,38 @@ fn operate(listen: &ListenAddress, admin: Admin) -> Result<(Option<SocketAddr>, 
         let listener = TcpListener::from_std(socket)?;
         Ok((listener.local_addr()?, listener))
     };
+    if let Some(address) = open_address(listen, admin.token.as_ref())? {
+        return Err(AdminTokenError::Missing(address.to_string()).into());
+    }
     let bound = each_of(listen, bind, |address, error| StartError::ListenAdmin { address, error })?;
     let (router, first) = (admin.router(), bound.first().map(|(address, _)| *address));
     let serve = |listener| Control(tokio::spawn(admin::serve(listener, router.clone())));
     Ok((first, bound.into_iter().map(|(_, listener)| serve(listener)).collect()))
 }
 
+/// The address that other machines can reach although there is no token.
+fn open_address(listen: &ListenAddress, token: Option<&AdminToken>) -> Result<Option<SocketAddr>, StartError> {
+    let addresses = listen.resolve().map_err(|error| StartError::Name { address: listen.clone(), error })?;
+    Ok(addresses.into_iter().find(|address| token.is_none() && !address.ip().to_canonical().is_loopback()))
+}
+
+/// The counters of the upstreams that there are, whenever they are asked for.
+fn upstreams_of(live: watch::Receiver<Arc<Live>>) -> Box<dyn Fn() -> Vec<UpstreamReading> + Send> {
+    Box::new(move || live.borrow().upstreams.iter().map(|upstream| upstream.reading()).collect())
+}
+
 /// Follows what the source says, for as long as there is something to say.
-async fn follow(mut objects: Box<dyn ObjectSource>, flow: FlowControl, metrics: GatewayMetrics, readiness: Readiness) {
+async fn follow(
+    mut objects: Box<dyn ObjectSource>,
+    flow: FlowControl,
+    metrics: GatewayMetrics,
+    readiness: Readiness,
+    findings: Findings,
+) {
     loop {
         match objects.next().await {
             Ok(new) => {
-                govern(&flow, &metrics, new);
+                govern(&flow, &metrics, &findings, new);
                 note_stale(&readiness, &metrics, objects.stale());
                 tracing::info!("the objects changed and are in effect");
             }
@@ -336,7 +374,8 @@ fn note_stale(readiness: &Readiness, metrics: &GatewayMetrics, stale: Option<Str
 }
 
 /// Lets these objects govern. The flow control warns of those that are of no use.
-fn govern(flow: &FlowControl, metrics: &GatewayMetrics, objects: Objects) {
+fn govern(flow: &FlowControl, metrics: &GatewayMetrics, findings: &Findings, objects: Objects) {
+    findings.look_for(objects.clone());
     flow.apply_stored(objects);
     metrics.objects_applied();
 }

@@ -54,6 +54,7 @@ impl Gateway {
         log::set_filter(&config.log);
         self.upstream_files = Control(tokio::spawn(keep_fresh(live.files().collect())));
         self.in_effect.send_replace(Arc::clone(config));
+        self.rules_in_effect.send_replace(live.rules.clone());
         self.shared.metrics.set_upstreams(live.upstream_metrics());
         self.live.send_replace(live);
         self.shared.metrics.settings_applied();

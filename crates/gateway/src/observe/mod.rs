@@ -2,6 +2,8 @@
 
 pub mod access_log;
 pub mod admin;
+pub mod dashboard;
+pub mod frame;
 pub mod log;
 pub mod metrics;
 mod readiness;

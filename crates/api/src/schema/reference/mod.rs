@@ -12,7 +12,7 @@ const OPENING: &str = "\
 # Reference of the objects
 
 This page is generated from the schema table in `crates/api`. Do not edit it: change the doc comments there, and then
-run `EVENKEEL_UPDATE=1 cargo test -p evenkeel-api --test schema_reference`.
+run `EVENKEEL_UPDATE=1 cargo test -p evenkeel-api --test all schema_reference`.
 
 Evenkeel has two kinds of objects, those of Kubernetes' API Priority and Fairness: a [FlowSchema](#flowschema) says which
 requests belong together, and a [PriorityLevelConfiguration](#prioritylevelconfiguration) says how many of them run at a

@@ -1,28 +1,33 @@
 //! A flow of which something waits or runs: its queue, and what it has used (PF-2, PF-3).
 
-use super::super::line::Line;
+use crate::queue_set::requests::NO_SLOT;
 use crate::time::Instant;
 
-/// A flow. It is in two cache lines that are fetched together: with many flows, that is most of what a turn costs.
+/// A flow. It is in one cache line: with many flows, fetching it is most of what a turn costs.
 #[derive(Debug, Clone)]
-#[repr(align(128))]
-pub(super) struct ActiveFlow<K> {
-    /// Its identity: 64 bits of a SHA-256 of schema and distinguisher.
-    pub(super) hash: u64,
-    pub(super) weight: u16,
-    pub(super) line: Line<K>,
-    /// How many of its requests wait, and the seats that they ask for.
-    pub(super) waiting: u32,
-    pub(super) seats_waiting: u64,
-    /// How many of its requests hold seats, lingering ones included, and how many seats.
-    pub(super) running: u32,
-    pub(super) seats: u64,
-    /// The seats of each running request times its start, added up.
-    starts: i128,
-    /// The expected seat-time of one request, in seat-nanoseconds.
-    pub(super) estimate: u64,
+#[repr(align(64))]
+pub(super) struct ActiveFlow {
     /// The completed seat-time by weight, as a key.
     pub(super) base: i64,
+    /// The seats of each running request times its start, added up modulo 2^64. The difference to now is right as long as what
+    /// the running requests of the flow have used together is less than 584 years of seat-time.
+    starts: u64,
+    /// The expected seat-time of one request, in seat-nanoseconds.
+    pub(super) estimate: u64,
+    /// How many seats its requests hold.
+    pub(super) seats: u64,
+    /// How many seats its waiting requests ask for.
+    pub(super) seats_waiting: u64,
+    /// How many of its requests hold seats, lingering ones included.
+    pub(super) running: u32,
+    /// How many of its requests wait.
+    pub(super) waiting: u32,
+    /// The slots of the oldest and the youngest request that wait, or [`NO_SLOT`].
+    pub(super) first: u32,
+    pub(super) last: u32,
+    /// The seats that the oldest one asks for.
+    pub(super) first_seats: u32,
+    pub(super) weight: u16,
 }
 
 /// The fraction bits of a key. A key is an amount of seat-nanoseconds divided by a weight.
@@ -34,19 +39,20 @@ const ESTIMATE_MIN: u64 = 1000;
 
 // === impl ActiveFlow ===
 
-impl<K: Copy + Default> ActiveFlow<K> {
-    pub(super) fn new(hash: u64, weight: u16, estimate: u64, base: i64) -> Self {
+impl ActiveFlow {
+    pub(super) fn new(weight: u16, estimate: u64, base: i64) -> Self {
         Self {
-            hash,
-            weight: weight.max(1),
-            line: Line::new(),
-            waiting: 0,
-            seats_waiting: 0,
-            running: 0,
-            seats: 0,
+            base,
             starts: 0,
             estimate,
-            base,
+            seats: 0,
+            seats_waiting: 0,
+            running: 0,
+            waiting: 0,
+            first: NO_SLOT,
+            last: NO_SLOT,
+            first_seats: 0,
+            weight: weight.max(1),
         }
     }
 
@@ -62,8 +68,7 @@ impl<K: Copy + Default> ActiveFlow<K> {
         if self.running == 0 {
             return self.base;
         }
-        let by_time = i128::from(self.seats) * i128::from(now.as_nanos()) - self.starts;
-        let by_time = u64::try_from(by_time.max(0)).unwrap_or(u64::MAX);
+        let by_time = self.seats.wrapping_mul(nanos(now)).wrapping_sub(self.starts);
         let at_dispatch = u64::from(self.running).saturating_mul(self.estimate);
         self.base.saturating_add(key_of(by_time.max(at_dispatch), self.weight))
     }
@@ -73,7 +78,7 @@ impl<K: Copy + Default> ActiveFlow<K> {
     pub(super) fn start(&mut self, now: Instant, seats: u32) {
         self.running += 1;
         self.seats += u64::from(seats);
-        self.starts += i128::from(seats) * i128::from(now.as_nanos());
+        self.starts = self.starts.wrapping_add(u64::from(seats).wrapping_mul(nanos(now)));
     }
 
     /// A request has given its seats back; tells its seat-time. The exact seat-time takes the place of what it was charged.
@@ -81,7 +86,7 @@ impl<K: Copy + Default> ActiveFlow<K> {
     pub(super) fn end(&mut self, started: Instant, now: Instant, seats: u32) -> u64 {
         self.running -= 1;
         self.seats -= u64::from(seats);
-        self.starts -= i128::from(seats) * i128::from(started.as_nanos());
+        self.starts = self.starts.wrapping_sub(u64::from(seats).wrapping_mul(nanos(started)));
         let used = u64::try_from(now - started).unwrap_or(0).saturating_mul(u64::from(seats));
         self.base = self.base.saturating_add(key_of(used, self.weight));
         self.estimate = learnt(self.estimate, used);
@@ -95,11 +100,17 @@ impl<K: Copy + Default> ActiveFlow<K> {
     }
 }
 
+/// A time as a number to calculate with modulo 2^64.
+#[inline]
+fn nanos(at: Instant) -> u64 {
+    at.as_nanos().cast_unsigned()
+}
+
 /// An amount of seat-nanoseconds divided by a weight, in units of 1/16.
 ///
 /// A key has room for 18 years of seat-time. A flow that is farther ahead of the virtual time stays there.
 #[inline]
-fn key_of(amount: u64, weight: u16) -> i64 {
+pub(super) fn key_of(amount: u64, weight: u16) -> i64 {
     if weight == 1 {
         return i64::try_from(u128::from(amount) << KEY_BITS).unwrap_or(i64::MAX);
     }

@@ -4,6 +4,7 @@
 
 use super::active_flow::ActiveFlow;
 use super::heap::FlowHeap;
+use super::waiting::Waiting;
 
 /// The waiting flows by their waiting seats, while the level is crowded.
 #[derive(Debug, Default)]
@@ -22,19 +23,20 @@ impl Crowd {
     }
 
     /// Adds a flow when the order is made.
-    pub(super) fn add<K: Copy + Default>(&mut self, queue: u32, flow: &ActiveFlow<K>, arrival_of: &[u32]) {
-        match flow.line.back() {
+    pub(super) fn add(&mut self, queue: u32, flow: &ActiveFlow, waiting: &Waiting) {
+        if flow.waiting == 0 {
+            self.flows.remove(queue);
+        } else {
             // The tie is reversed: of two equal flows, the one whose youngest request is younger has to give way.
-            Some(slot) => self.flows.set(queue, -flow.load(0), arrival_of[slot as usize].wrapping_neg()),
-            None => self.flows.remove(queue),
+            self.flows.set(queue, -flow.load(0), waiting.arrival_of(flow.last).wrapping_neg());
         }
     }
 
     /// Takes over what changed the waiting requests of a flow.
     #[inline]
-    pub(super) fn update<K: Copy + Default>(&mut self, queue: u32, flow: &ActiveFlow<K>, arrival_of: &[u32]) {
+    pub(super) fn update(&mut self, queue: u32, flow: &ActiveFlow, waiting: &Waiting) {
         if !self.is_empty() {
-            self.add(queue, flow, arrival_of);
+            self.add(queue, flow, waiting);
         }
     }
 

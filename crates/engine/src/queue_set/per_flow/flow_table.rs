@@ -1,72 +1,74 @@
 //! The flows that are known, by their identity and by their number.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use super::active_flow::ActiveFlow;
+use super::index::FlowIndex;
 
 /// The known flows. Numbers are used again, so that they stay below the largest number of flows there have been at a time.
 #[derive(Debug)]
-pub(super) struct FlowTable<K> {
-    flows: Vec<ActiveFlow<K>>,
+pub(super) struct FlowTable {
+    flows: Vec<ActiveFlow>,
+    /// The identity of each flow: 64 bits of a SHA-256 of schema and distinguisher.
+    hashes: Vec<u64>,
     free: Vec<u32>,
-    numbers: HashMap<u64, u32, BuildHasherDefault<Spread>>,
+    index: FlowIndex,
 }
-
-/// Takes the identity of a flow as its hash: it is one already.
-#[derive(Debug, Default, Clone, Copy)]
-struct Spread(u64);
 
 // === impl FlowTable ===
 
-impl<K: Copy + Default> FlowTable<K> {
+impl FlowTable {
     pub(super) fn new() -> Self {
-        Self { flows: Vec::new(), free: Vec::new(), numbers: HashMap::default() }
+        Self { flows: Vec::new(), hashes: Vec::new(), free: Vec::new(), index: FlowIndex::new() }
     }
 
     /// The number of a flow, if it is known.
     #[inline]
     pub(super) fn number_of(&self, hash: u64) -> Option<u32> {
-        self.numbers.get(&hash).copied()
+        self.index.get(hash)
     }
 
-    pub(super) fn insert(&mut self, flow: ActiveFlow<K>) -> u32 {
-        let hash = flow.hash;
+    pub(super) fn insert(&mut self, hash: u64, flow: ActiveFlow) -> u32 {
         let number = match self.free.pop() {
             Some(number) => {
-                self.flows[number as usize] = flow;
+                (self.flows[number as usize], self.hashes[number as usize]) = (flow, hash);
                 number
             }
             None => {
                 let number = u32::try_from(self.flows.len()).unwrap_or(u32::MAX);
                 assert!(number < u32::MAX, "a queue set holds less than 2^32 flows");
                 self.flows.push(flow);
+                self.hashes.push(hash);
                 number
             }
         };
-        self.numbers.insert(hash, number);
+        self.index.insert(hash, number);
         number
     }
 
     pub(super) fn forget(&mut self, number: u32) {
-        self.numbers.remove(&self.flows[number as usize].hash);
+        self.index.remove(self.hashes[number as usize], number);
         self.free.push(number);
     }
 
     #[inline]
-    pub(super) fn get(&self, number: u32) -> &ActiveFlow<K> {
+    pub(super) fn get(&self, number: u32) -> &ActiveFlow {
         &self.flows[number as usize]
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, number: u32) -> &mut ActiveFlow<K> {
+    pub(super) fn get_mut(&mut self, number: u32) -> &mut ActiveFlow {
         &mut self.flows[number as usize]
     }
 
+    /// The identity of a flow.
+    #[inline]
+    pub(super) fn hash_of(&self, number: u32) -> u64 {
+        self.hashes[number as usize]
+    }
+
     /// The flow of that number, if there is one.
-    pub(super) fn find(&self, number: usize) -> Option<&ActiveFlow<K>> {
+    pub(super) fn find(&self, number: usize) -> Option<&ActiveFlow> {
         let flow = self.flows.get(number)?;
-        let is_known = self.number_of(flow.hash).is_some_and(|known| known as usize == number);
+        let is_known = self.number_of(self.hashes[number]).is_some_and(|known| known as usize == number);
         is_known.then_some(flow)
     }
 
@@ -89,24 +91,5 @@ impl<K: Copy + Default> FlowTable<K> {
     /// Lowers what all flows have used.
     pub(super) fn lower(&mut self, by: i64) {
         self.flows.iter_mut().for_each(|flow| flow.base = flow.base.saturating_sub(by));
-    }
-}
-
-// === impl Spread ===
-
-impl Hasher for Spread {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
-    }
-
-    #[inline]
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
     }
 }

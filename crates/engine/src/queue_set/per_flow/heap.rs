@@ -2,10 +2,12 @@
 
 /// A heap of flows. Each is in it once at most.
 ///
-/// Each node has four children, so that the way down is short and the children share a cache line.
+/// Each node has four children, so that the way down is short, and the four are in one cache line.
 #[derive(Debug, Default)]
 pub(super) struct FlowHeap {
-    entries: Vec<Entry>,
+    /// The first entry is the last one of the first group, and the children of entry `n` are the group `n + 1`.
+    groups: Vec<Group>,
+    len: usize,
     /// Where each flow is among the entries, or [`ABSENT`].
     positions: Vec<u32>,
 }
@@ -19,8 +21,17 @@ pub(super) struct Entry {
     pub(super) flow: u32,
 }
 
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct Group([Entry; CHILDREN]);
+
 const ABSENT: u32 = u32::MAX;
 const CHILDREN: usize = 4;
+/// So many places of the first group are not used.
+const UNUSED: usize = CHILDREN - 1;
+/// The greatest key is that of places without an entry.
+const KEY_MAX: i64 = i64::MAX - 1;
+const NOBODY: Entry = Entry { key: i64::MAX, tie: 0, flow: ABSENT };
 
 // === impl Entry ===
 
@@ -36,34 +47,50 @@ impl Entry {
 
 impl FlowHeap {
     pub(super) fn len(&self) -> usize {
-        self.entries.len()
+        self.len
     }
 
     /// The flow that comes first.
     #[inline]
     pub(super) fn first(&self) -> Option<Entry> {
-        self.entries.first().copied()
+        self.groups.first().map(|group| group.0[UNUSED]).filter(|entry| entry.flow != ABSENT)
+    }
+
+    /// The flow that comes after the first.
+    #[inline]
+    pub(super) fn second(&self) -> Option<Entry> {
+        self.least_child(0).map(|(_, entry)| entry)
     }
 
     /// All flows, in no order.
     pub(super) fn flows(&self) -> impl Iterator<Item = u32> {
-        self.entries.iter().map(|entry| entry.flow)
+        self.groups.iter().flat_map(|group| group.0).map(|entry| entry.flow).filter(|&flow| flow != ABSENT)
     }
 
     /// Puts a flow in, or moves it to where it belongs now.
     #[inline]
     pub(super) fn set(&mut self, flow: u32, key: i64, tie: u32) {
-        let entry = Entry { key, tie, flow };
+        let entry = Entry { key: key.min(KEY_MAX), tie, flow };
         match self.position(flow) {
-            Some(position) if entry.is_before(&self.entries[position]) => self.rise(position, entry),
-            Some(position) => self.sink(position, entry),
+            Some(position) => self.replace(position, entry),
             None => {
                 if self.positions.len() <= flow as usize {
                     self.positions.resize(flow as usize + 1, ABSENT);
                 }
-                self.entries.push(entry);
-                self.rise(self.entries.len() - 1, entry);
+                if (self.len + UNUSED) / CHILDREN >= self.groups.len() {
+                    self.groups.push(Group([NOBODY; CHILDREN]));
+                }
+                self.len += 1;
+                self.rise(self.len - 1, entry);
             }
+        }
+    }
+
+    /// Moves a flow that is in it to where it belongs by another key.
+    #[inline]
+    pub(super) fn set_key(&mut self, flow: u32, key: i64) {
+        if let Some(position) = self.position(flow) {
+            self.replace(position, Entry { key: key.min(KEY_MAX), ..self.entry(position) });
         }
     }
 
@@ -72,26 +99,25 @@ impl FlowHeap {
     pub(super) fn remove(&mut self, flow: u32) {
         let Some(position) = self.position(flow) else { return };
         self.positions[flow as usize] = ABSENT;
-        let Some(last) = self.entries.pop() else { return };
-        if position == self.entries.len() {
-            return;
-        }
-        if last.is_before(&self.entries[position]) {
-            self.rise(position, last);
-        } else {
-            self.sink(position, last);
+        self.len -= 1;
+        let last = std::mem::replace(self.entry_mut(self.len), NOBODY);
+        if position != self.len {
+            self.replace(position, last);
         }
     }
 
     pub(super) fn clear(&mut self) {
-        for entry in self.entries.drain(..) {
-            self.positions[entry.flow as usize] = ABSENT;
+        let Self { groups, positions, .. } = self;
+        for entry in groups.drain(..).flat_map(|group| group.0).filter(|entry| entry.flow != ABSENT) {
+            positions[entry.flow as usize] = ABSENT;
         }
+        self.len = 0;
     }
 
     /// Lowers all keys.
     pub(super) fn lower(&mut self, by: i64) {
-        self.entries.iter_mut().for_each(|entry| entry.key = entry.key.saturating_sub(by));
+        let entries = self.groups.iter_mut().flat_map(|group| &mut group.0).filter(|entry| entry.flow != ABSENT);
+        entries.for_each(|entry| entry.key = entry.key.saturating_sub(by));
     }
 
     #[inline]
@@ -99,16 +125,37 @@ impl FlowHeap {
         self.positions.get(flow as usize).filter(|&&position| position != ABSENT).map(|&position| position as usize)
     }
 
+    #[inline]
+    fn entry(&self, position: usize) -> Entry {
+        self.groups[(position + UNUSED) / CHILDREN].0[(position + UNUSED) % CHILDREN]
+    }
+
+    #[inline]
+    fn entry_mut(&mut self, position: usize) -> &mut Entry {
+        &mut self.groups[(position + UNUSED) / CHILDREN].0[(position + UNUSED) % CHILDREN]
+    }
+
+    /// Puts an entry in the place of another, and moves it to where it belongs.
+    #[inline]
+    fn replace(&mut self, position: usize, entry: Entry) {
+        if entry.is_before(&self.entry(position)) {
+            self.rise(position, entry);
+        } else {
+            self.sink(position, entry);
+        }
+    }
+
     /// Moves an entry up from a place whose own entry does not count any more.
     #[inline]
     fn rise(&mut self, mut position: usize, entry: Entry) {
         while position > 0 {
-            let parent = (position - 1) / CHILDREN;
-            if !entry.is_before(&self.entries[parent]) {
+            let above = (position - 1) / CHILDREN;
+            let parent = self.entry(above);
+            if !entry.is_before(&parent) {
                 break;
             }
-            self.put(position, self.entries[parent]);
-            position = parent;
+            self.put(position, parent);
+            position = above;
         }
         self.put(position, entry);
     }
@@ -116,8 +163,7 @@ impl FlowHeap {
     /// Moves an entry down from a place whose own entry does not count any more.
     #[inline]
     fn sink(&mut self, mut position: usize, entry: Entry) {
-        while let Some(child) = self.least_child(position) {
-            let least = self.entries[child];
+        while let Some((child, least)) = self.least_child(position) {
             if !least.is_before(&entry) {
                 break;
             }
@@ -129,31 +175,19 @@ impl FlowHeap {
 
     /// The child of a place that comes before its siblings.
     #[inline]
-    fn least_child(&self, position: usize) -> Option<usize> {
-        let first = position * CHILDREN + 1;
-        let end = (first + CHILDREN).min(self.entries.len());
-        match self.entries.get(first..end)? {
-            [] => None,
-            // Two and two, and no jumps: which of four is the least is a guess that a processor would lose.
-            [one, two, three, four] => {
-                let (left, right) = (usize::from(two.is_before(one)), 2 + usize::from(four.is_before(three)));
-                let is_right = self.entries[first + right].is_before(&self.entries[first + left]);
-                Some(first + if is_right { right } else { left })
-            }
-            fewer => {
-                let least = fewer
-                    .iter()
-                    .zip(first..)
-                    .reduce(|least, child| if child.0.is_before(least.0) { child } else { least });
-                least.map(|(_, child)| child)
-            }
-        }
+    fn least_child(&self, position: usize) -> Option<(usize, Entry)> {
+        let Group(children) = self.groups.get(position + 1)?;
+        // Two and two, and no jumps: which of four is the least is a guess that a processor would lose.
+        let least_of = |one: usize, other: usize| if children[other].is_before(&children[one]) { other } else { one };
+        let least = least_of(least_of(0, 1), least_of(2, 3));
+        let entry = children[least];
+        (entry.flow != ABSENT).then_some((position * CHILDREN + 1 + least, entry))
     }
 
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "there are less than 2^32 flows")]
     fn put(&mut self, position: usize, entry: Entry) {
-        self.entries[position] = entry;
+        *self.entry_mut(position) = entry;
         self.positions[entry.flow as usize] = position as u32;
     }
 }

@@ -5,8 +5,8 @@
 //! run, or what they are expected to take if that is more. So costs need not be known before, and a burst of one flow takes
 //! turns with the others.
 //!
-//! `active_flow` has the arithmetic, `flow_table` the flows, `heap` their order, and `crowd` finds who has to give way when the
-//! level is full.
+//! `active_flow` has the arithmetic, `flow_table` and `index` the flows, `waiting` their requests, `heap` their order, and `crowd`
+//! finds who has to give way when the level is full.
 //!
 //! # Identity
 //!
@@ -18,17 +18,21 @@ mod active_flow;
 mod crowd;
 mod flow_table;
 mod heap;
+mod index;
 mod view;
+mod waiting;
 
 use std::hint::black_box;
+use std::marker::PhantomData;
 
 use active_flow::{ActiveFlow, learnt};
 use crowd::Crowd;
 use flow_table::FlowTable;
 use heap::FlowHeap;
+use waiting::Waiting;
 
 use super::requests::{NO_QUEUE, Requests};
-use super::{Discipline, Finished, Next, Place, Queuing, SERVICE_TIME_GUESS};
+use super::{Finished, Next, Place, Queuing, SERVICE_TIME_GUESS, TurnOrder};
 use crate::time::Instant;
 use crate::{Flow, WorkEstimate};
 
@@ -42,7 +46,8 @@ pub struct PerFlow<K = ()> {
     limits: Option<Limits>,
     queue_length_limit: i64,
     now: Instant,
-    flows: FlowTable<K>,
+    flows: FlowTable,
+    waiting: Waiting,
     /// The flows that wait, by their keys as of some time: a key only grows until the next event of its flow (PF-4).
     ready: FlowHeap,
     /// Flows of which nothing waits or runs, and which have used more than [`virtual_time`](Self::virtual_time) (PF-6).
@@ -52,15 +57,13 @@ pub struct PerFlow<K = ()> {
     virtual_time: i64,
     /// The flow whose turn has come, and whose first request needs more seats than are free (PF-8).
     turn: Option<u32>,
-    waiting: usize,
+    waiting_count: usize,
     placed: u64,
     /// The expected seat-time of a request of any flow (PF-3).
     estimate: u64,
-    /// How many requests have been queued, modulo 2^32, and the number of each by its slot.
-    arrivals: u32,
-    arrival_of: Vec<u32>,
     /// The virtual time and the key of the flow at the last start.
     last_start: (i64, i64),
+    ticket: PhantomData<K>,
 }
 
 /// How many requests may wait (PF-7).
@@ -83,16 +86,26 @@ const VIRTUAL_TIME_MAX: i64 = 1 << 61;
 impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
     /// The queue of a flow, whether it is full or not.
     pub(super) fn queue_of(&mut self, flow: Flow<'_>) -> u32 {
-        let Some(queue) = self.flows.number_of(flow.hash()) else {
-            let new = ActiveFlow::new(flow.hash(), flow.weight(), self.estimate, self.virtual_time);
-            return self.flows.insert(new);
+        let known = self.flows.number_of(flow.hash());
+        self.queue_for(flow, known)
+    }
+
+    /// The queue of a flow that has that number already, if it is known.
+    #[inline]
+    fn queue_for(&mut self, flow: Flow<'_>, known: Option<u32>) -> u32 {
+        let Some(queue) = known else {
+            let new = ActiveFlow::new(flow.weight(), self.estimate, self.virtual_time);
+            return self.flows.insert(flow.hash(), new);
         };
-        let known = self.flows.get_mut(queue);
-        if known.weight != flow.weight() {
-            known.weight = flow.weight();
+        let found = self.flows.get_mut(queue);
+        let is_idle = found.is_idle();
+        if found.weight != flow.weight() {
+            found.weight = flow.weight();
             self.update(queue);
         }
-        self.idle.remove(queue);
+        if is_idle {
+            self.idle.remove(queue);
+        }
         queue
     }
 
@@ -103,7 +116,7 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
             let first = self.ready.first()?;
             let key = self.flows.get(first.flow).key(self.now);
             if key > first.key {
-                self.ready.set(first.flow, key, first.tie);
+                self.ready.set_key(first.flow, key);
                 if self.ready.first().is_none_or(|now_first| now_first.flow != first.flow) {
                     continue;
                 }
@@ -131,35 +144,37 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
     #[inline]
     fn update(&mut self, queue: u32) {
         let flow = self.flows.get(queue);
-        match flow.line.front() {
-            Some(front) => self.ready.set(queue, flow.key(self.now), self.arrival_of[front.slot as usize]),
-            None => self.ready.remove(queue),
+        if flow.waiting == 0 {
+            self.ready.remove(queue);
+        } else {
+            self.ready.set(queue, flow.key(self.now), self.waiting.arrival_of(flow.first));
         }
-        self.crowd.update(queue, flow, &self.arrival_of);
+        self.crowd.update(queue, flow, &self.waiting);
     }
 
     /// A request has left the queue of a flow.
     #[inline]
-    fn take_out<T>(&mut self, queue: u32, slot: u32, seats: u32, requests: &mut Requests<T, K>) {
-        let flow = self.flows.get_mut(queue);
-        flow.line.remove(requests, slot);
-        flow.waiting -= 1;
-        flow.seats_waiting -= u64::from(seats);
-        self.waiting -= 1;
+    fn take_out(&mut self, queue: u32, slot: u32) {
+        self.waiting.remove(self.flows.get_mut(queue), slot);
+        self.waiting_count -= 1;
     }
 
-    /// Has the flow that is probably next, and its first request, brought near while others are busy: among many flows, both
-    /// are far away in memory.
+    /// Has the request that is probably next, and the flow that is probably next after it, brought near while others are
+    /// busy: among many flows, both are far away in memory. The next flow has been fetched at the turn before.
     #[inline]
     fn fetch_next<T>(&self, requests: &Requests<T, K>) {
         if self.flows.len() < FAR {
             return;
         }
-        if let Some(next) = self.ready.first()
-            && let Some(front) = self.flows.get(next.flow).line.front()
-            && let Some(request) = requests.slot(front.slot)
-        {
-            black_box((request.phase(), request.arrived));
+        if let Some(next) = self.ready.first() {
+            let first = self.flows.get(next.flow).first;
+            black_box(self.waiting.behind(first));
+            if let Some(request) = requests.slot(first) {
+                black_box((request.phase(), request.arrived));
+            }
+        }
+        if let Some(second) = self.ready.second() {
+            black_box(self.flows.get(second.flow).first);
         }
     }
 
@@ -171,11 +186,11 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
         if !flow.is_idle() {
             return;
         }
-        if self.waiting == 0 || flow.base <= self.virtual_time {
+        if self.waiting_count == 0 || flow.base <= self.virtual_time {
             self.flows.forget(queue);
         } else {
             // Ties by the identity: what is decided must not depend on the number that a flow has got.
-            self.idle.set(queue, flow.base, flow.hash as u32);
+            self.idle.set(queue, flow.base, self.flows.hash_of(queue) as u32);
         }
     }
 
@@ -184,7 +199,7 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
     #[inline]
     fn forget_idle(&mut self) {
         while let Some(first) = self.idle.first()
-            && (self.waiting == 0
+            && (self.waiting_count == 0
                 || first.key <= self.virtual_time
                 || self.idle.len() > IDLE_FLOWS_MAX.max(self.flows.len() / 2))
         {
@@ -205,24 +220,24 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
     }
 }
 
-impl<K: Copy + Default + std::fmt::Debug> Discipline for PerFlow<K> {
+impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
     fn new(now: Instant) -> Self {
         Self {
             limits: None,
             queue_length_limit: 0,
             now,
             flows: FlowTable::new(),
+            waiting: Waiting::default(),
             ready: FlowHeap::default(),
             idle: FlowHeap::default(),
             crowd: Crowd::default(),
             virtual_time: 0,
             turn: None,
-            waiting: 0,
+            waiting_count: 0,
             placed: 0,
             estimate: SERVICE_TIME_GUESS.unsigned_abs(),
-            arrivals: 0,
-            arrival_of: Vec::new(),
             last_start: (0, 0),
+            ticket: PhantomData,
         }
     }
 
@@ -250,16 +265,16 @@ impl<K: Copy + Default + std::fmt::Debug> Discipline for PerFlow<K> {
     fn place(&mut self, flow: Flow<'_>, work: WorkEstimate, is_saturated: bool) -> Place {
         let Some(limits) = self.limits else { return Place::Nowhere };
         self.placed += 1;
-        if !is_saturated && self.waiting == 0 {
-            return Place::Queue(self.queue_of(flow));
-        }
         let known = self.flows.number_of(flow.hash());
+        if !is_saturated && self.waiting_count == 0 {
+            return Place::Queue(self.queue_for(flow, known));
+        }
         let waiting = known.map_or(0, |queue| self.flows.get(queue).waiting);
         if u64::from(waiting) >= limits.flow {
             return Place::Full(known.unwrap_or(NO_QUEUE));
         }
-        if u64::try_from(self.waiting).unwrap_or(u64::MAX) < limits.level {
-            return Place::Queue(self.queue_of(flow));
+        if u64::try_from(self.waiting_count).unwrap_or(u64::MAX) < limits.level {
+            return Place::Queue(self.queue_for(flow, known));
         }
         let load = match known {
             Some(queue) => self.flows.get(queue).load(work.max_seats()),
@@ -267,14 +282,14 @@ impl<K: Copy + Default + std::fmt::Debug> Discipline for PerFlow<K> {
         };
         if self.crowd.is_empty() {
             for queue in self.ready.flows() {
-                self.crowd.add(queue, self.flows.get(queue), &self.arrival_of);
+                self.crowd.add(queue, self.flows.get(queue), &self.waiting);
             }
         }
         match self.crowd.heaviest().filter(|(_, heaviest)| *heaviest > load) {
-            Some((heaviest, _)) => match self.flows.get(heaviest).line.back() {
-                Some(slot) => Place::Instead { queue: self.queue_of(flow), slot },
-                None => Place::Full(known.unwrap_or(NO_QUEUE)),
-            },
+            Some((heaviest, _)) => {
+                let slot = self.flows.get(heaviest).last;
+                Place::Instead { queue: self.queue_for(flow, known), slot }
+            }
             None => Place::Full(known.unwrap_or(NO_QUEUE)),
         }
     }
@@ -305,20 +320,13 @@ impl<K: Copy + Default + std::fmt::Debug> Discipline for PerFlow<K> {
     #[inline]
     fn push<T>(&mut self, queue: u32, slot: u32, requests: &mut Requests<T, K>) {
         let seats = requests.slot(slot).map_or(0, |request| request.work.max_seats());
-        self.arrivals = self.arrivals.wrapping_add(1);
-        if self.arrival_of.len() <= slot as usize {
-            self.arrival_of.resize(slot as usize + 1, 0);
-        }
-        self.arrival_of[slot as usize] = self.arrivals;
         let flow = self.flows.get_mut(queue);
-        flow.line.push_back(requests, slot);
-        flow.waiting += 1;
-        flow.seats_waiting += u64::from(seats);
-        self.waiting += 1;
+        self.waiting.push_back(flow, slot, seats);
+        self.waiting_count += 1;
         if flow.waiting == 1 {
             self.update(queue);
         } else {
-            self.crowd.update(queue, self.flows.get(queue), &self.arrival_of);
+            self.crowd.update(queue, flow, &self.waiting);
         }
     }
 
@@ -328,8 +336,8 @@ impl<K: Copy + Default + std::fmt::Debug> Discipline for PerFlow<K> {
             Some(queue) => queue,
             None => self.least()?,
         };
-        let front = self.flows.get(queue).line.front()?;
-        Some(Next { queue, slot: front.slot, max_seats: front.max_seats })
+        let flow = self.flows.get(queue);
+        (flow.waiting > 0).then_some(Next { queue, slot: flow.first, max_seats: flow.first_seats })
     }
 
     fn blocked(&mut self, next: Next) {
@@ -340,24 +348,24 @@ impl<K: Copy + Default + std::fmt::Debug> Discipline for PerFlow<K> {
     fn start<T>(&mut self, next: Next, narrowed: WorkEstimate, requests: &mut Requests<T, K>) {
         self.turn = None;
         self.last_start = (self.virtual_time, self.flows.get(next.queue).key(self.now));
-        self.take_out(next.queue, next.slot, next.max_seats, requests);
+        self.take_out(next.queue, next.slot);
         self.flows.get_mut(next.queue).start(self.now, narrowed.max_seats());
         self.update(next.queue);
-        self.crowd.end_below(self.waiting, self.limits.map_or(0, |limits| limits.level));
+        self.crowd.end_below(self.waiting_count, self.limits.map_or(0, |limits| limits.level));
         self.fetch_next(requests);
     }
 
     fn cancel<T>(&mut self, slot: u32, requests: &mut Requests<T, K>) -> bool {
         let Some(request) = requests.slot(slot) else { return false };
-        let (queue, seats) = (request.queue, request.work.max_seats());
-        let is_head = self.flows.get(queue).line.front().is_some_and(|front| front.slot == slot);
+        let queue = request.queue;
+        let is_head = self.flows.get(queue).first == slot;
         let ends_turn = is_head && self.turn == Some(queue);
         if ends_turn {
             self.turn = None;
         }
-        self.take_out(queue, slot, seats, requests);
+        self.take_out(queue, slot);
         self.update(queue);
-        self.crowd.end_below(self.waiting, self.limits.map_or(0, |limits| limits.level));
+        self.crowd.end_below(self.waiting_count, self.limits.map_or(0, |limits| limits.level));
         self.forget_if_idle(queue);
         ends_turn
     }
@@ -371,15 +379,11 @@ impl<K: Copy + Default + std::fmt::Debug> Discipline for PerFlow<K> {
         let Finished { work, started, now, .. } = released;
         let used = self.flows.get_mut(queue).end(started, now, work.max_seats());
         self.estimate = learnt(self.estimate, used);
-        if self.flows.get(queue).waiting > 0 {
-            self.update(queue);
+        let flow = self.flows.get(queue);
+        if flow.waiting > 0 {
+            self.ready.set_key(queue, flow.key(self.now));
         } else {
             self.forget_if_idle(queue);
         }
-    }
-
-    #[inline]
-    fn number_of(&self, queue: u32) -> Option<usize> {
-        (queue != NO_QUEUE).then_some(queue as usize)
     }
 }

@@ -1,10 +1,11 @@
 //! Queries about this discipline: its queues and its virtual time, for metrics, dumps and dashboards.
 
 use super::super::discipline::Look;
-use super::super::line::Line;
-use super::super::{QueueSet, QueueView, ReadingBounds};
-use super::{SERVICE_TIME_GUESS, ShuffleSharding, Ticket};
-use crate::SeatSeconds;
+use super::super::requests::{NO_SLOT, Requests};
+use super::super::{Outlook, QueueSet, QueueView, ReadingBounds};
+use super::queue::Queue;
+use super::{DETACHED, SERVICE_TIME_GUESS, ShuffleSharding, Ticket};
+use crate::{Flow, SeatSeconds};
 
 // === impl QueueSet ===
 
@@ -16,6 +17,32 @@ impl<T> QueueSet<T, ShuffleSharding> {
 }
 
 // === impl ShuffleSharding ===
+
+impl ShuffleSharding {
+    /// What a request of this flow would find; `None` if there are no queues.
+    ///
+    /// Queues take turns, and each turn moves a queue on by the service time of a request. A queue that is behind has some
+    /// more turns first.
+    pub(in crate::queue_set) fn outlook(&self, flow: Flow<'_>, service_seconds: f64) -> Option<Outlook> {
+        let chosen = self.placement.clone().choose(flow.hash(), &self.waiting_work)?;
+        let queue = |number: usize| self.order.get(number).map(|&slot| &self.queues[slot as usize]);
+        let own = queue(chosen)?;
+        let reading = |queue: &Queue| queue.reading.next_r.as_f64();
+        let r = self.meter.r().as_f64();
+        let own_reading = if own.is_active() { reading(own) } else { reading(own).max(r) };
+        let others = (0..self.order.len()).filter(|&number| number != chosen).filter_map(queue);
+        let before = |other: &Queue| {
+            let behind = (own_reading - reading(other)) / service_seconds;
+            (f64::from(own.waiting) + behind).ceil().clamp(0.0, f64::from(other.waiting))
+        };
+        Some(Outlook {
+            queue: Some(chosen),
+            in_queue: own.waiting as usize,
+            in_queue_max: u64::try_from(self.queue_length_limit).unwrap_or(0),
+            ahead: f64::from(own.waiting) + others.filter(|other| other.waiting > 0).map(before).sum::<f64>(),
+        })
+    }
+}
 
 impl Look for ShuffleSharding {
     type Ticket = Ticket;
@@ -58,8 +85,18 @@ impl Look for ShuffleSharding {
         self.order.get(number).map_or(0, |&slot| self.queues[slot as usize].waiting as usize)
     }
 
-    fn line(&self, number: usize) -> Option<&Line<Ticket>> {
-        self.order.get(number).map(|&slot| &self.queues[slot as usize].line)
+    fn first_in(&self, number: usize) -> Option<u32> {
+        self.queues[*self.order.get(number)? as usize].line.front().map(|front| front.slot)
+    }
+
+    fn behind<T>(&self, slot: u32, requests: &Requests<T, Ticket>) -> Option<u32> {
+        requests.links(slot).map(|links| links.next).filter(|&next| next != NO_SLOT)
+    }
+
+    #[inline]
+    fn number_of(&self, queue: u32) -> Option<usize> {
+        let index = self.queues.get(queue as usize)?.index;
+        (index != DETACHED).then_some(index as usize)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "FQ-2 asks for binary64")]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use evenkeel_engine::SeatSeconds;
-use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::queue_set::{QueuingDiscipline, Rejection};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Registry;
@@ -83,6 +83,7 @@ impl Collector for FlowCollector {
         writer.histograms()?;
         writer.ratios(&server)?;
         writer.server(&server)?;
+        writer.modes()?;
         writer.long_running()?;
         writer.flows(&flows)
     }
@@ -171,6 +172,19 @@ impl Writer<'_> {
             let (min, max) = value(level);
             family.float_gauge(&[("bound", "min"), ("priority_level", &level.name)], min.as_f64())?;
             family.float_gauge(&[("bound", "max"), ("priority_level", &level.name)], max.as_f64())?;
+        }
+        Ok(())
+    }
+
+    /// The modes of each level.
+    fn modes(&mut self) -> fmt::Result {
+        let mut family = self.out.family(names::MODES)?;
+        for level in &self.levels {
+            let Some(modes) = level.control.modes else { continue };
+            let queuing = modes.queuing.map_or("none", QueuingDiscipline::name);
+            let labels =
+                [("borrowing", modes.borrowing.name()), ("priority_level", &*level.name), ("queuing", queuing)];
+            family.gauge(&labels, 1)?;
         }
         Ok(())
     }

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use evenkeel_engine::borrowing::DemandStatistics;
+use evenkeel_engine::controller::Borrowing;
 use evenkeel_engine::limits::LevelLimits;
-use evenkeel_engine::queue_set::{Ended, Mode, Phase, Rejection, RequestId, RequestView};
+use evenkeel_engine::queue_set::{Ended, Mode, Phase, QueuingDiscipline, Rejection, RequestId, RequestView};
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Schema, WorkEstimate};
 
@@ -48,6 +49,16 @@ pub(crate) struct ControlGauges {
     pub(crate) statistics: DemandStatistics,
     pub(crate) target: f64,
     pub(crate) max_long_running: Option<u32>,
+    /// `None` for a level that is gone.
+    pub(crate) modes: Option<Modes>,
+}
+
+/// The modes of a level (BM-4).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Modes {
+    /// `None` for a level without queues.
+    pub(crate) queuing: Option<QueuingDiscipline>,
+    pub(crate) borrowing: Borrowing,
 }
 
 /// What an event brought about, to be counted when it is over.
@@ -93,7 +104,7 @@ pub(crate) struct Mark {
     pub(crate) digest: DigestId,
 }
 
-static SEAT_UTILIZATION: [f64; 13] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
+pub(super) const SEAT_UTILIZATION: [f64; 13] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
 static REQUEST_UTILIZATION: [f64; 10] = [0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1.0];
 static DEMAND: [f64; 12] = [0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8, 4.0, 6.0];
 
@@ -102,7 +113,7 @@ static DEMAND: [f64; 12] = [0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8, 4.
 impl LevelMetrics {
     pub(crate) fn new(now: Instant) -> Self {
         let ratios = Ratios {
-            seats: RatioHistogram::new(&SEAT_UTILIZATION, now),
+            seats: RatioHistogram::new(const { &SEAT_UTILIZATION }, now),
             waiting: RatioHistogram::new(&REQUEST_UTILIZATION, now),
             executing: RatioHistogram::new(&REQUEST_UTILIZATION, now),
             demand: RatioHistogram::new(&DEMAND, now),

@@ -29,6 +29,7 @@ mod page;
 #[cfg(feature = "metrics")]
 mod process;
 mod ratio;
+mod reading;
 mod sample;
 mod series;
 mod server;
@@ -39,7 +40,8 @@ pub use page::MetricsPage;
 pub use process::register_process;
 
 pub(crate) use crowd::Access;
-pub(crate) use level::{ControlGauges, Ending, LevelMetrics, Mark, Notes, Passed};
+pub(crate) use level::{ControlGauges, Ending, LevelMetrics, Mark, Modes, Notes, Passed};
+pub use reading::{DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading, SchemaReading};
 pub(crate) use sample::{LevelSample, Readings};
 pub(crate) use server::{ServerMetrics, ServerSample};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State as Extract};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use evenkeel::metrics::{MetricsPage, register_process};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
@@ -26,23 +26,13 @@ struct Shown {
 const FLOWS_DEFAULT: usize = 20;
 const FLOWS_MAX: usize = 64;
 
-/// The pages, and what they are for.
-const PAGES: [(&str, &str); 10] = [
-    ("/metrics", "metrics, for Prometheus"),
-    ("/livez", "whether the gateway runs"),
-    ("/readyz?verbose", "whether it accepts requests"),
-    ("/healthz", "the same as /livez"),
-    ("/config", "the settings in effect"),
-    ("/debug/status", "what every priority level is doing, as JSON"),
-    ("/debug/flows", "who uses the priority levels and who delays whom, as JSON"),
-    ("/debug/api_priority_and_fairness/dump_priority_levels", "what every priority level is doing"),
-    ("/debug/api_priority_and_fairness/dump_queues", "what is in every queue"),
-    ("/debug/api_priority_and_fairness/dump_requests?includeRequestDetails=1", "who waits, and for what"),
-];
-
 // === impl State ===
 
 impl State {
+    pub(super) fn admin(&self) -> &Admin {
+        &self.0.admin
+    }
+
     pub(super) fn new(admin: Admin) -> Self {
         let mut registry = Registry::default();
         admin.flow.register_metrics(&mut registry);
@@ -50,14 +40,6 @@ impl State {
         register_process(&mut registry);
         Self(Arc::new(Shown { admin, registry }))
     }
-}
-
-pub(super) async fn index() -> Html<String> {
-    let rows = PAGES.map(|(path, use_for)| format!("<li><a href=\"{path}\">{path}</a>: {use_for}\n")).concat();
-    let version = env!("CARGO_PKG_VERSION");
-    Html(format!(
-        "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Evenkeel</title>\n<h1>Evenkeel {version}</h1>\n<ul>\n{rows}</ul>\n"
-    ))
 }
 
 pub(super) async fn metrics(Extract(state): Extract<State>, request: HeaderMap) -> Response {
@@ -69,7 +51,7 @@ pub(super) async fn metrics(Extract(state): Extract<State>, request: HeaderMap) 
 
 /// What every level is doing.
 pub(super) async fn status(Extract(state): Extract<State>) -> Response {
-    let Admin { flow, readiness, metrics, config } = &state.0.admin;
+    let Admin { flow, readiness, metrics, config, .. } = &state.0.admin;
     let phase = match readiness.phase() {
         Phase::Starting => "starting",
         Phase::Ready => "ready",

@@ -31,6 +31,8 @@ pub(crate) struct Picked {
     is_trial: Cell<bool>,
     /// Whether anybody compares it with others.
     is_one_of_many: bool,
+    /// When the request was sent, if its latency is measured.
+    started: Cell<Option<Instant>>,
 }
 
 /// A request that an upstream works on. It has one less when this is dropped.
@@ -141,7 +143,8 @@ enum Rank {
 
 impl Picked {
     fn new(upstream: &Rc<Upstream>, index: usize, of: usize) -> Self {
-        Self { upstream: Rc::clone(upstream), index, is_trial: Cell::new(false), is_one_of_many: of > 1 }
+        let (is_trial, started) = (Cell::new(false), Cell::new(None));
+        Self { upstream: Rc::clone(upstream), index, is_trial, is_one_of_many: of > 1, started }
     }
 
     pub(crate) fn index(&self) -> usize {
@@ -154,6 +157,7 @@ impl Picked {
         if self.upstream.known.health.note_success() {
             self.upstream.known.metrics.recovered();
         }
+        self.upstream.stopwatch.stop(self.started.take());
     }
 
     /// It refused the connection, or cut it before it responded. One that does so too often is taken out of the rotation.
@@ -171,6 +175,7 @@ impl Picked {
     /// It gets the request to work on.
     pub(crate) fn begin(&self) -> InFlight {
         let upstream = &self.upstream;
+        self.started.set(upstream.stopwatch.start(upstream.timer.now()));
         upstream.known.metrics.begun(upstream.worker);
         if self.is_one_of_many {
             upstream.known.load.fetch_add(1, Ordering::Relaxed);

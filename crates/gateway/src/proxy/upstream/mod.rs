@@ -9,18 +9,21 @@ mod health;
 mod http1;
 mod http2;
 mod http2_connection;
+mod latency;
 mod liveness;
 mod pool;
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::time::Instant;
 
 use http::StatusCode;
 use http::uri::Scheme;
 
 use crate::config::{Config, Protocol, UpstreamConfig};
 use crate::http1::BufferPool;
+use crate::observe::dashboard::UpstreamReading;
 use crate::observe::metrics::{UpstreamFailure, UpstreamMetrics};
 use crate::timeouts::CoarseTimer;
 use crate::tls::{ClientTls, TlsError};
@@ -31,7 +34,8 @@ pub(crate) use http1::{CallError, Http1Body, Http1Call, Http1Response};
 pub(crate) use http2::Negotiated;
 pub(crate) use http2_connection::Http2Stream;
 
-use health::Health;
+use health::{Condition, Health};
+use latency::{Latencies, Stopwatch};
 use pool::Pool;
 
 /// What all workers share about an upstream.
@@ -49,6 +53,7 @@ pub(crate) struct UpstreamTarget {
     pub(crate) metrics: UpstreamMetrics,
     health: Health,
     load: AtomicUsize,
+    latencies: Latencies,
 }
 
 /// An upstream, with the connections of one worker.
@@ -61,6 +66,7 @@ pub(crate) struct Upstream {
     timer: Rc<CoarseTimer>,
     buffer_pool: Rc<BufferPool>,
     timeouts: Arc<Config>,
+    stopwatch: Stopwatch,
 }
 
 // === impl UpstreamTarget ===
@@ -82,7 +88,15 @@ impl UpstreamTarget {
             metrics: UpstreamMetrics::new(config.url.to_string().trim_end_matches('/'), workers),
             health: Health::new(gateway.health.clone()),
             load: AtomicUsize::new(0),
+            latencies: Latencies::default(),
         })
+    }
+
+    /// Its counters, for the dashboard.
+    pub(crate) fn reading(&self) -> UpstreamReading {
+        let [responses, timed, latency_sum_ns] = self.latencies.sums();
+        let is_out = self.health.condition(Instant::now()) != Condition::Well;
+        UpstreamReading { name: self.authority.clone(), is_out, responses, timed, latency_sum_ns }
     }
 
     /// Whether nobody has agreed to HTTP/2 where it is spoken, be it by the settings or under TLS.
@@ -103,7 +117,8 @@ impl Upstream {
     ) -> Self {
         let pool = Pool::new(config.limits.idle_upstream_connections, config.timeouts.idle, Rc::clone(timer));
         let (timer, buffer_pool) = (Rc::clone(timer), Rc::clone(buffer_pool));
-        Self { known, pool, worker, timer, buffer_pool, timeouts: Arc::clone(config) }
+        let stopwatch = known.latencies.stopwatch();
+        Self { known, pool, worker, timer, buffer_pool, timeouts: Arc::clone(config), stopwatch }
     }
 
     /// It has responded to a request.

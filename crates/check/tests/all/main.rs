@@ -1,0 +1,8 @@
+//! All tests of the crate.
+
+#[path = "../oracle/mod.rs"]
+mod oracle;
+
+mod differences;
+mod faults;
+mod reachability;

@@ -1,0 +1,121 @@
+//! The object files of all tools: YAML or JSON, several documents, lists, gzip, folders, standard input.
+//!
+//! [`ObjectFiles::read`] reads everything that was named. [`ObjectFiles::valid_objects`] is for tools that need objects they
+//! can use; [`ObjectFiles::objects`] is for those that want to say themselves what is wrong with an object. Documents of
+//! `evenkeel.dev/v1` are in [`ObjectFiles::documents_of_kind`]; documents of other groups are left out.
+//!
+//! The errors of this module end a command with exit code 2 and name file, line and column.
+
+mod document;
+mod object;
+mod source;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use evenkeel_api::Preset;
+use evenkeel_api::decode::{Problem, Problems};
+
+use crate::exit::WrongUsage;
+pub(crate) use document::FileDocument;
+use document::documents_of;
+pub(crate) use object::FileObject;
+pub(crate) use source::SourceFile;
+
+/// The group and version of Evenkeel's own documents, such as `ClassificationTest` and `Workload`.
+pub(crate) const EVENKEEL_VERSION: &str = "evenkeel.dev/v1";
+
+/// What is in the files, in the order in which they were named.
+#[derive(Debug, Default)]
+pub(crate) struct ObjectFiles {
+    sources: Vec<SourceFile>,
+    documents: Vec<FileDocument>,
+}
+
+/// The error for everything that is wrong with the files: one line each.
+pub(crate) fn malformed(problems: Vec<Problem>) -> Option<anyhow::Error> {
+    Problems::new(problems).map(|problems| WrongUsage(problems.to_string()).into())
+}
+
+// === impl ObjectFiles ===
+
+impl ObjectFiles {
+    /// Reads files, folders (with the folders in them) and, for `-`, standard input.
+    ///
+    /// Fails if anything cannot be read, is neither YAML nor JSON, or is an object of the group in an unknown version or of an
+    /// unknown kind.
+    pub(crate) fn read(paths: &[PathBuf]) -> Result<Self> {
+        let sources = SourceFile::read_all(paths)?;
+        let (mut documents, mut problems) = (Vec::new(), Vec::new());
+        for (index, source) in sources.iter().enumerate() {
+            documents_of(source, index, &mut documents, &mut problems);
+        }
+        match malformed(problems) {
+            Some(error) => Err(error),
+            None => Ok(Self { sources, documents }),
+        }
+    }
+
+    /// All files.
+    pub(crate) fn sources(&self) -> &[SourceFile] {
+        &self.sources
+    }
+
+    /// Whether there is anything in the files that a tool may use.
+    pub(crate) fn has_documents(&self) -> bool {
+        !self.documents.is_empty()
+    }
+
+    /// The file that a document or an object is in.
+    pub(crate) fn source(&self, index: usize) -> Option<&SourceFile> {
+        self.sources.get(index)
+    }
+
+    /// The documents of `evenkeel.dev/v1` of that kind.
+    pub(crate) fn documents_of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a FileDocument> {
+        self.documents.iter().filter(move |document| document.is_of(EVENKEEL_VERSION, kind))
+    }
+
+    /// The flow schemas and priority levels, not validated. Fails if a value is of the wrong type; then the error names everything
+    /// that is wrong with all of them.
+    pub(crate) fn objects(&self, preset: Preset) -> Result<Vec<FileObject<'_>>> {
+        let (objects, malformed_objects) = self.decode();
+        if malformed_objects.is_empty() {
+            return Ok(objects);
+        }
+        let others = wrong_with(&objects, preset);
+        malformed(malformed_objects.into_iter().chain(others).collect()).map_or(Ok(objects), Err)
+    }
+
+    /// The flow schemas and priority levels. Fails if one is invalid, has unknown fields, or is there twice.
+    pub(crate) fn valid_objects(&self, preset: Preset) -> Result<Vec<FileObject<'_>>> {
+        let (objects, mut problems) = self.decode();
+        problems.extend(wrong_with(&objects, preset));
+        malformed(problems).map_or(Ok(objects), Err)
+    }
+
+    fn decode(&self) -> (Vec<FileObject<'_>>, Vec<Problem>) {
+        let (mut objects, mut problems) = (Vec::new(), Vec::new());
+        for document in &self.documents {
+            let Some(source) = self.source(document.source) else { continue };
+            match FileObject::decode(document, source) {
+                Ok(object) => objects.extend(object),
+                Err(found) => problems.extend(found),
+            }
+        }
+        (objects, problems)
+    }
+}
+
+/// What is wrong with objects that could be decoded.
+fn wrong_with(objects: &[FileObject<'_>], preset: Preset) -> Vec<Problem> {
+    let mut problems = object::repeated(objects);
+    for object in objects {
+        problems.extend(object.dropped.iter().cloned());
+        problems.extend(object.invalid(preset));
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,292 @@
+//! The report as tables for people.
+
+use evenkeel_replay::{Flow, Notes, Replayed, Report};
+use evenkeel_sim::{Histogram, LevelRecord, REASONS};
+
+use super::figures::{title, utilisation};
+use crate::terminal::{Column, Paint, Shade, Table, thousands};
+
+/// What is told of a flow under each configuration.
+pub(super) const SIDE_FIGURES: [&str; 5] = ["waited", "p50", "p99", "rejected", "seat-s"];
+
+/// What is told of a level under each configuration.
+pub(super) const LEVEL_FIGURES: [&str; 6] = ["seats", "used", "at most", "waiting", "at most", "rejected"];
+
+/// Names of flows are not cut to less than this.
+const NAME_MIN: usize = 16;
+
+/// So many requests that were classified otherwise are shown.
+const DIFFERENCES: usize = 10;
+
+/// The report, with that many flows at most. Names of flows are cut where the table would be wider than the terminal.
+pub(crate) fn render(report: &Report, top: usize, paint: Paint, width: Option<usize>) -> String {
+    let mut text = summary(report, paint);
+    let shown = if top == 0 { report.flows.len() } else { top.min(report.flows.len()) };
+    let heading = |text: &str| format!("\n{}\n", paint.text(Shade::Strong, text));
+    text += &heading("Flows, the largest differences first (waits in ms)");
+    text += &fitting_flows(report, shown, width);
+    if shown < report.flows.len() {
+        text += &format!("and {} more flows (--top 0 for all)\n", count((report.flows.len() - shown) as u64));
+    }
+    let reasons = reasons(report, shown);
+    if !reasons.is_empty() {
+        text += &heading("Rejected requests by reason");
+        text += &reasons;
+    }
+    text += &heading("Levels");
+    text += &levels(report);
+    let notes = notes(&report.notes);
+    if !notes.is_empty() {
+        text += &heading("What the log does not tell");
+        for note in notes {
+            text += &format!("- {note}\n");
+        }
+    }
+    text
+}
+
+/// What was read.
+pub(super) fn heading(report: &Report) -> String {
+    format!(
+        "{}: {} lines, {} requests in {:.1} s",
+        report.notes.formats.join(", "),
+        count(report.lines),
+        count(report.requests),
+        report.seconds()
+    )
+}
+
+fn summary(report: &Report, paint: Paint) -> String {
+    let mut text = format!("{}\n", heading(report));
+    let damaged = report.damaged.count();
+    if damaged > 0 {
+        let shade = |text: &str| paint.text(Shade::Yellow, text);
+        text += &format!("{}\n", shade(&format!("{} lines could not be read:", count(damaged))));
+        for line in report.damaged.first() {
+            text += &format!("  {line}\n");
+        }
+        if damaged > report.damaged.first().len() as u64 {
+            text += "  …\n";
+        }
+    }
+    let comparison = &report.comparison;
+    if comparison.compared > 0 {
+        let differ = comparison.compared - comparison.agree;
+        let verdict = format!(
+            "classification: {} of {} requests as the server did",
+            count(comparison.agree),
+            count(comparison.compared)
+        );
+        text += &format!("{}\n", paint.text(if differ == 0 { Shade::Green } else { Shade::Red }, &verdict));
+        for one in comparison.differ.iter().take(DIFFERENCES) {
+            text += &format!(
+                "  {} {} {}: {} in {} instead of {} in {}\n",
+                one.user, one.verb, one.target, one.ours.schema, one.ours.level, one.theirs.schema, one.theirs.level
+            );
+        }
+        if differ > DIFFERENCES as u64 {
+            text += &format!("  and {} more\n", count(differ - DIFFERENCES as u64));
+        }
+    }
+    text
+}
+
+/// The table of flows, no wider than the terminal as far as that is possible.
+fn fitting_flows(report: &Report, shown: usize, width: Option<usize>) -> String {
+    let whole = flows(report, shown, usize::MAX);
+    let table_width = whole.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let excess = width.map_or(0, |width| table_width.saturating_sub(width));
+    if excess == 0 {
+        return whole;
+    }
+    let longest = report.flows[..shown].iter().map(|flow| title(flow).chars().count()).max().unwrap_or(0);
+    flows(report, shown, longest.saturating_sub(excess).max(NAME_MIN))
+}
+
+fn flows(report: &Report, shown: usize, name_max: usize) -> String {
+    let is_compared = report.sides() > 1;
+    let mut columns = vec![Column::left("flow"), Column::right("requests"), Column::left("level")];
+    let mut groups = Vec::new();
+    if !is_compared {
+        groups.push(("recorded", vec![Column::right("p99"), Column::right("rejected")]));
+    }
+    for number in 0..report.sides() {
+        groups.push((side_title(report, number), SIDE_FIGURES.map(Column::right).to_vec()));
+    }
+    let mut spans = Vec::new();
+    for (title, group) in groups {
+        spans.push((columns.len(), group.len(), title));
+        columns.extend(group);
+    }
+    let mut table = Table::new(columns);
+    for (first, width, title) in spans {
+        table.line_before(first);
+        table.span(first, width, title);
+    }
+    table.ruler();
+    for flow in &report.flows[..shown] {
+        let mut cells = vec![cut(&title(flow), name_max), count(flow.requests), levels_of(flow)];
+        if !is_compared {
+            cells.push(if flow.recorded.wait.count() > 0 { wait(&flow.recorded.wait, 0.99) } else { "-".to_owned() });
+            cells.push(count(flow.recorded.rejected));
+        }
+        cells.extend(flow.replayed.iter().flat_map(side_cells));
+        table.row(cells);
+    }
+    table.render()
+}
+
+/// The level of a flow, or both if they differ.
+pub(super) fn levels_of(flow: &Flow) -> String {
+    match &flow.names[..] {
+        [before, after] if before.level != after.level => format!("{} -> {}", before.level, after.level),
+        [.., name] => name.level.to_string(),
+        [] => String::new(),
+    }
+}
+
+fn cut(name: &str, max: usize) -> String {
+    if name.chars().count() <= max {
+        return name.to_owned();
+    }
+    let start: String = name.chars().take(max.saturating_sub(1)).collect();
+    format!("{start}…")
+}
+
+pub(super) fn side_cells(side: &Replayed) -> [String; 5] {
+    [
+        count(side.waited),
+        wait(&side.wait, 0.5),
+        wait(&side.wait, 0.99),
+        count(side.rejected_total()),
+        format!("{:.1}", side.seat_seconds()),
+    ]
+}
+
+fn reasons(report: &Report, shown: usize) -> String {
+    let titles = (0..report.sides()).map(|side| Column::right(side_title(report, side)));
+    let mut table = Table::new([Column::left("flow"), Column::left("reason")].into_iter().chain(titles));
+    table.ruler();
+    let mut is_empty = true;
+    for flow in &report.flows[..shown] {
+        for (place, reason) in REASONS.iter().enumerate() {
+            let numbers = rejected_for(flow, place);
+            if numbers.iter().any(|number| *number > 0) {
+                is_empty = false;
+                let cells = [title(flow), reason.as_str().to_owned()];
+                table.row(cells.into_iter().chain(numbers.into_iter().map(count)));
+            }
+        }
+    }
+    if is_empty { String::new() } else { table.render() }
+}
+
+fn rejected_for(flow: &Flow, reason: usize) -> Vec<u64> {
+    flow.replayed.iter().map(|side| side.rejected[reason]).collect()
+}
+
+fn levels(report: &Report) -> String {
+    let side = LEVEL_FIGURES;
+    let mut table = Table::new(
+        std::iter::once(Column::left("level")).chain((0..report.sides()).flat_map(|_| side.map(Column::right))),
+    );
+    for number in 0..report.sides() {
+        let first = 1 + number * side.len();
+        table.line_before(first);
+        table.span(first, side.len(), side_title(report, number));
+    }
+    table.ruler();
+    let mut names: Vec<&str> =
+        (0..report.sides()).flat_map(|number| report.levels(number)).map(LevelRecord::name).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let mut cells = vec![name.to_owned()];
+        for number in 0..report.sides() {
+            let level = report.levels(number).iter().find(|level| level.name() == name);
+            cells.extend(level.map_or_else(|| ["-"; 6].map(str::to_owned), level_cells));
+        }
+        table.row(cells);
+    }
+    table.render()
+}
+
+pub(super) fn level_cells(level: &LevelRecord) -> [String; 6] {
+    let totals = level.totals();
+    let used = if level.limits().nominal > 0 {
+        format!("{:.0} %", utilisation(level) * 100.0)
+    } else {
+        format!("{:.1}", totals.seats_mean())
+    };
+    [
+        level.limits().nominal.to_string(),
+        used,
+        totals.seats_max.to_string(),
+        format!("{:.1}", totals.waiting_mean()),
+        count(totals.waiting_max),
+        count(totals.rejected.iter().sum()),
+    ]
+}
+
+pub(super) fn side_title(report: &Report, side: usize) -> &'static str {
+    match (report.sides(), side) {
+        (2, 0) => "before (--against)",
+        (2, _) => "after (--objects)",
+        _ => "replayed",
+    }
+}
+
+/// What the log does not tell, and what was made of it.
+pub(super) fn notes(notes: &Notes) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut note = |number: u64, text: &str| {
+        if number > 0 {
+            lines.push(text.replace("{}", &count(number)));
+        }
+    };
+    note(
+        notes.rejected,
+        "How long {} requests would have taken that were rejected: they take as long as others of the same verb and resource. \
+         Clients that were rejected may have sent requests again that they would not have sent otherwise.",
+    );
+    note(notes.untimed, "How long {} requests took: they take as long as others of the same verb and resource.");
+    note(
+        notes.unknown_waits,
+        "How long {} requests waited, which counts as part of their service times. (A kube-apiserver tells it for requests that \
+         take longer than half a second.)",
+    );
+    note(
+        notes.lists,
+        "How many objects there are, which {} lists depend on: each takes one seat. Give a file of metrics with \
+         --object-counts.",
+    );
+    note(
+        u64::from(notes.without_users),
+        "Users: requests stay in the flow schemas that they were in, one flow for each.",
+    );
+    note(notes.unplaced, "Where {} requests belong: their flow schemas are not in the objects. They were left out.");
+    note(notes.unfinished, "How {} requests ended, whose start is in the log. They were left out.");
+    note(
+        notes.late,
+        "{} requests were written down more than 90 s after they arrived, and arrive later than they did.",
+    );
+    note(notes.not_understood, "What {} requests ask for: their paths are malformed. They were left out.");
+    note(notes.unauthenticated, "{} requests failed authentication: flow control never saw them. They were left out.");
+    note(notes.not_limited, "{} long-running requests are not limited by flow control. They were left out.");
+    if notes.formats.iter().any(|format| format.starts_with("Kubernetes audit log")) {
+        lines.push("Requests that the audit policy leaves out took seats too.".to_owned());
+    }
+    lines
+}
+
+fn wait(histogram: &Histogram, part: f64) -> String {
+    let microseconds = histogram.percentile(part) / 1000;
+    if microseconds < 10_000 && microseconds % 1000 != 0 {
+        return format!("{}.{}", microseconds / 1000, microseconds % 1000 / 100);
+    }
+    count(u64::try_from((microseconds + 500) / 1000).unwrap_or_default())
+}
+
+pub(super) fn count(number: u64) -> String {
+    thousands(usize::try_from(number).unwrap_or(usize::MAX))
+}

@@ -1,0 +1,47 @@
+//! The report as a page: one file, with its pictures inside.
+
+use evenkeel_sim::Run;
+use evenkeel_svg::escape;
+
+use crate::report_page::{self, Levels, each, pictures};
+
+use super::charts;
+use super::inputs::Inputs;
+use super::runs::{Figures, Simulated};
+use super::table::{FLOW_FIGURES, Figure, LEVEL_FIGURES, fairness, flow_rows, heading, level_rows};
+
+/// The page.
+pub(super) fn page(inputs: &Inputs, simulated: &Simulated, figures: &[Figures]) -> String {
+    let names: Vec<&str> = inputs.configurations.iter().map(|configuration| &*configuration.name).collect();
+    // Pictures are of the first run of each configuration.
+    let runs: Vec<&Run> = simulated.runs.iter().filter_map(|runs| runs.first()).collect();
+    let mut page = format!("<p>{}</p>\n", escape(&sentence(&heading(inputs, figures))));
+    page += "<h2>Flows</h2>\n";
+    let waits = runs.iter().flat_map(|run| &run.report.flows).any(|flow| flow.figures.wait.p99 > 0.0);
+    let total = charts::percentiles("Total time by flow (wait and service)", &names, &runs, |flow| flow.figures.total);
+    let wait = waits.then(|| charts::percentiles("Wait by flow", &names, &runs, |flow| flow.figures.wait));
+    page += &pictures([Some(total), wait].into_iter().flatten());
+    page += &each("tables", &names, |index| {
+        let table = table("flow", &FLOW_FIGURES, flow_rows(&figures[index]));
+        format!("{table}<p>{}</p>\n", escape(&sentence(&fairness(&figures[index]))))
+    });
+    page += "<h2>Levels</h2>\n";
+    page += &each("tables", &names, |index| table("level", &LEVEL_FIGURES, level_rows(&figures[index])));
+    // What is compared has the same axes.
+    let levels: Vec<Levels<'_>> =
+        runs.iter().map(|run| Levels { records: &run.levels, seconds: run.report.simulated_seconds }).collect();
+    page += &report_page::level_pictures(&names, &levels);
+    let title = format!("{}: simulation", inputs.workload.name);
+    report_page::page(&title, &inputs.workload.name, &page)
+}
+
+fn table(first: &str, figures: &[Figure], rows: Vec<(String, Vec<String>)>) -> String {
+    let titles: Vec<&str> = std::iter::once(first).chain(figures.iter().map(|(title, ..)| *title)).collect();
+    report_page::table(&titles, rows)
+}
+
+/// With a capital and a full stop.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+}

@@ -1,0 +1,142 @@
+//! What is in `deploy/` fits the binary: its flags exist, its settings and objects are right, its times add up.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use evenkeel_api::decode::{Document, Manifest, Node, Strictness, Value, parse_yaml};
+use evenkeel_gateway::Config;
+
+fn read(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(name)).unwrap()
+}
+
+/// The value at `spec.containers[0]`, whose parts are given one by one.
+fn at<'a>(node: &'a Node, path: &[&str]) -> &'a Node {
+    path.iter().fold(node, |node, part| match (&node.value, part.parse::<usize>()) {
+        (Value::List(items), Ok(index)) => &items[index],
+        _ => node.get(part).unwrap_or_else(|| panic!("no {part:?} of {path:?}")),
+    })
+}
+
+fn words(node: &Node) -> Vec<String> {
+    let Value::List(items) = &node.value else { panic!("no list") };
+    items.iter().map(|item| item.as_str().unwrap().to_owned()).collect()
+}
+
+fn seconds(node: &Node) -> Duration {
+    let Value::Number(seconds) = &node.value else { panic!("no number: {node:?}") };
+    Duration::from_secs(seconds.parse().unwrap())
+}
+
+/// The document of this kind and name.
+fn find<'a>(documents: &'a [Document], kind: &str, name: &str) -> &'a Node {
+    let named = |root: &Node| {
+        at(root, &["kind"]).as_str() == Some(kind) && at(root, &["metadata", "name"]).as_str() == Some(name)
+    };
+    documents
+        .iter()
+        .map(|document| &document.root)
+        .find(|root| named(root))
+        .unwrap_or_else(|| panic!("no {kind} {name}"))
+}
+
+fn sidecar() -> Vec<Document> {
+    parse_yaml(read("sidecar.yaml").as_bytes()).unwrap()
+}
+
+/// The dynamic loader itself has the name of the machine in it, and comes with the C library.
+#[test]
+fn the_page_names_every_shared_library() {
+    let page = read("README.md");
+    let Ok(ldd) = Command::new("ldd").arg(env!("CARGO_BIN_EXE_evenkeel")).output() else {
+        eprintln!("skipped: ldd is not installed");
+        return;
+    };
+    let libraries = String::from_utf8(ldd.stdout).unwrap();
+    let needed: Vec<_> = libraries.lines().filter_map(|line| Some(line.split_once("=>")?.0.trim())).collect();
+    for library in &needed {
+        assert!(page.contains(&format!("`{library}`")), "deploy/README.md does not name {library}:\n{libraries}");
+    }
+    assert!(needed.is_empty() || needed.contains(&"libc.so.6"), "{libraries}");
+}
+
+#[test]
+fn the_objects_of_the_sidecar_decode_strictly() {
+    let documents = sidecar();
+    let Value::Map(files) = &at(find(&documents, "ConfigMap", "evenkeel-objects"), &["data"]).value else { panic!() };
+    assert_eq!(files.len(), 1);
+    let text = files[0].value.as_str().unwrap();
+    let manifest = Manifest::read(&files[0].key, text.as_bytes(), Strictness::Strict);
+    assert_eq!(manifest.unwrap_or_else(|problems| panic!("{problems}")).entries.len(), 3);
+    assert_eq!(text, read("objects.yaml"), "the sidecar's objects are those of deploy/objects.yaml");
+}
+
+#[test]
+fn the_settings_of_the_sidecar_are_right_and_its_times_add_up() {
+    let documents = sidecar();
+    let text = at(find(&documents, "ConfigMap", "evenkeel-settings"), &["data", "evenkeel.yaml"]).as_str().unwrap();
+    let config = Config::parse("sidecar.yaml", text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(config.check(), []);
+
+    let pod = at(find(&documents, "Deployment", "service"), &["spec", "template", "spec"]);
+    let stopping = config.timeouts.drain_notice + config.timeouts.drain;
+    let service_stays = seconds(at(pod, &["containers", "1", "lifecycle", "preStop", "sleep", "seconds"]));
+    let killed = seconds(at(pod, &["terminationGracePeriodSeconds"]));
+    assert!(stopping < service_stays, "the service ends before the gateway has drained");
+    assert!(service_stays < killed, "the pod is killed before the service has ended");
+}
+
+#[test]
+fn the_sidecar_s_flags_exist_and_its_ports_are_those_of_the_settings() {
+    let documents = sidecar();
+    let text = at(find(&documents, "ConfigMap", "evenkeel-settings"), &["data", "evenkeel.yaml"]).as_str().unwrap();
+    let config = Config::parse("sidecar.yaml", text).unwrap();
+    let gateway = at(find(&documents, "Deployment", "service"), &["spec", "template", "spec", "containers", "0"]);
+    assert_command(&[words(at(gateway, &["command"])), words(at(gateway, &["args"]))].concat());
+
+    let port = |index| seconds(at(gateway, &["ports", index, "containerPort"])).as_secs();
+    assert_eq!(port("0"), u64::from(config.listen[0].address.port()));
+    assert_eq!(port("1"), u64::from(config.admin.address.as_ref().unwrap().port()));
+    for (probe, path) in [("livenessProbe", "/livez"), ("readinessProbe", "/readyz")] {
+        assert_eq!(at(gateway, &[probe, "httpGet", "path"]).as_str(), Some(path));
+        assert_eq!(at(gateway, &[probe, "httpGet", "port"]).as_str(), Some("admin"));
+    }
+    // Everybody may use the first port, and those that are named the second one.
+    let ingress = at(find(&documents, "NetworkPolicy", "service"), &["spec", "ingress"]);
+    let port = |index| at(ingress, &[index, "ports", "0", "port"]).as_str();
+    assert_eq!((port("0"), port("1")), (Some("http"), Some("admin")));
+    let sources = |index: &str| at(ingress, &[index]).get("from").is_some();
+    assert_eq!((sources("0"), sources("1")), (false, true));
+}
+
+#[test]
+fn the_unit_s_flags_exist_and_it_waits_for_the_drain() {
+    let unit = read("evenkeel.service");
+    let values = |key: &str| -> Vec<String> {
+        let prefix = format!("{key}=");
+        unit.lines().filter_map(|line| line.strip_prefix(&prefix)).map(str::to_owned).collect()
+    };
+    let start = values("ExecStart");
+    assert_eq!(start.len(), 1);
+    let mut command: Vec<String> = start[0].split_whitespace().map(str::to_owned).collect();
+    assert_eq!(Path::new(&command[0]).file_name().unwrap(), "evenkeel");
+    "evenkeel".clone_into(&mut command[0]);
+    assert_command(&command);
+
+    let timeouts = Config::default().timeouts;
+    let stop: u64 = values("TimeoutStopSec")[0].trim_end_matches('s').parse().unwrap();
+    assert!(timeouts.drain + timeouts.drain_notice < Duration::from_secs(stop));
+    assert_eq!(values("KillSignal"), ["SIGTERM"]);
+    assert_eq!(values("SuccessExitStatus"), [evenkeel_cli::Exit::Cut.code().to_string()]);
+    for hardened in ["DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes"] {
+        assert!(unit.lines().any(|line| line == hardened), "{hardened}");
+    }
+}
+
+fn assert_command(words: &[String]) {
+    if let Err(error) = evenkeel_cli::command().try_get_matches_from(words) {
+        panic!("{words:?}: {error}");
+    }
+}

@@ -1,0 +1,96 @@
+//! What is wrong is said in one sentence, with what to do, and with the right exit code.
+
+use crate::child;
+
+use std::fs;
+use std::net::TcpListener;
+
+use child::{run, text};
+use tempfile::TempDir;
+
+/// The exit code and the one line on standard error; nothing is on standard output.
+fn complaint(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let said = text(&output.stderr);
+    assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    assert_eq!(said.lines().count(), 1, "{arguments:?} says more than one sentence:\n{said}");
+    format!("{}: {}", output.status.code().unwrap(), said.trim_end())
+}
+
+#[test]
+fn wrong_command_lines() {
+    let cases: &[&[&str]] = &[
+        &[],
+        &["sevre"],
+        &["serve", "--upsteam", "http://a"],
+        &["serve", "--upstream"],
+        &["serve", "--upstream", "127.0.0.1:9000"],
+        &["serve", "--upstream", "ftp://127.0.0.1"],
+        &["serve", "--upstream", "http://127.0.0.1:70000"],
+        &["serve", "--listen", "8080"],
+        &["serve", "--admin-listen", "off"],
+        &["serve", "--concurrency", "0"],
+        &["serve", "--workers", "many"],
+        &["serve", "--log-format", "xml"],
+        &["serve"],
+        &["serve", "http://127.0.0.1:9000"],
+        &["serve", "--api-only", "--data-dir", "data", "--concurrency", "3"],
+        &["serve", "--api-only", "--data-dir", "data", "--store", "etcd://a:1", "--etcd-user", "me"],
+        &["serve", "--api-only", "--data-dir", "data", "--api-name", "https://gateway.example:8443"],
+        &["demo", "--seconds", "0"],
+        &["demo", "-o", "yaml"],
+        &["completions"],
+        &["completions", "csh"],
+        &["man", "sevre"],
+    ];
+    let line = |case: &&[&str]| [&["$ evenkeel"], *case].concat().join(" ");
+    let complaints: Vec<String> = cases.iter().map(|case| format!("{}\n{}\n", line(case), complaint(case))).collect();
+    insta::assert_snapshot!(complaints.join("\n"));
+}
+
+#[test]
+fn wrong_files() {
+    let folder = TempDir::new().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(name("unknown.yaml"), "listen:\n- adress: 127.0.0.1:80\n").unwrap();
+    fs::write(name("broken.yaml"), "listen: [\n").unwrap();
+    fs::write(name("objects.yaml"), "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nspec: 1\n")
+        .unwrap();
+    let upstream = ["--upstream", "http://127.0.0.1:9000"];
+    let ports = ["--listen", "127.0.0.1:0", "--admin-listen", "none"];
+    let cases: &[&[&str]] = &[
+        &["--config", &name("absent.yaml")],
+        &["--config", &name("unknown.yaml")],
+        &["--config", &name("broken.yaml")],
+        &["--objects", &name("absent")],
+        &["--objects", &name("objects.yaml")],
+        &["--log-filter", "in fo="],
+    ];
+    let complaints: Vec<String> = cases
+        .iter()
+        .map(|case| {
+            let text = format!(
+                "$ evenkeel serve {}\n{}\n",
+                case.join(" "),
+                complaint(&[&["serve"], &upstream[..], &ports, case].concat())
+            );
+            text.replace(folder.path().to_str().unwrap(), "FOLDER")
+        })
+        .collect();
+    insta::assert_snapshot!(complaints.join("\n"));
+}
+
+#[test]
+fn a_port_that_is_taken() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for arguments in [
+        &["serve", "--upstream", "http://127.0.0.1:9", "--admin-listen", "none", "--listen", &address][..],
+        &["serve", "--upstream", "http://127.0.0.1:9", "--listen", "127.0.0.1:0", "--admin-listen", &address],
+        &["demo", "--once", "--listen", &address],
+        &["demo", "--once", "--admin-listen", &address],
+    ] {
+        let said = complaint(arguments);
+        assert!(said.starts_with("1: evenkeel: ") && said.contains(&address), "{arguments:?}: {said}");
+    }
+}

@@ -1,0 +1,40 @@
+//! The tests of the library, in one program: each further program would have to be linked.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod cancellation;
+mod debug_dumps;
+mod debug_router;
+mod e2e_gone;
+mod explain;
+mod fairness;
+mod keeper;
+#[path = "../layer/mod.rs"]
+mod layer;
+mod layer_body;
+mod layer_deadlines;
+mod layer_local;
+mod layer_metrics;
+mod layer_readiness;
+mod layer_responses;
+mod layer_rules;
+mod layer_waiting;
+mod lingering;
+mod metrics_exposition;
+mod metrics_scenarios;
+mod metrics_scrape;
+#[path = "../observed/mod.rs"]
+mod observed;
+mod panics;
+mod plain;
+#[path = "../random_objects/mod.rs"]
+mod random_objects;
+mod reconfiguration;
+#[path = "../service/mod.rs"]
+mod service;
+mod subscriber;
+mod timeouts;
+mod wakers;
+
+// `service` is also part of tests that compile the library themselves, and so takes this from the root.
+use evenkeel::FlowControl;

@@ -1,0 +1,186 @@
+//! What operators see, over real connections.
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use evenkeel::{FlowControl, Preset};
+use evenkeel_gateway::config::{AdminConfig, UpstreamConfig};
+use evenkeel_gateway::observe::admin::{self, Admin, AdminToken};
+use evenkeel_gateway::observe::dashboard::Frames;
+use evenkeel_gateway::observe::metrics::GatewayMetrics;
+use evenkeel_gateway::{Config, Phase, Readiness, RequestRules};
+use http::StatusCode;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+async fn start(readiness: &Readiness) -> SocketAddr {
+    start_with(readiness, None).await
+}
+
+async fn start_with(readiness: &Readiness, token: Option<AdminToken>) -> SocketAddr {
+    let upstreams = vec![UpstreamConfig::new("http://127.0.0.1:9000").unwrap()];
+    let metrics = GatewayMetrics::new(2);
+    metrics.worker(1).request_ended(StatusCode::BAD_GATEWAY);
+    let flow = FlowControl::builder().server_concurrency(100).build();
+    let frames = Frames::default();
+    tokio::spawn(frames.clone().run_alone(flow.clone()));
+    let admin = Admin {
+        flow,
+        frames,
+        token,
+        metrics,
+        readiness: readiness.clone(),
+        config: watch::channel(Arc::new(Config {
+            upstreams,
+            admin: AdminConfig { hosts: vec!["admin.example".to_owned()], ..AdminConfig::default() },
+            ..Config::default()
+        }))
+        .1,
+        rules: watch::channel(RequestRules::new(&Config::default().requests, Preset::Plain).unwrap()).1,
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(admin::serve(listener, admin.router()));
+    address
+}
+
+/// The whole answer, head and body.
+async fn get(address: SocketAddr, path: &str) -> String {
+    get_as(address, path, &address.to_string()).await
+}
+
+/// The same, for this host.
+async fn get_as(address: SocketAddr, path: &str, host: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn every_page_that_the_index_lists_is_there() {
+    let readiness = Readiness::default();
+    readiness.enter(Phase::Ready);
+    let address = start(&readiness).await;
+    let index = get(address, "/").await;
+    let pages: Vec<_> = index.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(pages.len(), 11, "{index}");
+    for page in pages {
+        let answer = get(address, page).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{page}: {answer}");
+    }
+    assert!(get(address, "/other").await.starts_with("HTTP/1.1 404"));
+}
+
+#[tokio::test]
+async fn metrics_are_those_of_the_flow_control_and_of_the_gateway() {
+    let page = get(start(&Readiness::default()).await, "/metrics").await;
+    for part in [
+        "application/openmetrics-text; version=1.0.0",
+        "apiserver_flowcontrol_nominal_limit_seats{priority_level=\"catch-all\"}",
+        "evenkeel_requests_total{code=\"5xx\"} 1\n",
+        "evenkeel_build_info{version=",
+        "# EOF\n",
+    ] {
+        assert!(page.contains(part), "{part}\n{page}");
+    }
+}
+
+#[tokio::test]
+async fn it_is_ready_only_while_it_serves_and_alive_all_the_time() {
+    let readiness = Readiness::default();
+    let address = start(&readiness).await;
+    for (phase, status, words) in [
+        (Phase::Starting, "503", "[-]phase failed: it is not listening yet"),
+        (Phase::Ready, "200", "[+]phase ok"),
+        (Phase::Draining, "503", "[-]phase failed: it is shutting down"),
+    ] {
+        readiness.enter(phase);
+        let answer = get(address, "/readyz?verbose").await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")) && answer.contains(words), "{answer}");
+        assert!(get(address, "/readyz").await.starts_with(&format!("HTTP/1.1 {status}")));
+        for path in ["/livez", "/healthz"] {
+            assert!(get(address, path).await.ends_with("\r\n\r\nok"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn objects_from_a_copy_are_told_and_do_not_make_it_unready() {
+    let readiness = Readiness::default();
+    let address = start(&readiness).await;
+    readiness.enter(Phase::Ready);
+    assert!(get(address, "/readyz?verbose").await.contains("[+]objects ok\n"));
+    readiness.set_objects_stale(Some("the store is away".to_owned()));
+    let page = get(address, "/readyz?verbose").await;
+    assert!(page.contains("[+]objects ok, but they may be out of date: the store is away\n"), "{page}");
+    assert!(get(address, "/readyz").await.ends_with("\r\n\r\nok"));
+}
+
+#[tokio::test]
+async fn settings_are_shown_as_they_can_be_read() {
+    let answer = get(start(&Readiness::default()).await, "/config").await;
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert_eq!(Config::parse("shown", body).unwrap().upstreams.len(), 1, "{body}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_that_say_nothing_are_closed_and_make_room_for_others() {
+    let address = start(&Readiness::default()).await;
+    let mut idle = Vec::new();
+    for _ in 0..100 {
+        idle.push(TcpStream::connect(address).await.unwrap());
+    }
+    let started = tokio::time::Instant::now();
+    assert!(get(address, "/livez").await.ends_with("ok"));
+    assert!(started.elapsed() <= Duration::from_secs(60), "{:?}", started.elapsed());
+    let mut nothing = Vec::new();
+    idle[0].read_to_end(&mut nothing).await.unwrap();
+    // Closed, perhaps with a word about the time that is over.
+    assert!(nothing.is_empty() || nothing.starts_with(b"HTTP/1.1 408"), "{}", String::from_utf8_lossy(&nothing));
+}
+
+/// How long a health check takes beside more connections with half of a head than are served at a time.
+async fn time_beside_half_sent_heads() -> Duration {
+    let address = start(&Readiness::default()).await;
+    let mut half_sent = Vec::new();
+    for _ in 0..100 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET /livez HTTP/1.1\r\nHost: 127").await.unwrap();
+        half_sent.push(stream);
+    }
+    let started = Instant::now();
+    assert!(get(address, "/livez").await.ends_with("ok"));
+    started.elapsed()
+}
+
+#[tokio::test]
+async fn half_sent_heads_do_not_block_health_checks() {
+    // A timeout takes seconds. A machine that stands still for one may take as long, but not each time.
+    for _ in 0..3 {
+        if time_beside_half_sent_heads().await < Duration::from_secs(1) {
+            return;
+        }
+    }
+    panic!("health checks wait for timeouts of other connections");
+}
+
+#[tokio::test]
+async fn pages_are_served_only_under_names_that_are_known() {
+    let address = start(&Readiness::default()).await;
+    for host in ["localhost:9901", "[::1]", "10.0.0.7:9901", "admin.example", "ADMIN.example:80"] {
+        assert!(get_as(address, "/config", host).await.starts_with("HTTP/1.1 200"), "{host}");
+    }
+    for page in ["/config", "/metrics", "/", "/debug/api_priority_and_fairness/dump_requests", "/other"] {
+        let answer = get_as(address, page, "evil.example").await;
+        assert!(answer.starts_with("HTTP/1.1 421"), "{page}: {answer}");
+        assert!(answer.contains("evil.example") && answer.contains("add the name to `admin.hosts`"), "{answer}");
+    }
+    // The target goes before the header.
+    let answer = get_as(address, "http://evil.example/config", "127.0.0.1").await;
+    assert!(answer.starts_with("HTTP/1.1 421"), "{answer}");
+    assert!(get_as(address, "/livez", "evil.example").await.starts_with("HTTP/1.1 200"));
+}

@@ -1,0 +1,327 @@
+//! The settings: read, written, checked, and documented.
+use std::path::Path;
+
+use evenkeel_gateway::Config;
+use evenkeel_gateway::config::{
+    ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentitySource, JwtIdentity, LogFormat, Paths, Problem,
+    Protocol, RouteConfig, ServerTls, TokenIdentity, UpstreamConfig, UpstreamTls, WhenClientLeaves,
+};
+
+const EXAMPLE: &str = include_str!("../../../../deploy/evenkeel.yaml");
+const DOCUMENTATION: &str = include_str!("../../../../docs/gateway.md");
+
+fn parse(text: &str) -> Config {
+    Config::parse("evenkeel.yaml", text).unwrap()
+}
+
+fn error(text: &str) -> String {
+    Config::parse("evenkeel.yaml", text).unwrap_err().to_string()
+}
+
+/// Settings of which every one is set.
+fn everything() -> Config {
+    let mut config = Config::default();
+    let path = |name: &str| Path::new("folder").join(name);
+    config.listen[0].tls = Some(ServerTls { certificate: path("a"), key: path("b"), client_ca: Some(path("c")) });
+    config.upstreams = vec![UpstreamConfig {
+        protocol: Protocol::Http2,
+        tls: UpstreamTls {
+            ca: Some(path("d")),
+            server_name: Some("inside".to_owned()),
+            certificate: Some(path("e")),
+            key: Some(path("f")),
+        },
+        ..UpstreamConfig::new("https://upstream:443/base").unwrap()
+    }];
+    config.objects = Some(path("objects"));
+    let address = config.identity.sources.pop().unwrap();
+    config.identity.sources = vec![
+        IdentitySource::TrustedHeaders(HeaderIdentity {
+            from_addresses: vec!["10.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
+            from_certificates: vec!["front".to_owned()],
+            ..HeaderIdentity::default()
+        }),
+        IdentitySource::ClientCertificate(CertificateIdentity::default()),
+        IdentitySource::Jwt(JwtIdentity {
+            keys: "https://issuer/keys".parse().unwrap(),
+            keys_ca: Some(path("keys-ca")),
+            issuer: Some("https://issuer".to_owned()),
+            audiences: vec!["shop".to_owned()],
+            user_prefix: "jwt: #".to_owned(),
+            ..JwtIdentity::default()
+        }),
+        IdentitySource::Tokens(TokenIdentity { file: path("tokens") }),
+        IdentitySource::ApiKey(ApiKeyIdentity { header: "x-key".parse().unwrap(), file: path("keys.csv") }),
+        address,
+    ];
+    config.requests.routes = vec![RouteConfig {
+        path: "/{namespace}/things/{name...}".to_owned(),
+        resource: Some("things".to_owned()),
+        verb: Some("ponder".to_owned()),
+        methods: vec!["GET".to_owned(), "QUERY".to_owned()],
+        seats: 3,
+        long_running: true,
+        when_client_leaves: Some(WhenClientLeaves::Cancel),
+    }];
+    config.requests.paths = Paths::AsIs;
+    config.log.format = LogFormat::Json;
+    config.workers = Some(3);
+    config
+}
+
+#[test]
+fn the_example_file_says_what_the_defaults_are() {
+    let upstreams = vec![UpstreamConfig::new("http://127.0.0.1:9000").unwrap()];
+    assert_eq!(parse(EXAMPLE), Config { upstreams, ..Config::default() });
+    assert_eq!(parse(EXAMPLE).check(), []);
+}
+
+#[test]
+fn what_is_commented_out_in_the_example_file_can_be_used() {
+    // A line of settings in a comment has a name and a colon, or is an item of a list.
+    let is_setting =
+        |line: &str| line.trim_start_matches("- ").split_once(':').is_some_and(|(name, _)| !name.contains(' '));
+    let lines = EXAMPLE.lines().filter(|line| !line.ends_with("routes: []")).map(|line| {
+        let (indent, comment) = line.split_at(line.len() - line.trim_start().len());
+        match comment.strip_prefix("# ") {
+            Some(rest) if !indent.is_empty() && is_setting(rest.trim_start()) && rest.trim_start() != "For https:" => {
+                format!("{indent}{rest}")
+            }
+            _ => line.to_owned(),
+        }
+    });
+    let text: Vec<_> = lines.collect();
+    let text = text.join("\n").replace("  - path: /v2", "  routes:\n  - path: /v2");
+    let config = parse(&text);
+    assert_eq!(config.identity.sources.len(), 6, "{text}");
+    assert_eq!(config.requests.routes.len(), 4);
+    assert!(config.listen[0].tls.as_ref().unwrap().client_ca.is_some() && config.upstreams[0].tls.key.is_some());
+}
+
+#[test]
+fn all_settings_are_read_back_as_they_are_written() {
+    for config in [Config::default(), everything(), parse(EXAMPLE)] {
+        assert_eq!(parse(&config.to_yaml()), config, "{}", config.to_yaml());
+    }
+}
+
+/// Every name in the settings.
+fn names(value: &serde_json::Value, found: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Object(members) => members.iter().for_each(|(name, value)| {
+            found.push(name.clone());
+            names(value, found);
+        }),
+        serde_json::Value::Array(items) => items.iter().for_each(|item| names(item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_setting_is_documented() {
+    let mut found = Vec::new();
+    names(&serde_json::to_value(everything()).unwrap(), &mut found);
+    assert!(found.len() > 70, "{found:?}");
+    let is_word = |text: &str, name: &str| {
+        text.match_indices(name).any(|(at, _)| {
+            let is_letter = |c: char| c.is_ascii_alphanumeric();
+            !text[..at].ends_with(is_letter) && !text[at + name.len()..].starts_with(is_letter)
+        })
+    };
+    for name in found {
+        assert!(is_word(DOCUMENTATION, &name), "docs/gateway.md does not mention {name}");
+        assert!(is_word(EXAMPLE, &name), "deploy/evenkeel.yaml does not mention {name}");
+    }
+}
+
+#[test]
+fn the_old_name_of_the_response_timeout_still_works() {
+    let seconds = |config: &Config| config.timeouts.response.as_secs();
+    assert_eq!(seconds(&parse("timeouts: {answer: 7s}")), 7);
+    assert_eq!(seconds(&parse("timeouts: {response: 7s}")), 7);
+    assert!(parse("timeouts: {answer: 7s}").to_yaml().contains("response: 7s"));
+    assert!(error("timeouts: {answer: 7s, response: 8s}").contains("timeouts"), "one of them, not both");
+}
+
+#[test]
+fn there_need_be_no_listener_for_operators() {
+    assert_eq!(parse("admin: null").admin.address, None);
+    assert_eq!(parse("admin: {address: null}").admin.address, None);
+    assert_eq!(parse("").admin, Config::default().admin);
+    assert_eq!(parse("admin: {}").admin, Config::default().admin);
+}
+
+#[test]
+fn mistakes_are_told_with_their_place_and_setting() {
+    for (text, start) in [
+        ("timeouts:\n  idle: 5x", "evenkeel.yaml:2:9: timeouts.idle: \"5x\" is not a duration"),
+        (
+            "timeouts:\n  idel: 5s",
+            "evenkeel.yaml:2:3: timeouts.idel: unknown field `idel`, expected one of connect, head",
+        ),
+        (
+            "listen:\n- address: 1.2.3.4\n",
+            "evenkeel.yaml:2:12: listen[0].address: \"1.2.3.4\" has no port; write an address or a name and a port, as `127.0.0.1:8080`",
+        ),
+        ("listen:\n- address: 1.2.3.4:80\n  tls:\n    certificate: a\n", "evenkeel.yaml:4:5: listen[0].tls"),
+        (
+            "upstreams: [{url: 'ftp://a'}]",
+            "evenkeel.yaml:1:19: upstreams[0].url: \"ftp://a\" is not the address of an upstream",
+        ),
+        (
+            "upstreams: [{url: 'http://a:90000'}]",
+            "evenkeel.yaml:1:19: upstreams[0].url: \"http://a:90000\" is not the address of an upstream: its port",
+        ),
+        (
+            "concurrency: -1",
+            "evenkeel.yaml:1:14: concurrency: is -1, but must be a whole number from 0 to 4294967295, written in digits",
+        ),
+        ("concurrency: lots", "evenkeel.yaml:1:14: concurrency: is \"lots\", but must be a whole number from 0 to"),
+        (
+            "concurrency: 5000000000",
+            "evenkeel.yaml:1:14: concurrency: is 5000000000, but must be a whole number from 0 to",
+        ),
+        ("concurrency:", "evenkeel.yaml:1:12: concurrency: is empty, but must be a whole number"),
+        ("limits: {streams: [1]}", "evenkeel.yaml:1:19: limits.streams: is a list, but must be"),
+        (
+            "timeouts: 5s",
+            "evenkeel.yaml:1:11: timeouts: is \"5s\", but must be a group of settings; write them below it",
+        ),
+        (
+            "upstreams: [http://a:1]",
+            "evenkeel.yaml:1:13: upstreams[0]: is \"http://a:1\", but must be a group of settings; write it as `- url: http",
+        ),
+        (
+            "identity:\n  sources: [jwt]",
+            "evenkeel.yaml:2:16: identity.sources[0]: is \"jwt\", but must be a group of settings; write it as `- address: ",
+        ),
+        (
+            "upstreams: {url: 'http://a'}",
+            "evenkeel.yaml:1:12: upstreams: is a group of settings, but must be a list; begin",
+        ),
+        ("log: {filter: [info]}", "evenkeel.yaml:1:15: log.filter: is a list, but must be a text"),
+        ("hello", "evenkeel.yaml:1:1: is \"hello\", but must be settings; write a line `name: value` for each"),
+        ("identity: {tellUpstream: 1}", "evenkeel.yaml:1:26: identity.tellUpstream: is 1, but must be true or false"),
+        (
+            "identity: {sources: [{jwt: {keys: 'http://issuer.example/keys'}}]}",
+            "evenkeel.yaml:1:35: identity.sources[0].jwt.keys: \"http://issuer.example/keys\" is not the address of keys: without TLS",
+        ),
+        ("concurrency: 1\nconcurrency: 2", "evenkeel.yaml:2:1: "),
+        (
+            "identity:\n  sources:\n  - trustedHeaders:\n      fromAddresses: [10.1.2.3/8]",
+            "evenkeel.yaml:4:23: identity.sources[0].trustedHeaders.fromAddresses[0]: \"10.1.2.3/8\" is not a range",
+        ),
+        (
+            "identity: {sources: [{apiKey: {header: 'a b', file: k}}]}",
+            "evenkeel.yaml:1:40: identity.sources[0].apiKey.header: \"a b\" is not the name of a header",
+        ),
+        ("identity: {sources: [{password: {}}]}", "evenkeel.yaml:1:23: identity.sources[0]"),
+        ("log: {format: xml}", "evenkeel.yaml:1:15: log.format: unknown variant `xml`"),
+        ("preset: Plain", "evenkeel.yaml:1:9: preset: "),
+        ("a: [", "evenkeel.yaml:"),
+    ] {
+        let found = error(text);
+        assert!(found.starts_with(start), "{found}");
+        assert_eq!(found.lines().count(), 1, "{found}");
+    }
+}
+
+#[test]
+fn no_text_is_too_much() {
+    assert!(error(&"#".repeat(2 << 20)).contains("more than 1048576 bytes"));
+    let line = |level: u32| format!("a{}: &a{} [{}]", level + 1, level + 1, vec![format!("*a{level}"); 9].join(","));
+    let bomb = (0..9).map(line).collect::<Vec<_>>().join(
+        "
+",
+    );
+    assert!(!error(&format!("a0: &a0 [x]\n{bomb}")).is_empty());
+    assert!(!error(&"[".repeat(100_000)).is_empty());
+    assert_eq!(parse(""), Config::default());
+    assert_eq!(parse("# nothing\n\n"), Config::default());
+}
+
+#[test]
+fn paths_are_relative_to_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("evenkeel.yaml");
+    std::fs::write(&file, "objects: manifests\nidentity: {sources: [{tokens: {file: /etc/tokens}}]}\n").unwrap();
+    let config = Config::read(&file).unwrap();
+    assert_eq!(config.objects, Some(folder.path().join("manifests")));
+    assert_eq!(config.identity.sources, [IdentitySource::Tokens(TokenIdentity { file: "/etc/tokens".into() })]);
+    let missing = Config::read(&folder.path().join("other.yaml")).unwrap_err().to_string();
+    assert!(missing.ends_with("name a file that exists and may be read"), "{missing}");
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let text = "
+listen: [{address: 127.0.0.1:80}, {address: 127.0.0.1:0}, {address: 127.0.0.1:0}, {address: 127.0.0.1:80}]
+admin: {address: 127.0.0.1:80}
+concurrency: 0
+workers: 0
+objects: nowhere
+health: {failures: 0, pause: 2s, pauseMax: 1s}
+identity:
+  openPaths: [/healthz, public]
+  sources:
+  - address: {ipv4Bits: 33}
+  - trustedHeaders: {fromCertificates: [front], groupHeader: x-remote-user}
+  - trustedHeaders: {}
+  - clientCertificate: {}
+  - jwt: {userClaim: ''}
+requests:
+  routes: [{path: '/{tenant}', seats: 0, methods: [get]}, {path: '/a/{name}'}]
+timeouts: {queue: 2m, total: 10s, connect: 0s, drain: 2h}
+limits: {connections: 0, headBytes: 100, headers: 1}
+log: {filter: loud}
+";
+    let texts = |problems: Vec<Problem>| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let found = texts(parse(text).check());
+    let mut without_files = found.clone();
+    without_files.retain(|problem| !problem.contains("No such file"));
+    assert_eq!(texts(parse(text).check_without_files()), without_files);
+    let starts = [
+        "listen[3].address: 127.0.0.1:80 is the address of listen[0].address too",
+        "admin.address: 127.0.0.1:80 is the address of",
+        "upstreams: no upstream is configured; name one",
+        "health.failures: must be at least 1",
+        "health.pauseMax: is shorter than",
+        "objects: nowhere: No such file",
+        "identity.sources[4].jwt.keys: is missing",
+        "identity.openPaths[1]: \"public\" does not begin with a slash; write `/healthz`",
+        "identity.sources[0].address.ipv4Bits: there are only 32 bits",
+        "identity.sources[0].address: everybody has an address",
+        "identity.sources[1].trustedHeaders.fromCertificates: no listener asks",
+        "identity.sources[1].trustedHeaders.groupHeader: is the userHeader too",
+        "identity.sources[2].trustedHeaders: nobody is trusted",
+        "identity.sources[3].clientCertificate: no listener asks",
+        "identity.sources[4].jwt.userClaim: is empty",
+        "requests.routes: route \"/{tenant}\": seats must be at least 1",
+        "requests.routes: route \"/{tenant}\": \"get\" is not a method",
+        "requests.routes: route \"/a/{name}\": it is about no resource",
+        "requests.routes: route \"/{tenant}\", segment 1 \"{tenant}\": no such placeholder",
+        "timeouts.connect: must be longer than zero",
+        "timeouts.queue: nothing waits",
+        "timeouts.response: is longer than timeouts.total",
+        "timeouts.drain: nobody waits",
+        "limits.connections: must be at least 1",
+        "limits.headBytes: must be from 8192",
+        "limits.headers: must be from 16",
+        "concurrency: must be at least 1",
+        "workers: must be at least 1",
+        "log.filter: \"loud\" is neither",
+    ];
+    assert_eq!(found.len(), starts.len(), "{found:#?}");
+    for (found, start) in found.iter().zip(starts) {
+        assert!(found.starts_with(start), "{found}\nis not\n{start}");
+    }
+}
+
+#[test]
+fn tls_of_upstreams_has_to_fit() {
+    let text = "upstreams: [{url: 'http://a', tls: {certificate: x}}, {url: 'http://a'}]";
+    let found: Vec<_> = parse(text).check().iter().map(ToString::to_string).collect();
+    assert!(found[0].starts_with("upstreams[0].tls: a certificate needs its key"), "{found:?}");
+    assert!(found[1].starts_with("upstreams[0].tls: http://a/ is not encrypted"), "{found:?}");
+    assert!(found[2].starts_with("upstreams[1].url: http://a/ is upstreams[0] already"), "{found:?}");
+}

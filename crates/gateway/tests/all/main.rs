@@ -1,0 +1,46 @@
+//! The tests of the gateway, in one program: each further program would have to be linked.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod access_log;
+mod admin;
+mod any_request;
+mod authority;
+mod balancing;
+mod bodies;
+mod client_limits;
+mod config;
+mod curl;
+mod drain;
+mod expect;
+mod explain;
+#[path = "../followed/mod.rs"]
+mod followed;
+mod forwarded_headers;
+mod frames;
+mod grpc;
+mod host;
+mod http2;
+mod http2_frames;
+mod http2_upstreams;
+mod http2_windows;
+mod identity;
+mod jwt_keys;
+mod live_settings;
+mod long_requests;
+mod metrics;
+mod objects_faults;
+mod paths;
+mod requests;
+mod retries;
+mod seats;
+mod slow_clients;
+mod smuggling;
+#[path = "../support/mod.rs"]
+mod support;
+mod tls;
+mod two_way;
+mod upgrades;
+mod upstream_names;
+mod upstream_tls;
+mod websocket_http2;
