@@ -1,0 +1,33 @@
+//! Something that happened, in a frame.
+
+use serde::{Deserialize, Serialize};
+
+/// Something that happened, and may explain a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    /// When, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// What kind of event it is.
+    pub kind: EventKind,
+    /// What happened, in one sentence without a full stop.
+    pub text: String,
+}
+
+/// The kinds of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum EventKind {
+    /// New objects are in effect.
+    ObjectsChanged,
+    /// New objects cannot be used; the old ones stay in effect.
+    ObjectsRefused,
+    /// New settings are in effect.
+    SettingsChanged,
+    /// The number of seats has changed.
+    LimitChanged,
+    /// An upstream was taken out of the rotation.
+    UpstreamOut,
+    /// An upstream is in the rotation again.
+    UpstreamBack,
+}

@@ -1,0 +1,147 @@
+//! Frames: what the dashboard and `evenkeel top` show of one moment.
+//!
+//! A [`Frame`] tells of an interval, usually a second: what happened in it, and how things stand at its end. It is complete by
+//! itself, so that a slow reader can skip frames. The stream of the admin endpoint begins with [`PastLevel`]s, one for each
+//! level, and goes on with frames.
+//!
+//! Fields with their default value are left out of the JSON: a frame of 200 levels is to fit into 64 KB.
+
+mod event;
+mod level;
+mod past;
+mod upstream;
+
+use serde::{Deserialize, Serialize};
+
+pub use event::{Event, EventKind};
+pub use level::{Delay, Flow, Level, Percentiles, Queuing, Schema, Utilisation};
+pub use past::PastLevel;
+pub use upstream::Upstream;
+
+/// The version of the frames. It changes when a field changes its meaning or goes away; new fields leave it as it is.
+pub const VERSION: u32 = 1;
+
+/// One moment of a server, and what happened in the interval before it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Frame {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The end of the interval, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// The length of the interval.
+    pub interval_ms: u64,
+    /// The server as a whole.
+    pub server: Server,
+    /// All levels, by name.
+    #[serde(default)]
+    pub levels: Vec<Level>,
+    /// The upstreams, in the order of the settings.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub upstreams: Vec<Upstream>,
+    /// The last events, the latest first. Frames repeat them, so that none is missed by a reader who skips frames.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub events: Vec<Event>,
+    /// What all this means.
+    pub diagnosis: Diagnosis,
+}
+
+/// The server as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Server {
+    /// The version of the program, where it is known.
+    #[serde(skip_serializing_if = "is_default")]
+    pub program: String,
+    /// The seats that all limited levels share.
+    pub concurrency: i64,
+    /// The seats in use in limited levels.
+    pub in_use: i64,
+    /// The seats in use in levels without a limit.
+    #[serde(skip_serializing_if = "is_default")]
+    pub exempt: i64,
+    /// How levels borrow seats: `periodic` or `immediate`. Empty where it is not known.
+    #[serde(skip_serializing_if = "is_default")]
+    pub borrowing: String,
+}
+
+/// What a frame means, in one sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnosis {
+    /// How urgent it is.
+    pub state: State,
+    /// The sentence.
+    pub text: String,
+    /// The level that it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub level: Option<String>,
+}
+
+/// How urgent a diagnosis is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum State {
+    /// Nothing to do.
+    #[default]
+    Well,
+    /// Requests wait, or an upstream is slower than before.
+    Slow,
+    /// Requests are rejected, or an upstream is out.
+    Failing,
+}
+
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+// === impl Frame ===
+
+impl Frame {
+    /// A frame of nothing, to be filled.
+    pub fn new(time_ms: u64, interval_ms: u64) -> Self {
+        Self {
+            version: VERSION,
+            time_ms,
+            interval_ms,
+            server: Server::default(),
+            levels: Vec::new(),
+            upstreams: Vec::new(),
+            events: Vec::new(),
+            diagnosis: Diagnosis::default(),
+        }
+    }
+
+    /// The level of this name.
+    pub fn level(&self, name: &str) -> Option<&Level> {
+        self.levels.iter().find(|level| level.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_survives_json_and_leaves_out_what_is_nothing() {
+        let mut frame = Frame::new(1_800_000_000_000, 1000);
+        frame.server = Server { concurrency: 600, in_use: 12, borrowing: "periodic".to_owned(), ..Server::default() };
+        frame.levels.push(Level { name: "workload-low".to_owned(), nominal: 245, ..Level::default() });
+        frame.levels.push(Level {
+            name: "workload-high".to_owned(),
+            queuing: Some(Queuing::PerFlow),
+            wait_ms: Some(Percentiles { p50: 0.0, p99: 12.5 }),
+            rejected: [("queue-full".to_owned(), 1.5)].into(),
+            utilisation: Some(Utilisation { min: 0.0, mean: 0.25, max: 1.0 }),
+            flows: vec![Flow { schema: "a".to_owned(), distinguisher: "b".to_owned(), seats: 1.0, ..Flow::default() }],
+            delays: vec![Delay { waiter: 0, by: None, seconds: 0.1, share: 1.0 }],
+            schemas: vec![Schema { name: "a".to_owned(), hits: 0, rate: 0.0 }],
+            ..Level::default()
+        });
+        frame.events.push(Event { time_ms: 1, kind: EventKind::UpstreamOut, text: "gone".to_owned() });
+        let text = serde_json::to_string(&frame).unwrap();
+        assert_eq!(serde_json::from_str::<Frame>(&text).unwrap(), frame);
+        assert!(text.contains(r#"{"name":"workload-low","nominal":245}"#), "{text}");
+        assert!(text.contains(r#""waitMs":{"p50":0.0,"p99":12.5}"#), "{text}");
+    }
+}
