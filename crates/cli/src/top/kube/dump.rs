@@ -70,12 +70,12 @@ pub(super) fn requests(dump: &str) -> Vec<Request> {
         let initial = row.number("InitialSeats")?;
         let distinguisher = row.text("FlowDistingsher")?;
         // Levels without queues have no distinguishers (OB-14): there the user says more.
-        let is_named = !distinguisher.is_empty();
+        let has_queues = row.cell("QueueIndex") != Some("-1");
         let user = || row.text("UserName").unwrap_or_default();
         Some(Request {
             level: row.text("PriorityLevelName")?,
             schema: row.text("FlowSchemaName")?,
-            flow: if is_named { distinguisher } else { user() },
+            flow: if has_queues { distinguisher } else { user() },
             seats: initial.max(row.number("FinalSeats").unwrap_or(0)),
             arrived_ns: unix_nanos(row.cell("ArriveTime")?)?,
             started_ns: row.cell("StartTime").and_then(unix_nanos).filter(|started| *started > 0),
@@ -172,8 +172,10 @@ mod tests {
     fn ob_12_recorded_queues() {
         let queues = queues(&recorded("dump_queues"));
         let of_batch: Vec<_> = queues.iter().filter(|queue| queue.level == "batch").collect();
-        assert_eq!(of_batch.iter().map(|queue| queue.waiting).collect::<Vec<_>>(), [6, 6]);
+        assert_eq!(of_batch.iter().map(|queue| queue.waiting).collect::<Vec<_>>(), [5, 6]);
         assert_eq!(of_batch.iter().map(|queue| queue.executing).sum::<u64>(), 1);
+        // Queues in which nothing happens are left out.
+        assert_eq!(queues.len(), 3);
     }
 
     #[test]
