@@ -11,6 +11,7 @@
 
 mod api;
 mod completions;
+mod convert;
 mod demo;
 mod exit;
 mod man;

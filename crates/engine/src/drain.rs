@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use crate::elementary;
+use crate::queue_set::{Discipline, Mode, QueueSet};
 use crate::time::{Instant, Nanos, SECOND};
 
 /// Measures how many requests of a level end in a second while others need their seats.
@@ -43,6 +45,24 @@ pub struct DrainMeter {
     seconds: f64,
     ended: f64,
     random: u64,
+}
+
+/// How fast a level drains.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DrainRate {
+    /// How many requests give their seats back in a second.
+    pub per_second: f64,
+    /// How many requests that figure comes from. Those that ended long ago count for less.
+    pub counted: f64,
+}
+
+/// What a client is told that is rejected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Advice {
+    /// When it should try again.
+    pub retry_after: Duration,
+    /// How long it would have waited; `None` if nobody knows.
+    pub expected_wait: Option<Duration>,
 }
 
 /// How fast the past fades: what happened so many saturated seconds ago counts for a third. Long enough for some requests of
@@ -104,6 +124,15 @@ impl DrainMeter {
         Some(Duration::try_from_secs_f64(wait).unwrap_or(WAIT_MAX).min(WAIT_MAX))
     }
 
+    /// How many requests end in a second while the level is saturated; `None` if none has ended in such a time.
+    pub fn rate(&self, now: Instant) -> Option<DrainRate> {
+        let mut latest = self.clone();
+        latest.note(now, false, 0);
+        latest.update();
+        let per_second = latest.ended / latest.seconds;
+        (latest.ended > 0.0 && per_second.is_finite()).then_some(DrainRate { per_second, counted: latest.ended })
+    }
+
     /// When a client should try again that would have had to wait so long: in whole seconds, from 1 to 60. Two clients get
     /// different suggestions, so that they do not come back together.
     pub fn retry_after(&mut self, expected_wait: Duration) -> Duration {
@@ -114,13 +143,21 @@ impl DrainMeter {
         Duration::from_secs_f64(seconds)
     }
 
+    /// What a client of that level is told that is rejected now.
+    pub fn advise<T, D: Discipline>(&mut self, now: Instant, set: &QueueSet<T, D>) -> Advice {
+        // Requests that linger hold seats too.
+        let running = set.executing().max(usize::from(set.seats_in_use() > 0));
+        let expected_wait = self.expected_wait(now, set.waiting(), running);
+        Advice { retry_after: self.retry_after(expected_wait.unwrap_or(Duration::MAX)), expected_wait }
+    }
+
     /// Lets the past fade, and adds what has happened since.
     fn update(&mut self) {
         if self.recent_ns <= 0 {
             return;
         }
         let recent = to_f64(self.recent_ns.unsigned_abs()) / 1e9;
-        let kept = (-recent / FADING_SECONDS).exp();
+        let kept = elementary::exp(-recent / FADING_SECONDS);
         // What is new fades too, if it took long.
         let weight = FADING_SECONDS * (1.0 - kept) / recent;
         self.seconds = self.seconds * kept + recent * weight;
@@ -138,6 +175,16 @@ impl DrainMeter {
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         to_f64((mixed ^ (mixed >> 31)) >> 11) / to_f64(1 << 53)
     }
+}
+
+/// Whether requests of a level wait, or would be rejected for want of a seat. `usable` is how many seats the level could use
+/// now: its limit, or what a ledger says.
+#[inline]
+pub fn is_saturated<T, D: Discipline>(set: &QueueSet<T, D>, usable: impl FnOnce() -> i64) -> bool {
+    if matches!(set.mode(), Mode::Queue(_)) || set.waiting() > 0 {
+        return set.waiting() > 0;
+    }
+    set.seats_in_use() >= usable()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate needs no more than 53 bits")]
@@ -333,6 +380,21 @@ mod tests {
         meter.note(at(0), true, 0);
         // Ten requests have run for 50 ms and none has ended: the next twenty take at least twice that.
         assert_eq!(meter.expected_wait(at(50), 19, 10).unwrap().as_millis(), 99);
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_saturated_time() {
+        let mut meter = DrainMeter::new(at(0), 1);
+        assert_eq!(meter.rate(at(100)), None);
+        meter.note(at(1_000), true, 0);
+        for n in 1..=200 {
+            meter.note(at(1_000 + 10 * n), true, 1);
+        }
+        // Nobody waits for an hour, and little ends.
+        meter.note(at(3_000), false, 0);
+        meter.note(at(3_600_000), true, 1);
+        let rate = meter.rate(at(3_600_000)).unwrap();
+        assert!((99.0..101.0).contains(&rate.per_second) && (150.0..=200.0).contains(&rate.counted), "{rate:?}");
     }
 
     #[test]

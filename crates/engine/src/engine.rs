@@ -330,6 +330,12 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
         })
     }
 
+    /// The requests and queues of a level, unless the level is gone. This costs no more than an index into a table.
+    #[inline]
+    pub fn queue_set(&self, level: LevelId) -> Option<&QueueSet<T, ConfiguredDiscipline>> {
+        self.levels.get(level).map(|entry| entry.level.queue_set())
+    }
+
     /// Who observes a level, unless the level is gone.
     pub fn observer(&self, level: LevelId) -> Option<&O::Observer> {
         self.levels.get(level).map(|entry| entry.level.observer())

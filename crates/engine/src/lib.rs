@@ -46,6 +46,7 @@ pub mod controller;
 pub mod deal;
 pub mod digest;
 pub mod drain;
+pub mod elementary;
 pub mod level;
 pub mod limits;
 pub mod queue_set;

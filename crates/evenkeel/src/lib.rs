@@ -31,7 +31,9 @@ pub use layer::response::RejectionForm;
 pub use layer::service::FlowService;
 pub use layer::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
 pub use observe::debug;
-pub use observe::explain::{ExplainedRequest, ExplainedSeats, Explanation, TriedSchema};
+pub use observe::explain::{
+    ExpectedWait, ExplainedQueuing, ExplainedRequest, ExplainedSeats, Explanation, LiveLevel, TriedSchema, WaitOutcome,
+};
 pub use observe::status::{LevelStatus, SeatLimits};
 
 pub use evenkeel_api as api;

@@ -23,22 +23,26 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 pub(crate) struct SourceFile {
     /// Its path as it was given or found; `<stdin>` for standard input.
     pub(crate) name: String,
+    /// Its path; none for standard input.
+    pub(crate) path: Option<PathBuf>,
     /// Its bytes, unpacked.
     pub(crate) text: Vec<u8>,
+    /// Whether it was packed.
+    pub(crate) is_packed: bool,
     /// Whether it was named itself, and not found in a folder: then it has to hold something of use.
-    pub(super) is_named: bool,
+    pub(crate) is_named: bool,
 }
 
 // === impl SourceFile ===
 
 impl SourceFile {
     /// Reads all files that the paths stand for.
-    pub(super) fn read_all(paths: &[PathBuf]) -> Result<Vec<Self>> {
+    pub(crate) fn read_all(paths: &[PathBuf]) -> Result<Vec<Self>> {
         let mut sources = Vec::new();
         let mut faults = Vec::new();
         for path in paths {
             let read = match path.as_os_str() == OsStr::new(STANDARD_INPUT) {
-                true => Self::read("<stdin>".to_owned(), true, io::stdin().lock()).map(|source| vec![source]),
+                true => Self::read("<stdin>".to_owned(), None, true, io::stdin().lock()).map(|source| vec![source]),
                 false => Self::read_path(path),
             };
             match read {
@@ -61,10 +65,10 @@ impl SourceFile {
     fn open(path: &Path, is_named: bool) -> Result<Self, String> {
         let name = path.display().to_string();
         let file = std::fs::File::open(path).map_err(|error| format!("cannot read {name}: {error}"))?;
-        Self::read(name, is_named, file)
+        Self::read(name, Some(path.to_owned()), is_named, file)
     }
 
-    fn read(name: String, is_named: bool, mut input: impl Read) -> Result<Self, String> {
+    fn read(name: String, path: Option<PathBuf>, is_named: bool, mut input: impl Read) -> Result<Self, String> {
         let fault = |error: io::Error| format!("cannot read {name}: {error}");
         let mut start = Vec::new();
         input.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut start).map_err(fault)?;
@@ -79,7 +83,7 @@ impl SourceFile {
         if length.map_err(fault)? as u64 > BYTES_MAX {
             return Err(format!("cannot read {name}: it has more than {} MB", BYTES_MAX >> 20));
         }
-        Ok(Self { name, text, is_named })
+        Ok(Self { name, path, text, is_packed, is_named })
     }
 }
 

@@ -77,6 +77,7 @@ fn classify(error: StartError) -> anyhow::Error {
         | StartError::ListenAdmin { .. }
         | StartError::Thread(_) => error.into(),
         StartError::NoUpstream
+        | StartError::AccessLog { .. }
         | StartError::Tls(_)
         | StartError::Identity(_)
         | StartError::Requests(_)

@@ -5,7 +5,7 @@ use super::discipline::Look;
 use super::requests::{Requests, Stage};
 use super::shuffle_sharding::Ticket;
 use super::{
-    Arrival, Discipline, Effects, Finish, Next, PerFlow, Phase, Place, QueueView, Queuing, QueuingDiscipline,
+    Arrival, Discipline, Effects, Finish, Next, Outlook, PerFlow, Phase, Place, QueueView, Queuing, QueuingDiscipline,
     ReadingBounds, RequestId, ShuffleSharding, TurnOrder,
 };
 use crate::time::Instant;
@@ -84,6 +84,11 @@ impl ConfiguredDiscipline {
             Chosen::ShuffleSharded(_) => QueuingDiscipline::ShuffleSharded,
             Chosen::PerFlow(_) => QueuingDiscipline::PerFlow,
         }
+    }
+
+    /// What a request of this flow would find; `None` if there are no queues.
+    pub(super) fn outlook(&self, flow: Flow<'_>, service_seconds: f64) -> Option<Outlook> {
+        look_at_either!(&self.chosen, discipline => discipline.outlook(flow, service_seconds))
     }
 
     /// Goes over to the discipline that the configuration names.

@@ -18,6 +18,8 @@ use crate::observe::trace;
 pub(crate) struct Admission {
     pub(crate) destination: Arc<Destination>,
     pub(crate) id: RequestId,
+    /// The seats that it was estimated to take.
+    pub(crate) seats: u32,
     /// Whether it counts among the long-running requests.
     pub(crate) counting: Counting,
 }
@@ -57,7 +59,7 @@ impl Admission {
         let (reason, advice) = (state.take_reason(self.id), state.advise());
         drop(state);
         trace::gave_up(self.destination.schema(), reason);
-        Rejected::new(reason, advice, &self.destination)
+        Rejected::new(reason, advice, self.seats, &self.destination)
     }
 }
 

@@ -134,9 +134,9 @@ impl Waiting {
         Self { admission: Some(admission), until, timer: None }
     }
 
-    /// Where the request belongs, unless the future has resolved.
-    pub(crate) fn class(&self) -> Option<Class> {
-        self.admission.as_ref().map(|admission| Class(Arc::clone(&admission.destination)))
+    /// Where the request belongs and the seats that it will take, unless the future has resolved.
+    pub(crate) fn class_and_seats(&self) -> Option<(Class, u32)> {
+        self.admission.as_ref().map(|admission| (Class(Arc::clone(&admission.destination)), admission.seats))
     }
 }
 

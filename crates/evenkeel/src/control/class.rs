@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use evenkeel_engine::Attributes;
+use evenkeel_engine::classify::distinguisher;
+
 use crate::control::snapshot::Destination;
 
 /// The flow schema and the priority level that a request belongs to. Cloning it allocates nothing.
@@ -31,7 +34,26 @@ impl Class {
     pub fn priority_level_uid(&self) -> &str {
         &self.0.schema().level.uid
     }
+
+    /// What tells the flow of a request of this class from the other flows of its flow schema; empty if nothing does (FM-14).
+    pub fn flow_distinguisher<'a>(&self, attributes: Attributes<'a>) -> &'a str {
+        let schema = self.0.schema();
+        if schema.level.has_flows { distinguisher(schema.distinguisher_method(), attributes) } else { "" }
+    }
+
+    /// The names and UIDs, which tell classes apart.
+    fn key(&self) -> [&str; 4] {
+        [self.flow_schema(), self.flow_schema_uid(), self.priority_level(), self.priority_level_uid()]
+    }
 }
+
+impl PartialEq for Class {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Class {}
 
 impl fmt::Debug for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

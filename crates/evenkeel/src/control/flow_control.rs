@@ -335,7 +335,7 @@ impl FlowControl {
             drop(state);
             let reason = Rejection::TooManyLongRunning;
             trace::rejected(class.schema, work, reason);
-            return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, destination))));
+            return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, work.max_seats(), destination))));
         }
         let waiter = Waiter { waker: None, details, mark };
         let wait_until = now + nanos(request.patience.wait_limit(self.shared.wait_limit()));
@@ -353,7 +353,7 @@ impl FlowControl {
                     long_running.leave();
                 }
                 trace::rejected(class.schema, work, reason);
-                return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, destination))));
+                return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, work.max_seats(), destination))));
             }
         };
         for _ in &wakers.displaced {
@@ -362,7 +362,7 @@ impl FlowControl {
         drop(state);
         // Made before anybody is woken: a waker that panics must not cost seats.
         let counting = Counting::new(request.is_long_running);
-        let admission = Admission { destination: Arc::clone(destination), id, counting };
+        let admission = Admission { destination: Arc::clone(destination), id, seats: work.max_seats(), counting };
         if let Some(change) = change {
             upkeep.schedule(level, change, &mut wakers);
         }
@@ -415,6 +415,10 @@ impl Drop for Shared {
 impl Shared {
     pub(crate) fn wait_limit(&self) -> Duration {
         Duration::from_nanos(self.wait_limit_ns.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.upkeep.clock.now()
     }
 
     fn control(&self) -> MutexGuard<'_, Control> {

@@ -6,6 +6,7 @@ use std::task::Waker;
 
 use evenkeel_api::Preset;
 use evenkeel_engine::LevelId;
+use evenkeel_engine::drain::Advice;
 use evenkeel_engine::level;
 use evenkeel_engine::queue_set::{
     ConfiguredDiscipline, Effects, Ended, Mode, Phase, QueueSet, QueueSetConfig, Rejection, RequestId,
@@ -15,7 +16,7 @@ use evenkeel_engine::time::Instant;
 use crate::control::kept_details::KeptDetails;
 use crate::control::ledger::{Grant, Handover, LevelGrants};
 use crate::control::observers::LevelObserver;
-use crate::control::retry::{Advice, RetryAdvisor};
+use crate::control::retry::RetryAdvisor;
 use crate::control::upkeep::Upkeep;
 use crate::observe::metrics::{Ending, LevelMetrics, Mark, Notes, Readings};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};

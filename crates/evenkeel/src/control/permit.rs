@@ -49,6 +49,11 @@ impl Permit {
         Class(Arc::clone(&self.0.destination))
     }
 
+    /// The seats that the request was estimated to take: the most that it holds at any time.
+    pub fn seats(&self) -> u32 {
+        self.0.seats
+    }
+
     /// Takes over the request's place among the long-running requests of its level, to keep it for longer than the permit:
     /// until the connection of an upgrade has ended, say. `None` if the request is
     /// [not long-running](crate::Request::long_running), or if somebody has taken it already.

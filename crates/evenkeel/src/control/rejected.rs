@@ -1,11 +1,13 @@
 //! Why a request was rejected, and when to try again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel_api::Preset;
+use evenkeel_engine::drain::Advice;
 use evenkeel_engine::queue_set::Rejection;
 
-use crate::control::retry::Advice;
+use crate::control::class::Class;
 use crate::control::snapshot::Destination;
 
 /// A request that was rejected.
@@ -29,6 +31,10 @@ pub struct Rejected {
     pub flow_schema_uid: Box<str>,
     /// The UID of its priority level; empty for a built-in one.
     pub priority_level_uid: Box<str>,
+    /// The seats that it was estimated to take.
+    pub seats: u32,
+    /// Its flow schema and its priority level.
+    pub class: Class,
     /// What kind of service rejects it: the responses have different headers.
     pub(crate) preset: Preset,
 }
@@ -36,7 +42,7 @@ pub struct Rejected {
 // === impl Rejected ===
 
 impl Rejected {
-    pub(crate) fn new(reason: Rejection, advice: Advice, destination: &Destination) -> Self {
+    pub(crate) fn new(reason: Rejection, advice: Advice, seats: u32, destination: &Arc<Destination>) -> Self {
         let schema = destination.schema();
         let Advice { retry_after, expected_wait } = advice;
         Self {
@@ -47,6 +53,8 @@ impl Rejected {
             priority_level: schema.level.name.clone(),
             flow_schema_uid: schema.uid.clone(),
             priority_level_uid: schema.level.uid.clone(),
+            seats,
+            class: Class(Arc::clone(destination)),
             preset: destination.preset(),
         }
     }

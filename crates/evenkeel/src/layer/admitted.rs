@@ -20,6 +20,8 @@ pub struct Admitted<X = ()> {
     pub user: Arc<User>,
     /// The flow schema and the priority level of the request; `None` if the request [is not limited](crate::Occupancy::None).
     pub class: Option<Class>,
+    /// The seats that the request was estimated to take; 0 if it is not limited.
+    pub seats: u32,
     /// What the [digest](crate::Digest::Extra) found beyond the [`RequestInfo`](crate::RequestInfo).
     pub extra: X,
 }
@@ -52,7 +54,7 @@ pub trait HandOver<A, X>: sealed::Sealed {
     fn hand_over(
         request: Request<A>,
         user: Self::User,
-        class: impl FnOnce() -> Option<Class>,
+        class: impl FnOnce() -> Option<(Class, u32)>,
         extra: X,
     ) -> Self::Request;
 }
@@ -86,6 +88,15 @@ mod sealed {
     impl<A, X> Sealed for super::AdmittedRequest<A, X> {}
 }
 
+// === impl Admitted ===
+
+impl<X> Admitted<X> {
+    fn new(user: Arc<User>, class: Option<(Class, u32)>, extra: X) -> Self {
+        let (class, seats) = class.unzip();
+        Self { user, class, seats: seats.unwrap_or_default(), extra }
+    }
+}
+
 // === impl HandOver ===
 
 impl<A, X> HandOver<A, X> for RequestOnly {
@@ -101,7 +112,12 @@ impl<A, X> HandOver<A, X> for RequestOnly {
     }
 
     #[inline]
-    fn hand_over(request: Request<A>, (): (), _class: impl FnOnce() -> Option<Class>, _extra: X) -> Self::Request {
+    fn hand_over(
+        request: Request<A>,
+        (): (),
+        _class: impl FnOnce() -> Option<(Class, u32)>,
+        _extra: X,
+    ) -> Self::Request {
         request
     }
 }
@@ -124,10 +140,10 @@ impl<A, X> HandOver<A, X> for PassAdmitted {
     fn hand_over(
         request: Request<A>,
         user: Arc<User>,
-        class: impl FnOnce() -> Option<Class>,
+        class: impl FnOnce() -> Option<(Class, u32)>,
         extra: X,
     ) -> Self::Request {
-        AdmittedRequest { request, admitted: Admitted { user, class: class(), extra } }
+        AdmittedRequest { request, admitted: Admitted::new(user, class(), extra) }
     }
 }
 
@@ -146,10 +162,10 @@ impl<A, X: Clone + Send + Sync + 'static> HandOver<A, X> for InsertAdmitted {
     fn hand_over(
         mut request: Request<A>,
         user: Arc<User>,
-        class: impl FnOnce() -> Option<Class>,
+        class: impl FnOnce() -> Option<(Class, u32)>,
         extra: X,
     ) -> Self::Request {
-        request.extensions_mut().insert(Admitted { user, class: class(), extra });
+        request.extensions_mut().insert(Admitted::new(user, class(), extra));
         request
     }
 }

@@ -119,13 +119,19 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
         match verdict {
             Verdict::Arrived { place, occupancy, watch, user, extra } => match place {
                 Place::Started(permit) => {
-                    let request = H::hand_over(Request::from_parts(parts, body), user, || Some(permit.class()), extra);
+                    let request = H::hand_over(
+                        Request::from_parts(parts, body),
+                        user,
+                        || Some((permit.class(), permit.seats())),
+                        extra,
+                    );
                     let mut call = Call { service: self.inner.clone(), request };
                     let permit = if settings.shares_permits { call.share(permit) } else { HeldPermit::Own(permit) };
                     FlowFuture::started(call, Held { permit: Some(permit), watch, long_running: None }, occupancy)
                 }
                 Place::Waiting(waiting) => {
-                    let request = H::hand_over(Request::from_parts(parts, body), user, || waiting.class(), extra);
+                    let request =
+                        H::hand_over(Request::from_parts(parts, body), user, || waiting.class_and_seats(), extra);
                     let call = Call { service: self.inner.clone(), request };
                     FlowFuture::waiting(call, waiting, occupancy, watch, settings)
                 }

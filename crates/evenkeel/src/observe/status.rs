@@ -2,9 +2,9 @@
 
 use evenkeel_engine::controller::ControlledLevel;
 use evenkeel_engine::limits::LevelLimits;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::control::level::Level;
+use crate::control::level::{Level, LevelState};
 
 /// What a level is doing. Made by [`FlowControl::status`](crate::FlowControl::status); it can be serialised.
 ///
@@ -19,7 +19,7 @@ use crate::control::level::Level;
 /// drop(arrived);
 /// assert!(flow.status().iter().all(|level| level.is_idle()));
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LevelStatus {
@@ -40,17 +40,17 @@ pub struct LevelStatus {
     /// has not as many, leaves the difference behind here.
     pub seats_waiting: i64,
     /// How many long-running requests (watches, upgrades, streams) wait or run, with or without seats.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub long_running: u32,
     /// How many of them there may be (the annotation `evenkeel.dev/max-long-running`); `None` for no limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_long_running: Option<u32>,
     /// The seats that its configuration gives it.
     pub limits: SeatLimits,
 }
 
 /// The seats that the configuration gives a level (CL-3 to CL-6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SeatLimits {
@@ -77,7 +77,11 @@ fn is_zero(number: &u32) -> bool {
 
 impl LevelStatus {
     pub(crate) fn new(name: &str, control: &ControlledLevel, level: &Level) -> Self {
-        let state = level.lock();
+        Self::of(name, control, &level.lock())
+    }
+
+    /// The same for a level whose lock is held.
+    pub(crate) fn of(name: &str, control: &ControlledLevel, state: &LevelState) -> Self {
         let current_limit = state.current_limit();
         Self {
             name: name.to_owned(),

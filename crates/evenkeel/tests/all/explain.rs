@@ -209,10 +209,107 @@ fn the_fields_are_those_of_the_contract() {
     assert_eq!(json["flowHash"], evenkeel_engine::flow_hash("paths", "alice"));
     assert_eq!(json["hand"].as_array().unwrap().len(), 6);
     assert_eq!((&json["seats"]["initial"], &json["seats"]["final"]), (&json!(3), &json!(0)));
+    assert_eq!(json["seats"]["rule"], "the same for every request");
+    assert_eq!(json["queuing"], "shuffle-sharded");
     assert!(json["limits"]["nominal"].as_i64().unwrap() > 0);
     assert_eq!(json["live"]["name"], "tenants");
     assert_eq!(json["live"]["executing"], 0);
+    assert_eq!(json["live"]["wait"]["outcome"], "starts");
+    let read: evenkeel::Explanation = serde_json::from_value(json.clone()).unwrap();
+    assert_eq!(read, explained, "what is written can be read");
     let status = serde_json::to_value(flow.status()).unwrap();
     let tenants = status.as_array().unwrap().iter().find(|level| level["name"] == "tenants").unwrap();
-    assert_eq!(tenants, &json["live"], "status shows the same of a level");
+    let mut live = json["live"].clone();
+    live.as_object_mut().unwrap().remove("wait");
+    assert_eq!(tenants, &live, "status shows the same of a level");
+    let fields: Vec<&String> = json.as_object().unwrap().keys().collect();
+    let contract =
+        ["flow", "flowHash", "flowSchema", "hand", "limits", "live", "priorityLevel", "request", "seats", "tried"];
+    assert!(contract.iter().all(|field| fields.iter().any(|known| known == field)), "{fields:?}");
+}
+
+/// One seat, and queues of each kind.
+fn narrow(annotations: &str, queuing: &str) -> FlowControl {
+    let manifest = format!(
+        "apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {{name: narrow, annotations: {{{annotations}}}}}
+spec: {{type: Limited, limited: {{nominalConcurrencyShares: 1000, limitResponse: {queuing}}}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {{name: narrow}}
+spec:
+  matchingPrecedence: 2
+  priorityLevelConfiguration: {{name: narrow}}
+  distinguisherMethod: {{type: ByUser}}
+  rules:
+  - subjects: [{{kind: User, user: {{name: '*'}}}}]
+    nonResourceRules: [{{verbs: ['*'], nonResourceURLs: ['*']}}]
+"
+    );
+    FlowControl::builder().kubernetes().server_concurrency(1).drive_by_hand().objects(&*manifest).unwrap().build()
+}
+
+const QUEUE: &str = "{type: Queue, queuing: {queues: 8, handSize: 2, queueLengthLimit: 3}}";
+
+#[test]
+fn what_would_become_of_a_request_is_what_becomes_of_it() {
+    let request = RequestInfo { verb: "get".into(), path: "/x".into(), ..RequestInfo::default() };
+    let user = User::new("alice", ["dev"]);
+    let attributes = Attributes { user: &user, request: &request };
+    for (annotations, queuing, kind) in [
+        ("", QUEUE, "shuffle-sharded"),
+        ("evenkeel.dev/queuing: per-flow", QUEUE, "per-flow"),
+        ("", "{type: Reject}", "none"),
+    ] {
+        let flow = narrow(annotations, queuing);
+        let wait = || flow.explain(attributes, WorkEstimate::ONE_SEAT).live.unwrap().wait;
+        let mut arrived = Vec::new();
+        let mut outcomes = Vec::new();
+        for _ in 0..20 {
+            let expected = serde_json::to_value(wait().outcome).unwrap();
+            let mut place = Box::pin(flow.arrive(attributes, WorkEstimate::ONE_SEAT));
+            let really = match place.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(Ok(permit)) => {
+                    // It runs to the end of the test.
+                    arrived.push(Box::pin(async move { drop(permit) }) as std::pin::Pin<Box<dyn Future<Output = ()>>>);
+                    "starts"
+                }
+                Poll::Ready(Err(_)) => "rejected",
+                Poll::Pending => {
+                    arrived.push(Box::pin(async move { drop(place.await) }));
+                    "waits"
+                }
+            };
+            assert_eq!(expected, really, "{kind}: {:?}", wait());
+            outcomes.push(really);
+        }
+        assert_eq!(serde_json::to_value(flow.explain(attributes, WorkEstimate::ONE_SEAT).queuing).unwrap(), kind);
+        assert_eq!(outcomes.contains(&"waits"), kind != "none");
+        assert!(outcomes.contains(&"rejected") && outcomes[0] == "starts", "{outcomes:?}");
+        let explained = flow.explain(attributes, WorkEstimate::ONE_SEAT);
+        assert_eq!(
+            explained.hand.len(),
+            if kind == "shuffle-sharded" { 2 } else { 0 },
+            "only shuffle sharding deals hands"
+        );
+    }
+}
+
+#[test]
+fn the_rule_behind_the_seats_is_named() {
+    let flow = flow();
+    let work = evenkeel::KubernetesWork::default();
+    work.set_objects("pods", 399, 10_000);
+    let user = User::new("alice", ["dev"]);
+    let kubernetes = evenkeel::digest::Kubernetes::default();
+    let rule = |method: &str, target: &'static str| {
+        let request = kubernetes.digest(method, target).unwrap();
+        flow.explain(Attributes { user: &user, request: &request }, work.clone()).seats.rule
+    };
+    assert_eq!(rule("GET", "/api/v1/pods"), "a list of a resource with 399 objects (WE-11 to WE-13)");
+    assert_eq!(rule("GET", "/api/v1/nodes"), "a list of nodes, of which nobody has told how many there are (WE-10)");
+    assert_eq!(rule("POST", "/api/v1/namespaces/a/pods"), "a change that 0 watches are told of (WE-18, WE-19)");
+    assert_eq!(rule("GET", "/healthz"), "the least that a request takes: get costs no more (WE-3)");
 }

@@ -63,6 +63,9 @@ impl Config {
         if let Err(message) = log::filter(&self.log) {
             problems.add("log.filter", message);
         }
+        if !(0.0..=1.0).contains(&self.log.access_sample) {
+            problems.add("log.accessSample", "must be a part of all requests, from 0 to 1");
+        }
         problems.0
     }
 }
@@ -153,6 +156,8 @@ impl Problems {
         paths::visit(&mut config.clone(), &mut |field, path| {
             if path.as_os_str().is_empty() {
                 self.add(field, "is missing; name a file");
+            } else if field == paths::ACCESS_FILE {
+                // It is made when the gateway starts.
             } else if let Err(error) = look_at(path) {
                 self.add(field, format!("{}: {error}; name a file that exists and may be read", path.display()));
             }

@@ -1,8 +1,10 @@
 //! The settings of the log.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
-/// What is written to standard error.
+/// What is logged: to standard error what happens to the gateway, and elsewhere a line for each request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct LogConfig {
@@ -13,6 +15,13 @@ pub struct LogConfig {
     pub filter: String,
     /// How many rejected requests a second get a line of their own. The rest are counted in one line.
     pub rejections_per_second: u32,
+    /// The access log: one line for each request, when it has ended.
+    pub access: AccessLogFormat,
+    /// The part of all requests that get a line in the access log, from 0 to 1.
+    pub access_sample: f64,
+    /// The file that the access log is appended to. Without one it is standard output. A file that is renamed or removed is
+    /// made anew within a second.
+    pub access_file: Option<PathBuf>,
 }
 
 /// How a line looks.
@@ -26,10 +35,30 @@ pub enum LogFormat {
     Json,
 }
 
+/// How a line of the access log looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AccessLogFormat {
+    /// There is none.
+    #[default]
+    Off,
+    /// An object of JSON a line, which `evenkeel replay` reads.
+    Json,
+    /// `name=value` pairs, for people.
+    Text,
+}
+
 // === impl LogConfig ===
 
 impl Default for LogConfig {
     fn default() -> Self {
-        Self { format: LogFormat::default(), filter: "info".to_owned(), rejections_per_second: 10 }
+        Self {
+            format: LogFormat::default(),
+            filter: "info".to_owned(),
+            rejections_per_second: 10,
+            access: AccessLogFormat::default(),
+            access_sample: 1.0,
+            access_file: None,
+        }
     }
 }

@@ -4,6 +4,7 @@
 
 mod check;
 mod cidr;
+mod debug_header;
 mod difference;
 mod duration;
 mod file;
@@ -31,6 +32,7 @@ pub(crate) use cidr::masked;
 
 pub use check::Problem;
 pub use cidr::Cidr;
+pub use debug_header::DebugHeaderConfig;
 pub use file::ConfigFile;
 pub use flow_control::{BorrowingConfig, FlowControlConfig};
 pub use identity::{
@@ -41,7 +43,7 @@ pub use keys_from::KeysFrom;
 pub use limits::{Limits, Timeouts};
 pub use listen::{AdminConfig, ListenConfig, ServerTls};
 pub use listen_address::ListenAddress;
-pub use log::{LogConfig, LogFormat};
+pub use log::{AccessLogFormat, LogConfig, LogFormat};
 pub use read::ConfigError;
 pub use requests::{Paths, RequestsConfig, RouteConfig, WhenClientLeaves};
 pub use upstream::{HealthConfig, Protocol, UpstreamConfig, UpstreamTls};
@@ -77,6 +79,8 @@ pub struct Config {
     pub limits: Limits,
     /// The settings of the log.
     pub log: LogConfig,
+    /// Who may ask what was decided about a request.
+    pub debug_header: DebugHeaderConfig,
     /// How many threads serve requests. The default is one for each core.
     pub workers: Option<usize>,
 }
@@ -99,6 +103,7 @@ impl Default for Config {
             timeouts: Timeouts::default(),
             limits: Limits::default(),
             log: LogConfig::default(),
+            debug_header: DebugHeaderConfig::default(),
             workers: None,
         }
     }

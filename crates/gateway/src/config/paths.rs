@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use super::{Config, IdentitySource, KeysFrom};
 
+/// The one file that the gateway makes itself.
+pub(super) const ACCESS_FILE: &str = "log.accessFile";
+
 /// Shows every path that is set, with the name of its setting.
 pub(super) fn visit(config: &mut Config, see: &mut dyn FnMut(&str, &mut PathBuf)) {
     for (index, listen) in config.listen.iter_mut().enumerate() {
@@ -25,6 +28,9 @@ pub(super) fn visit(config: &mut Config, see: &mut dyn FnMut(&str, &mut PathBuf)
     }
     if let Some(path) = &mut config.objects {
         see("objects", path);
+    }
+    if let Some(path) = &mut config.log.access_file {
+        see(ACCESS_FILE, path);
     }
     for (index, source) in config.identity.sources.iter_mut().enumerate() {
         let field = |name: &str| format!("identity.sources[{index}].{name}");

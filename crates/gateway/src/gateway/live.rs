@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::config::Config;
+use crate::config::{AccessLogFormat, Config};
 use crate::gateway::StartError;
 use crate::identity::Identification;
-use crate::observe::metrics::KeyFetches;
+use crate::observe::access_log::AccessLogWriter;
+use crate::observe::metrics::GatewayMetrics;
 use crate::proxy::RequestRules;
 use crate::proxy::upstream::UpstreamTarget;
 use crate::tls::{ClientTls, Refresh, TlsError};
@@ -18,6 +19,8 @@ pub(crate) struct Live {
     pub(crate) rules: RequestRules,
     /// In the order of the settings.
     pub(crate) upstreams: Vec<Arc<UpstreamTarget>>,
+    /// Writes the access log, if there is one.
+    pub(crate) access_log: Option<AccessLogWriter>,
 }
 
 // === impl Live ===
@@ -25,7 +28,11 @@ pub(crate) struct Live {
 impl Live {
     /// Sets everything up. What is the same as before is taken over: identities with their caches, and upstreams with their
     /// connections and their health.
-    pub(crate) async fn open(config: Config, before: Option<&Self>, fetches: &KeyFetches) -> Result<Self, StartError> {
+    pub(crate) async fn open(
+        config: Config,
+        before: Option<&Self>,
+        metrics: &GatewayMetrics,
+    ) -> Result<Self, StartError> {
         if config.upstreams.is_empty() {
             return Err(StartError::NoUpstream);
         }
@@ -45,15 +52,34 @@ impl Live {
         let upstreams = known.collect::<Result<_, TlsError>>()?;
         let identification = match before.filter(|before| before.config.identity == config.identity) {
             Some(before) => Arc::clone(&before.identification),
-            None => Self::identification(&config, fetches).await?,
+            None => Self::identification(&config, metrics).await?,
         };
-        Ok(Self { config: Arc::new(config), identification, rules, upstreams })
+        let access_log = Self::access_log(&config, before, metrics)?;
+        Ok(Self { config: Arc::new(config), identification, rules, upstreams, access_log })
+    }
+
+    /// Who writes the access log. The thread is kept as long as its file is the same.
+    fn access_log(
+        config: &Config,
+        before: Option<&Self>,
+        metrics: &GatewayMetrics,
+    ) -> Result<Option<AccessLogWriter>, StartError> {
+        let file = config.log.access_file.as_deref();
+        if config.log.access == AccessLogFormat::Off {
+            return Ok(None);
+        }
+        let before = before.and_then(|before| before.access_log.as_ref()).filter(|writer| writer.file() == file);
+        if let Some(writer) = before {
+            return Ok(Some(writer.clone()));
+        }
+        let writer = AccessLogWriter::start(file, metrics.access_log());
+        writer.map(Some).map_err(|error| StartError::AccessLog { file: file.map(ToOwned::to_owned), error })
     }
 
     /// Opens the sources on a thread that may block: they read files, and wait for keys.
-    async fn identification(config: &Config, fetches: &KeyFetches) -> Result<Arc<Identification>, StartError> {
-        let (identity, fetches) = (config.identity.clone(), fetches.clone());
-        match tokio::task::spawn_blocking(move || Identification::open_counted(&identity, &fetches)).await {
+    async fn identification(config: &Config, metrics: &GatewayMetrics) -> Result<Arc<Identification>, StartError> {
+        let (identity, metrics) = (config.identity.clone(), metrics.identity().clone());
+        match tokio::task::spawn_blocking(move || Identification::open_counted(&identity, &metrics)).await {
             Ok(opened) => Ok(opened?),
             Err(error) => Err(StartError::Thread(std::io::Error::other(error))),
         }

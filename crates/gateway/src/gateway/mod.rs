@@ -6,6 +6,7 @@ mod reconfigure;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZero;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,8 +28,8 @@ use crate::objects::{ObjectSource, ObjectsError};
 use crate::observe::log::RejectionLog;
 use crate::observe::metrics::GatewayMetrics;
 use crate::observe::{Phase, Readiness};
-use crate::proxy::RequestRulesError;
 use crate::proxy::worker::{Clients, Listening, Shared, Stage, WorkerThread, bind};
+use crate::proxy::{RequestRules, RequestRulesError};
 use crate::timeouts::Elapsed;
 use crate::tls::{ListenerTls, TlsError, keep_fresh};
 
@@ -43,6 +44,8 @@ pub struct Gateway {
     pub(crate) live: watch::Sender<Arc<Live>>,
     /// The settings, as the admin endpoint shows them.
     pub(crate) in_effect: watch::Sender<Arc<Config>>,
+    /// How requests are interpreted, as the admin endpoint explains it.
+    pub(crate) rules_in_effect: watch::Sender<RequestRules>,
     /// Looks after the certificates of the upstreams that there are.
     pub(crate) upstream_files: Control,
     stage: watch::Sender<Stage>,
@@ -90,6 +93,14 @@ pub enum StartError {
     /// A thread could not be started.
     #[error("cannot start a thread to serve requests: {0}")]
     Thread(io::Error),
+    /// The access log cannot be written.
+    #[error("log.accessFile: cannot open {}: {error}; name a file that may be written", shown(file.as_deref()))]
+    AccessLog {
+        /// The file; standard output if there is none.
+        file: Option<PathBuf>,
+        /// What the system says.
+        error: io::Error,
+    },
     /// A certificate or key is not usable.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -102,6 +113,10 @@ pub enum StartError {
     /// The objects to follow could not be read.
     #[error(transparent)]
     Objects(#[from] ObjectsError),
+}
+
+fn shown(file: Option<&Path>) -> String {
+    file.map_or_else(|| "standard output".to_owned(), |file| file.display().to_string())
 }
 
 /// How a drain ended.
@@ -121,7 +136,7 @@ impl Gateway {
     pub async fn start(config: Config, mut objects: Box<dyn ObjectSource>) -> Result<Self, StartError> {
         let workers = config.workers.unwrap_or_else(cores).max(1);
         let metrics = GatewayMetrics::new(workers);
-        let live = Arc::new(Live::open(config, None, metrics.key_fetches()).await?);
+        let live = Arc::new(Live::open(config, None, &metrics).await?);
         let config = Arc::clone(&live.config);
         // Without objects at first: those that never govern leave nothing behind in the metrics.
         let flow = FlowControl::builder()
@@ -158,9 +173,10 @@ impl Gateway {
             Control(tokio::spawn(flush_rejections(rejections))),
         ];
         let (in_effect, shown) = watch::channel(Arc::clone(&config));
+        let (rules_in_effect, rules) = watch::channel(live.borrow().rules.clone());
         let admin_address = match &config.admin.address {
             Some(address) => {
-                let admin = Admin { flow: flow.clone(), metrics, readiness: readiness.clone(), config: shown };
+                let admin = Admin { flow: flow.clone(), metrics, readiness: readiness.clone(), config: shown, rules };
                 let (address, pages) = operate(address, admin)?;
                 control.extend(pages);
                 address
@@ -176,6 +192,7 @@ impl Gateway {
             shared,
             live,
             in_effect,
+            rules_in_effect,
             upstream_files,
             stage,
             workers,
@@ -234,6 +251,10 @@ impl Gateway {
             }
         }
         self.shared.rejections.flush();
+        let access_log = self.live.borrow().access_log.clone();
+        if let Some(access_log) = access_log {
+            access_log.flush().await;
+        }
         Drained { requests_cut }
     }
 }

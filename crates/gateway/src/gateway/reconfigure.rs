@@ -36,7 +36,7 @@ impl Gateway {
         if changed.is_empty() {
             return Ok(Reconfigured { changed, needs_restart });
         }
-        let live = match Live::open(config, Some(&before), self.shared.metrics.key_fetches()).await {
+        let live = match Live::open(config, Some(&before), &self.shared.metrics).await {
             Ok(live) => Arc::new(live),
             Err(error) => {
                 self.shared.metrics.settings_refused();
@@ -54,6 +54,7 @@ impl Gateway {
         log::set_filter(&config.log);
         self.upstream_files = Control(tokio::spawn(keep_fresh(live.files().collect())));
         self.in_effect.send_replace(Arc::clone(config));
+        self.rules_in_effect.send_replace(live.rules.clone());
         self.live.send_replace(live);
         self.shared.metrics.settings_applied();
         Ok(Reconfigured { changed, needs_restart })

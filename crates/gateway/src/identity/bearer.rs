@@ -3,7 +3,7 @@
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
-use super::Verdict;
+use super::{Denial, Verdict};
 
 /// What `ask` says of the token, if there is one.
 pub(super) fn ask(headers: &HeaderMap, ask: impl FnOnce(&str) -> Verdict) -> Verdict {
@@ -11,9 +11,9 @@ pub(super) fn ask(headers: &HeaderMap, ask: impl FnOnce(&str) -> Verdict) -> Ver
     let Some(value) = values.next() else { return Verdict::Absent };
     // Two of them: the upstream may take the other one for the one that counts.
     if values.next().is_some() {
-        return Verdict::Wrong;
+        return Verdict::Wrong(Denial::Malformed);
     }
-    let Ok(value) = value.to_str() else { return Verdict::Wrong };
+    let Ok(value) = value.to_str() else { return Verdict::Wrong(Denial::Malformed) };
     let value = value.trim();
     let (scheme, token) = value.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((value, ""));
     if !scheme.eq_ignore_ascii_case("bearer") {
@@ -22,7 +22,7 @@ pub(super) fn ask(headers: &HeaderMap, ask: impl FnOnce(&str) -> Verdict) -> Ver
     match token.trim() {
         "" => Verdict::Absent,
         // A single space separates the two (RFC 6750). What else an upstream might take for it, we do not.
-        _ if value.as_bytes().get(scheme.len()) != Some(&b' ') => Verdict::Wrong,
+        _ if value.as_bytes().get(scheme.len()) != Some(&b' ') => Verdict::Wrong(Denial::Malformed),
         token => ask(token),
     }
 }
@@ -52,7 +52,7 @@ mod tests {
             assert_eq!(of(absent), (Verdict::Absent, None));
         }
         for wrong in [&[b"Bearer a" as &[u8], b"Bearer a"] as &[&[u8]], &[b"Bearer \xff"], &[b"Bearer\tabc"]] {
-            assert_eq!(of(wrong), (Verdict::Wrong, None));
+            assert_eq!(of(wrong), (Verdict::Wrong(Denial::Malformed), None));
         }
     }
 }

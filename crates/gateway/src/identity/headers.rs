@@ -5,9 +5,9 @@ use std::sync::Arc;
 use evenkeel_engine::User;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::Verdict;
 use super::cache::Cache;
 use super::naming::Naming;
+use super::{Denial, Verdict};
 use crate::config::{Cidr, HeaderIdentity};
 use crate::identity::Peer;
 
@@ -66,15 +66,16 @@ impl Headers {
         let Some(name) = names.next().filter(|name| !name.is_empty()) else { return Verdict::Absent };
         // A proxy that adds its header to the client's instead of replacing it would let clients choose.
         if names.next().is_some() {
-            return Verdict::Wrong;
+            return Verdict::Wrong(Denial::Malformed);
         }
-        let Ok(name) = std::str::from_utf8(name.as_bytes()) else { return Verdict::Wrong };
+        let Ok(name) = std::str::from_utf8(name.as_bytes()) else { return Verdict::Wrong(Denial::Malformed) };
         let groups = headers.get_all(&self.group);
         if let Some(known) = self.known.get(name).filter(|known| known.groups.iter().eq(groups.iter())) {
             return Verdict::Known(known.user);
         }
         let texts: Result<Vec<_>, _> = groups.iter().map(|group| std::str::from_utf8(group.as_bytes())).collect();
-        let Some(user) = texts.ok().and_then(|groups| self.naming.user(name, groups)) else { return Verdict::Wrong };
+        let Ok(texts) = texts else { return Verdict::Wrong(Denial::Malformed) };
+        let Some(user) = self.naming.user(name, texts) else { return Verdict::Wrong(Denial::Name) };
         if name.len() + groups.iter().map(HeaderValue::len).sum::<usize>() <= KNOWN_BYTES_MAX {
             // Copies: a value of a header keeps all of the head alive that it is a part of.
             let groups = groups.iter().filter_map(|group| HeaderValue::from_bytes(group.as_bytes()).ok()).collect();
@@ -120,7 +121,7 @@ mod tests {
         let source = Headers::new(&HeaderIdentity::default());
         assert_eq!(source.ask(&headers(&[], &["staff"])), Verdict::Absent);
         assert_eq!(source.ask(&headers(&[""], &[])), Verdict::Absent);
-        assert_eq!(source.ask(&headers(&["alice", "bob"], &[])), Verdict::Wrong);
-        assert_eq!(source.ask(&headers(&["system:admin"], &[])), Verdict::Wrong);
+        assert_eq!(source.ask(&headers(&["alice", "bob"], &[])), Verdict::Wrong(Denial::Malformed));
+        assert_eq!(source.ask(&headers(&["system:admin"], &[])), Verdict::Wrong(Denial::Name));
     }
 }

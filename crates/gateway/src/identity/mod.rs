@@ -9,6 +9,7 @@ mod address;
 mod bearer;
 mod cache;
 mod certificate;
+mod denial;
 mod headers;
 mod jwt;
 mod naming;
@@ -19,7 +20,7 @@ mod secret;
 mod tokens;
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use evenkeel::Identify;
@@ -27,10 +28,11 @@ use evenkeel::identify::{Unidentified, anonymous};
 use evenkeel_engine::User;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, StatusCode};
+use http::{HeaderMap, HeaderName};
 
 use crate::config::{AnonymousRequests, IdentityConfig, IdentitySource};
-use crate::observe::metrics::KeyFetches;
+use crate::observe::log::Throttle;
+use crate::observe::metrics::IdentityMetrics;
 use headers::Headers;
 use jwt::Jwts;
 use sanitize_headers::{HeaderSanitizer, Sender};
@@ -39,6 +41,8 @@ use tokens::Tokens;
 #[cfg(feature = "fuzzing")]
 pub(crate) use jwt::Verifier;
 pub(crate) use open_paths::OpenPaths;
+
+pub use denial::Denial;
 pub use peer::{ClientCertificate, Peer, Transport};
 
 /// All ways to find out who is calling, shared by all workers.
@@ -48,6 +52,9 @@ pub struct Identification {
     anonymous: AnonymousRequests,
     open_paths: OpenPaths,
     sanitizer: HeaderSanitizer,
+    metrics: IdentityMetrics,
+    /// How often a denied request of a hosted service is worth a line.
+    throttle: Mutex<Throttle>,
 }
 
 /// Finds out who sends the requests of one connection. Clones are cheap.
@@ -68,6 +75,7 @@ struct OfPeer {
     shared: Arc<Identification>,
     steps: Vec<Step>,
     sender: Sender,
+    address: IpAddr,
     /// When the certificate expires that the client has shown.
     expires: Option<SystemTime>,
 }
@@ -80,7 +88,7 @@ enum Step {
     /// The connection is a proxy's: this source of addresses looks at what it says of where the request comes from.
     Forwarded(usize, IpAddr),
     /// The connection has an invalid credential.
-    Wrong,
+    Wrong(Denial),
     /// This source has to look at the request.
     Ask(usize),
 }
@@ -95,6 +103,14 @@ enum Source {
     Address(Box<address::Addresses>),
 }
 
+/// A request that is not authenticated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Denied {
+    pub(crate) reason: Denial,
+    /// Whether the credential is the certificate of the connection.
+    is_certificate: bool,
+}
+
 /// What a source says of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Verdict {
@@ -103,27 +119,32 @@ enum Verdict {
     /// There is no credential that this source could look at.
     Absent,
     /// There is one, and it is invalid.
-    Wrong,
+    Wrong(Denial),
     /// There is one, and nobody can tell yet: the keys of its issuer are being fetched.
     Undecided,
 }
-
-const KEYS_AWAITED: &str = "the keys of the token's issuer are being fetched; try again";
 
 // === impl Identification ===
 
 impl Identification {
     /// Sets the sources up, and reads the files that they name. Every file is looked after by a thread of its own.
     pub fn open(config: &IdentityConfig) -> Result<Arc<Self>, IdentityError> {
-        Self::open_counted(config, &KeyFetches::default())
+        Self::open_counted(config, &IdentityMetrics::default())
     }
 
-    /// The same, and counts how often keys are fetched.
-    pub fn open_counted(config: &IdentityConfig, fetches: &KeyFetches) -> Result<Arc<Self>, IdentityError> {
-        let sources = config.sources.iter().map(|source| Source::open(source, fetches));
+    /// The same, and counts what happens.
+    pub fn open_counted(config: &IdentityConfig, metrics: &IdentityMetrics) -> Result<Arc<Self>, IdentityError> {
+        let sources = config.sources.iter().map(|source| Source::open(source, metrics));
         let sources = sources.collect::<Result<_, _>>().map_err(IdentityError)?;
         let open_paths = OpenPaths::new(&config.open_paths).map_err(IdentityError)?;
-        Ok(Arc::new(Self { sources, anonymous: config.anonymous, open_paths, sanitizer: HeaderSanitizer::new(config) }))
+        Ok(Arc::new(Self {
+            sources,
+            anonymous: config.anonymous,
+            open_paths,
+            sanitizer: HeaderSanitizer::new(config),
+            metrics: metrics.clone(),
+            throttle: Mutex::default(),
+        }))
     }
 
     /// For the requests of this connection.
@@ -133,7 +154,8 @@ impl Identification {
         let steps = sources.filter_map(|(index, source)| self.step(source, index, &peer)).collect();
         let sender = self.sender(&peer);
         let expires = peer.certificate.as_ref().and_then(|certificate| certificate.not_after);
-        PeerIdentity(Arc::new(OfPeer { shared: Arc::clone(self), steps, sender, expires }))
+        let address = peer.address.ip().to_canonical();
+        PeerIdentity(Arc::new(OfPeer { shared: Arc::clone(self), steps, sender, address, expires }))
     }
 
     /// What is to be done for the requests of this connection when it is this source's turn, if anything.
@@ -153,7 +175,7 @@ impl Identification {
             Source::Certificate(naming) => certificate::user(naming, shown),
             _ => None,
         });
-        known.map_or(Step::Wrong, Step::Known)
+        known.map_or(Step::Wrong(Denial::Name), Step::Known)
     }
 
     /// Whether this is a proxy that speaks for other clients: it is trusted to say where requests come from.
@@ -186,15 +208,32 @@ impl PeerIdentity {
         self.0.sender != Sender::Outsider
     }
 
+    /// The address of the other end.
+    pub(crate) fn address(&self) -> IpAddr {
+        self.0.address
+    }
+
+    /// Who sent a request, or why nobody knows, which is counted.
+    pub(crate) fn authenticate(&self, parts: &Parts) -> Result<Arc<User>, Denied> {
+        match self.find(parts) {
+            Ok(user) => Ok(user),
+            Err(_) if self.0.shared.open_paths.contain(parts.uri.path()) => Ok(anonymous()),
+            Err(denied) => {
+                self.0.shared.metrics.denied(denied.reason);
+                Err(denied)
+            }
+        }
+    }
+
     /// Whom the sources find.
-    fn find(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
+    fn find(&self, parts: &Parts) -> Result<Arc<User>, Denied> {
         // TLS looks at it when a session begins, but connections last, and sessions are resumed.
         if self.0.expires.is_some_and(|expires| SystemTime::now() > expires) {
-            return Err(Unidentified::new(StatusCode::UNAUTHORIZED, "the client certificate has expired"));
+            return Err(Denied { reason: Denial::Expired, is_certificate: true });
         }
         let shared = &self.0.shared;
-        let mut wrong: Option<&HeaderName> = None;
-        let mut is_undecided = false;
+        let denied = |reason| Err(Denied { reason, is_certificate: false });
+        let mut wrong: Option<(&HeaderName, Denial)> = None;
         for step in &self.0.steps {
             match step {
                 Step::Known(_) | Step::Forwarded(..) if wrong.is_some() => {}
@@ -204,46 +243,72 @@ impl PeerIdentity {
                         return Ok(addresses.forwarded_user(*peer, &parts.headers));
                     }
                 }
-                Step::Wrong => return Err(Unidentified::unauthorized()),
+                Step::Wrong(reason) => return denied(*reason),
                 Step::Ask(index) => {
                     let Some(source) = shared.sources.get(*index) else { continue };
-                    if wrong.is_some_and(|header| source.header() != Some(header)) {
+                    let Some(header) = source.header() else { continue };
+                    if wrong.is_some_and(|(other, _)| other != header) {
                         continue;
                     }
-                    match source.ask(&parts.headers) {
+                    let reason = match source.ask(&parts.headers) {
                         Verdict::Known(user) => return Ok(user),
-                        Verdict::Absent => {}
-                        Verdict::Wrong => wrong = source.header(),
-                        Verdict::Undecided => (wrong, is_undecided) = (source.header(), true),
-                    }
+                        Verdict::Absent => continue,
+                        Verdict::Wrong(reason) => reason,
+                        Verdict::Undecided => Denial::KeysAwaited,
+                    };
+                    let known = wrong.map_or(reason, |(_, before)| before.max(reason));
+                    wrong = Some((header, known));
                 }
             }
         }
-        match shared.anonymous {
-            AnonymousRequests::Allow if wrong.is_none() => Ok(anonymous()),
-            _ if is_undecided => Err(Unidentified::new(StatusCode::SERVICE_UNAVAILABLE, KEYS_AWAITED)),
-            _ => Err(Unidentified::unauthorized()),
+        match (shared.anonymous, wrong) {
+            (AnonymousRequests::Allow, None) => Ok(anonymous()),
+            (_, None) => denied(Denial::NoCredential),
+            (_, Some((_, reason))) => denied(reason),
         }
     }
 }
 
+/// For services that are not proxied. Their requests are logged elsewhere, so that only the reason is logged here, and not
+/// for every request.
 impl Identify for PeerIdentity {
     fn identify(&self, parts: &Parts) -> Result<Arc<User>, Unidentified> {
-        match self.find(parts) {
-            Err(_) if self.0.shared.open_paths.contain(parts.uri.path()) => Ok(anonymous()),
-            found => found,
-        }
+        self.authenticate(parts).map_err(|denied| {
+            if self.0.shared.throttle.lock().unwrap_or_else(PoisonError::into_inner).may_log() {
+                let (reason, client) = (denied.reason.as_str(), self.0.address);
+                tracing::warn!(reason, %client, path = parts.uri.path(), "a request is not authenticated");
+            }
+            denied.response()
+        })
+    }
+}
+
+// === impl Denied ===
+
+impl Denied {
+    /// The response to the request.
+    pub(crate) fn response(self) -> Unidentified {
+        self.reason.response(self.is_certificate)
+    }
+}
+
+// === impl Verdict ===
+
+#[cfg(test)]
+impl Verdict {
+    fn is_wrong(&self) -> bool {
+        matches!(self, Self::Wrong(_))
     }
 }
 
 // === impl Source ===
 
 impl Source {
-    fn open(config: &IdentitySource, fetches: &KeyFetches) -> Result<Self, String> {
+    fn open(config: &IdentitySource, metrics: &IdentityMetrics) -> Result<Self, String> {
         Ok(match config {
             IdentitySource::TrustedHeaders(headers) => Self::Headers(Box::new(Headers::new(headers))),
             IdentitySource::ClientCertificate(certificate) => Self::Certificate(certificate::naming(certificate)),
-            IdentitySource::Jwt(jwt) => Self::Jwt(Jwts::open(jwt, fetches)?),
+            IdentitySource::Jwt(jwt) => Self::Jwt(Jwts::open(jwt, metrics.key_fetches())?),
             IdentitySource::Tokens(tokens) => Self::Tokens(Tokens::open(&tokens.file)?),
             IdentitySource::ApiKey(key) => Self::ApiKey(key.header.clone(), Tokens::open(&key.file)?),
             IdentitySource::Address(address) => Self::Address(Box::new(address::Addresses::new(address))),

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use evenkeel_engine::User;
 use http::{HeaderMap, HeaderName};
 
-use super::Verdict;
 use super::naming::Naming;
 use super::secret::{SecretHash, SecretHasher};
+use super::{Denial, Verdict};
 use crate::file_watch::WatchedFile;
 use crate::http1::header_names;
 
@@ -39,9 +39,13 @@ impl Tokens {
 
     /// Whose token this is.
     pub(super) fn ask(&self, token: &str) -> Verdict {
-        match self.file.load().get(&self.hasher.hash(token)) {
+        self.find(token, Denial::UnknownToken)
+    }
+
+    fn find(&self, secret: &str, unknown: Denial) -> Verdict {
+        match self.file.load().get(&self.hasher.hash(secret)) {
             Some(user) => Verdict::Known(Arc::clone(user)),
-            None => Verdict::Wrong,
+            None => Verdict::Wrong(unknown),
         }
     }
 
@@ -49,13 +53,13 @@ impl Tokens {
     pub(super) fn ask_header(&self, headers: &HeaderMap, name: &HeaderName) -> Verdict {
         // Many services take `X_Api_Key` for the same header, so a key there must not go unnoticed.
         if headers.keys().any(|other| other != name && header_names::same(other.as_str(), name.as_str())) {
-            return Verdict::Wrong;
+            return Verdict::Wrong(Denial::Malformed);
         }
         let mut values = headers.get_all(name).iter();
         let Some(value) = values.next() else { return Verdict::Absent };
         match std::str::from_utf8(value.as_bytes()) {
-            Ok(key) if values.next().is_none() => self.ask(key.trim()),
-            _ => Verdict::Wrong,
+            Ok(key) if values.next().is_none() => self.find(key.trim(), Denial::UnknownKey),
+            _ => Verdict::Wrong(Denial::Malformed),
         }
     }
 }

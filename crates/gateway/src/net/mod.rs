@@ -1,6 +1,8 @@
-//! Connections as the system knows them: how they are accepted, streams with or without TLS, and the limit of open files.
+//! Connections as the system knows them: how they are accepted, streams with or without TLS, and the limit of open files;
+//! and documents of other servers.
 
 mod acceptor;
+pub(crate) mod fetch;
 pub(crate) mod open_files;
 mod stream;
 

@@ -1,5 +1,6 @@
-//! What operators see: the admin endpoint, metrics, the log, and readiness.
+//! What operators see: the admin endpoint, metrics, the log, the access log, and readiness.
 
+pub mod access_log;
 pub mod admin;
 pub mod frame;
 pub mod log;

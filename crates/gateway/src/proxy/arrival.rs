@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel::identify::Unidentified;
-use evenkeel::{Digested, Identify};
+use evenkeel::Digested;
+use evenkeel::identify::anonymous;
 use evenkeel_engine::User;
 use evenkeel_engine::digest::DigestError;
 use http::request::Parts;
 
+use crate::identity::Denied;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::is_grpc;
 use crate::proxy::request_rules::{RouteMatch, Target};
@@ -17,8 +18,8 @@ use crate::proxy::request_rules::{RouteMatch, Target};
 #[derive(Debug)]
 pub(crate) struct Arrival<'a> {
     pub(crate) digested: Result<Digested<'a, RouteMatch>, DigestError>,
-    /// Who sent it. A request that cannot be interpreted is not authenticated.
-    pub(crate) user: Result<Arc<User>, Unidentified>,
+    /// Who sent it. A request that cannot be interpreted is not authenticated: it counts as anonymous.
+    pub(crate) user: Result<Arc<User>, Denied>,
     is_long_running: bool,
 }
 
@@ -31,8 +32,8 @@ impl<'a> Arrival<'a> {
         let digested = rules.digest_target(target);
         let is_long_running = digested.as_ref().is_ok_and(|digested| rules.is_long_running(digested));
         let user = match &digested {
-            Ok(_) => connection.identity.identify(parts),
-            Err(_) => Err(Unidentified::unauthorized()),
+            Ok(_) => connection.identity.authenticate(parts),
+            Err(_) => Ok(anonymous()),
         };
         Self { digested, user, is_long_running }
     }
@@ -45,11 +46,11 @@ impl<'a> Arrival<'a> {
     /// Whether the body is received before the request gets a seat. That is not so for streams, and pointless for requests
     /// that will be rejected.
     pub(crate) fn waits_for_body(&self, parts: &Parts) -> bool {
-        self.user.is_ok() && !self.is_long_running && !is_grpc(&parts.headers)
+        self.digested.is_ok() && self.user.is_ok() && !self.is_long_running && !is_grpc(&parts.headers)
     }
 
-    /// The name of the user, if it is known.
+    /// The user, if it is known.
     pub(crate) fn user(&self) -> Option<Arc<User>> {
-        self.user.as_ref().ok().cloned()
+        if self.digested.is_ok() { self.user.as_ref().ok().cloned() } else { None }
     }
 }

@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use crate::http1::{HeadFlags, Wire};
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::Failure;
+use crate::proxy::record::RequestRecord;
 use crate::proxy::request_body::RequestBody;
 use crate::proxy::service_times::Started;
 use crate::timeouts::{Active, Activity};
@@ -43,6 +44,8 @@ pub(crate) struct Exchange {
     has_client_left: Cell<bool>,
     /// Why the client is told at once that nothing comes of its request, though the upstream works on it.
     failure: Cell<Option<Failure>>,
+    /// What is logged of the request, if it is. The line is written when everybody is done with the request.
+    record: RefCell<Option<Box<RequestRecord>>>,
 }
 
 /// What becomes of a request at the upstream when its client leaves.
@@ -61,6 +64,27 @@ const INTERIM_MAX: usize = 8;
 // === impl Exchange ===
 
 impl Exchange {
+    /// For a request of which something is logged, or nothing.
+    pub(crate) fn new(record: Option<Box<RequestRecord>>) -> Rc<Self> {
+        let exchange = Rc::<Self>::default();
+        *exchange.record.borrow_mut() = record;
+        exchange
+    }
+
+    /// Adds to what is logged of the request, if anything is.
+    #[inline]
+    pub(crate) fn note(&self, note: impl FnOnce(&mut RequestRecord)) {
+        if let Some(record) = &mut *self.record.borrow_mut() {
+            note(record);
+        }
+    }
+
+    /// The debug header of the response, if the client gets one.
+    #[inline]
+    pub(crate) fn debug_header(&self) -> Option<HeaderValue> {
+        self.record.borrow().as_ref()?.debug_header()
+    }
+
     pub(crate) fn add_interim(&self, status: StatusCode, headers: HeaderMap) {
         let mut interim = self.interim.borrow_mut();
         if interim.len() < INTERIM_MAX {
@@ -126,6 +150,14 @@ impl Exchange {
 
     pub(crate) fn take_upgraded(&self) -> Option<Box<Wire>> {
         self.upgraded.borrow_mut().take()
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        if let Some(record) = self.record.get_mut() {
+            record.finish();
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod connection;
 mod error_response;
 mod exchange;
 mod forward;
+mod record;
 mod request_body;
 mod request_rules;
 mod response_body;

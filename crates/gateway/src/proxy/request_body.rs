@@ -327,6 +327,7 @@ impl Open {
             if let Some(minimum_rate) = &mut self.minimum_rate {
                 minimum_rate.note(data.len());
             }
+            self.stall.subject().note(|record| record.add_bytes_in(data.len()));
         }
         Ok(frame)
     }

@@ -3,11 +3,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use evenkeel::FlowControl;
+use evenkeel::{FlowControl, Preset};
 use evenkeel_gateway::config::{AdminConfig, UpstreamConfig};
 use evenkeel_gateway::observe::admin::{self, Admin};
 use evenkeel_gateway::observe::metrics::GatewayMetrics;
-use evenkeel_gateway::{Config, Phase, Readiness};
+use evenkeel_gateway::{Config, Phase, Readiness, RequestRules};
 use http::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -27,6 +27,7 @@ async fn start(readiness: &Readiness) -> SocketAddr {
             ..Config::default()
         }))
         .1,
+        rules: watch::channel(RequestRules::new(&Config::default().requests, Preset::Plain).unwrap()).1,
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -56,7 +57,7 @@ async fn every_page_that_the_index_lists_is_there() {
     let address = start(&readiness).await;
     let index = get(address, "/").await;
     let pages: Vec<_> = index.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
-    assert_eq!(pages.len(), 8, "{index}");
+    assert_eq!(pages.len(), 9, "{index}");
     for page in pages {
         let answer = get(address, page).await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{page}: {answer}");

@@ -12,6 +12,7 @@ mod config;
 mod curl;
 mod drain;
 mod expect;
+mod explain;
 #[path = "../followed/mod.rs"]
 mod followed;
 mod forwarded_headers;

@@ -110,7 +110,7 @@ fn nanos(at: Instant) -> u64 {
 ///
 /// A key has room for 18 years of seat-time. A flow that is farther ahead of the virtual time stays there.
 #[inline]
-fn key_of(amount: u64, weight: u16) -> i64 {
+pub(super) fn key_of(amount: u64, weight: u16) -> i64 {
     if weight == 1 {
         return i64::try_from(u128::from(amount) << KEY_BITS).unwrap_or(i64::MAX);
     }

@@ -2,14 +2,50 @@
 
 use super::super::discipline::Look;
 use super::super::requests::{NO_QUEUE, NO_SLOT, Requests};
-use super::super::{QueueView, ReadingBounds};
+use super::super::{Outlook, QueueView, ReadingBounds};
 use super::PerFlow;
-use crate::SeatSeconds;
+use super::active_flow::key_of;
+use crate::{Flow, SeatSeconds};
 
 /// How many units of a key make a unit of seat-seconds.
 const KEYS_PER_UNIT: i64 = 160;
 
 // === impl PerFlow ===
+
+impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
+    /// What a request of this flow would find; `None` if there are no queues.
+    ///
+    /// Each start costs a flow what its requests are expected to take. Another flow starts as many requests first as it can
+    /// before it has used more than this one will have. The flows know their service times themselves.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate needs no more than 53 bits")]
+    pub(in crate::queue_set) fn outlook(&self, flow: Flow<'_>, _service_seconds: f64) -> Option<Outlook> {
+        let limits = self.limits?;
+        let number = self.flows.number_of(flow.hash());
+        let own = number.map(|number| self.flows.get(number));
+        let in_queue = own.map_or(0, |own| own.waiting);
+        let least = self.ready.flows().map(|queue| self.flows.get(queue).key(self.now)).min();
+        let start = least.map_or(self.virtual_time, |least| least.max(self.virtual_time));
+        // A flow of which nothing waits starts from the virtual time at least (PF-5).
+        let key = match own {
+            Some(own) if own.waiting > 0 => own.key(self.now),
+            Some(own) => own.key(self.now).max(start),
+            None => start,
+        };
+        let cost = key_of(own.map_or(self.estimate, |own| own.estimate), flow.weight()) as f64;
+        let target = key as f64 + f64::from(in_queue) * cost;
+        let others = self.ready.flows().filter(|queue| Some(*queue) != number).map(|queue| self.flows.get(queue));
+        let before = others.map(|other| {
+            let cost = key_of(other.estimate, other.weight).max(1) as f64;
+            ((target - other.key(self.now) as f64) / cost).ceil().clamp(0.0, f64::from(other.waiting))
+        });
+        Some(Outlook {
+            queue: number.map(|number| number as usize),
+            in_queue: in_queue as usize,
+            in_queue_max: limits.flow,
+            ahead: f64::from(in_queue) + before.sum::<f64>(),
+        })
+    }
+}
 
 impl<K: Copy + Default + std::fmt::Debug> Look for PerFlow<K> {
     type Ticket = K;

@@ -2,9 +2,10 @@
 
 use super::super::discipline::Look;
 use super::super::requests::{NO_SLOT, Requests};
-use super::super::{QueueSet, QueueView, ReadingBounds};
+use super::super::{Outlook, QueueSet, QueueView, ReadingBounds};
+use super::queue::Queue;
 use super::{DETACHED, SERVICE_TIME_GUESS, ShuffleSharding, Ticket};
-use crate::SeatSeconds;
+use crate::{Flow, SeatSeconds};
 
 // === impl QueueSet ===
 
@@ -16,6 +17,32 @@ impl<T> QueueSet<T, ShuffleSharding> {
 }
 
 // === impl ShuffleSharding ===
+
+impl ShuffleSharding {
+    /// What a request of this flow would find; `None` if there are no queues.
+    ///
+    /// Queues take turns, and each turn moves a queue on by the service time of a request. A queue that is behind has some
+    /// more turns first.
+    pub(in crate::queue_set) fn outlook(&self, flow: Flow<'_>, service_seconds: f64) -> Option<Outlook> {
+        let chosen = self.placement.clone().choose(flow.hash(), &self.waiting_work)?;
+        let queue = |number: usize| self.order.get(number).map(|&slot| &self.queues[slot as usize]);
+        let own = queue(chosen)?;
+        let reading = |queue: &Queue| queue.reading.next_r.as_f64();
+        let r = self.meter.r().as_f64();
+        let own_reading = if own.is_active() { reading(own) } else { reading(own).max(r) };
+        let others = (0..self.order.len()).filter(|&number| number != chosen).filter_map(queue);
+        let before = |other: &Queue| {
+            let behind = (own_reading - reading(other)) / service_seconds;
+            (f64::from(own.waiting) + behind).ceil().clamp(0.0, f64::from(other.waiting))
+        };
+        Some(Outlook {
+            queue: Some(chosen),
+            in_queue: own.waiting as usize,
+            in_queue_max: u64::try_from(self.queue_length_limit).unwrap_or(0),
+            ahead: f64::from(own.waiting) + others.filter(|other| other.waiting > 0).map(before).sum::<f64>(),
+        })
+    }
+}
 
 impl Look for ShuffleSharding {
     type Ticket = Ticket;

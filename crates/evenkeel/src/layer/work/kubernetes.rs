@@ -1,5 +1,6 @@
 //! The work of requests to a service that is like Kubernetes: lists by their size, changes by who watches.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -101,6 +102,19 @@ impl KubernetesWork {
         }
     }
 
+    fn rule_of_list(&self, request: &RequestInfo<'_>, what: &str) -> Cow<'static, str> {
+        let lookup = Lookup { work: self, watches: None };
+        match lookup.statistics(&request.resource, &request.api_group, self.shared.clock.now()) {
+            Statistics::NeverRecorded => {
+                format!("{what} of {}, of which nobody has told how many there are (WE-10)", request.resource).into()
+            }
+            Statistics::Stale => format!("{what} of objects whose number was told too long ago (WE-10)").into(),
+            Statistics::Fresh { count, .. } => {
+                format!("{what} of a resource with {count} objects (WE-11 to WE-13)").into()
+            }
+        }
+    }
+
     /// How many watches have to be told when this request changes something.
     pub fn interested(&self, request: &RequestInfo<'_>) -> u64 {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner).interested(request)
@@ -124,6 +138,20 @@ impl<X> EstimateWork<X> for KubernetesWork {
             consistent_reads_from_cache: self.shared.has_consistent_cache.load(Ordering::Relaxed),
         };
         self.shared.estimator.estimate(Some(request.attributes.request), request.query, &circumstances)
+    }
+
+    fn rule(&self, request: &WorkInput<'_, X>) -> Cow<'static, str> {
+        let info = request.attributes.request;
+        let config = self.shared.estimator.config();
+        match &*info.verb {
+            "list" => self.rule_of_list(info, "a list"),
+            "watch" if config.watch_costs_like_list => self.rule_of_list(info, "a watch that begins like a list"),
+            "create" | "update" | "patch" | "delete" if self.shared.estimator.depends_on_watches(info) => {
+                let watches = request.watches.unwrap_or_else(|| self.interested(info));
+                format!("a change that {watches} watches are told of (WE-18, WE-19)").into()
+            }
+            verb => format!("the least that a request takes: {verb} costs no more (WE-3)").into(),
+        }
     }
 
     fn watch(&self, request: &RequestInfo<'_>, query: Query<'_>, _extra: &X) -> Option<Watch> {

@@ -3,6 +3,8 @@
 mod kubernetes;
 mod watch;
 
+use std::borrow::Cow;
+
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, WorkEstimate};
 
@@ -29,6 +31,11 @@ pub use watch::Watch;
 pub trait EstimateWork<X = ()> {
     /// How much work the request is.
     fn estimate(&self, request: &WorkInput<'_, X>) -> WorkEstimate;
+
+    /// Which rule the estimate comes from, in words for people. [`explain`](crate::FlowControl::explain) asks for it.
+    fn rule(&self, _request: &WorkInput<'_, X>) -> Cow<'static, str> {
+        Cow::Borrowed("an estimate of the service")
+    }
 
     /// What has to be remembered of a watch while it runs, if anything has: see [`KubernetesWork`]. The layer asks for it when
     /// the request arrives, and [starts](Watch) it when the request is let in.
@@ -65,6 +72,10 @@ impl<X> EstimateWork<X> for WorkEstimate {
     #[inline]
     fn estimate(&self, _request: &WorkInput<'_, X>) -> WorkEstimate {
         *self
+    }
+
+    fn rule(&self, _request: &WorkInput<'_, X>) -> Cow<'static, str> {
+        Cow::Borrowed("the same for every request")
     }
 }
 

@@ -1,7 +1,9 @@
 //! `FlowControl::explain`: why a request goes where it goes, as a structure for tools.
 
 mod clauses;
+mod wait;
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use evenkeel_api::bootstrap;
@@ -12,17 +14,19 @@ use evenkeel_engine::deal::Dealer;
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::queue_set::Mode;
 use evenkeel_engine::{Attributes, Configuration, RequestInfo, User, WorkEstimate};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::control::flow_control::FlowControl;
 use crate::layer::work::{EstimateWork, WorkInput};
 use crate::observe::status::{LevelStatus, SeatLimits};
 use clauses::Outcome;
 
+pub use wait::{ExpectedWait, WaitOutcome};
+
 /// Why a request goes where it goes. Made by [`FlowControl::explain`].
 ///
 /// Serialised, its fields are those that `evenkeel explain -o json` prints.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Explanation {
@@ -41,20 +45,47 @@ pub struct Explanation {
     pub flow: String,
     /// The hash of the flow, which its queues are dealt by; 0 where there is nothing to tell apart.
     pub flow_hash: u64,
-    /// The queues that the request may wait in; none if its level has no queues.
+    /// How requests of the level wait.
+    pub queuing: ExplainedQueuing,
+    /// The queues that the request may wait in; none if its level has no queues, or a queue for each flow.
     pub hand: Vec<u32>,
     /// How many seats the request takes.
     pub seats: ExplainedSeats,
     /// The seats of the level.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<SeatLimits>,
     /// What the level is doing now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub live: Option<LevelStatus>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveLevel>,
+}
+
+/// What a level is doing now, and what that means for a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct LiveLevel {
+    /// What the level is doing.
+    #[serde(flatten)]
+    pub status: LevelStatus,
+    /// How long the request would wait.
+    pub wait: ExpectedWait,
+}
+
+/// How the requests of a level wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ExplainedQueuing {
+    /// They do not wait: the level is exempt, or rejects what finds no seat.
+    None,
+    /// In queues that flows share; each flow has a hand of them.
+    ShuffleSharded,
+    /// In a queue for each flow. There is no hand.
+    PerFlow,
 }
 
 /// A request as flow schemas see it. What it does not name is empty.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ExplainedRequest {
@@ -64,6 +95,10 @@ pub struct ExplainedRequest {
     pub groups: Vec<String>,
     /// The verb.
     pub verb: String,
+    /// Whether flow control applies to the request; a Kubernetes API does not limit `exec`, `log` and the like (HF-3). If not, the
+    /// rest says where it would go otherwise.
+    #[serde(default = "limited")]
+    pub is_limited: bool,
     /// Whether the request is about a resource; otherwise it is about a path.
     pub is_resource_request: bool,
     /// The path.
@@ -83,7 +118,7 @@ pub struct ExplainedRequest {
 }
 
 /// A flow schema that does not match.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TriedSchema {
@@ -95,7 +130,7 @@ pub struct TriedSchema {
 }
 
 /// The seats that a request takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ExplainedSeats {
@@ -108,6 +143,12 @@ pub struct ExplainedSeats {
     pub additional_latency_ns: i64,
     /// The most seats that the estimate of a request may have at this level (WE-4), if there is such a cap.
     pub cap: Option<u32>,
+    /// Where the estimate comes from.
+    pub rule: String,
+}
+
+fn limited() -> bool {
+    true
 }
 
 // === impl FlowControl ===
@@ -131,12 +172,39 @@ impl FlowControl {
     /// ```
     #[expect(clippy::needless_pass_by_value, reason = "as `admit` has it")]
     pub fn explain(&self, attributes: Attributes<'_>, work: impl EstimateWork) -> Explanation {
-        // Configurations change under this lock, so that the objects are those of the configuration.
+        self.explain_digested(attributes, Query::new(""), &work, &())
+    }
+
+    /// The same for a request with a query, and for a digest that finds more than the [`RequestInfo`]: see
+    /// [`Digest::Extra`](crate::Digest::Extra).
+    pub fn explain_digested<X>(
+        &self,
+        attributes: Attributes<'_>,
+        query: Query<'_>,
+        work: &impl EstimateWork<X>,
+        extra: &X,
+    ) -> Explanation {
+        // Configurations change under this lock, so that the objects are those of the configuration. It is held for as long as
+        // it takes to copy what is needed.
         let (control, snapshot) = self.shared().controlled();
         let class = snapshot.configuration.classify(attributes);
         let level = &class.schema.level;
+        let watches = work.interested_watches(attributes.request, extra);
+        let input = WorkInput { attributes, level, query, watches, extra };
+        let estimate = work.estimate(&input);
         let found = control.level(&level.name);
-        let schemas = in_order(&snapshot.configuration, &control.objects().flow_schemas);
+        let live = found.and_then(|found| {
+            let known = snapshot.levels.get(found.id())?;
+            let now = self.shared().now();
+            let state = known.lock();
+            let (flow, seats) = (class.flow(), estimate.max_seats());
+            let wait = ExpectedWait::new(&state, now.max(state.latest), flow, seats, self.shared().wait_limit());
+            Some(LiveLevel { status: LevelStatus::of(&level.name, found, &state), wait })
+        });
+        let (mode, limits) = (found.map(ControlledLevel::mode), found.map(SeatLimits::new));
+        let objects = control.objects().flow_schemas.clone();
+        drop(control);
+        let schemas = in_order(&snapshot.configuration, objects, class.index + 1);
         let tried = schemas.iter().take(class.index).map(|schema| TriedSchema {
             schema: schema.name().to_owned(),
             failed: match clauses::outcome(schema, attributes) {
@@ -147,8 +215,6 @@ impl FlowControl {
             Some(Outcome::Matched(rule)) => Some(rule),
             _ => None,
         };
-        let watches = work.interested_watches(attributes.request, &());
-        let input = WorkInput { attributes, level, query: Query::new(""), watches, extra: &() };
         Explanation {
             request: ExplainedRequest::new(attributes.user, attributes.request),
             tried: tried.collect(),
@@ -157,36 +223,53 @@ impl FlowControl {
             priority_level: level.name.to_string(),
             flow: class.distinguisher.to_owned(),
             flow_hash: class.flow_hash,
-            hand: found.map(|found| hand(found, class.flow_hash)).unwrap_or_default(),
-            seats: ExplainedSeats::new(work.estimate(&input), level.seat_cap),
-            limits: found.map(SeatLimits::new),
-            live: found.and_then(|found| Some(LevelStatus::new(&level.name, found, snapshot.levels.get(found.id())?))),
+            queuing: mode.map_or(ExplainedQueuing::None, ExplainedQueuing::of),
+            hand: mode.map(|mode| hand(mode, class.flow_hash)).unwrap_or_default(),
+            seats: ExplainedSeats::new(estimate, level.seat_cap, work.rule(&input).into_owned()),
+            limits,
+            live,
         }
     }
 }
 
-/// The objects of the schemas in use, in the order in which they are tried.
-fn in_order<'a>(configuration: &Configuration, objects: &'a [Arc<FlowSchema>]) -> Vec<&'a FlowSchema> {
-    let mut left: Vec<&FlowSchema> = objects.iter().map(|schema| &**schema).collect();
-    left.sort_by(|one, other| match_order(one, other));
-    let object = |name: &str| match left.iter().position(|schema| schema.name() == name) {
-        Some(place) => Some(left.remove(place)),
+/// The objects of the first schemas in use, in the order in which they are tried.
+fn in_order(configuration: &Configuration, mut objects: Vec<Arc<FlowSchema>>, count: usize) -> Vec<Arc<FlowSchema>> {
+    objects.sort_by(|one, other| match_order(one, other));
+    // Nothing keeps a program from giving two objects of one name.
+    let mut by_name: HashMap<&str, VecDeque<&Arc<FlowSchema>>> = HashMap::with_capacity(objects.len());
+    for object in &objects {
+        by_name.entry(object.name()).or_default().push_back(object);
+    }
+    let object = |name: &str| match by_name.get_mut(name).and_then(VecDeque::pop_front) {
+        Some(object) => Some(Arc::clone(object)),
         // A mandatory one that nobody gave is built in (CC-12).
-        None => bootstrap::mandatory_flow_schema(name),
+        None => bootstrap::mandatory_flow_schema(name).map(|schema| Arc::new(schema.clone())),
     };
-    let names: Vec<_> = configuration.schemas().iter().map(|schema| &*schema.name).collect();
-    names.into_iter().filter_map(object).collect()
+    let names = configuration.schemas().iter().take(count).map(|schema| &*schema.name);
+    names.filter_map(object).collect()
 }
 
 /// The queues that a flow may use.
-fn hand(level: &ControlledLevel, flow_hash: u64) -> Vec<u32> {
-    let Mode::Queue(queuing) = level.mode() else { return Vec::new() };
-    if level.mode().is_per_flow() {
+fn hand(mode: Mode, flow_hash: u64) -> Vec<u32> {
+    let Mode::Queue(queuing) = mode else { return Vec::new() };
+    if mode.is_per_flow() {
         return Vec::new();
     }
     let size = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
     let dealer = Dealer::new(size(queuing.deal.deck()), size(queuing.deal.hand()));
     dealer.map(|dealer| dealer.deal(flow_hash).cards().to_vec()).unwrap_or_default()
+}
+
+// === impl ExplainedQueuing ===
+
+impl ExplainedQueuing {
+    fn of(mode: Mode) -> Self {
+        match mode {
+            Mode::Exempt | Mode::Reject | Mode::Closed => Self::None,
+            Mode::Queue(_) if mode.is_per_flow() => Self::PerFlow,
+            Mode::Queue(_) => Self::ShuffleSharded,
+        }
+    }
 }
 
 // === impl ExplainedRequest ===
@@ -197,6 +280,7 @@ impl ExplainedRequest {
             user: user.name.to_string(),
             groups: user.groups.iter().map(ToString::to_string).collect(),
             verb: request.verb.to_string(),
+            is_limited: limited(),
             is_resource_request: request.is_resource_request,
             path: request.path.to_string(),
             api_group: request.api_group.to_string(),
@@ -212,8 +296,8 @@ impl ExplainedRequest {
 // === impl ExplainedSeats ===
 
 impl ExplainedSeats {
-    fn new(work: WorkEstimate, cap: Option<u32>) -> Self {
+    fn new(work: WorkEstimate, cap: Option<u32>, rule: String) -> Self {
         let WorkEstimate { initial_seats, final_seats, additional_latency } = work;
-        Self { initial: initial_seats, lingering: final_seats, additional_latency_ns: additional_latency, cap }
+        Self { initial: initial_seats, lingering: final_seats, additional_latency_ns: additional_latency, cap, rule }
     }
 }

@@ -6,6 +6,7 @@ use evenkeel_engine::User;
 use serde_json::{Map, Value};
 
 use crate::config::JwtIdentity;
+use crate::identity::Denial;
 use crate::identity::naming::Naming;
 
 /// What the claims of a token have to be.
@@ -36,23 +37,32 @@ impl Rules {
         }
     }
 
-    /// Whose token this is and until when it is good, in seconds since 1970; none if it is not good now.
-    pub(super) fn judge(&self, claims: &Map<String, Value>, now: u64) -> Option<(Arc<User>, u64)> {
-        let until = seconds(claims.get("exp")?)?.saturating_add(self.leeway);
-        let from = claims.get("nbf").map_or(Some(0), seconds)?.saturating_sub(self.leeway);
-        let is_fresh = (from..until).contains(&now);
-        if !is_fresh || !self.is_from_issuer(claims) || !self.is_for_us(claims) {
-            return None;
+    /// Whose token this is and until when it is good, in seconds since 1970; or why it is not good now.
+    pub(super) fn judge(&self, claims: &Map<String, Value>, now: u64) -> Result<(Arc<User>, u64), Denial> {
+        let until = claims.get("exp").and_then(seconds).ok_or(Denial::Claims)?.saturating_add(self.leeway);
+        let from = claims.get("nbf").map_or(Some(0), seconds).ok_or(Denial::Claims)?.saturating_sub(self.leeway);
+        // First whose it is: that a token of somebody else has expired tells nobody anything.
+        if !self.is_from_issuer(claims) {
+            return Err(Denial::Issuer);
         }
-        let name = claims.get(&self.user_claim)?.as_str()?;
+        if !self.is_for_us(claims) {
+            return Err(Denial::Audience);
+        }
+        if now >= until {
+            return Err(Denial::Expired);
+        }
+        if now < from {
+            return Err(Denial::NotYetValid);
+        }
+        let name = claims.get(&self.user_claim).and_then(Value::as_str).ok_or(Denial::Claims)?;
         let mut groups = match claims.get(&self.groups_claim) {
-            Some(groups) => texts(groups)?,
+            Some(groups) => texts(groups).ok_or(Denial::Claims)?,
             None => Vec::new(),
         };
         // Tokens of service accounts name no groups: every API server knows them by the name.
         let account = if self.naming.user_prefix.is_empty() { service_account_groups(name) } else { None };
         groups.extend(account.iter().flatten().map(String::as_str));
-        Some((self.naming.user(name, groups)?, until))
+        Ok((self.naming.user(name, groups).ok_or(Denial::Name)?, until))
     }
 
     fn is_from_issuer(&self, claims: &Map<String, Value>) -> bool {

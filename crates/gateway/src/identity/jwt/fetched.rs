@@ -118,7 +118,7 @@ impl FetchedKeys {
     pub(super) fn ask(&self, token: &str, now: u64) -> Verdict {
         let Some(verifier) = &*self.current.verifier.load() else { return Verdict::Undecided };
         let verdict = verifier.ask(token, now);
-        if verdict == Verdict::Wrong && verifier.lacks_key_of(token, now) {
+        if matches!(verdict, Verdict::Wrong(_)) && verifier.lacks_key_of(token, now) {
             // If it is full, somebody else has asked.
             let _ = self.wanted.try_send(());
             // The issuer may have a new key. Where it was asked just now, it has not.

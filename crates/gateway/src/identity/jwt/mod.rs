@@ -19,10 +19,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use evenkeel_engine::User;
 use serde::Deserialize;
 
-use super::Verdict;
 use super::cache::Cache;
 use super::naming::Naming;
 use super::secret::{SecretHash, SecretHasher};
+use super::{Denial, Verdict};
 use crate::config::{JwtIdentity, KeysFrom};
 use crate::file_watch::WatchedFile;
 use crate::observe::metrics::KeyFetches;
@@ -65,6 +65,15 @@ struct Head {
     kid: Option<String>,
     /// Extensions that must be understood. None is.
     crit: Option<serde_json::Value>,
+}
+
+/// The parts of a token, decoded.
+struct Parsed<'a> {
+    head: Head,
+    /// What the signature is of.
+    signed: &'a str,
+    signature: Vec<u8>,
+    payload: Vec<u8>,
 }
 
 /// No token that fits into a request's head is longer.
@@ -116,14 +125,14 @@ impl Verifier {
 
     fn ask(&self, token: &str, now: u64) -> Verdict {
         if token.len() > TOKEN_BYTES_MAX {
-            return Verdict::Wrong;
+            return Verdict::Wrong(Denial::Malformed);
         }
         let hash = self.hasher.hash(token);
         if let Some(good) = self.known.get(&hash) {
-            return if now < good.until { Verdict::Known(good.user) } else { Verdict::Wrong };
+            return if now < good.until { Verdict::Known(good.user) } else { Verdict::Wrong(Denial::Expired) };
         }
         match self.verify(token, now) {
-            Some(good) => {
+            Ok(good) => {
                 let GoodToken { user, .. } = &good;
                 let bytes = user.name.len() + user.groups.iter().map(|group| group.len()).sum::<usize>();
                 if bytes <= KNOWN_BYTES_MAX {
@@ -131,7 +140,7 @@ impl Verifier {
                 }
                 Verdict::Known(good.user)
             }
-            None => Verdict::Wrong,
+            Err(reason) => Verdict::Wrong(reason),
         }
     }
 
@@ -142,21 +151,32 @@ impl Verifier {
         let (Some(Some(head)), Some(Some(claims))) = (parts.next(), parts.next()) else { return false };
         let id = serde_json::from_slice::<Head>(&head).ok().and_then(|head| head.kid);
         let is_missing = id.is_some_and(|id| !self.keys.has(&id));
-        is_missing && serde_json::from_slice(&claims).is_ok_and(|claims| self.rules.judge(&claims, now).is_some())
+        is_missing && serde_json::from_slice(&claims).is_ok_and(|claims| self.rules.judge(&claims, now).is_ok())
     }
 
-    fn verify(&self, token: &str, now: u64) -> Option<GoodToken> {
+    /// Whose token it is, or why it is not good.
+    fn verify(&self, token: &str, now: u64) -> Result<GoodToken, Denial> {
+        let parsed = Parsed::new(token).ok_or(Denial::Malformed)?;
+        let Parsed { head, signed, signature, payload } = parsed;
+        let algorithm = Algorithm::named(&head.alg).ok_or(Denial::Signature)?;
+        if head.crit.is_some() || !self.keys.verify(algorithm, head.kid.as_deref(), signed, &signature) {
+            return Err(Denial::Signature);
+        }
+        let claims = serde_json::from_slice(&payload).map_err(|_| Denial::Claims)?;
+        let (user, until) = self.rules.judge(&claims, now)?;
+        Ok(GoodToken { user, until })
+    }
+}
+
+// === impl Parsed ===
+
+impl<'a> Parsed<'a> {
+    fn new(token: &'a str) -> Option<Self> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (head, payload) = signed.split_once('.')?;
         // As text: members that do not matter have to be UTF-8 too (RFC 7519, 7.2).
-        let head: Head = serde_json::from_str(&String::from_utf8(decoded(head)?).ok()?).ok()?;
-        let algorithm = Algorithm::named(&head.alg)?;
-        if head.crit.is_some() || !self.keys.verify(algorithm, head.kid.as_deref(), signed, &decoded(signature)?) {
-            return None;
-        }
-        let claims = serde_json::from_slice(&decoded(payload)?).ok()?;
-        let (user, until) = self.rules.judge(&claims, now)?;
-        Some(GoodToken { user, until })
+        let head = serde_json::from_str(&String::from_utf8(decoded(head)?).ok()?).ok()?;
+        Some(Self { head, signed, signature: decoded(signature)?, payload: decoded(payload)? })
     }
 }
 

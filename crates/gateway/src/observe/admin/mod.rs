@@ -3,6 +3,7 @@
 //! Nothing here asks who is calling. The listener is for this machine only unless the settings say otherwise, and the
 //! dumps name users and paths: keep it away from clients.
 
+mod explain;
 mod hosts;
 mod pages;
 mod server;
@@ -18,6 +19,7 @@ use tokio::sync::watch;
 use crate::config::Config;
 use crate::observe::Readiness;
 use crate::observe::metrics::GatewayMetrics;
+use crate::proxy::RequestRules;
 
 pub use server::serve;
 
@@ -32,6 +34,8 @@ pub struct Admin {
     pub readiness: Readiness,
     /// The settings in effect. They name files with secrets, but hold none.
     pub config: watch::Receiver<Arc<Config>>,
+    /// How requests are interpreted, for explanations.
+    pub rules: watch::Receiver<RequestRules>,
 }
 
 // === impl Admin ===
@@ -48,6 +52,7 @@ impl Admin {
             .route("/livez", get(pages::alive))
             .route("/readyz", get(pages::ready))
             .route("/config", get(pages::config))
+            .route(explain::PATH, get(explain::explain))
             .fallback(pages::not_found)
             .with_state(pages::State::new(self))
             .merge(debug::router(flow))

@@ -25,12 +25,13 @@ struct Shown {
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The pages, and what they are for.
-const PAGES: [(&str, &str); 8] = [
+const PAGES: [(&str, &str); 9] = [
     ("/metrics", "metrics, for Prometheus"),
     ("/livez", "whether the gateway runs"),
     ("/readyz?verbose", "whether it accepts requests"),
     ("/healthz", "the same as /livez"),
     ("/config", "the settings in effect"),
+    ("/debug/explain?method=GET&url=/&user=alice&group=staff", "where a request would go, and how long it would wait"),
     ("/debug/api_priority_and_fairness/dump_priority_levels", "what every priority level is doing"),
     ("/debug/api_priority_and_fairness/dump_queues", "what is in every queue"),
     ("/debug/api_priority_and_fairness/dump_requests?includeRequestDetails=1", "who waits, and for what"),
@@ -39,6 +40,10 @@ const PAGES: [(&str, &str); 8] = [
 // === impl State ===
 
 impl State {
+    pub(super) fn admin(&self) -> &Admin {
+        &self.0.admin
+    }
+
     pub(super) fn new(admin: Admin) -> Self {
         let mut registry = Registry::default();
         admin.flow.register_metrics(&mut registry);

@@ -16,7 +16,7 @@ use crate::config::{LogConfig, LogFormat};
 
 pub(crate) use throttle::Throttle;
 
-pub use rejections::{RejectedRequest, RejectionLog};
+pub use rejections::{DeniedRequest, RejectedRequest, RejectionLog};
 
 /// Logging could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -145,6 +145,7 @@ mod tests {
     fn a_rejected_request_has_a_line_without_its_query() {
         let config = LogConfig { rejections_per_second: 1, ..LogConfig::default() };
         let request = || RejectedRequest {
+            request_id: "id-1",
             user: "alice",
             method: "GET",
             path: "/orders?key=secret",
@@ -162,13 +163,29 @@ mod tests {
         });
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{text}");
-        let fields = "user=\"alice\" method=\"GET\" path=\"/orders\" flow_schema=\"tenants\" priority_level=\"low\" \
+        let fields = "request_id=\"id-1\" user=\"alice\" method=\"GET\" path=\"/orders\" flow_schema=\"tenants\" priority_level=\"low\" \
                       reason=\"queue-full\" retry_after_s=2";
         assert!(lines[0].ends_with(&format!("a request is rejected {fields}")), "{text}");
         assert!(
             lines[1].ends_with("more requests were rejected; only some get a line of their own requests=1"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_request_that_is_not_authenticated_has_a_line_with_the_reason() {
+        let config = LogConfig::default();
+        let text = written(&config, || {
+            RejectionLog::new(&config).denied(|| DeniedRequest {
+                request_id: "id-1",
+                client: [10, 1, 2, 3].into(),
+                method: "GET",
+                path: "/orders?key=secret",
+                reason: "expired",
+            });
+        });
+        let fields = "request_id=\"id-1\" client=10.1.2.3 method=\"GET\" path=\"/orders\" reason=\"expired\"";
+        assert!(text.trim_end().ends_with(&format!("a request is not authenticated {fields}")), "{text}");
     }
 
     #[test]

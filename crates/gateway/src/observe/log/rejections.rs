@@ -1,5 +1,6 @@
-//! `RejectionLog`: a line for every rejected request, up to a limit per second.
+//! `RejectionLog`: a line for every request that is rejected or not authenticated, up to a limit per second.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -18,9 +19,11 @@ pub struct RejectionLog {
     untold: AtomicU64,
 }
 
-/// What a line says.
+/// What a line says of a request that the flow control rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RejectedRequest<'a> {
+    /// The id that the client got with the response.
+    pub request_id: &'a str,
     /// Who asked.
     pub user: &'a str,
     /// How.
@@ -35,6 +38,21 @@ pub struct RejectedRequest<'a> {
     pub reason: &'a str,
     /// When the client is told to try again.
     pub retry_after: Duration,
+}
+
+/// What a line says of a request that was not authenticated. The credential is never in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeniedRequest<'a> {
+    /// The id that the client got with the response.
+    pub request_id: &'a str,
+    /// Who sent it.
+    pub client: IpAddr,
+    /// How.
+    pub method: &'a str,
+    /// For what; a query is not written, since it may hold secrets.
+    pub path: &'a str,
+    /// Why nobody knows who sent it.
+    pub reason: &'a str,
 }
 
 /// What happens to one rejection.
@@ -70,14 +88,31 @@ impl RejectionLog {
             tell_of(others);
             let request = request();
             tracing::warn!(
+                request_id = request.request_id,
                 user = request.user,
                 method = request.method,
-                path = request.path.split('?').next().unwrap_or_default(),
+                path = without_query(request.path),
                 flow_schema = request.flow_schema,
                 priority_level = request.priority_level,
                 reason = request.reason,
                 retry_after_s = request.retry_after.as_secs(),
                 "a request is rejected"
+            );
+        }
+    }
+
+    /// A request was not authenticated. The request is only looked at if it gets a line.
+    pub fn denied<'a>(&self, request: impl FnOnce() -> DeniedRequest<'a>) {
+        if let Turn::Told { others } = self.turn(self.start.elapsed().as_secs()) {
+            tell_of(others);
+            let request = request();
+            tracing::warn!(
+                request_id = request.request_id,
+                client = %request.client,
+                method = request.method,
+                path = without_query(request.path),
+                reason = request.reason,
+                "a request is not authenticated"
             );
         }
     }
@@ -108,6 +143,10 @@ impl RejectionLog {
             }
         }
     }
+}
+
+fn without_query(path: &str) -> &str {
+    path.split('?').next().unwrap_or_default()
 }
 
 fn tell_of(others: u64) {

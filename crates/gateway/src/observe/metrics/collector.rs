@@ -52,7 +52,7 @@ impl Collector for GatewayCollector {
 }
 
 impl GatewayCollector {
-    fn counters(&self) -> [Family<'_>; 12] {
+    fn counters(&self) -> [Family<'_>; 14] {
         let metrics = &self.0;
         let requests = CLASSES.iter().enumerate();
         let requests = requests.map(|(class, name)| (*name, metrics.sum(|worker| &worker.requests[class])));
@@ -102,7 +102,19 @@ impl GatewayCollector {
                 "evenkeel_jwt_key_fetches",
                 "Fetches of the keys of signed tokens, and what came of them",
                 "outcome",
-                metrics.key_fetches().counts(),
+                metrics.identity().key_fetches().counts(),
+            ),
+            of(
+                "evenkeel_authentication_failures",
+                "Requests that were not authenticated, by reason",
+                "reason",
+                metrics.identity().denials(),
+            ),
+            of(
+                "evenkeel_access_log_lines",
+                "Lines of the access log, and whether they were written or lost",
+                "outcome",
+                vec![("written", metrics.access_log().lines_written()), ("lost", metrics.access_log().lines_lost())],
             ),
             of(
                 "evenkeel_settings_changes",

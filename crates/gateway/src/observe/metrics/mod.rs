@@ -3,7 +3,9 @@
 //! Every worker has counters of its own, on cache lines of their own, and adds to them without a lock and without waiting
 //! for anybody. They are added up when somebody looks.
 
+mod access_log;
 mod collector;
+mod identity;
 mod key_fetches;
 
 use std::sync::Arc;
@@ -12,6 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use http::StatusCode;
 use prometheus_client::registry::Registry;
 
+pub use access_log::AccessLogMetrics;
+pub use identity::IdentityMetrics;
 pub use key_fetches::KeyFetches;
 
 /// All counters of a gateway. Clones share them.
@@ -51,7 +55,8 @@ struct Shared {
     objects_stale: AtomicBool,
     settings_applied: AtomicU64,
     settings_refused: AtomicU64,
-    key_fetches: KeyFetches,
+    identity: IdentityMetrics,
+    access_log: AccessLogMetrics,
 }
 
 /// Two cache lines, since processors fetch them in pairs.
@@ -88,7 +93,8 @@ impl GatewayMetrics {
             objects_stale: AtomicBool::new(false),
             settings_applied: AtomicU64::new(0),
             settings_refused: AtomicU64::new(0),
-            key_fetches: KeyFetches::default(),
+            identity: IdentityMetrics::default(),
+            access_log: AccessLogMetrics::default(),
         }))
     }
 
@@ -112,9 +118,14 @@ impl GatewayMetrics {
         self.0.objects_stale.store(is_stale, Ordering::Relaxed);
     }
 
-    /// How often keys of issuers were fetched.
-    pub fn key_fetches(&self) -> &KeyFetches {
-        &self.0.key_fetches
+    /// What is counted where requests are authenticated.
+    pub fn identity(&self) -> &IdentityMetrics {
+        &self.0.identity
+    }
+
+    /// How many lines of the access log were written or lost.
+    pub fn access_log(&self) -> &AccessLogMetrics {
+        &self.0.access_log
     }
 
     /// New settings are in effect.

@@ -222,6 +222,7 @@ impl Attempts {
     /// The upstream gets the request to work on.
     fn in_flight(&self, picked: &Picked) -> InFlight {
         self.exchange.note_at_upstream();
+        self.exchange.note(|record| record.note_upstream(&picked.upstream));
         let in_flight = picked.begin();
         match self.exchange.on_leave() {
             OnLeave::Wait => in_flight,

@@ -16,6 +16,7 @@ use super::fields::remove_named;
 use super::trailers::TrailerGuard;
 use crate::config::WhenClientLeaves;
 use crate::http1::HeadFlags;
+use crate::identity::Denied;
 use crate::proxy::arrival::Arrival;
 use crate::proxy::error_response::{Failure, is_grpc};
 use crate::proxy::exchange::{Inbound, OnLeave};
@@ -52,6 +53,7 @@ impl WorkerFlow {
     /// A request that has been interpreted and authenticated reaches the flow control.
     pub(crate) fn call(&self, arrival: Arrival<'_>, parts: Parts, inbound: Inbound) -> RequestFuture {
         let Arrival { digested, user, .. } = arrival;
+        let user = user.map_err(Denied::response);
         let identify = |_: &Parts| user.clone();
         Box::pin(self.0.call_digested(&identify, digested, Request::from_parts(parts, inbound)))
     }
@@ -80,9 +82,11 @@ impl tower_service::Service<AdmittedRequest<Inbound, RouteMatch>> for Forward {
 fn prepare(admitted: AdmittedRequest<Inbound, RouteMatch>) -> Result<Attempts, Box<Response<ResponseBody>>> {
     let AdmittedRequest { request, admitted } = admitted;
     let (mut parts, Inbound { connection, mut body, exchange, is_upgrade, flags, id }) = request.into_parts();
+    exchange.note(|record| record.note_admitted(&admitted));
     let user = admitted.user;
     if !connection.client.identify(&user) {
         connection.worker.metrics.client_refused();
+        exchange.note(|record| record.note_refused("too-many-connections"));
         return Err(Box::new(Failure::TooManyConnections.response(&parts.headers)));
     }
     if body.is_too_large() {

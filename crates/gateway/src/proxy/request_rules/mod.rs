@@ -1,7 +1,9 @@
 //! `RequestRules`: what requests ask for, what they cost, and how long they keep their seats.
 
+mod explain;
 mod paths;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use evenkeel::{Digest, Digested, EstimateWork, KubernetesWork, Occupancy, Preset, Watch, WorkInput};
@@ -36,6 +38,8 @@ struct Compiled {
 /// What holds for the requests of one route.
 #[derive(Debug)]
 struct Rule {
+    /// The path of the route.
+    path: String,
     work: WorkEstimate,
     occupancy: Occupancy,
     when_client_leaves: Option<WhenClientLeaves>,
@@ -74,7 +78,7 @@ impl RequestRules {
     /// What happens to a request at the upstream when its client disconnects: what its route says, or else what the settings
     /// say for all, or else the default. Servers of gRPC stop when a call is cancelled.
     pub(crate) fn when_client_leaves(&self, route: RouteMatch, is_grpc: impl FnOnce() -> bool) -> WhenClientLeaves {
-        let set = self.rule(route).and_then(|rule| rule.when_client_leaves).or(self.0.when_client_leaves);
+        let set = self.rule_of(route).and_then(|rule| rule.when_client_leaves).or(self.0.when_client_leaves);
         set.unwrap_or_else(|| if is_grpc() { WhenClientLeaves::Cancel } else { WhenClientLeaves::Wait })
     }
 
@@ -99,7 +103,7 @@ impl RequestRules {
         Ok(Digested { info, extra: RouteMatch(route) })
     }
 
-    fn rule(&self, route: RouteMatch) -> Option<&Rule> {
+    fn rule_of(&self, route: RouteMatch) -> Option<&Rule> {
         self.0.rules.get(route.0?)
     }
 
@@ -117,7 +121,7 @@ impl Digest for RequestRules {
     }
 
     fn occupancy(&self, digested: &Digested<'_, RouteMatch>) -> Option<Occupancy> {
-        Some(match self.rule(digested.extra) {
+        Some(match self.rule_of(digested.extra) {
             Some(rule) => rule.occupancy,
             None if self.0.kubernetes.is_some() => Occupancy::kubernetes(&digested.info),
             None => Occupancy::ToTheEnd,
@@ -127,10 +131,18 @@ impl Digest for RequestRules {
 
 impl EstimateWork<RouteMatch> for RequestRules {
     fn estimate(&self, request: &WorkInput<'_, RouteMatch>) -> WorkEstimate {
-        match (self.rule(*request.extra), &self.0.kubernetes) {
+        match (self.rule_of(*request.extra), &self.0.kubernetes) {
             (Some(rule), _) => rule.work,
             (None, Some((_, work))) => work.estimate(request),
             (None, None) => WorkEstimate::ONE_SEAT,
+        }
+    }
+
+    fn rule(&self, request: &WorkInput<'_, RouteMatch>) -> Cow<'static, str> {
+        match (self.rule_of(*request.extra), &self.0.kubernetes) {
+            (Some(rule), _) => format!("the route {:?} of the settings", rule.path).into(),
+            (None, Some((_, work))) => work.rule(request),
+            (None, None) => "the same for every request without a route".into(),
         }
     }
 
@@ -148,6 +160,7 @@ impl EstimateWork<RouteMatch> for RequestRules {
 impl Rule {
     fn new(route: &RouteConfig) -> Self {
         Self {
+            path: route.path.clone(),
             work: WorkEstimate::seats(route.seats),
             occupancy: if route.long_running { Occupancy::ToTheHeaders } else { Occupancy::ToTheEnd },
             when_client_leaves: route.when_client_leaves,

@@ -134,7 +134,7 @@ impl RequestRules {
     /// For comparing: a request that keeps its seats to the end is dearer than one that gives them back early.
     fn cost(&self, digested: &Digested<'_, RouteMatch>) -> (bool, u32) {
         let keeps_seats = self.occupancy(digested) == Some(Occupancy::ToTheEnd);
-        (keeps_seats, self.rule(digested.extra).map_or(1, |rule| rule.work.max_seats()))
+        (keeps_seats, self.rule_of(digested.extra).map_or(1, |rule| rule.work.max_seats()))
     }
 }
 

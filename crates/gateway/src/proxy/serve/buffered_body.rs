@@ -79,6 +79,14 @@ impl BufferedBody {
         Self { source: Source::Own(body), ahead: Ahead::default() }
     }
 
+    /// The length of a response of the gateway's own.
+    pub(super) fn own_length(&self) -> Option<u64> {
+        match &self.source {
+            Source::Passed(_) => None,
+            Source::Own(body) => body.size_hint().exact(),
+        }
+    }
+
     /// The place of an upgraded connection among the long-running requests, if it has one.
     pub(super) fn take_long_running(&mut self) -> Option<LongRunning> {
         match &mut self.source {
@@ -192,7 +200,16 @@ impl Passed {
                 self.connection.worker.metrics.upstream_failed(error.kind());
                 Poll::Ready(Some(Err(error)))
             }
-            frame => frame,
+            Poll::Ready(frame) => {
+                self.exchange.note(|record| {
+                    record.add_bytes_out(frame.as_ref().map_or(0, data_length));
+                    if frame.is_none() || self.body.is_end_stream() {
+                        record.note_ended();
+                    }
+                });
+                Poll::Ready(frame)
+            }
+            Poll::Pending => Poll::Pending,
         }
     }
 }
@@ -201,6 +218,10 @@ impl Drop for Passed {
     fn drop(&mut self) {
         self.connection.worker.abandoned.response(std::mem::take(&mut self.body), &self.exchange);
     }
+}
+
+fn data_length(frame: &Result<Frame<Bytes>, ResponseBodyError>) -> usize {
+    frame.as_ref().ok().and_then(Frame::data_ref).map_or(0, Bytes::len)
 }
 
 // === impl Ahead ===

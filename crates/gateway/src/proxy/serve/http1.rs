@@ -16,15 +16,17 @@ use super::buffered_body::BufferedBody;
 use super::first_bytes::NEXT_REQUEST_MAX;
 use super::linger::linger;
 use super::pending::PendingResponse;
+use super::rejection_log::Subject;
 use super::relay::Relay;
 use super::response_head::{self, ResponseContext};
-use super::{disconnect, rejection_log, serve_http2, upgrade};
+use super::{disconnect, serve_http2, upgrade};
 use crate::http1::{HeadFault, HeadFlags, HeadLimits, RequestHead, Wire, has_token};
 use crate::net::{Rewound, Stream};
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::{self, Failure, Form};
 use crate::proxy::exchange::{Exchange, Inbound};
+use crate::proxy::record::{DEBUG, RequestRecord};
 use crate::proxy::request_body::{ClientWire, RequestBody};
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::worker::Worker;
@@ -231,15 +233,20 @@ impl Serving {
         let (method, uri) = (parts.method.clone(), parts.uri.clone());
         let target = worker.rules.target(&mut parts);
         let arrival = Arrival::new(connection, &target, &parts);
+        let (exchange, id) = (Rc::clone(&inbound.exchange), inbound.id.clone());
+        let subject =
+            Subject { connection: &**connection, exchange: &exchange, id: &id, method: &method, target: &uri };
+        subject.note_arrival(&arrival);
         total.set(arrival.total_after(connection));
         if !inbound.body.is_there() && arrival.waits_for_body(&parts) {
             match Box::pin(total.limit(inbound.body.receive(bytes_max, connection))).await {
                 Ok(received) => received?,
                 Err(Elapsed) => return Err(Failure::TotalTimeout),
             }
+            exchange.note(RequestRecord::note_asked);
         }
         self.client.borrow_mut().asked_at = worker.timer.now();
-        let (user, exchange) = (arrival.user(), Rc::clone(&inbound.exchange));
+        let user = arrival.user();
         let future = worker.flow.call(arrival, parts, inbound);
         let mut pending = PendingResponse::new(future, &exchange, connection);
         let response = poll_fn(|context| {
@@ -252,7 +259,7 @@ impl Serving {
             total.poll(context).map(|()| Err(Failure::TotalTimeout))
         });
         let response = response.await?;
-        rejection_log::note(worker, &response, &method, &uri, user.as_deref());
+        subject.note_response(&response, user.as_deref());
         Ok(response)
     }
 
@@ -268,6 +275,10 @@ impl Serving {
         let worker = &self.connection.worker;
         worker.metrics.request_ended(response.status());
         let (mut parts, mut body) = response.into_parts();
+        exchange.note(|record| record.note_response(parts.status, body.own_length()));
+        if let Some(value) = exchange.debug_header() {
+            parts.headers.insert(DEBUG, value);
+        }
         // A body that nobody reads stays in the way of the next request.
         let is_unread = || !self.client.borrow().decoder.is_done();
         if worker.is_draining() || is_unread() && Rc::strong_count(&self.client) == 1 {
@@ -309,7 +320,8 @@ impl Serving {
     /// The request with this head.
     fn request(&mut self, head: RequestHead) -> (Parts, Inbound) {
         let worker = &self.connection.worker;
-        let exchange = Rc::<Exchange>::default();
+        let id = worker.request_ids.assign(&head.headers);
+        let exchange = Exchange::new(RequestRecord::begin(worker, &head.method, &head.uri, &head.headers, &id));
         {
             let mut client = self.client.borrow_mut();
             client.decoder = head.body;
@@ -318,7 +330,6 @@ impl Serving {
         let body = RequestBody::http1(&self.client, &exchange, worker);
         // What comes after a body could not be told from it, and HTTP/2 has a way of its own to begin.
         let is_upgrade = head.is_upgrade && body.is_none() && !has_token(&head.headers, &http::header::UPGRADE, "h2c");
-        let id = worker.request_ids.assign(&head.headers);
         let (mut parts, ()) = Request::new(()).into_parts();
         (parts.method, parts.uri, parts.version) = (head.method, head.uri, head.version);
         parts.headers = head.headers;

@@ -20,16 +20,18 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::buffered_body::{BodyOfStream, BufferedBody, SharedBody};
+use super::http2_head;
 use super::pending::PendingResponse;
+use super::rejection_log::Subject;
 use super::stream_executor::{StreamExecutor, StreamRequest};
 use super::websocket::WebSocket;
-use super::{http2_head, rejection_log};
 use crate::http1::HeadFlags;
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::{Failure, Form};
 use crate::proxy::exchange::{Exchange, Inbound};
 use crate::proxy::forward::REQUEST_ID;
+use crate::proxy::record::{DEBUG, RequestRecord};
 use crate::proxy::request_body::RequestBody;
 use crate::proxy::response_body::ResponseBodyError;
 use crate::proxy::worker::{OpenStream, RunningRequest, Worker};
@@ -162,7 +164,8 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
             http2_head::normalize(&mut parts, worker.config.limits.headers)?;
             if has_room { Ok(websocket) } else { Err(Failure::TooManyStreams) }
         });
-        let (exchange, form) = (Rc::<Exchange>::default(), Form::of(&parts.headers));
+        let exchange = Exchange::new(RequestRecord::begin(&worker, &parts.method, &parts.uri, &parts.headers, &id));
+        let form = Form::of(&parts.headers);
         let of_connection = Rc::clone(&self.running);
         Box::pin(async move {
             let (progress, body_of_stream) = (Arc::<StreamProgress>::default(), BodyOfStream::default());
@@ -179,6 +182,7 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
                 Err(failure) => {
                     if failure == Failure::TooManyStreams {
                         worker.metrics.client_refused();
+                        exchange.note(|record| record.note_refused("too-many-streams"));
                     }
                     Err(failure)
                 }
@@ -208,11 +212,15 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
                 failure.response_in(form).map(BufferedBody::own)
             });
             worker.metrics.request_ended(response.status());
+            exchange.note(|record| record.note_response(response.status(), response.body().own_length()));
             let mut response = response.map(|body| {
                 let body = SharedBody::new(body, &body_of_stream);
                 TrackedBody::new(CountedBody { body, running }, progress)
             });
             response.headers_mut().insert(REQUEST_ID, id);
+            if let Some(value) = exchange.debug_header() {
+                response.headers_mut().insert(DEBUG, value);
+            }
             Ok(response)
         })
     }
@@ -229,15 +237,19 @@ async fn pass_on(
     let (method, uri) = (parts.method.clone(), parts.uri.clone());
     let target = worker.rules.target(&mut parts);
     let arrival = Arrival::new(&connection, &target, &parts);
+    let id = inbound.id.clone();
+    let subject = Subject { connection: &connection, exchange: &exchange, id: &id, method: &method, target: &uri };
+    subject.note_arrival(&arrival);
     total.set(arrival.total_after(&connection));
     if !inbound.is_upgrade && !inbound.body.is_there() && arrival.waits_for_body(&parts) {
         let bytes_max = if expects_continue(&parts) { 0 } else { worker.config.limits.request_buffer };
         inbound.body.receive(bytes_max, &connection).await?;
+        exchange.note(RequestRecord::note_asked);
     }
     let user = arrival.user();
     let future = worker.flow.call(arrival, parts, inbound);
     let response = PendingResponse::new(future, &exchange, &connection).await?;
-    rejection_log::note(worker, &response, &method, &uri, user.as_deref());
+    subject.note_response(&response, user.as_deref());
     Ok(response)
 }
 

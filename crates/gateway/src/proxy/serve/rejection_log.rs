@@ -1,22 +1,55 @@
-//! A line in the log for a request that was rejected.
+//! Notes requests that are rejected: a line in the log, and a word in the record of the request.
 
 use evenkeel::Rejected;
 use evenkeel_engine::User;
-use http::{Method, Response, Uri};
+use http::{HeaderValue, Method, Response, Uri};
 
-use crate::observe::log::RejectedRequest;
-use crate::proxy::worker::Worker;
+use crate::observe::log::{DeniedRequest, RejectedRequest};
+use crate::proxy::arrival::Arrival;
+use crate::proxy::connection::Connection;
+use crate::proxy::exchange::Exchange;
 
-/// Notes that a request was rejected, if this response says so.
-pub(super) fn note<B>(worker: &Worker, response: &Response<B>, method: &Method, target: &Uri, user: Option<&User>) {
-    let Some(rejected) = response.extensions().get::<Rejected>() else { return };
-    worker.rejections.rejected(|| RejectedRequest {
-        user: user.map_or("", |user| &user.name),
-        method: method.as_str(),
-        path: target.path(),
-        flow_schema: &rejected.flow_schema,
-        priority_level: &rejected.priority_level,
-        reason: rejected.reason.as_str(),
-        retry_after: rejected.retry_after,
-    });
+/// The request that a line is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) exchange: &'a Exchange,
+    pub(super) id: &'a HeaderValue,
+    pub(super) method: &'a Method,
+    pub(super) target: &'a Uri,
+}
+
+// === impl Subject ===
+
+impl Subject<'_> {
+    /// Notes what was found out about the request when it arrived, and that it was not authenticated if it was not.
+    pub(super) fn note_arrival(self, arrival: &Arrival<'_>) {
+        let worker = &self.connection.worker;
+        self.exchange.note(|record| record.note_arrival(arrival, worker));
+        if let (Ok(_), Err(denied)) = (&arrival.digested, &arrival.user) {
+            worker.rejections.denied(|| DeniedRequest {
+                request_id: self.id.to_str().unwrap_or_default(),
+                client: self.connection.identity.address(),
+                method: self.method.as_str(),
+                path: self.target.path(),
+                reason: denied.reason.as_str(),
+            });
+        }
+    }
+
+    /// Notes that the request was rejected, if this response says so.
+    pub(super) fn note_response<B>(self, response: &Response<B>, user: Option<&User>) {
+        let Some(rejected) = response.extensions().get::<Rejected>() else { return };
+        self.exchange.note(|record| record.note_rejected(rejected));
+        self.connection.worker.rejections.rejected(|| RejectedRequest {
+            request_id: self.id.to_str().unwrap_or_default(),
+            user: user.map_or("", |user| &user.name),
+            method: self.method.as_str(),
+            path: self.target.path(),
+            flow_schema: &rejected.flow_schema,
+            priority_level: &rejected.priority_level,
+            reason: rejected.reason.as_str(),
+            retry_after: rejected.retry_after,
+        });
+    }
 }

@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::gateway::live::Live;
 use crate::http1::BufferPool;
 use crate::identity::Identification;
+use crate::observe::access_log::AccessLog;
 use crate::observe::log::RejectionLog;
 use crate::observe::metrics::{GatewayMetrics, WorkerMetrics};
 use crate::proxy::abandoned::{Abandoned, AbandonedWork};
@@ -56,6 +57,8 @@ pub(crate) struct Worker {
     pub(crate) rules: RequestRules,
     pub(crate) metrics: WorkerMetrics,
     pub(crate) rejections: Arc<RejectionLog>,
+    /// The access log, if there is one.
+    pub(crate) access_log: Option<Rc<AccessLog>>,
     pub(crate) timer: Rc<CoarseTimer>,
     pub(crate) buffer_pool: Rc<BufferPool>,
     pub(crate) upstreams: Upstreams,
@@ -111,6 +114,7 @@ impl Worker {
             clients: Arc::clone(&shared.clients),
             metrics,
             rejections: Arc::clone(&shared.rejections),
+            access_log: AccessLog::new(&config.log, live.access_log.as_ref()).map(Rc::new),
             upstreams: Upstreams::new(&live.upstreams, config, &timer, &buffer_pool),
             buffer_pool,
             request_ids: Rc::new(RequestIds::new()),
@@ -143,6 +147,7 @@ impl Worker {
             rules: live.rules.clone(),
             metrics: self.metrics.clone(),
             rejections: Arc::clone(&self.rejections),
+            access_log: AccessLog::new(&config.log, live.access_log.as_ref()).map(Rc::new),
             timer: Rc::clone(&self.timer),
             buffer_pool: Rc::clone(&self.buffer_pool),
             upstreams,
@@ -202,6 +207,14 @@ impl Worker {
             self.quiet_until.set(now + CoarseTimer::count(Duration::from_secs(1)));
         }
         may_warn
+    }
+
+    /// Does what is to be done from time to time.
+    fn tidy(&self) {
+        if let Some(log) = &self.access_log {
+            log.flush();
+        }
+        self.upstreams.prune();
     }
 
     /// From now on they are.

@@ -44,8 +44,8 @@ pub(super) struct ConnectionGuard {
 #[derive(Debug)]
 struct NotifyWhenLast(Rc<Notify>);
 
-/// How often idle connections to upstreams are looked at.
-const PRUNE_PERIOD: Duration = Duration::from_secs(1);
+/// How often idle connections to upstreams are looked at, and lines of the access log are handed over.
+const TIDY_PERIOD: Duration = Duration::from_millis(500);
 
 // === impl WorkerThread ===
 
@@ -101,7 +101,7 @@ async fn run(
     let finishing = tokio::task::spawn_local(abandoned_work.run());
     let ticking = tokio::task::spawn_local(Rc::clone(&worker.timer).run());
     let following = tokio::task::spawn_local(follow(Rc::clone(&worker), live));
-    let pruning = tokio::task::spawn_local(prune(Rc::clone(&worker)));
+    let tidying = tokio::task::spawn_local(tidy(Rc::clone(&worker)));
     let last_gone = Rc::new(Notify::new());
     let connection_guard = ConnectionGuard { _last: Rc::new(NotifyWhenLast(Rc::clone(&last_gone))) };
     let mut accepting = Vec::new();
@@ -133,7 +133,7 @@ async fn run(
     }
     ticking.abort();
     following.abort();
-    pruning.abort();
+    tidying.abort();
     finishing.abort();
 }
 
@@ -145,12 +145,12 @@ async fn follow(mut worker: Rc<Worker>, mut live: watch::Receiver<Arc<Live>>) {
     }
 }
 
-async fn prune(mut worker: Rc<Worker>) {
-    let mut interval = tokio::time::interval(PRUNE_PERIOD);
+async fn tidy(mut worker: Rc<Worker>) {
+    let mut interval = tokio::time::interval(TIDY_PERIOD);
     loop {
         interval.tick().await;
         worker = worker.latest();
-        worker.upstreams.prune();
+        worker.tidy();
     }
 }
 

@@ -1,0 +1,124 @@
+//! `evenkeel convert`: writes objects in another version of the API, and leaves the rest of their files as it is.
+
+mod edits;
+mod in_place;
+mod rewrite;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser;
+use evenkeel_api::decode::{Position, Problem, Problems};
+use evenkeel_api::{GROUP, Version};
+
+use crate::exit::{Exit, WrongUsage};
+use crate::object_files::SourceFile;
+use rewrite::{Rewritten, rewrite};
+
+const EXAMPLES: &str = "\
+Examples:
+  See what a file looks like in v1:
+    evenkeel convert --to v1 flowcontrol.yaml
+  Change all files of a folder:
+    evenkeel convert --to v1 --in-place deploy/
+  Move the objects of an old cluster to a new one:
+    kubectl get flowschemas,prioritylevelconfigurations -o yaml | evenkeel convert --to v1 - > objects.yaml";
+
+/// Writes flow schemas and priority levels in another version of the API.
+///
+/// Comments, the order of documents, and everything that is not a flow schema or a priority level stay byte for byte as they are.
+/// Nothing is lost: zero shares, which v1beta3 reads as 30, are kept by the annotation that Kubernetes has for them, and v1beta2
+/// and v1beta1, which have no such annotation, are refused for them. The result is read again and compared with the original
+/// before anything is written. Templates (files with "{{") are refused.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
+pub(crate) struct Convert {
+    /// The version to write.
+    #[arg(long, value_name = "VERSION", value_parser = version())]
+    to: Version,
+    /// Change the files themselves. Each is replaced as a whole, and none if one of them cannot be converted.
+    #[arg(short, long)]
+    in_place: bool,
+    /// Files, folders, or `-` for standard input.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+fn version() -> impl TypedValueParser<Value = Version> {
+    PossibleValuesParser::new(Version::ALL.map(Version::name)).map(|name| {
+        // The name is one of them.
+        name.parse().unwrap_or(Version::V1)
+    })
+}
+
+// === impl Convert ===
+
+impl Convert {
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let sources = SourceFile::read_all(&self.files)?;
+        let mut problems = Vec::new();
+        let mut results = Vec::new();
+        for source in &sources {
+            match self.convert(source) {
+                Ok(Some(result)) => results.push((source, result)),
+                Ok(None) => {}
+                Err(found) => problems.extend(found),
+            }
+        }
+        if let Some(problems) = Problems::new(problems) {
+            return Err(WrongUsage(problems.to_string()).into());
+        }
+        if self.in_place { write_in_place(&results, self.to) } else { write_out(&results) }?;
+        Ok(Exit::Success)
+    }
+
+    /// The new text of a file, or nothing for a file of a folder that has no objects.
+    fn convert(&self, source: &SourceFile) -> Result<Option<Rewritten>, Problems> {
+        let start = Position { line: 1, column: 1 };
+        let fault = |message: &str| Problems::from(Problem::new(&source.name, start, message));
+        let Ok(text) = std::str::from_utf8(&source.text) else { return Err(fault("it is not UTF-8")) };
+        if !source.is_named && !text.contains(GROUP) {
+            return Ok(None);
+        }
+        if self.in_place && source.path.is_none() {
+            return Err(fault("standard input cannot be changed in place; leave out --in-place"));
+        }
+        if self.in_place && source.is_packed {
+            return Err(fault("a packed file cannot be changed in place; unpack it first"));
+        }
+        rewrite(&source.name, text, self.to).map(Some)
+    }
+}
+
+fn write_in_place(results: &[(&SourceFile, Rewritten)], to: Version) -> Result<()> {
+    for (source, Rewritten { text, converted }) in results {
+        let Some(path) = source.path.as_deref().filter(|_| source.text != text.as_bytes()) else { continue };
+        in_place::replace(path, text)
+            .map_err(|error| WrongUsage(format!("cannot replace {}: {error}", source.name)))?;
+        let objects = if *converted == 1 { "object" } else { "objects" };
+        // Nobody has to read it.
+        let _ = writeln!(io::stderr(), "{}: {converted} {objects} converted to {}", source.name, to.name());
+    }
+    Ok(())
+}
+
+/// Several files become one text of several documents.
+fn write_out(results: &[(&SourceFile, Rewritten)]) -> Result<()> {
+    let mut output = io::stdout().lock();
+    let mut write = |text: &str| output.write_all(text.as_bytes()).context("cannot write to standard output");
+    for (index, (_, Rewritten { text, .. })) in results.iter().enumerate() {
+        if index > 0 && !text.starts_with("---") {
+            write("---\n")?;
+        }
+        write(text)?;
+        if index + 1 < results.len() && !text.is_empty() && !text.ends_with('\n') {
+            write("\n")?;
+        }
+    }
+    output.flush().context("cannot write to standard output")
+}

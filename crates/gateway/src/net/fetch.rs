@@ -1,0 +1,98 @@
+//! `Fetcher`: asks another server for a small document, over HTTP/1.1 with TLS or without.
+
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{HOST, USER_AGENT};
+use http::uri::Authority;
+use http::{HeaderMap, Request, Response, Uri};
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+use crate::config::{Protocol, UpstreamTls};
+use crate::tls::{ClientTls, Offer, TlsError};
+
+/// Fetches documents from one server. Each has a connection of its own, and redirections are not followed: they could lead
+/// anywhere.
+#[derive(Debug)]
+pub struct Fetcher {
+    authority: String,
+    host: String,
+    port: u16,
+    tls: Option<ClientTls>,
+    limits: FetchLimits,
+}
+
+/// How much a response may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FetchLimits {
+    /// How long it may take in all.
+    pub time: Duration,
+    /// How many bytes it may have.
+    pub bytes: usize,
+}
+
+// === impl Fetcher ===
+
+impl Fetcher {
+    /// For the server of this URL. A URL of the scheme `https` is asked with TLS.
+    pub fn new(url: &Uri, tls: &UpstreamTls, limits: FetchLimits) -> Result<Self, TlsError> {
+        let is_tls = url.scheme_str() == Some("https");
+        let host = url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
+        let tls = is_tls.then(|| ClientTls::open(tls, &host, Protocol::Http1)).transpose()?;
+        let authority = url.authority().map_or("", Authority::as_str).to_owned();
+        Ok(Self { authority, host, port: url.port_u16().unwrap_or(if is_tls { 443 } else { 80 }), tls, limits })
+    }
+
+    /// Fetches what is at this path, with any status. Errors say what went wrong, without the URL.
+    pub async fn get(&self, target: &str, headers: HeaderMap) -> Result<Response<Bytes>, String> {
+        let time = self.limits.time;
+        let fetched = tokio::time::timeout(time, self.get_patiently(target, headers)).await;
+        fetched.unwrap_or_else(|_| Err(format!("it took longer than {time:?}")))
+    }
+
+    async fn get_patiently(&self, target: &str, headers: HeaderMap) -> Result<Response<Bytes>, String> {
+        let stream = match self.host.parse::<IpAddr>() {
+            Ok(address) => TcpStream::connect((address, self.port)).await,
+            Err(_) => TcpStream::connect((&*self.host, self.port)).await,
+        };
+        let stream = stream.map_err(|error| format!("no connection: {error}"))?;
+        let response = match &self.tls {
+            None => self.ask(stream, target, headers).await?,
+            Some(tls) => {
+                // The file of the authorities may have changed.
+                tls.files().refresh();
+                let stream = tls.connect(stream, Offer::Http1).await;
+                self.ask(stream.map_err(|error| format!("no TLS: {error}"))?, target, headers).await?
+            }
+        };
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, self.limits.bytes).collect().await;
+        let bytes = body.map_err(|error| format!("the response cannot be read: {error}"))?.to_bytes();
+        Ok(Response::from_parts(head, bytes))
+    }
+
+    async fn ask(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        target: &str,
+        headers: HeaderMap,
+    ) -> Result<Response<Incoming>, String> {
+        let fault = |error: &dyn Display| format!("no response: {error}");
+        let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+        let (mut sender, connection) = handshake.map_err(|error| fault(&error))?;
+        tokio::spawn(connection);
+        let mut request = Request::get(target)
+            .header(HOST, &self.authority)
+            .header(USER_AGENT, concat!("evenkeel/", env!("CARGO_PKG_VERSION")))
+            .body(Empty::<Bytes>::new())
+            .map_err(|error| fault(&error))?;
+        request.headers_mut().extend(headers);
+        sender.send_request(request).await.map_err(|error| fault(&error))
+    }
+}

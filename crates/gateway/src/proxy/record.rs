@@ -1,0 +1,220 @@
+//! `RequestRecord`: what the access log and the debug header say of a request, gathered on its way.
+
+use std::fmt::Write;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use evenkeel::{Admitted, Class, Rejected};
+use evenkeel_engine::{Attributes, RequestInfo, User};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+
+use crate::observe::access_log::{AccessLine, AccessLog, LineClass};
+use crate::proxy::arrival::Arrival;
+use crate::proxy::upstream::Upstream;
+use crate::proxy::worker::Worker;
+
+/// What is known of a request. Most requests have none: it is made if the request gets a line in the access log, or if its
+/// client asks for the debug header.
+#[derive(Debug)]
+pub(crate) struct RequestRecord {
+    /// Where its line goes, if it gets one.
+    log: Option<Rc<AccessLog>>,
+    wants_debug: bool,
+    arrived: Instant,
+    id: HeaderValue,
+    method: Method,
+    uri: Uri,
+    user: Option<Arc<User>>,
+    /// The namespace that it is about, which may name its flow.
+    namespace: Option<Box<str>>,
+    class: Option<(Class, u32)>,
+    /// When it asked for a seat, got one, and gave it back.
+    asked: Instant,
+    started: Option<Instant>,
+    ended: Option<Instant>,
+    status: StatusCode,
+    rejected: Option<&'static str>,
+    upstream: Option<Rc<Upstream>>,
+    bytes_in: u64,
+    bytes_out: u64,
+}
+
+/// The header by which clients ask what was decided about a request, and get it.
+pub(crate) const DEBUG: HeaderName = HeaderName::from_static("x-evenkeel-debug");
+/// The status of requests whose clients disconnected before there was a response, as other proxies log it.
+const CLIENT_GONE: u16 = 499;
+
+// === impl RequestRecord ===
+
+impl RequestRecord {
+    /// For a request that has just arrived; none if nobody wants to know.
+    #[inline]
+    pub(crate) fn begin(
+        worker: &Worker,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+        id: &HeaderValue,
+    ) -> Option<Box<Self>> {
+        let log = worker.access_log.as_ref().filter(|log| log.is_sampled());
+        let wants_debug = !worker.config.debug_header.is_empty() && headers.contains_key(DEBUG);
+        (log.is_some() || wants_debug).then(|| {
+            let now = Instant::now();
+            Box::new(Self {
+                log: log.cloned(),
+                wants_debug,
+                arrived: now,
+                id: id.clone(),
+                method: method.clone(),
+                uri: uri.clone(),
+                user: None,
+                namespace: None,
+                class: None,
+                asked: now,
+                started: None,
+                ended: None,
+                status: StatusCode::from_u16(CLIENT_GONE).unwrap_or(StatusCode::BAD_REQUEST),
+                rejected: None,
+                upstream: None,
+                bytes_in: 0,
+                bytes_out: 0,
+            })
+        })
+    }
+
+    /// What was found out about the request before it asks for a seat.
+    pub(super) fn note_arrival(&mut self, arrival: &Arrival<'_>, worker: &Worker) {
+        self.user = arrival.user();
+        if let Ok(digested) = &arrival.digested {
+            let namespace = &digested.info.namespace;
+            self.namespace = (!namespace.is_empty()).then(|| namespace.as_ref().into());
+            self.rejected = arrival.user.as_ref().err().map(|denied| denied.reason.as_str());
+        }
+        self.wants_debug &= self.user.as_ref().is_some_and(|user| worker.config.debug_header.allows(user));
+    }
+
+    /// Its body is there, and it asks for a seat now.
+    pub(super) fn note_asked(&mut self) {
+        self.asked = Instant::now();
+    }
+
+    /// It has got its seat.
+    pub(super) fn note_admitted<X>(&mut self, admitted: &Admitted<X>) {
+        self.started = Some(Instant::now());
+        self.class = admitted.class.clone().map(|class| (class, admitted.seats));
+    }
+
+    /// It was rejected by the flow control.
+    pub(super) fn note_rejected(&mut self, rejected: &Rejected) {
+        self.ended = Some(Instant::now());
+        self.class = Some((rejected.class.clone(), rejected.seats));
+        self.rejected = Some(rejected.reason.as_str());
+    }
+
+    /// It was rejected by the gateway, for this reason.
+    pub(super) fn note_refused(&mut self, reason: &'static str) {
+        self.rejected = Some(reason);
+    }
+
+    pub(super) fn note_upstream(&mut self, upstream: &Rc<Upstream>) {
+        self.upstream = Some(Rc::clone(upstream));
+    }
+
+    /// The upstream is done with it.
+    pub(super) fn note_ended(&mut self) {
+        self.ended.get_or_insert_with(Instant::now);
+    }
+
+    /// There is a response. One of the gateway's own has this length.
+    pub(super) fn note_response(&mut self, status: StatusCode, own_length: Option<u64>) {
+        self.status = status;
+        if self.method != Method::HEAD {
+            self.bytes_out += own_length.unwrap_or_default();
+        }
+    }
+
+    pub(super) fn add_bytes_in(&mut self, bytes: usize) {
+        self.bytes_in += bytes as u64;
+    }
+
+    pub(super) fn add_bytes_out(&mut self, bytes: usize) {
+        self.bytes_out += bytes as u64;
+    }
+
+    /// The value of the debug header, if the client gets one.
+    pub(super) fn debug_header(&self) -> Option<HeaderValue> {
+        if !self.wants_debug {
+            return None;
+        }
+        let mut text = String::new();
+        self.with_flow(|class| match class {
+            Some(LineClass { schema, level, flow, seats }) => {
+                let wait_ms = self.wait().as_secs_f64() * 1000.0;
+                put_escaped(&mut text, "schema=", schema);
+                put_escaped(&mut text, "; level=", level);
+                put_escaped(&mut text, "; flow=", flow);
+                // Writing to memory does not fail.
+                let _ = write!(text, "; seats={seats}; wait-ms={wait_ms:.3}");
+            }
+            None => text.push_str("not-limited"),
+        });
+        HeaderValue::try_from(text).ok()
+    }
+
+    /// How long it waited for a seat, until it got one or was rejected.
+    fn wait(&self) -> Duration {
+        let until = self.started.or(self.ended);
+        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(self.asked))
+    }
+
+    fn with_flow<T>(&self, with: impl FnOnce(Option<LineClass<'_>>) -> T) -> T {
+        let Some((class, seats)) = &self.class else { return with(None) };
+        let request =
+            RequestInfo { namespace: self.namespace.as_deref().unwrap_or("").into(), ..RequestInfo::default() };
+        let nobody = User::default();
+        let attributes = Attributes { user: self.user.as_deref().unwrap_or(&nobody), request: &request };
+        let flow = class.flow_distinguisher(attributes);
+        with(Some(LineClass { schema: class.flow_schema(), level: class.priority_level(), flow, seats: *seats }))
+    }
+
+    /// Writes its line, if it gets one. The request and everything that was done for it have ended.
+    #[cold]
+    pub(super) fn finish(&self) {
+        let Some(log) = &self.log else { return };
+        let service = self.started.map_or(Duration::ZERO, |started| {
+            let ended = self.ended.unwrap_or_else(Instant::now);
+            ended.saturating_duration_since(started)
+        });
+        self.with_flow(|class| {
+            log.put(&AccessLine {
+                time: log.time_of(self.arrived),
+                request_id: self.id.as_bytes(),
+                user: self.user.as_deref(),
+                method: self.method.as_str(),
+                path: self.uri.path_and_query().map_or("/", |target| target.as_str()),
+                class,
+                wait: self.wait(),
+                service,
+                status: self.status.as_u16(),
+                rejected: self.rejected,
+                upstream: self.upstream.as_ref().map(|upstream| &*upstream.known.authority),
+                bytes_in: self.bytes_in,
+                bytes_out: self.bytes_out,
+            });
+        });
+    }
+}
+
+/// Appends a text in which only visible characters of ASCII stand for themselves; others are percent-encoded.
+fn put_escaped(out: &mut String, name: &str, text: &str) {
+    out.push_str(name);
+    for byte in text.bytes() {
+        match byte {
+            b'!'..=b'~' if !matches!(byte, b'%' | b';' | b'=') => out.push(char::from(byte)),
+            _ => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+}

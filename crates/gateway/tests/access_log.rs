@@ -1,0 +1,259 @@
+//! The access log, the debug header, and why requests are not authenticated.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::path::Path;
+
+use bytes::Bytes;
+use evenkeel_gateway::Config;
+use evenkeel_gateway::config::{AccessLogFormat, AnonymousRequests, DebugHeaderConfig, Protocol};
+use http::{Request, Version};
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::{Value, json};
+use support::client::{Answer, Client, get};
+use support::upstream::{Upstream, ok};
+use support::{ONE_LEVEL, config, eventually, start, start_with};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+
+/// One level with a queue for each of some hands, so that users have flows.
+fn level_with_flows() -> String {
+    let queues = "{queues: 8, handSize: 1, queueLengthLimit: 1}";
+    let text = ONE_LEVEL.replace("{queues: 1, handSize: 1, queueLengthLimit: 10000}", queues);
+    text.replace("  matchingPrecedence: 2\n", "  matchingPrecedence: 2\n  distinguisherMethod: {type: ByUser}\n")
+}
+
+/// Settings with an access log in a folder, and users by token.
+fn logged(mut config: Config, folder: &TempDir) -> Config {
+    let tokens = folder.path().join("tokens.csv");
+    std::fs::write(&tokens, "secret-a,alice,1,\"staff,night shift\"\nsecret-b,\"bo\"\"b\",2\n").unwrap();
+    config.log.access = AccessLogFormat::Json;
+    config.log.access_file = Some(folder.path().join("access.log"));
+    config.identity.sources = vec![serde_json::from_value(json!({"tokens": {"file": tokens}})).unwrap()];
+    config
+}
+
+fn lines(folder: &TempDir) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder.path().join("access.log")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The fields of a line, without those that differ from run to run.
+fn steady(line: &Value) -> Value {
+    let mut line = line.clone();
+    let members = line.as_object_mut().unwrap();
+    for name in ["time", "requestId", "waitMs", "serviceMs"] {
+        assert!(members.remove(name).is_some(), "{name} is missing");
+    }
+    line
+}
+
+fn as_alice(rest: &str) -> String {
+    format!("Authorization: Bearer secret-a\r\n{rest}")
+}
+
+async fn post(address: std::net::SocketAddr, path: &str, headers: &str, body: &str) -> Answer {
+    let mut client = Client::connect(address).await;
+    let length = body.len();
+    client
+        .send(&format!("POST {path} HTTP/1.1\r\nHost: shop.example\r\ncontent-length: {length}\r\n{headers}\r\n{body}"))
+        .await;
+    client.answer().await
+}
+
+#[tokio::test]
+async fn each_request_gets_a_line_with_everything_about_it() {
+    let upstream = Upstream::answering(|_| ok("hello")).await;
+    let folder = tempfile::tempdir().unwrap();
+    let running = start_with(logged(config(&[upstream.address]), &folder), &level_with_flows()).await;
+    let answer = get(running.address, "/a%2Fb?c=%22&d", &as_alice("X-Request-Id: mine-1\r\n")).await;
+    assert_eq!(answer.text(), "hello");
+    assert_eq!(post(running.address, "/x", &as_alice(""), "0123456789").await.status, 200);
+    running.done().await;
+    let found = lines(&folder);
+    assert_eq!(found[0]["requestId"], "mine-1");
+    let time = found[0]["time"].as_str().unwrap();
+    assert!(time.len() == 27 && time.ends_with('Z') && time.as_bytes()[10] == b'T', "{time}");
+    let (wait, service) = (found[0]["waitMs"].as_f64().unwrap(), found[0]["serviceMs"].as_f64().unwrap());
+    assert!(wait >= 0.0 && service > 0.0, "{wait} {service}");
+    let expected = |method: &str, path: &str, bytes_in: u64| {
+        json!({
+            "user": "alice", "groups": ["staff", "night shift", "system:authenticated"], "method": method, "path": path,
+            "schema": "everybody", "level": "everybody", "flow": "alice", "seats": 1, "status": 200,
+            "upstream": upstream.address.to_string(), "bytesIn": bytes_in, "bytesOut": 5,
+        })
+    };
+    let steady: Vec<_> = found.iter().map(steady).collect();
+    assert_eq!(steady, [expected("GET", "/a%2Fb?c=%22&d", 0), expected("POST", "/x", 10)]);
+}
+
+#[tokio::test]
+async fn requests_of_http2_get_the_same_lines() {
+    let upstream = Upstream::answering(|_| ok("hello")).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = logged(config(&[upstream.address]), &folder);
+    settings.upstreams[0].protocol = Protocol::Http1;
+    let running = start_with(settings, &level_with_flows()).await;
+    let stream = TcpStream::connect(running.address).await.unwrap();
+    let client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+    let (mut sender, connection) = client.handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let request = |token: &str| {
+        let request = Request::builder().method("POST").uri(format!("http://{}/p?q=1", running.address));
+        let request = request.version(Version::HTTP_2).header("authorization", format!("Bearer {token}"));
+        request.body(Full::new(Bytes::from_static(b"four"))).unwrap()
+    };
+    let response = sender.send_request(request("secret-a")).await.unwrap();
+    let id = response.headers()["x-request-id"].clone();
+    assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "hello");
+    assert_eq!(sender.send_request(request("wrong")).await.unwrap().status(), 401);
+    drop(sender);
+    running.done().await;
+    let found = lines(&folder);
+    assert_eq!(found[0]["requestId"], id.to_str().unwrap());
+    let line = steady(&found[0]);
+    for (name, value) in
+        [("path", json!("/p?q=1")), ("status", json!(200)), ("bytesIn", json!(4)), ("bytesOut", json!(5))]
+    {
+        assert_eq!(line[name], value, "{name}");
+    }
+    assert_eq!((&found[1]["status"], &found[1]["rejected"]), (&json!(401), &json!("unknown-token")));
+}
+
+#[tokio::test]
+async fn a_rejected_request_has_its_reason_and_one_whose_client_left_has_499() {
+    let (upstream, mut told) = Upstream::telling().await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = logged(config(&[upstream.address]), &folder);
+    settings.concurrency = 1;
+    settings.timeouts.drain = std::time::Duration::from_millis(100);
+    settings.timeouts.response = std::time::Duration::from_millis(500);
+    let running = start_with(settings, &level_with_flows()).await;
+    let request = format!("GET / HTTP/1.1\r\nHost: shop.example\r\n{}\r\n", as_alice(""));
+    let mut first = Client::connect(running.address).await;
+    first.send(&request).await;
+    assert_eq!(told.recv().await, Some("begun"));
+    let mut second = Client::connect(running.address).await;
+    second.send(&request).await;
+    let flow = running.gateway.flow().clone();
+    eventually("a request waits", || flow.status().iter().any(|level| level.waiting == 1)).await;
+    let third = get(running.address, "/third", &as_alice("")).await;
+    assert_eq!(third.status, 429);
+    second.reset();
+    eventually("no request waits", || flow.status().iter().all(|level| level.waiting == 0)).await;
+    first.reset();
+    running.no_seat_is_taken().await;
+    running.gateway.drain().await;
+    let found = lines(&folder);
+    let of = |status: u16| found.iter().filter(|line| line["status"] == status).collect::<Vec<_>>();
+    let [rejected] = of(429)[..] else { panic!("{found:?}") };
+    assert_eq!(rejected["rejected"], "queue-full");
+    assert_eq!(rejected["requestId"].as_str(), third.header("x-request-id").as_deref());
+    assert_eq!((&rejected["level"], &rejected["flow"]), (&json!("everybody"), &json!("alice")));
+    assert_eq!(rejected.get("upstream"), None);
+    let [one, other] = of(499)[..] else { panic!("{found:?}") };
+    let upstreams = [one, other].iter().filter(|line| line.get("upstream").is_some()).count();
+    assert_eq!(upstreams, 1, "only the first got to the upstream: {found:?}");
+}
+
+#[tokio::test]
+async fn denied_requests_have_their_reason_in_the_log_and_in_the_metrics() {
+    let upstream = Upstream::echo().await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = logged(config(&[upstream.address]), &folder);
+    settings.admin.address = Some(std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into());
+    settings.identity.anonymous = AnonymousRequests::Deny;
+    let running = start(settings).await;
+    let admin = running.gateway.admin_address().unwrap();
+    let denied =
+        ["", "Authorization: Bearer secret-x\r\n", "Authorization: Bearer a\r\nAuthorization: Bearer secret-a\r\n"];
+    for headers in denied {
+        assert_eq!(get(running.address, "/", headers).await.status, 401, "{headers}");
+    }
+    let page = get(admin, "/metrics", "").await.text();
+    for (reason, count) in [("no-credential", 1), ("unknown-token", 1), ("malformed-credential", 1), ("expired", 0)] {
+        let series = format!("evenkeel_authentication_failures_total{{reason=\"{reason}\"}} {count}\n");
+        assert!(page.contains(&series), "{series}\n{page}");
+    }
+    running.done().await;
+    let found = lines(&folder);
+    let reasons: Vec<_> = found.iter().map(|line| line["rejected"].as_str().unwrap()).collect();
+    assert_eq!(reasons, ["no-credential", "unknown-token", "malformed-credential"]);
+    assert!(found.iter().all(|line| line.get("user").is_none() && line.get("schema").is_none()), "{found:?}");
+    let text = std::fs::read_to_string(folder.path().join("access.log")).unwrap();
+    assert!(!text.contains("secret"), "{text}");
+}
+
+#[tokio::test]
+async fn the_debug_header_is_for_those_whom_the_settings_name() {
+    let upstream = Upstream::echo().await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = logged(config(&[upstream.address]), &folder);
+    settings.log.access = AccessLogFormat::Off;
+    settings.debug_header =
+        DebugHeaderConfig { users: vec!["bo\"b".to_owned()], groups: vec!["night shift".to_owned()] };
+    let running = start_with(settings, &level_with_flows()).await;
+    let debug = async |headers: &str| get(running.address, "/", headers).await.header("x-evenkeel-debug");
+    let told = debug(&as_alice("X-Evenkeel-Debug: 1\r\n")).await.unwrap();
+    assert!(told.starts_with("schema=everybody; level=everybody; flow=alice; seats=1; wait-ms=0."), "{told}");
+    let told = debug("Authorization: Bearer secret-b\r\nX-Evenkeel-Debug: 1\r\n").await.unwrap();
+    assert!(told.contains("flow=bo\"b;"), "{told}");
+    assert_eq!(debug(&as_alice("")).await, None, "nobody asked");
+    assert_eq!(debug("X-Evenkeel-Debug: 1\r\n").await, None, "anonymous is not named");
+    running.done().await;
+    assert!(!folder.path().join("access.log").exists(), "the log is off");
+}
+
+#[tokio::test]
+async fn the_access_log_can_be_switched_on_while_the_gateway_runs() {
+    let upstream = Upstream::echo().await;
+    let folder = tempfile::tempdir().unwrap();
+    let settings = logged(config(&[upstream.address]), &folder);
+    let mut off = settings.clone();
+    off.log.access = AccessLogFormat::Off;
+    let mut running = start(off.clone()).await;
+    get(running.address, "/before", "").await;
+    let changed = running.gateway.reconfigure(settings).await.unwrap();
+    assert_eq!((changed.changed, changed.needs_restart), (vec!["log.access".to_owned()], Vec::new()));
+    // Workers follow soon after.
+    let is_logged = async |path: &str| {
+        get(running.address, path, "").await;
+        let log: &Path = &folder.path().join("access.log");
+        std::fs::read_to_string(log).is_ok_and(|text| !text.is_empty())
+    };
+    let patience = tokio::time::Instant::now() + support::PATIENCE;
+    while !is_logged("/after").await {
+        assert!(tokio::time::Instant::now() < patience, "no line was ever written");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    running.gateway.reconfigure(off).await.unwrap();
+    running.done().await;
+    assert!(lines(&folder).iter().all(|line| line["path"] == "/after"));
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_opened_keeps_the_gateway_from_starting() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = logged(config(&["127.0.0.1:9".parse().unwrap()]), &folder);
+    settings.log.access_file = Some(folder.path().join("nowhere/access.log"));
+    assert_eq!(settings.check(), [], "it is made when the gateway starts");
+    let objects = evenkeel_gateway::objects::source(&settings);
+    let error = evenkeel_gateway::Gateway::start(settings, objects).await.unwrap_err().to_string();
+    assert!(
+        error.starts_with("log.accessFile: cannot open ") && error.ends_with("name a file that may be written"),
+        "{error}"
+    );
+}
+
+#[test]
+fn settings_of_the_access_log_are_read_and_checked() {
+    let text = "{upstreams: [{url: http://127.0.0.1:9000}], log: {access: off}}";
+    assert_eq!(Config::parse("a", text).unwrap().log.access, AccessLogFormat::Off);
+    let text = "{upstreams: [{url: http://127.0.0.1:9000}], log: {access: json, accessSample: 1.5, accessFile: a.log}}";
+    let config = Config::parse("a", text).unwrap();
+    let problems: Vec<_> = config.check().into_iter().map(|problem| problem.to_string()).collect();
+    assert_eq!(problems, ["log.accessSample: must be a part of all requests, from 0 to 1"]);
+}

@@ -1,0 +1,81 @@
+//! What becomes of requests, and who is told.
+
+use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::time::Nanos;
+
+use crate::LevelNumber;
+
+/// A request that has ended. `T` is what the caller keeps with each request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome<T> {
+    /// What the caller keeps with it.
+    pub token: T,
+    /// The level that it was in.
+    pub level: LevelNumber,
+    /// When it arrived.
+    pub arrived: Nanos,
+    /// When it ended: the client has its response.
+    pub ended: Nanos,
+    /// How.
+    pub end: End,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The service has done its work.
+    Completed {
+        /// When the engine started it.
+        started: Nanos,
+        /// The seats that it held.
+        seats: u32,
+        /// How long it holds them after its end.
+        lingers: Nanos,
+    },
+    /// The engine rejected it.
+    Rejected {
+        /// Why.
+        reason: Rejection,
+        /// How long its client is told to wait before it tries again.
+        retry_after: Nanos,
+    },
+    /// It has waited as long as it may.
+    TimedOut {
+        /// How long its client is told to wait before it tries again.
+        retry_after: Nanos,
+    },
+}
+
+/// Told what becomes of requests, in the order in which it happens. A closure is told of the ends.
+pub trait Outcomes<T> {
+    /// A request did not start when it arrived, and waits.
+    fn waits(&mut self, now: Nanos, token: &mut T) {
+        let _ = (now, token);
+    }
+
+    /// A request starts, on so many seats.
+    fn started(&mut self, now: Nanos, token: &mut T, seats: u32) {
+        let _ = (now, token, seats);
+    }
+
+    /// A request has ended.
+    fn ended(&mut self, outcome: Outcome<T>);
+}
+
+impl<T, F: FnMut(Outcome<T>)> Outcomes<T> for F {
+    fn ended(&mut self, outcome: Outcome<T>) {
+        self(outcome);
+    }
+}
+
+// === impl Outcome ===
+
+impl<T> Outcome<T> {
+    /// How long it waited for a seat, or until it was told that it gets none.
+    pub fn wait(&self) -> Nanos {
+        match self.end {
+            End::Completed { started, .. } => started - self.arrived,
+            End::Rejected { .. } | End::TimedOut { .. } => self.ended - self.arrived,
+        }
+    }
+}

@@ -1,0 +1,533 @@
+//! `Simulator`: the engine with a virtual clock, and the service behind it.
+
+use std::sync::Arc;
+
+use evenkeel_api::Preset;
+use evenkeel_engine::borrowing::SeatDivision;
+use evenkeel_engine::controller::{Borrowing, Objects, ServerConfig};
+use evenkeel_engine::digest::Query;
+use evenkeel_engine::drain::{self, DrainMeter};
+use evenkeel_engine::level;
+use evenkeel_engine::queue_set::{Arrival, Ended, Finish, Phase, Rejection};
+use evenkeel_engine::time::{Instant, Nanos, SECOND};
+use evenkeel_engine::work::{Circumstances, Estimator, WatchCounts};
+use evenkeel_engine::{
+    ApplyReport, Attributes, Configuration, Engine, EngineEffects, Flow, LevelId, Ticket, WorkEstimate,
+};
+
+use crate::known_objects::KnownObjects;
+use crate::level_record::{LevelNumber, LevelRecord};
+use crate::outcome::{End, Outcome, Outcomes};
+use crate::service::Service;
+
+/// What is simulated: a server with its seats, and the service that its requests run on.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ServerSettings {
+    /// Which kind of server it is: how seats are divided, and what rejected clients are told.
+    pub preset: Preset,
+    /// The seats of the server.
+    pub seats: i64,
+    /// How levels borrow.
+    pub borrowing: Borrowing,
+    /// How many requests the service really works on at a time; `None` for no limit of its own.
+    pub slots: Option<u32>,
+    /// How much slower the service gets by what waits inside it: its throughput falls as 1 / (1 + degradation × excess / slots).
+    pub degradation: f64,
+    /// How many objects of each resource there are, for estimates.
+    pub objects: KnownObjects,
+    /// How wide the buckets of time series are. They get wider if there are too many.
+    pub bucket_width: Nanos,
+}
+
+/// The engine under a virtual clock, with a service behind it. `T` is what the caller keeps with each request.
+///
+/// # How it is called
+///
+/// A request is [classified](Self::classify), and then it [arrives](Self::arrive) at a time that is not before that of any
+/// earlier call. [`run_until`](Self::run_until) lets time pass: requests end, queues move, seats are divided.
+/// [`next_event`](Self::next_event) is when something happens by itself. All of them tell an [`Outcomes`] what becomes of the requests.
+///
+/// ```
+/// use evenkeel_engine::controller::Objects;
+/// use evenkeel_engine::time::{MILLISECOND, SECOND};
+/// use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
+/// use evenkeel_sim::{NewRequest, Outcome, ServerSettings, Simulator};
+///
+/// let mut simulator: Simulator<u32> = Simulator::new(ServerSettings::new(600), Objects::bootstrap());
+/// let user = User::new("alice", ["system:authenticated"]);
+/// let request = RequestInfo { path: "/orders".into(), verb: "get".into(), ..RequestInfo::default() };
+/// let class = simulator.classify(Attributes { user: &user, request: &request });
+///
+/// let mut ends = Vec::new();
+/// let mut note = |outcome: Outcome<u32>| ends.push((outcome.token, outcome.ended));
+/// let new = NewRequest::new(1, 10 * MILLISECOND, WorkEstimate::ONE_SEAT);
+/// simulator.arrive(5 * MILLISECOND, class, new, &mut note);
+/// simulator.run_until(SECOND, &mut note);
+/// assert_eq!(ends, [(1, 15 * MILLISECOND)]);
+/// ```
+#[derive(Debug)]
+pub struct Simulator<T> {
+    engine: Engine<Job<T>, SeatDivision>,
+    configuration: Arc<Configuration>,
+    generation: u32,
+    estimator: Estimator,
+    objects: KnownObjects,
+    watches: WatchCounts,
+    service: Service,
+    now: Nanos,
+    /// No timeout of the engine is due before this time.
+    timeout_at: Nanos,
+    levels: Vec<LevelRecord>,
+    /// The numbers of the engine's levels, by their indexes.
+    numbers: Vec<LevelNumber>,
+    preset: Preset,
+    /// How fast each level drains, where rejected clients are told by that.
+    meters: Vec<DrainMeter>,
+    bucket_width: Nanos,
+    events: u64,
+    happened: Happened<T>,
+}
+
+/// A request that arrives.
+#[derive(Debug, Clone, Copy)]
+pub struct NewRequest<T> {
+    /// What the caller keeps with it.
+    pub token: T,
+    /// How much work it is for the service.
+    pub service: Nanos,
+    /// The seats that it takes.
+    pub work: WorkEstimate,
+    /// How long it waits at most; `None`: until it starts.
+    pub patience: Option<Nanos>,
+}
+
+/// Where a request belongs, under the configuration that there is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Class {
+    id: LevelId,
+    generation: u32,
+    /// The level.
+    pub level: LevelNumber,
+    /// The place of the flow schema among those of [`Simulator::configuration`].
+    pub schema: usize,
+    /// The hash of its flow; 0 in a level that does not tell flows apart.
+    pub flow_hash: u64,
+    /// How many seats its flow gets for each one of a flow of weight 1.
+    pub flow_weight: u16,
+    seat_cap: Option<u32>,
+}
+
+/// What the engine keeps with a request.
+#[derive(Debug, Clone, Copy)]
+struct Job<T> {
+    token: T,
+    service: Nanos,
+    arrived: Nanos,
+    started: Nanos,
+}
+
+/// What an event of the engine has brought about.
+#[derive(Debug)]
+struct Happened<T> {
+    now: Nanos,
+    started: Vec<Ticket>,
+    rejected: Vec<(LevelId, Rejection, Job<T>)>,
+    released: Vec<LevelId>,
+}
+
+/// A request that takes longer than this is not waited for.
+const DRAIN_MAX: Nanos = 24 * 3600 * SECOND;
+
+// === impl ServerSettings ===
+
+impl ServerSettings {
+    /// A server with that many seats, as one of Kubernetes, and a service without a limit of its own.
+    pub fn new(seats: i64) -> Self {
+        Self {
+            preset: Preset::Kubernetes,
+            seats,
+            borrowing: Borrowing::Periodic,
+            slots: None,
+            degradation: 0.0,
+            objects: KnownObjects::default(),
+            bucket_width: SECOND / 10,
+        }
+    }
+}
+
+// === impl NewRequest ===
+
+impl<T> NewRequest<T> {
+    /// A request that waits for as long as it takes.
+    pub fn new(token: T, service: Nanos, work: WorkEstimate) -> Self {
+        Self { token, service, work, patience: None }
+    }
+
+    /// The same, but it waits for so long at most.
+    #[must_use]
+    pub fn patience(self, patience: Nanos) -> Self {
+        Self { patience: Some(patience), ..self }
+    }
+}
+
+// === impl Simulator ===
+
+impl<T: Copy> Simulator<T> {
+    /// A server that follows these objects, at time zero.
+    pub fn new(settings: ServerSettings, objects: Objects) -> Self {
+        let ServerSettings { preset, seats, borrowing, slots, degradation, objects: counts, bucket_width } = settings;
+        let config = ServerConfig::new(seats).division(SeatDivision::from(preset)).borrowing(borrowing);
+        let engine = Engine::with_config(config, Instant::from_nanos(0));
+        let configuration = engine.configuration();
+        let mut simulator = Self {
+            engine,
+            configuration,
+            generation: 0,
+            estimator: Estimator::default(),
+            objects: counts,
+            watches: WatchCounts::default(),
+            service: Service::new(slots, degradation),
+            now: 0,
+            timeout_at: 0,
+            levels: Vec::new(),
+            numbers: Vec::new(),
+            preset,
+            meters: Vec::new(),
+            bucket_width,
+            events: 0,
+            happened: Happened { now: 0, started: Vec::new(), rejected: Vec::new(), released: Vec::new() },
+        };
+        simulator.engine.apply(objects, Instant::from_nanos(0), &mut simulator.happened);
+        simulator.follow_configuration();
+        simulator
+    }
+
+    /// The time: that of the last event.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// How many events there were: arrivals, starts, ends, rejections, divisions of seats, and changes from outside.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// All levels that there have been.
+    pub fn levels(&self) -> &[LevelRecord] {
+        &self.levels
+    }
+
+    /// What governs requests now.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    /// Where a request belongs.
+    pub fn classify(&self, attributes: Attributes<'_>) -> Class {
+        let class = self.configuration.classify(attributes);
+        let level = &class.schema.level;
+        Class {
+            id: level.id,
+            generation: self.generation,
+            level: self.number_of(level.id),
+            schema: class.index,
+            flow_hash: class.flow_hash,
+            flow_weight: class.schema.flow_weight,
+            seat_cap: level.seat_cap,
+        }
+    }
+
+    /// Whether a class is of the configuration that there is now. Otherwise the request has to be classified again.
+    #[inline]
+    pub fn is_current(&self, class: Class) -> bool {
+        class.generation == self.generation
+    }
+
+    /// How many seats a request takes, by what the engine knows of it. The query is that of its URL.
+    pub fn estimate(&self, request: &evenkeel_engine::RequestInfo<'_>, query: &str, class: Class) -> WorkEstimate {
+        let circumstances = Circumstances {
+            now: Instant::from_nanos(self.now),
+            level_cap: class.seat_cap,
+            objects: &self.objects,
+            watches: &self.watches,
+            consistent_reads_from_cache: false,
+        };
+        self.estimator.estimate(Some(request), Query::new(query), &circumstances)
+    }
+
+    /// A request arrives. Everything that happens by then happens first.
+    ///
+    /// # Panics
+    ///
+    /// If the class is not [current](Self::is_current) after that. Configurations change by themselves only when a level
+    /// without an object has become idle.
+    pub fn arrive(&mut self, at: Nanos, class: Class, request: NewRequest<T>, outcomes: &mut impl Outcomes<T>) {
+        self.run_until(at, outcomes);
+        let now = self.begin_event(at);
+        let NewRequest { token, service, work, patience } = request;
+        let flow = Flow::from(class.flow_hash).with_weight(class.flow_weight);
+        let mut new = level::NewRequest::new(flow, work);
+        if let Some(patience) = patience {
+            new = new.wait_until(now + patience.max(0));
+        }
+        let job = Job { token, service, arrived: self.now, started: self.now };
+        let arrival = self.engine.arrive(now, class.id, new, job, &mut self.happened);
+        match arrival {
+            Some(Arrival::Started { .. }) => {}
+            Some(Arrival::Waiting { id, .. }) => {
+                if let Some(until) = new.wait_until {
+                    self.timeout_at = self.timeout_at.min(until.as_nanos());
+                }
+                if let Some(job) = self.engine.payload_mut(Ticket { level: class.id, id }) {
+                    outcomes.waits(self.now, &mut job.token);
+                }
+            }
+            Some(Arrival::Rejected { reason, payload, .. }) => {
+                self.happened.rejected.push((class.id, reason, payload));
+            }
+            None => unreachable!("a class of an old configuration"),
+        }
+        self.look_at(class.id, 0);
+        self.settle(outcomes);
+    }
+
+    /// When something happens by itself; `None` if never.
+    pub fn next_event(&self) -> Option<Nanos> {
+        let end = self.service.next_end();
+        let timeout = (self.timeout_at < Nanos::MAX).then_some(self.timeout_at);
+        end.into_iter().chain(timeout).min()
+    }
+
+    /// Lets time pass.
+    #[inline]
+    pub fn run_until(&mut self, until: Nanos, outcomes: &mut impl Outcomes<T>) {
+        while self.step(until, outcomes) {}
+        self.now = self.now.max(until);
+    }
+
+    /// Lets the next event happen, if that is by this time, and tells whether there was one. For callers whose requests arrive
+    /// because of what happened to others.
+    #[inline]
+    pub fn step(&mut self, until: Nanos, outcomes: &mut impl Outcomes<T>) -> bool {
+        let end = self.service.next_end().unwrap_or(Nanos::MAX);
+        let next = end.min(self.timeout_at);
+        if next > until || next == Nanos::MAX {
+            return false;
+        }
+        // Requests that end at the time of a timeout end before it.
+        if end <= self.timeout_at {
+            self.end_next(end, outcomes);
+        } else {
+            self.handle_timeout(outcomes);
+        }
+        true
+    }
+
+    /// Lets time pass until every request has ended, or none of them can end any more.
+    pub fn drain(&mut self, outcomes: &mut impl Outcomes<T>) {
+        while self.engine.levels().any(|level| !level.queue_set.is_idle()) {
+            let Some(next) = self.next_event().filter(|next| *next < self.now.saturating_add(DRAIN_MAX)) else { break };
+            self.run_until(next.saturating_add(SECOND), outcomes);
+        }
+        self.close_records();
+    }
+
+    /// The server follows these objects from now on.
+    pub fn apply(&mut self, at: Nanos, objects: Objects, outcomes: &mut impl Outcomes<T>) -> ApplyReport {
+        self.run_until(at, outcomes);
+        let now = self.begin_event(at);
+        let report = self.engine.apply(objects, now, &mut self.happened);
+        self.follow_configuration();
+        self.settle(outcomes);
+        report
+    }
+
+    /// The server has so many seats from now on.
+    pub fn set_seats(&mut self, at: Nanos, seats: i64, outcomes: &mut impl Outcomes<T>) {
+        self.run_until(at, outcomes);
+        let now = self.begin_event(at);
+        self.engine.set_server_limit(seats, now, &mut self.happened);
+        self.follow_configuration();
+        self.settle(outcomes);
+    }
+
+    /// The service works on so many requests at a time from now on; `None` for no limit of its own.
+    pub fn set_slots(&mut self, at: Nanos, slots: Option<u32>, outcomes: &mut impl Outcomes<T>) {
+        self.run_until(at, outcomes);
+        self.begin_event(at);
+        self.service.set_slots(self.now, slots);
+    }
+
+    /// What levels count begins now; what was before is only in their series.
+    pub fn reset_counts(&mut self) {
+        self.levels.iter_mut().for_each(|level| level.reset(self.now));
+    }
+
+    /// The run is over: takes the time up to now into account in the records of levels.
+    pub fn close_records(&mut self) {
+        self.levels.iter_mut().for_each(|level| level.close(self.now));
+    }
+
+    /// The records of all levels, at the end.
+    pub fn into_levels(self) -> Vec<LevelRecord> {
+        self.levels
+    }
+
+    fn begin_event(&mut self, at: Nanos) -> Instant {
+        self.now = self.now.max(at);
+        self.happened.now = self.now;
+        self.events += 1;
+        Instant::from_nanos(self.now)
+    }
+
+    fn end_next(&mut self, at: Nanos, outcomes: &mut impl Outcomes<T>) {
+        let Some(ticket) = self.service.end_next(at) else { return };
+        let now = self.begin_event(at);
+        let level = self.engine.queue_set(ticket.level);
+        let Some(view) = level.and_then(|set| set.request(ticket.id)) else { return };
+        let (job, work) = (*view.payload, view.work);
+        match self.engine.finish(now, ticket, &mut self.happened) {
+            Some(Finish::Released(_)) => self.look_at(ticket.level, 1),
+            Some(Finish::Lingering { until }) => self.timeout_at = self.timeout_at.min(until.as_nanos()),
+            None => return,
+        }
+        let (seats, lingers) = (work.max_seats(), work.additional_latency);
+        let end = End::Completed { started: job.started, seats, lingers };
+        outcomes.ended(self.outcome(job, ticket.level, end));
+        self.settle(outcomes);
+    }
+
+    #[cold]
+    fn handle_timeout(&mut self, outcomes: &mut impl Outcomes<T>) {
+        let now = self.begin_event(self.timeout_at);
+        self.engine.handle_timeout(now, &mut self.happened);
+        self.timeout_at = self.engine.next_timeout().map_or(Nanos::MAX, Instant::as_nanos);
+        // Seats may have been divided, and a level that was on its way out may be gone.
+        self.follow_configuration();
+        self.settle(outcomes);
+    }
+
+    /// Takes over what the engine has done.
+    fn settle(&mut self, outcomes: &mut impl Outcomes<T>) {
+        // What is rejected may not start anything, so that nothing is added meanwhile.
+        while let Some(level) = self.happened.released.pop() {
+            self.look_at(level, 1);
+        }
+        for index in 0..self.happened.started.len() {
+            let ticket = self.happened.started[index];
+            self.events += 1;
+            let set = self.engine.queue_set(ticket.level);
+            let Some(seats) = set.and_then(|set| set.request(ticket.id)).map(|view| view.work.max_seats()) else {
+                continue;
+            };
+            self.look_at(ticket.level, 0);
+            if let Some(job) = self.engine.payload_mut(ticket) {
+                outcomes.started(self.now, &mut job.token, seats);
+                self.service.begin(self.now, ticket, job.service);
+            }
+        }
+        self.happened.started.clear();
+        for index in 0..self.happened.rejected.len() {
+            let (level, reason, job) = self.happened.rejected[index];
+            self.events += 1;
+            self.look_at(level, 0);
+            let number = self.number_of(level);
+            self.levels[number.index()].count_rejection(reason);
+            let retry_after = self.retry_after(level, number);
+            let end = match reason {
+                Rejection::TimeOut => End::TimedOut { retry_after },
+                _ => End::Rejected { reason, retry_after },
+            };
+            outcomes.ended(self.outcome(job, level, end));
+        }
+        self.happened.rejected.clear();
+    }
+
+    fn outcome(&self, job: Job<T>, level: LevelId, end: End) -> Outcome<T> {
+        Outcome { token: job.token, level: self.number_of(level), arrived: job.arrived, ended: self.now, end }
+    }
+
+    /// Takes the state of a level into its record. So many of its requests have given their seats back.
+    #[inline]
+    fn look_at(&mut self, level: LevelId, released: u64) {
+        let Some(set) = self.engine.queue_set(level) else { return };
+        let number = self.number_of(level);
+        self.levels[number.index()].note(self.now, set.seats_in_use(), set.waiting() as u64);
+        if let Some(meter) = self.meters.get_mut(number.index()) {
+            let usable = || self.engine.ledger().map_or(set.concurrency_limit(), |ledger| ledger.usable(level.index()));
+            meter.note(Instant::from_nanos(self.now), drain::is_saturated(set, usable), released);
+        }
+    }
+
+    /// How long a client of the level is told to wait that is rejected now.
+    fn retry_after(&mut self, level: LevelId, number: LevelNumber) -> Nanos {
+        let now = Instant::from_nanos(self.now);
+        match (self.meters.get_mut(number.index()), self.engine.queue_set(level)) {
+            (Some(meter), Some(set)) => {
+                let advice = meter.advise(now, set);
+                Nanos::try_from(advice.retry_after.as_nanos()).unwrap_or(Nanos::MAX)
+            }
+            _ => Nanos::from(self.engine.retry_after(level, self.now / SECOND)) * SECOND,
+        }
+    }
+
+    #[inline]
+    fn number_of(&self, level: LevelId) -> LevelNumber {
+        self.numbers[level.index()]
+    }
+
+    /// Takes over the configuration and the limits of the engine.
+    fn follow_configuration(&mut self) {
+        let configuration = self.engine.configuration();
+        if !Arc::ptr_eq(&configuration, &self.configuration) || self.levels.is_empty() {
+            self.configuration = configuration;
+            self.generation += 1;
+        }
+        self.timeout_at = self.engine.next_timeout().map_or(Nanos::MAX, Instant::as_nanos);
+        let is_immediate = self.engine.ledger().is_some();
+        for view in self.engine.levels() {
+            let position = self.levels.iter().position(|level| level.name() == view.name).unwrap_or_else(|| {
+                self.levels.push(LevelRecord::new(view.name, self.now, self.bucket_width));
+                self.levels.len() - 1
+            });
+            let number = LevelNumber(u32::try_from(position).unwrap_or(u32::MAX));
+            let index = view.control.id().index();
+            if self.numbers.len() <= index {
+                self.numbers.resize(index + 1, number);
+            }
+            self.numbers[index] = number;
+            let limits = view.control.limits();
+            let limit = if is_immediate { limits.max } else { view.control.current_limit() };
+            self.levels[position].set_limits(self.now, limits, limit);
+            self.levels[position].note(self.now, view.queue_set.seats_in_use(), view.queue_set.waiting() as u64);
+        }
+        if self.preset == Preset::Plain {
+            for number in self.meters.len()..self.levels.len() {
+                // Each level spreads its clients in a way of its own.
+                self.meters.push(DrainMeter::new(Instant::from_nanos(self.now), number as u64));
+            }
+        }
+    }
+}
+
+// === impl Happened ===
+
+impl<T: Copy> EngineEffects<Job<T>> for Happened<T> {
+    #[inline]
+    fn started(&mut self, ticket: Ticket, job: &mut Job<T>) {
+        job.started = self.now;
+        self.started.push(ticket);
+    }
+
+    fn displaced(&mut self, level: LevelId, ended: Ended<Job<T>>) {
+        self.rejected.push((level, Rejection::QueueFull, ended.payload));
+    }
+
+    fn timed_out(&mut self, level: LevelId, ended: Ended<Job<T>>) {
+        match ended.phase {
+            Phase::Waiting => self.rejected.push((level, Rejection::TimeOut, ended.payload)),
+            Phase::Executing | Phase::Lingering => self.released.push(level),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! A workload: who sends which requests when, how long they take, and what happens meanwhile.
+//!
+//! [`Workload::parse`] reads one from YAML or JSON, and reports everything that is wrong with it at once, each fault with its
+//! line, column and field.
+
+mod distribution;
+mod fields;
+mod read;
+mod read_flow;
+
+pub use distribution::Distribution;
+
+use evenkeel_engine::time::{Nanos, SECOND};
+
+use crate::stream::Caller;
+
+/// A workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    /// What it is called.
+    pub name: String,
+    /// How long it is run.
+    pub span: Nanos,
+    /// The time at the beginning that is not counted.
+    pub warmup: Nanos,
+    /// How many requests the service works on at a time; `None` for no limit of its own.
+    pub slots: Option<u32>,
+    /// How much slower the service gets by what waits inside it.
+    pub degradation: f64,
+    /// How many objects of each resource there are, and their average size in bytes, for estimates.
+    pub objects: Vec<(String, i64, i64)>,
+    /// Who sends requests.
+    pub flows: Vec<FlowGroup>,
+    /// What happens meanwhile, in the order of time.
+    pub events: Vec<Event>,
+}
+
+/// A row of the report: one flow, or several of a kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowGroup {
+    /// The name of the row.
+    pub name: String,
+    /// How many flows of the kind there are.
+    pub count: u32,
+    /// Who asks for what. If there are several flows, each has a user of its own: see [`caller_of`](Self::caller_of).
+    pub caller: Caller,
+    /// The seats of a request; `None`: as the engine estimates them.
+    pub seats: Option<u32>,
+    /// When requests come.
+    pub arrivals: Arrivals,
+    /// How long the service works on a request.
+    pub service: Distribution,
+    /// How long a request waits at most.
+    pub patience: Nanos,
+    /// What a client does that is rejected.
+    pub on_rejection: OnRejection,
+    /// When the first requests come.
+    pub from: Nanos,
+    /// From when on no more requests come.
+    pub to: Nanos,
+}
+
+/// When the requests of one flow come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Arrivals {
+    /// So many clients; each sends its next request some time after the one before has ended.
+    Closed {
+        /// How many clients.
+        clients: u32,
+        /// The pause between two requests of a client.
+        think: Nanos,
+    },
+    /// At random times.
+    Poisson {
+        /// Requests a second, on average.
+        rate: f64,
+    },
+    /// At regular times.
+    Periodic {
+        /// The time from one to the next.
+        every: Nanos,
+    },
+    /// All at once.
+    Burst {
+        /// When.
+        at: Nanos,
+        /// How many.
+        requests: u32,
+    },
+}
+
+/// What a client does when a request is rejected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnRejection {
+    /// It tries again when the response said so.
+    HonourRetryAfter,
+    /// It tries again as soon as it has the response: after [`RESPONSE_TIME`].
+    Ignore,
+    /// It tries again after a pause that doubles each time, of which a random part of up to a half is left out.
+    Backoff {
+        /// The first pause.
+        base: Nanos,
+        /// The longest pause.
+        max: Nanos,
+    },
+    /// It does not try again.
+    GiveUp,
+}
+
+/// Something that happens at a given time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// When.
+    pub at: Nanos,
+    /// What.
+    pub change: Change,
+}
+
+/// What an event changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The server follows the objects of this file from then on. The path is as it is written.
+    Apply(String),
+    /// The service works on so many requests at a time; `None` for no limit of its own.
+    Slots(Option<u32>),
+    /// The server has so many seats.
+    Concurrency(u32),
+}
+
+/// How long a request waits if the workload does not say: as long as a Kubernetes API lets it (HF-6).
+pub const PATIENCE_DEFAULT: Nanos = 15 * SECOND;
+
+/// The time from a rejection to what its client does next, at least. Without it, a client that ignores rejections would send
+/// requests without end at one point in time.
+pub const RESPONSE_TIME: Nanos = SECOND / 1000;
+
+// === impl FlowGroup ===
+
+impl FlowGroup {
+    /// The caller of one of its flows. Of several flows, each is told apart by a number after the name of its user.
+    pub fn caller_of(&self, number: u32) -> Caller {
+        let mut caller = self.caller.clone();
+        if self.count > 1 {
+            caller.user.name = format!("{}-{number}", caller.user.name).into();
+        }
+        caller
+    }
+}

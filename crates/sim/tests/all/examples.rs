@@ -1,0 +1,132 @@
+//! The workloads in `examples/workloads`: what each is to show, and that the same input gives the same bytes.
+
+use std::fs;
+use std::path::PathBuf;
+
+use evenkeel_api::Preset;
+use evenkeel_api::decode::{Manifest, Strictness};
+use evenkeel_engine::controller::{Borrowing, Objects};
+use evenkeel_sim::report::{FlowReport, Report};
+use evenkeel_sim::workload::Workload;
+use evenkeel_sim::{Scenario, ServerSettings, run};
+
+fn folder(example: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "../../examples/workloads", example].iter().collect()
+}
+
+fn objects(example: &str, file: &str) -> Objects {
+    let text = fs::read(folder(example).join(file)).unwrap();
+    let manifest = Manifest::read(file, &text, Strictness::Strict).unwrap();
+    manifest.entries.into_iter().map(|entry| entry.object).collect::<Objects>().with_mandatory_levels()
+}
+
+fn workload(example: &str) -> Workload {
+    let text = fs::read(folder(example).join("workload.yaml")).unwrap();
+    Workload::parse("workload.yaml", &text, Preset::Kubernetes).unwrap()
+}
+
+fn simulate(example: &str, file: &str, seats: i64, borrowing: Borrowing) -> Report {
+    let mut settings = ServerSettings::new(seats);
+    settings.borrowing = borrowing;
+    let scenario = Scenario { settings, objects: objects(example, file), applied: Vec::new() };
+    run(&workload(example), &scenario, 1, &mut |_| {}).report
+}
+
+fn periodic(example: &str, file: &str, seats: i64) -> Report {
+    simulate(example, file, seats, Borrowing::Periodic)
+}
+
+fn flow<'a>(report: &'a Report, name: &str) -> &'a FlowReport {
+    report.flows.iter().find(|flow| flow.name == name).unwrap()
+}
+
+#[test]
+fn noisy_neighbour() {
+    let [before, after] = ["before.yaml", "after.yaml"].map(|file| periodic("noisy-neighbour", file, 26));
+    let p99 = |report| flow(report, "mice").figures.total.p99;
+    assert!(p99(&before) > 200.0, "{}", p99(&before));
+    assert!(p99(&after) < 40.0, "{}", p99(&after));
+    assert!(after.jain.overall.unwrap() > 0.999, "{:?}", after.jain);
+    let worst = flow(&after, "mice").worst.as_ref().unwrap();
+    assert!(worst.user.starts_with("mice-") && worst.figures.total.p99 >= p99(&after));
+}
+
+#[test]
+fn cold_burst() {
+    let before = periodic("cold-burst", "before.yaml", 100);
+    let after = periodic("cold-burst", "after.yaml", 100);
+    let immediate = simulate("cold-burst", "before.yaml", 100, Borrowing::Immediate);
+    let wait = |report| flow(report, "people").figures.wait.p99;
+    assert!(wait(&before) > 1.5 * wait(&after), "{} {}", wait(&before), wait(&after));
+    assert!(wait(&before) > 3.0 * wait(&immediate), "{} {}", wait(&before), wait(&immediate));
+}
+
+#[test]
+fn retry_storm() {
+    let [before, after] = ["before.yaml", "after.yaml"].map(|file| periodic("retry-storm", file, 40));
+    let retries = |report: &Report| report.flows.iter().map(|flow| flow.figures.retries).sum::<u64>();
+    assert!(retries(&before) > 10 * retries(&after).max(1), "{} {}", retries(&before), retries(&after));
+    let completed = |report| flow(report, "patient").figures.completed;
+    assert!(completed(&after) > completed(&before), "{} {}", completed(&before), completed(&after));
+}
+
+#[test]
+fn unknown_costs() {
+    let [before, after] = ["before.yaml", "after.yaml"].map(|file| periodic("unknown-costs", file, 26));
+    let index = |report: &Report| report.jain.overall.unwrap();
+    assert!(index(&after) > 0.99, "{:?}", after.jain);
+    assert!(index(&before) < index(&after), "{:?}", before.jain);
+}
+
+#[test]
+fn wide_requests() {
+    let [before, after] = ["before.yaml", "after.yaml"].map(|file| periodic("wide-requests", file, 60));
+    let p99 = |report| flow(report, "readers").figures.total.p99;
+    assert!(p99(&before) > p99(&after), "{} {}", p99(&before), p99(&after));
+    // Lists take more than one seat: seat-seconds exceed the time that they ran.
+    let lister = &flow(&after, "lister").figures;
+    assert!(lister.seat_seconds > 5.0 * lister.completed as f64 * 0.8, "{lister:?}");
+}
+
+#[test]
+fn priority_inversion() {
+    let [before, after] = ["before.yaml", "after.yaml"].map(|file| periodic("priority-inversion", file, 50));
+    let [old, new] = [&before, &after].map(|report| &flow(report, "heartbeats").figures);
+    assert!(old.total.p99 > 1_000.0 || old.timed_out > 0, "{old:?}");
+    assert!(new.total.p99 < 15.0 && new.timed_out == 0, "{new:?}");
+}
+
+/// Debug and release builds, and every machine, compare with the same bytes.
+#[test]
+fn reports_have_the_same_bytes_everywhere() {
+    let file = [env!("CARGO_MANIFEST_DIR"), "tests/all/reports.json"].iter().collect::<PathBuf>();
+    let mut reports = Vec::new();
+    for (example, seats) in [("noisy-neighbour", 26), ("retry-storm", 40), ("unknown-costs", 26), ("wide-requests", 60)]
+    {
+        for borrowing in [Borrowing::Periodic, Borrowing::Immediate] {
+            reports.push(simulate(example, "after.yaml", seats, borrowing));
+        }
+    }
+    let found = serde_json::to_string_pretty(&reports).unwrap() + "\n";
+    if std::env::var_os("EVENKEEL_UPDATE").is_some() {
+        fs::write(&file, &found).unwrap();
+    }
+    let expected = fs::read_to_string(&file).unwrap();
+    assert!(found == expected, "reports differ from {}; EVENKEEL_UPDATE=1 writes it", file.display());
+}
+
+#[test]
+fn adding_a_flow_does_not_shift_the_others() {
+    let full = workload("retry-storm");
+    let mut alone = full.clone();
+    alone.flows.retain(|flow| flow.name == "patient");
+    // Seats for everybody: what is left of differences would be those of arrivals and service times.
+    let report = |workload: &Workload| {
+        let mut workload = workload.clone();
+        (workload.slots, workload.events) = (None, Vec::new());
+        let objects = objects("retry-storm", "after.yaml");
+        let scenario = Scenario { settings: ServerSettings::new(4000), objects, applied: Vec::new() };
+        flow(&run(&workload, &scenario, 1, &mut |_| {}).report, "patient").clone()
+    };
+    assert_eq!(report(&full), report(&alone));
+}

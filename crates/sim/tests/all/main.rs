@@ -1,0 +1,9 @@
+//! The tests of the simulator.
+
+#![allow(clippy::unwrap_used, clippy::float_cmp, clippy::cast_precision_loss, reason = "tests of exact figures")]
+
+mod clients;
+mod examples;
+mod server;
+mod stream;
+mod workload_errors;
