@@ -14,6 +14,7 @@ mod completions;
 mod convert;
 mod demo;
 mod exit;
+mod explain;
 mod man;
 #[allow(dead_code, reason = "the commands that use all of it come one by one")]
 mod object_files;

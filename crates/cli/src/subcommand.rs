@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::exit::Exit;
-use crate::{completions, convert, demo, man, serve, usage};
+use crate::{completions, convert, demo, explain, man, serve, usage};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +31,7 @@ struct Evenkeel {
 enum Command {
     Serve(Box<serve::Serve>),
     Demo(demo::Demo),
+    Explain(Box<explain::Explain>),
     Convert(convert::Convert),
     Completions(completions::Completions),
     Man(man::Man),
@@ -70,6 +71,7 @@ impl Command {
         match self {
             Self::Serve(serve) => serve.run(),
             Self::Demo(demo) => demo.run(),
+            Self::Explain(explain) => explain.run(),
             Self::Convert(convert) => convert.run(),
             Self::Completions(completions) => completions.run(),
             Self::Man(man) => man.run(),

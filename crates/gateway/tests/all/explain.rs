@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use evenkeel_gateway::Config;
-use evenkeel_gateway::config::{AdminConfig, HeaderIdentity, IdentitySource};
+use evenkeel_gateway::config::{HeaderIdentity, IdentitySource};
 use serde_json::Value;
 use support::client::{Answer, Client, get};
 use support::upstream::{Upstream, has_more, ok};
@@ -27,7 +27,7 @@ const SAMPLES: usize = 20;
 /// Settings with an admin endpoint, for users whose names are in a header.
 fn settings(upstream: SocketAddr) -> Config {
     let mut settings = config(&[upstream]);
-    settings.admin = AdminConfig { address: Some("127.0.0.1:0".parse().unwrap()), ..AdminConfig::default() };
+    settings.admin.address = Some("127.0.0.1:0".parse().unwrap());
     settings.concurrency = SEATS;
     settings.timeouts.queue = PATIENCE;
     let trusted = vec!["127.0.0.1".parse().unwrap()];
@@ -37,7 +37,7 @@ fn settings(upstream: SocketAddr) -> Config {
 }
 
 async fn explained(running: &Running, query: &str) -> Answer {
-    get(running.gateway.admin_address().unwrap(), &format!("/debug/explain?{query}"), "Host: localhost\r\n").await
+    get(running.gateway.admin_address().unwrap(), &format!("/debug/explain?{query}"), "").await
 }
 
 async fn explanation(running: &Running, query: &str) -> Value {

@@ -1,0 +1,200 @@
+//! A kubeconfig: which server a context means, and how to authenticate there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow, bail};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use evenkeel_api::decode::{Node, Value, parse_yaml};
+
+/// An API server, and what it wants to see.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Access {
+    pub(super) server: String,
+    pub(super) token: Option<String>,
+    pub(super) ca: Option<Pem>,
+    pub(super) certificate: Option<Pem>,
+    pub(super) key: Option<Pem>,
+    pub(super) server_name: Option<String>,
+}
+
+/// A certificate or a key: in a file, or as its text.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Pem {
+    File(PathBuf),
+    Text(Vec<u8>),
+}
+
+/// Several files that count as one, and the folders that their paths begin from.
+struct Files(Vec<(PathBuf, Node)>);
+
+/// The files that `kubectl` would read: the one that was named, those of `KUBECONFIG`, or `~/.kube/config`.
+pub(super) fn paths(named: Option<&Path>) -> Result<Vec<PathBuf>> {
+    if let Some(path) = named {
+        return Ok(vec![path.to_owned()]);
+    }
+    let listed: Vec<PathBuf> =
+        std::env::var_os("KUBECONFIG").map(|list| std::env::split_paths(&list).collect()).unwrap_or_default();
+    let existing: Vec<PathBuf> = listed.into_iter().filter(|path| path.is_file()).collect();
+    if !existing.is_empty() {
+        return Ok(existing);
+    }
+    let home = std::env::home_dir().ok_or_else(|| anyhow!("there is no home folder; name a file with --kubeconfig"))?;
+    Ok(vec![home.join(".kube/config")])
+}
+
+/// What the files say of a context, or of the current one.
+pub(super) fn read(paths: &[PathBuf], context: Option<&str>) -> Result<Access> {
+    let mut files = Vec::new();
+    for path in paths {
+        let text = fs::read(path).map_err(|error| anyhow!("cannot read {}: {error}", path.display()))?;
+        let documents = parse_yaml(&text).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        files.extend(documents.into_iter().map(|document| (folder.clone(), document.root)));
+    }
+    Files(files).access(context)
+}
+
+// === impl Files ===
+
+impl Files {
+    fn access(&self, context: Option<&str>) -> Result<Access> {
+        let current = || self.0.iter().find_map(|(_, root)| text(root, "current-context"));
+        let Some(name) = context.map(ToOwned::to_owned).or_else(current) else {
+            bail!("the kubeconfig has no current context; name one with --context")
+        };
+        let (_, context) = self.entry("contexts", &name, "context")?;
+        let named = |field: &str| text(context, field).ok_or_else(|| anyhow!("the context {name:?} has no {field}"));
+        let (folder, cluster) = self.entry("clusters", &named("cluster")?, "cluster")?;
+        let server =
+            text(cluster, "server").ok_or_else(|| anyhow!("the cluster of the context {name:?} has no server"))?;
+        if cluster.get("insecure-skip-tls-verify").is_some_and(|node| node.value == Value::Bool(true)) {
+            bail!(
+                "the cluster of the context {name:?} skips the verification of certificates, which is not supported; \
+                   give its authority (certificate-authority)"
+            );
+        }
+        let mut access = Access { server, server_name: text(cluster, "tls-server-name"), ..Access::default() };
+        access.ca = pem(folder, cluster, "certificate-authority")?;
+        if let Ok(user) = named("user") {
+            let (folder, user) = self.entry("users", &user, "user")?;
+            for unsupported in ["exec", "auth-provider", "username"] {
+                if user.get(unsupported).is_some() {
+                    bail!(
+                        "the user of the context {name:?} authenticates by `{unsupported}`, which is not supported; \
+                           use --server with --token (`kubectl create token NAME` makes one)"
+                    );
+                }
+            }
+            access.token = match (text(user, "token"), text(user, "tokenFile")) {
+                (Some(token), _) => Some(token),
+                (None, Some(file)) => Some(token_of(&folder.join(file))?),
+                (None, None) => None,
+            };
+            access.certificate = pem(folder, user, "client-certificate")?;
+            access.key = pem(folder, user, "client-key")?;
+        }
+        Ok(access)
+    }
+
+    /// The content of a named entry of a list, and the folder of its file. The first of several counts.
+    fn entry(&self, list: &str, name: &str, content: &str) -> Result<(&Path, &Node)> {
+        let entries = self.0.iter().filter_map(|(folder, root)| match &root.get(list)?.value {
+            Value::List(items) => Some(items.iter().map(move |item| (folder.as_path(), item))),
+            _ => None,
+        });
+        let mut named = entries.flatten().filter(|(_, item)| text(item, "name").as_deref() == Some(name));
+        let found = named.find_map(|(folder, item)| Some((folder, item.get(content)?)));
+        found.ok_or_else(|| anyhow!("the kubeconfig has no {content} {name:?}"))
+    }
+}
+
+fn text(node: &Node, name: &str) -> Option<String> {
+    node.get(name).and_then(Node::as_str).filter(|text| !text.is_empty()).map(ToOwned::to_owned)
+}
+
+/// The data of a field, or else its file.
+fn pem(folder: &Path, node: &Node, field: &str) -> Result<Option<Pem>> {
+    let data = format!("{field}-data");
+    match (text(node, &data), text(node, field)) {
+        (Some(encoded), _) => {
+            let decoded = BASE64_STANDARD.decode(encoded.trim());
+            Ok(Some(Pem::Text(decoded.map_err(|error| anyhow!("the kubeconfig: {data}: {error}"))?)))
+        }
+        (None, Some(path)) => Ok(Some(Pem::File(folder.join(path)))),
+        (None, None) => Ok(None),
+    }
+}
+
+/// The token in a file.
+pub(super) fn token_of(path: &Path) -> Result<String> {
+    let token = fs::read_to_string(path).map_err(|error| anyhow!("cannot read {}: {error}", path.display()))?;
+    Ok(token.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: &str = "
+apiVersion: v1
+kind: Config
+current-context: b
+clusters:
+- {name: one, cluster: {server: 'https://one:6443', certificate-authority-data: cGVt}}
+- {name: two, cluster: {server: 'https://two', certificate-authority: ca.pem, tls-server-name: kubernetes}}
+- {name: loose, cluster: {server: 'https://three', insecure-skip-tls-verify: true}}
+contexts:
+- {name: a, context: {cluster: one, user: token}}
+- {name: b, context: {cluster: two, user: certificate}}
+- {name: c, context: {cluster: two, user: exec}}
+- {name: d, context: {cluster: loose, user: token}}
+- {name: e, context: {cluster: absent, user: token}}
+users:
+- {name: token, user: {token: secret}}
+- {name: certificate, user: {client-certificate: /pki/a.crt, client-key-data: a2V5}}
+- {name: exec, user: {exec: {command: aws}}}
+";
+
+    fn access(context: Option<&str>) -> Result<Access> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        fs::write(&path, CONFIG).unwrap();
+        let mut access = read(&[path], context)?;
+        if let Some(Pem::File(path)) = &mut access.ca {
+            *path = path.strip_prefix(folder.path()).unwrap().to_owned();
+        }
+        Ok(access)
+    }
+
+    #[test]
+    fn contexts_name_a_server_and_a_user() {
+        let a = access(Some("a")).unwrap();
+        assert_eq!(
+            (&*a.server, a.token.as_deref(), a.ca),
+            ("https://one:6443", Some("secret"), Some(Pem::Text(b"pem".into())))
+        );
+        let current = access(None).unwrap();
+        assert_eq!((&*current.server, current.server_name.as_deref()), ("https://two", Some("kubernetes")));
+        assert_eq!(current.ca, Some(Pem::File("ca.pem".into())), "paths begin from the folder of the file");
+        assert_eq!(current.certificate, Some(Pem::File("/pki/a.crt".into())));
+        assert_eq!(current.key, Some(Pem::Text(b"key".into())));
+    }
+
+    #[test]
+    fn what_is_not_supported_or_absent_is_named() {
+        for (context, part) in [
+            ("c", "authenticates by `exec`, which is not supported; use --server with --token"),
+            ("d", "skips the verification of certificates"),
+            ("e", "the kubeconfig has no cluster \"absent\""),
+            ("x", "the kubeconfig has no context \"x\""),
+        ] {
+            let told = access(Some(context)).unwrap_err().to_string();
+            assert!(told.contains(part), "{told}");
+        }
+        assert!(
+            read(&["/absent/config".into()], None).unwrap_err().to_string().starts_with("cannot read /absent/config")
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! `evenkeel explain`: where a request goes, why, and how long it would wait.
+
+mod audit;
+mod curl;
+mod kubeconfig;
+mod question;
+mod report;
+mod server;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use evenkeel::{Explanation, FlowControl, Objects};
+use evenkeel_api::Preset;
+use evenkeel_gateway::{Config, RequestRules};
+use tokio::runtime;
+
+use crate::exit::{Exit, WrongUsage};
+use crate::object_files::{ObjectFiles, SourceFile};
+use crate::terminal::ColorChoice;
+use crate::usage::number;
+use kubeconfig::{Access, Pem};
+use question::Question;
+
+const EXAMPLES: &str = "\
+Examples:
+  With the objects of some files:
+    evenkeel explain GET /api/v1/namespaces/a/pods --user alice --group dev --objects flowcontrol.yaml
+  With the objects of a cluster:
+    evenkeel explain GET /api/v1/pods --user system:serviceaccount:shop:web --context production
+  With a running gateway, and how long the request would wait now:
+    evenkeel explain POST /orders --user alice --live http://127.0.0.1:9901
+  A request as curl would send it:
+    evenkeel explain -- curl -X DELETE -H 'X-Remote-User: alice' https://shop.example/orders/7
+  A request that a kube-apiserver has recorded:
+    tail -n 1 audit.log | evenkeel explain --audit - --objects flowcontrol.yaml";
+
+const SOURCES: &str = "Where the objects are from";
+const REQUEST: &str = "The request";
+
+/// Explains where a request goes: the flow schemas that do not match it and why, the one that does, its priority level, flow,
+/// queues and seats, and with --live how long it would wait now.
+///
+/// The decision is that of the flow control itself. Without --objects, --server, --context, --kubeconfig or --live, the objects
+/// are those that the preset starts with. The mandatory objects are added where they are missing. Users get the group
+/// system:authenticated, and service accounts theirs, as from every server; a request without a user is one of
+/// system:anonymous.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
+pub(crate) struct Explain {
+    /// The method and the URL or path of the request. A URL alone is a GET.
+    #[arg(value_names = ["METHOD", "URL"], num_args = 0..=2, help_heading = REQUEST)]
+    request: Vec<String>,
+    /// Who sends it.
+    #[arg(long, value_name = "NAME", help_heading = REQUEST)]
+    user: Option<String>,
+    /// A group of the user. May be given several times.
+    #[arg(long = "group", value_name = "NAME", help_heading = REQUEST)]
+    groups: Vec<String>,
+    /// Read the request from an audit event in this file, or `-` for standard input.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["request", "user", "groups"], help_heading = REQUEST)]
+    audit: Option<PathBuf>,
+    /// Read the request from a curl command line. X-Remote-User, Impersonate-User and -u say who sends it.
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["request", "audit"], help_heading = REQUEST)]
+    curl: Option<String>,
+    /// The same behind `--`, as words of their own.
+    #[arg(last = true, value_name = "CURL", conflicts_with_all = ["request", "audit", "curl"], help_heading = REQUEST)]
+    command: Vec<String>,
+
+    /// Files or folders with flow schemas and priority levels, or `-` for standard input.
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = SOURCES)]
+    objects: Vec<PathBuf>,
+    /// The URL of an API server.
+    #[arg(long, value_name = "URL", conflicts_with = "objects", help_heading = SOURCES)]
+    server: Option<String>,
+    /// A bearer token for --server.
+    #[arg(long, value_name = "TOKEN", requires = "server", help_heading = SOURCES)]
+    token: Option<String>,
+    /// A file with a bearer token for --server.
+    #[arg(long, value_name = "FILE", requires = "server", conflicts_with = "token", help_heading = SOURCES)]
+    token_file: Option<PathBuf>,
+    /// The authorities that --server is trusted by, in PEM. The default is those of this machine.
+    #[arg(long, value_name = "FILE", requires = "server", help_heading = SOURCES)]
+    certificate_authority: Option<PathBuf>,
+    /// A client certificate for --server, in PEM.
+    #[arg(long, value_name = "FILE", requires = "client_key", help_heading = SOURCES)]
+    client_certificate: Option<PathBuf>,
+    /// Its private key, in PEM.
+    #[arg(long, value_name = "FILE", requires_all = ["server", "client_certificate"], help_heading = SOURCES)]
+    client_key: Option<PathBuf>,
+    /// A kubeconfig that names an API server [default: $KUBECONFIG, or ~/.kube/config].
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["objects", "server"], help_heading = SOURCES)]
+    kubeconfig: Option<PathBuf>,
+    /// A context of the kubeconfig [default: the current one].
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["objects", "server"], help_heading = SOURCES)]
+    context: Option<String>,
+    /// The URL of a gateway's admin endpoint. Its own objects, routes and state count.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["objects", "server", "kubeconfig", "context", "config", "concurrency"], help_heading = SOURCES)]
+    live: Option<String>,
+
+    /// Settings of a gateway, for its routes, its preset and its concurrency.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// How URLs are understood and what is added to the objects: `kubernetes` or `plain`
+    /// [default: that of --config, or kubernetes].
+    #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
+    preset: Option<Preset>,
+    /// How many seats the server has [default: those of --config, or 600].
+    #[arg(long, value_name = "N", value_parser = number::<1_000_000>)]
+    concurrency: Option<u32>,
+
+    /// How the explanation is printed. Several audit events give several JSON documents.
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+    /// When text is coloured.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    color: ColorChoice,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Text for people.
+    Text,
+    /// JSON for programs.
+    Json,
+}
+
+/// Whom to ask about requests.
+enum Oracle {
+    /// A flow control of our own, which lets nothing in.
+    Own { flow: FlowControl, rules: RequestRules },
+    /// A gateway.
+    Live { url: String },
+}
+
+/// A flow control or a gateway, and where its objects are from.
+struct Source {
+    oracle: Oracle,
+    preset: Preset,
+    objects: String,
+}
+
+// === impl Explain ===
+
+impl Explain {
+    pub(crate) fn run(&self) -> Result<Exit> {
+        // Everything that can go wrong means that the tool could not do its work.
+        self.explain().map_err(|error| match error.downcast::<WrongUsage>() {
+            Ok(usage) => usage.into(),
+            Err(error) => WrongUsage(format!("{error:#}")).into(),
+        })
+    }
+
+    fn explain(&self) -> Result<Exit> {
+        let questions = self.questions()?;
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+        let source = runtime.block_on(self.source())?;
+        let paint = self.color.paint(&io::stdout());
+        let mut page = String::new();
+        for question in &questions {
+            let explanation = runtime.block_on(source.explain(question))?;
+            match self.output {
+                Output::Json => page += &(serde_json::to_string_pretty(&explanation)? + "\n"),
+                Output::Text => {
+                    page += if page.is_empty() { "" } else { "\n" };
+                    page += &report::report(question, &explanation, &source.objects, paint);
+                }
+            }
+        }
+        io::stdout().write_all(page.as_bytes()).context("cannot write to standard output")?;
+        Ok(Exit::Success)
+    }
+
+    /// The requests that are asked about.
+    fn questions(&self) -> Result<Vec<Question>> {
+        let read = match (&self.audit, &self.curl, self.command.as_slice(), self.request.as_slice()) {
+            (Some(path), ..) => {
+                let text = SourceFile::read_all(std::slice::from_ref(path))?;
+                let text = text.first().map(|source| String::from_utf8_lossy(&source.text)).unwrap_or_default();
+                return audit::read(&text).map_err(|error| WrongUsage(format!("{}: {error}", path.display())).into());
+            }
+            (None, Some(line), ..) => curl::words(line).and_then(|words| curl::read(&words)),
+            (None, None, words @ [_, ..], _) => curl::read(words),
+            (None, None, [], [method, url]) => Question::new(method, url, None, Vec::new()),
+            (None, None, [], [url]) => Question::new("GET", url, None, Vec::new()),
+            _ => {
+                Err("there is no request to explain; name one, as `GET /api/v1/pods`, or see `evenkeel explain --help`"
+                    .to_owned())
+            }
+        };
+        let mut question = read.map_err(WrongUsage)?;
+        question.user = self.user.clone().or(question.user);
+        question.groups.extend(self.groups.iter().cloned());
+        Ok(vec![question])
+    }
+
+    async fn source(&self) -> Result<Source> {
+        if let Some(url) = &self.live {
+            let preset = self.preset.unwrap_or(Preset::Kubernetes);
+            return Ok(Source {
+                oracle: Oracle::Live { url: url.clone() },
+                preset,
+                objects: format!("those of {url}"),
+            });
+        }
+        let config = self.config.as_deref().map(Config::read).transpose()?;
+        let preset = self.preset.or(config.as_ref().map(|config| config.preset)).unwrap_or(Preset::Kubernetes);
+        let config = config.unwrap_or_default();
+        let (objects, from) = self.objects(preset).await?;
+        let flow = FlowControl::builder()
+            .preset(preset)
+            .server_concurrency(self.concurrency.unwrap_or(config.concurrency))
+            .wait_limit(config.timeouts.queue)
+            .drive_by_hand()
+            .objects(objects)
+            .build();
+        let rules = RequestRules::new(&config.requests, preset)?;
+        Ok(Source { oracle: Oracle::Own { flow, rules }, preset, objects: from })
+    }
+
+    /// The objects, and where they are from.
+    async fn objects(&self, preset: Preset) -> Result<(Objects, String)> {
+        if !self.objects.is_empty() {
+            let files = ObjectFiles::read(&self.objects)?;
+            let objects = files.valid_objects(preset)?;
+            let names: Vec<String> = self.objects.iter().map(|path| path.display().to_string()).collect();
+            return Ok((
+                objects.into_iter().map(|object| object.object).collect(),
+                format!("those of {}", names.join(", ")),
+            ));
+        }
+        let access = if let Some(server) = &self.server {
+            let token = self.token_file.as_deref().map(kubeconfig::token_of).transpose()?;
+            let file = |path: &Option<PathBuf>| path.clone().map(Pem::File);
+            Access {
+                server: server.clone(),
+                token: self.token.clone().or(token),
+                ca: file(&self.certificate_authority),
+                certificate: file(&self.client_certificate),
+                key: file(&self.client_key),
+                server_name: None,
+            }
+        } else if self.kubeconfig.is_some() || self.context.is_some() {
+            let paths = kubeconfig::paths(self.kubeconfig.as_deref())?;
+            kubeconfig::read(&paths, self.context.as_deref())?
+        } else {
+            return Ok((Objects::from(preset), format!("those that the preset {preset} starts with")));
+        };
+        Ok((server::objects(&access, preset).await?, format!("those of {}", access.server)))
+    }
+}
+
+// === impl Source ===
+
+impl Source {
+    async fn explain(&self, question: &Question) -> Result<Explanation> {
+        match &self.oracle {
+            Oracle::Live { url } => server::explanation(url, question, self.preset).await,
+            Oracle::Own { flow, rules } => {
+                let user = question.user(self.preset);
+                let explained = rules.explain(flow, &user, question.method.clone(), question.uri());
+                let mut explanation = explained.with_context(|| {
+                    format!("{} {} would be rejected before flow control", question.method, question.target)
+                })?;
+                // Nothing runs here.
+                explanation.live = None;
+                Ok(explanation)
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `Question`: the request that is asked about.
+
+use evenkeel::User;
+use evenkeel_api::Preset;
+use http::uri::PathAndQuery;
+use http::{Method, Uri};
+
+/// A request, and who sends it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Question {
+    pub(super) method: Method,
+    pub(super) target: PathAndQuery,
+    /// None if nobody has said who it is.
+    pub(super) user: Option<String>,
+    pub(super) groups: Vec<String>,
+    /// Whether the groups are all that the user has.
+    pub(super) has_all_groups: bool,
+}
+
+const ANONYMOUS: &str = "system:anonymous";
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+const AUTHENTICATED: &str = "system:authenticated";
+const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
+const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
+
+// === impl Question ===
+
+impl Question {
+    /// A request with this method, to a URL or a path.
+    pub(super) fn new(method: &str, url: &str, user: Option<String>, groups: Vec<String>) -> Result<Self, String> {
+        let method = Method::from_bytes(method.as_bytes()).map_err(|_| format!("{method:?} is not a method"))?;
+        let without_fragment = url.split('#').next().unwrap_or_default();
+        let is_path = without_fragment.starts_with('/');
+        let uri = match is_path || without_fragment.contains("://") {
+            true => without_fragment.parse::<Uri>(),
+            // curl takes names without a scheme too.
+            false => format!("http://{without_fragment}").parse(),
+        };
+        let uri = uri.map_err(|error| format!("{url:?} is not a path or a URL: {error}"))?;
+        let target = uri.into_parts().path_and_query.unwrap_or(PathAndQuery::from_static("/"));
+        let target = match target.path() {
+            "" => format!("/{target}").parse().unwrap_or(PathAndQuery::from_static("/")),
+            _ => target,
+        };
+        Ok(Self { method, target, user: user.filter(|user| !user.is_empty()), groups, has_all_groups: false })
+    }
+
+    /// The user with the groups that every server adds: `system:authenticated`, those of service accounts, or
+    /// `system:unauthenticated` for nobody in particular.
+    pub(super) fn user(&self, preset: Preset) -> User {
+        let name = self.user.as_deref().unwrap_or(ANONYMOUS);
+        let mut groups = self.groups.clone();
+        let mut add = |group: String| {
+            if !groups.contains(&group) {
+                groups.push(group);
+            }
+        };
+        if !self.has_all_groups {
+            let account = name.strip_prefix(SERVICE_ACCOUNT).filter(|_| preset == Preset::Kubernetes);
+            if let Some((namespace, _)) = account.and_then(|account| account.split_once(':')) {
+                add(SERVICE_ACCOUNTS.to_owned());
+                add(format!("{SERVICE_ACCOUNTS}:{namespace}"));
+            }
+            add(if name == ANONYMOUS { UNAUTHENTICATED } else { AUTHENTICATED }.to_owned());
+        }
+        User::new(name, groups)
+    }
+
+    pub(super) fn uri(&self) -> Uri {
+        Uri::from(self.target.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_that_every_server_adds_are_added() {
+        let groups = |user: Option<&str>, given: &[&str]| {
+            let given = given.iter().map(ToString::to_string).collect();
+            let question = Question::new("GET", "/", user.map(ToOwned::to_owned), given).unwrap();
+            let user = question.user(Preset::Kubernetes);
+            format!("{}: {}", user.name, user.groups.join(" "))
+        };
+        assert_eq!(groups(None, &[]), "system:anonymous: system:unauthenticated");
+        assert_eq!(groups(Some("alice"), &["dev"]), "alice: dev system:authenticated");
+        assert_eq!(groups(Some("alice"), &["system:authenticated"]), "alice: system:authenticated");
+        assert_eq!(
+            groups(Some("system:serviceaccount:a:b"), &[]),
+            "system:serviceaccount:a:b: system:serviceaccounts system:serviceaccounts:a system:authenticated"
+        );
+    }
+
+    #[test]
+    fn wrong_urls_and_methods_are_named() {
+        let fault = |method: &str, url: &str| Question::new(method, url, None, Vec::new()).unwrap_err();
+        assert_eq!(fault("G T", "/"), "\"G T\" is not a method");
+        assert!(fault("GET", "/a b").starts_with("\"/a b\" is not a path or a URL"));
+        assert!(fault("GET", "").starts_with("\"\" is not a path or a URL"));
+    }
+}

@@ -1,0 +1,186 @@
+//! An explanation for people.
+
+use evenkeel::{ExpectedWait, ExplainedQueuing, ExplainedRequest, Explanation, LiveLevel, SeatLimits, WaitOutcome};
+
+use super::question::Question;
+use crate::terminal::{Column, Paint, Shade, Table};
+
+/// How wide the column of titles is.
+const TITLE: usize = 12;
+
+/// Writes an explanation, with a line about where the objects are from.
+pub(super) fn report(question: &Question, explanation: &Explanation, objects: &str, paint: Paint) -> String {
+    let mut page = Page { text: String::new(), paint };
+    let Explanation { request, tried, .. } = explanation;
+    page.line("request", &paint.text(Shade::Strong, &format!("{} {}", question.method, question.target)));
+    page.line("", &asked(request));
+    page.line("user", &format!("{} ({})", request.user, listed(&request.groups)));
+    if !request.is_limited {
+        page.line(
+            "",
+            &paint.text(Shade::Yellow, "flow control does not apply to it; otherwise it would go as follows"),
+        );
+    }
+    page.line("objects", objects);
+    page.gap();
+    if !tried.is_empty() {
+        let mut table = Table::new([Column::left("flow schema"), Column::left("the first clause that does not match")]);
+        for tried in tried {
+            table.row([tried.schema.clone(), paint.text(Shade::Faint, &tried.failed)]);
+        }
+        page.block("tried", &table.render());
+        page.gap();
+    }
+    let schema = paint.text(Shade::Green, &explanation.flow_schema);
+    let clause = explanation.matched.as_deref().unwrap_or("no flow schema matches, so that this one takes it");
+    page.line("flow schema", &format!("{schema}  {clause}"));
+    page.line("level", &paint.text(Shade::Green, &explanation.priority_level));
+    page.line("flow", &flow(explanation));
+    page.line("queues", &queues(explanation));
+    page.line("seats", &seats(explanation));
+    if let Some(limits) = &explanation.limits {
+        page.line("limits", &limited(limits));
+    }
+    if let Some(live) = &explanation.live {
+        page.gap();
+        page.live(live);
+    }
+    page.text
+}
+
+struct Page {
+    text: String,
+    paint: Paint,
+}
+
+// === impl Page ===
+
+impl Page {
+    fn line(&mut self, title: &str, content: &str) {
+        let padded = format!("{title:<TITLE$}");
+        let title = if title.is_empty() { padded } else { self.paint.text(Shade::Blue, &padded) };
+        self.text += &format!("{title} {content}\n");
+    }
+
+    fn block(&mut self, title: &str, lines: &str) {
+        for (number, line) in lines.lines().enumerate() {
+            self.line(if number == 0 { title } else { "" }, line);
+        }
+    }
+
+    fn gap(&mut self) {
+        self.text.push('\n');
+    }
+
+    fn live(&mut self, live: &LiveLevel) {
+        let LiveLevel { status, wait, .. } = live;
+        let (waiting, executing) = (status.waiting, status.executing);
+        let seats = format!("{} of {} seats in use", status.seats_in_use, status.current_limit);
+        self.line("now", &format!("{executing} requests run, {waiting} wait, {seats}"));
+        let (shade, text) = expected(wait);
+        let text = self.paint.text(shade, &text);
+        self.line("wait", &text);
+        self.line("", &wait.why);
+    }
+}
+
+/// How the request is understood.
+fn asked(request: &ExplainedRequest) -> String {
+    if !request.is_resource_request {
+        return format!("verb {}, path {}", request.verb, request.path);
+    }
+    let group = if request.api_group.is_empty() { String::new() } else { format!(".{}", request.api_group) };
+    let subresource = if request.subresource.is_empty() { String::new() } else { format!("/{}", request.subresource) };
+    let mut text = format!("verb {}, resource {}{subresource}{group}", request.verb, request.resource);
+    for (title, value) in
+        [("version", &request.api_version), ("namespace", &request.namespace), ("name", &request.name)]
+    {
+        if !value.is_empty() {
+            text += &format!(", {title} {value}");
+        }
+    }
+    text
+}
+
+fn listed(groups: &[String]) -> String {
+    if groups.is_empty() { "in no group".to_owned() } else { format!("in {}", groups.join(", ")) }
+}
+
+fn flow(explanation: &Explanation) -> String {
+    let hash = explanation.flow_hash;
+    match (explanation.flow.is_empty(), explanation.queuing) {
+        (_, ExplainedQueuing::None) => "the level does not tell flows apart".to_owned(),
+        (true, _) => format!("all requests of the flow schema are one flow, hash {hash:#018x}"),
+        (false, _) => format!("{}, hash {hash:#018x}", explanation.flow),
+    }
+}
+
+fn queues(explanation: &Explanation) -> String {
+    match explanation.queuing {
+        ExplainedQueuing::None => "none: requests start at once or are rejected".to_owned(),
+        ExplainedQueuing::PerFlow => {
+            "one for each flow (evenkeel.dev/queuing: per-flow), so that there is no hand".to_owned()
+        }
+        _ => {
+            let hand: Vec<String> = explanation.hand.iter().map(ToString::to_string).collect();
+            format!("the emptiest of {}", hand.join(", "))
+        }
+    }
+}
+
+fn seats(explanation: &Explanation) -> String {
+    let seats = &explanation.seats;
+    let mut text = seats.initial.to_string();
+    if seats.lingering > 0 {
+        let ms = seats.additional_latency_ns / 1_000_000;
+        text += &format!(", and {} for {ms} ms after its end", seats.lingering);
+    }
+    text += &format!("  {}", seats.rule);
+    if let Some(cap) = seats.cap {
+        text += &format!("; at most {cap} in this level");
+    }
+    text
+}
+
+fn limited(limits: &SeatLimits) -> String {
+    let SeatLimits { nominal, lendable, borrowing, min, max, .. } = limits;
+    // A level without a limit on what it borrows has one that nobody reaches.
+    let unlimited =
+        |seats: i64| if seats > i64::from(i32::MAX) / 2 { "any number".to_owned() } else { seats.to_string() };
+    let (borrowing, max) = (unlimited(*borrowing), unlimited(*max));
+    format!("{nominal} seats of its own; lends {lendable}, borrows {borrowing}; from {min} to {max} in all")
+}
+
+/// What would become of the request, in a few words.
+fn expected(wait: &ExpectedWait) -> (Shade, String) {
+    let range = match (wait.expected_ms, wait.low_ms, wait.high_ms) {
+        (Some(expected), Some(low), Some(high)) => {
+            format!("about {}, probably from {} to {}", duration(expected), duration(low), duration(high))
+        }
+        _ => "nobody knows for how long".to_owned(),
+    };
+    match wait.outcome {
+        WaitOutcome::Starts => (Shade::Green, "none: it would start at once".to_owned()),
+        WaitOutcome::Waits => (Shade::Yellow, range),
+        WaitOutcome::TimesOut => (Shade::Red, format!("{range}: it would be rejected before")),
+        _ => (Shade::Red, "none: it would be rejected at once".to_owned()),
+    }
+}
+
+fn duration(ms: f64) -> String {
+    match ms {
+        ms if ms < 10.0 => format!("{ms:.1} ms"),
+        ms if ms < 10_000.0 => format!("{ms:.0} ms"),
+        ms => format!("{:.1} s", ms / 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_as_many_digits_as_are_known() {
+        assert_eq!([0.51, 123.4, 12_345.6].map(duration), ["0.5 ms", "123 ms", "12.3 s"]);
+    }
+}
