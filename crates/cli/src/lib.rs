@@ -19,11 +19,13 @@ mod man;
 #[allow(dead_code, reason = "the commands that use all of it come one by one")]
 mod object_files;
 mod reference;
+mod remote;
 mod serve;
 mod signals;
 mod subcommand;
 #[allow(dead_code, unused_imports, reason = "the commands that use all of it come one by one")]
 mod terminal;
+mod top;
 mod usage;
 
 pub use exit::Exit;

@@ -59,9 +59,10 @@ impl Attribution {
                 continue;
             }
             let held = flows.entry(key).or_default();
-            match request.started_ns {
-                Some(_) => held.seats += seats(request.seats),
-                None => held.waiting += 1.0,
+            if request.is_waiting {
+                held.waiting += 1.0;
+            } else {
+                held.seats += seats(request.seats);
             }
         }
         self.moments.push_back(Moment { seconds: seconds.max(0.0), levels });
@@ -157,26 +158,29 @@ impl Held {
 mod tests {
     use super::*;
 
-    fn request(flow: &str, seats: u64, started_ns: Option<i128>) -> Request {
+    fn runs(flow: &str, seats: u64) -> Request {
         let (level, schema) = ("low".to_owned(), "s".to_owned());
-        Request { level, schema, flow: flow.to_owned(), seats, arrived_ns: 1, started_ns }
+        Request { level, schema, flow: flow.to_owned(), seats, is_waiting: false }
+    }
+
+    fn waits(flow: &str) -> Request {
+        Request { is_waiting: true, ..runs(flow, 1) }
     }
 
     #[test]
     fn at_2_those_who_hold_the_seats_delay_those_who_wait() {
         let mut attribution = Attribution::default();
-        let (runs, waits) = (Some(2), None);
         // For 3 s, `greedy` holds 3 of 4 seats and waits with two requests, `polite` with one.
         let requests = [
-            request("greedy", 3, runs),
-            request("other", 1, runs),
-            request("greedy", 1, waits),
-            request("greedy", 1, waits),
-            request("polite", 1, waits),
+            runs("greedy", 3),
+            runs("other", 1),
+            waits("greedy"),
+            waits("greedy"),
+            waits("polite"),
         ];
         attribution.push(&requests, 3.0);
         // For 1 s, nobody waits.
-        attribution.push(&[request("other", 4, runs)], 1.0);
+        attribution.push(&[runs("other", 4)], 1.0);
         let LevelFlows { flows, delays } = attribution.levels().remove("low").unwrap();
         let named: Vec<_> = flows.iter().map(|flow| (flow.distinguisher.as_str(), flow.seats, flow.waiting)).collect();
         assert_eq!(named, [("greedy", 2.25, 1.5), ("other", 1.75, 0.0), ("polite", 0.0, 0.75)]);
@@ -192,12 +196,12 @@ mod tests {
     #[test]
     fn a_minute_is_kept_and_flows_are_bounded() {
         let mut attribution = Attribution::default();
-        attribution.push(&[request("old", 5, Some(2))], 5.0);
-        let many: Vec<_> = (0..FLOWS_MAX + 100).map(|number| request(&format!("f{number}"), 1, Some(2))).collect();
+        attribution.push(&[runs("old", 5)], 5.0);
+        let many: Vec<_> = (0..FLOWS_MAX + 100).map(|number| runs(&format!("f{number}"), 1)).collect();
         attribution.push(&many, 1.0);
         assert_eq!(attribution.level("low").flows[0].distinguisher, "old");
         for _ in 0..60 {
-            attribution.push(&[request("new", 1, Some(2)), request("new", 1, None)], 1.0);
+            attribution.push(&[runs("new", 1), waits("new")], 1.0);
         }
         assert_eq!(attribution.moments.len(), 60);
         let LevelFlows { flows, delays } = attribution.level("low");
