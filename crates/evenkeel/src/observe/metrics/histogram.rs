@@ -47,6 +47,13 @@ impl<const N: usize> Histogram<N> {
         self.counts.iter().sum::<u64>() + self.above
     }
 
+    /// Adds what was observed to other counts, of which the last is for values above all bounds.
+    pub(crate) fn add_to<const M: usize>(&self, counts: &mut [u64; M], sum: &mut i128) {
+        let observed = self.counts.iter().copied().chain([self.above]);
+        counts.iter_mut().zip(observed).for_each(|(count, more)| *count += more);
+        *sum += self.sum;
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "a metric is a binary64")]
     pub(crate) fn show(&self, bounds: &Bounds<N>) -> Shown {
         let finite = bounds.values.iter().zip(&self.counts);

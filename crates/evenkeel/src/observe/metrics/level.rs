@@ -93,7 +93,7 @@ pub(crate) struct Mark {
     pub(crate) digest: DigestId,
 }
 
-static SEAT_UTILIZATION: [f64; 13] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
+pub(super) const SEAT_UTILIZATION: [f64; 13] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
 static REQUEST_UTILIZATION: [f64; 10] = [0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1.0];
 static DEMAND: [f64; 12] = [0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8, 4.0, 6.0];
 
@@ -102,7 +102,7 @@ static DEMAND: [f64; 12] = [0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8, 4.
 impl LevelMetrics {
     pub(crate) fn new(now: Instant) -> Self {
         let ratios = Ratios {
-            seats: RatioHistogram::new(&SEAT_UTILIZATION, now),
+            seats: RatioHistogram::new(const { &SEAT_UTILIZATION }, now),
             waiting: RatioHistogram::new(&REQUEST_UTILIZATION, now),
             executing: RatioHistogram::new(&REQUEST_UTILIZATION, now),
             demand: RatioHistogram::new(&DEMAND, now),

@@ -25,11 +25,13 @@ mod exposition;
 mod histogram;
 mod level;
 mod ratio;
+mod reading;
 mod sample;
 mod series;
 mod server;
 
 pub(crate) use crowd::Access;
 pub(crate) use level::{ControlGauges, Ending, LevelMetrics, Mark, Notes, Passed};
+pub use reading::{DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading, SchemaReading};
 pub(crate) use sample::{LevelSample, Readings};
 pub(crate) use server::{ServerMetrics, ServerSample};

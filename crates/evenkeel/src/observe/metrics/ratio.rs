@@ -118,6 +118,16 @@ impl<const N: usize> RatioHistogram<N> {
         }
     }
 
+    /// Nanoseconds in each bucket, of which the last is above all bounds; the integral of the ratio; and the denominator.
+    pub(crate) fn spans<const M: usize>(&self) -> ([u64; M], f64, i64) {
+        let mut shown = *self;
+        shown.end_span();
+        let mut spans = [0; M];
+        let all = shown.spans.into_iter().chain([shown.span_above]);
+        spans.iter_mut().zip(all).for_each(|(span, shown)| *span = shown);
+        (spans, shown.sum(), shown.denominator)
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "a metric is a binary64")]
     fn sum(&self) -> f64 {
         let integral = self.moment() - self.moments;

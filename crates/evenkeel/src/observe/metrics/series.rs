@@ -38,7 +38,7 @@ pub(crate) struct Numbers {
 const MILLISECOND: i64 = 1_000_000;
 
 /// The bounds of durations, which are observed in nanoseconds and shown in seconds.
-pub(crate) static DURATIONS: Bounds<13> = Bounds {
+pub(crate) const DURATIONS: Bounds<13> = Bounds {
     values: [
         0,
         5 * MILLISECOND,

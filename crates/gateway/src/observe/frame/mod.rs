@@ -6,17 +6,23 @@
 //!
 //! Fields with their default value are left out of the JSON: a frame of 200 levels is to fit into 64 KB.
 
+mod buckets;
+mod diagnosis;
 mod event;
 mod level;
 mod past;
 mod upstream;
+mod usual;
 
 use serde::{Deserialize, Serialize};
 
+pub use buckets::{percentiles, rounded, utilisation};
+pub use diagnosis::diagnose;
 pub use event::{Event, EventKind};
 pub use level::{Delay, Flow, Level, Percentiles, Queuing, Schema, Utilisation};
 pub use past::PastLevel;
 pub use upstream::Upstream;
+pub use usual::Usual;
 
 /// The version of the frames. It changes when a field changes its meaning or goes away; new fields leave it as it is.
 pub const VERSION: u32 = 1;
@@ -47,7 +53,7 @@ pub struct Frame {
 }
 
 /// The server as a whole.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Server {
     /// The version of the program, where it is known.
@@ -63,6 +69,12 @@ pub struct Server {
     /// How levels borrow seats: `periodic` or `immediate`. Empty where it is not known.
     #[serde(skip_serializing_if = "is_default")]
     pub borrowing: String,
+    /// The requests that arrive per second, lately.
+    #[serde(skip_serializing_if = "is_default")]
+    pub demand: f64,
+    /// The same as it usually was in the minutes before; `None` if that is not known.
+    #[serde(skip_serializing_if = "is_default")]
+    pub demand_before: Option<f64>,
 }
 
 /// What a frame means, in one sentence.

@@ -1,0 +1,214 @@
+//! `FlowControl::reading`: the counters of every level, as a structure for tools that look again and again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use evenkeel_engine::controller::{Borrowing, ControlledLevel};
+use evenkeel_engine::queue_set::{Mode, Queuing, QueuingDiscipline, Rejection};
+use evenkeel_engine::time::Instant;
+
+use super::level::SEAT_UTILIZATION;
+use super::series::DURATIONS;
+use crate::control::flow_control::FlowControl;
+use crate::control::level::Level;
+use crate::observe::status::SeatLimits;
+
+/// The counters of a flow control at one moment. Counters only grow, so that two readings tell what happened between them.
+/// Made by [`FlowControl::reading`](crate::FlowControl::reading).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Reading {
+    /// The time of the reading, on a clock that never goes backwards.
+    pub at_ns: i64,
+    /// The seats that all levels share.
+    pub concurrency: i64,
+    /// How levels borrow seats from each other.
+    pub borrowing: Borrowing,
+    /// All levels, in ascending byte order of their names.
+    pub levels: Vec<LevelReading>,
+}
+
+/// The counters of one level, and how it stands.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LevelReading {
+    /// The name of the level.
+    pub name: Arc<str>,
+    /// Whether its object is gone, and it stays only until its last request has ended.
+    pub is_quiescing: bool,
+    /// What happens to requests that find no seat.
+    pub queuing: LevelQueuing,
+    /// The seats that its configuration gives it.
+    pub limits: SeatLimits,
+    /// The seats of requests that run or linger.
+    pub seats_in_use: i64,
+    /// How many requests wait.
+    pub waiting: usize,
+    /// How many requests were started.
+    pub dispatched: u64,
+    /// How many requests were rejected, by reason.
+    pub rejected: [(Rejection, u64); 4],
+    /// How long requests waited that were started or gave up.
+    pub waits: DurationCounts,
+    /// How long requests ran, without watches.
+    pub executions: DurationCounts,
+    /// How much of its seats the level used through time.
+    pub utilisation: RatioCounts,
+    /// The flow schemas that lead to it, in the order in which they are tried.
+    pub schemas: Vec<SchemaReading>,
+}
+
+/// What happens to requests that find no seat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LevelQueuing {
+    /// They run all the same.
+    Exempt,
+    /// They are rejected.
+    Reject,
+    /// They wait in queues that flows share.
+    ShuffleSharded,
+    /// They wait in the queue of their flow.
+    PerFlow,
+}
+
+/// How many durations were in each range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct DurationCounts {
+    /// How many were above the bound before and at most the bound of the same index; the last is for those above all.
+    pub counts: [u64; 14],
+    /// All of them added up.
+    pub sum_ns: i128,
+}
+
+/// How long a ratio was in each range.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
+pub struct RatioCounts {
+    /// For how long it was above the bound before and at most the bound of the same index; the last is for all above.
+    pub spans_ns: [u64; 14],
+    /// The integral of the ratio over time.
+    pub sum_ns: f64,
+    /// What the ratio is a part of now.
+    pub denominator: i64,
+}
+
+/// The counters of a flow schema in its level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SchemaReading {
+    /// The name of the flow schema.
+    pub name: Arc<str>,
+    /// How many requests it has matched.
+    pub hits: u64,
+}
+
+// === impl FlowControl ===
+
+impl FlowControl {
+    /// The counters of every level. It takes the lock of one level after the other, each only to add up a few numbers.
+    ///
+    /// ```
+    /// use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
+    ///
+    /// let flow = FlowControl::builder().drive_by_hand().build();
+    /// let (user, request) = (User::default(), RequestInfo::default());
+    /// drop(flow.arrive(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT));
+    /// let reading = flow.reading();
+    /// let level = reading.levels.iter().find(|level| &*level.name == "everyone").unwrap();
+    /// assert_eq!((level.dispatched, level.schemas[0].hits), (1, 1));
+    /// ```
+    pub fn reading(&self) -> Reading {
+        let shared = self.shared();
+        let (controller, snapshot) = shared.controlled();
+        let now = shared.upkeep().clock.now();
+        let (concurrency, borrowing) = (controller.server_limit(), controller.borrowing());
+        let mut schemas: HashMap<_, Vec<&str>> = HashMap::new();
+        for schema in snapshot.configuration.schemas() {
+            schemas.entry(schema.level.id).or_default().push(&schema.name);
+        }
+        let levels = controller.levels().filter_map(|(name, controlled)| {
+            let (level, id) = (snapshot.levels.get(controlled.id())?, controlled.id());
+            let schemas = schemas.get(&id).map_or(&[][..], Vec::as_slice);
+            Some(LevelReading::take(name, controlled, level, schemas, now))
+        });
+        Reading { at_ns: now.as_nanos(), concurrency, borrowing, levels: levels.collect() }
+    }
+}
+
+// === impl LevelReading ===
+
+impl LevelReading {
+    fn take(name: &str, controlled: &ControlledLevel, level: &Level, schemas: &[&str], now: Instant) -> Self {
+        let queuing = LevelQueuing::of(controlled.mode());
+        // Memory is asked for before the lock is taken.
+        let mut hits = Vec::with_capacity(level.lock().metrics.series.len());
+        let mut state = level.lock();
+        state.metrics.ratios.account(now);
+        let current = state.current_limit();
+        let (waiting, seats_in_use) = (state.queue_set().waiting(), state.queue_set().seats_in_use());
+        let metrics = &state.metrics;
+        let (mut dispatched, mut rejected) = (0, [0; 3]);
+        let (mut waits, mut executions) = (DurationCounts::default(), DurationCounts::default());
+        for series in &metrics.series {
+            let numbers = &series.numbers;
+            dispatched += numbers.dispatched;
+            rejected.iter_mut().zip(numbers.rejected).for_each(|(sum, more)| *sum += more);
+            numbers.wait[1].add_to(&mut waits.counts, &mut waits.sum_ns);
+            numbers.execution[0].add_to(&mut executions.counts, &mut executions.sum_ns);
+            hits.push((Arc::clone(&series.schema), numbers.seats.count()));
+        }
+        let (spans_ns, sum_ns, denominator) = metrics.ratios.seats.spans();
+        let long_running = metrics.long_running.rejected();
+        drop(state);
+        let hits: HashMap<_, _> = hits.into_iter().collect();
+        let reasons = [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut];
+        let [full, limit, time_out] = reasons.map(|reason| (reason, rejected[reason as usize]));
+        let schemas = schemas.iter().map(|name| match hits.get_key_value(*name) {
+            Some((name, hits)) => SchemaReading { name: Arc::clone(name), hits: *hits },
+            None => SchemaReading { name: Arc::from(*name), hits: 0 },
+        });
+        Self {
+            name: name.into(),
+            is_quiescing: controlled.is_quiescing(),
+            queuing,
+            limits: SeatLimits { current, ..SeatLimits::new(controlled) },
+            seats_in_use,
+            waiting,
+            dispatched,
+            rejected: [full, limit, time_out, (Rejection::TooManyLongRunning, long_running)],
+            waits,
+            executions,
+            utilisation: RatioCounts { spans_ns, sum_ns, denominator },
+            schemas: schemas.collect(),
+        }
+    }
+}
+
+// === impl LevelQueuing ===
+
+impl LevelQueuing {
+    fn of(mode: Mode) -> Self {
+        match mode {
+            Mode::Exempt => Self::Exempt,
+            Mode::Reject | Mode::Closed => Self::Reject,
+            Mode::Queue(Queuing { discipline: QueuingDiscipline::ShuffleSharded, .. }) => Self::ShuffleSharded,
+            Mode::Queue(Queuing { discipline: QueuingDiscipline::PerFlow, .. }) => Self::PerFlow,
+        }
+    }
+}
+
+// === impl DurationCounts ===
+
+impl DurationCounts {
+    /// The bounds of the ranges, which are those of the metrics.
+    pub const BOUNDS_NS: [i64; 13] = DURATIONS.values;
+}
+
+// === impl RatioCounts ===
+
+impl RatioCounts {
+    /// The bounds of the ranges, which are those of the metrics.
+    pub const BOUNDS: [f64; 13] = SEAT_UTILIZATION;
+}

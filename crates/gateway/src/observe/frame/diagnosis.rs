@@ -1,0 +1,217 @@
+//! The diagnosis: what the last frames mean, in one sentence.
+
+use super::{Delay, Diagnosis, Flow, Frame, Level, State, Upstream};
+
+/// Waits below this are nobody's concern.
+const WAIT_MS_MIN: f64 = 10.0;
+/// Fewer rejected requests a second than this are nobody's concern.
+const REJECTED_MIN: f64 = 0.1;
+/// How many frames a diagnosis is about. One bad second in ten is worth a word, and a sentence that changes every second is not.
+const FRAMES: usize = 10;
+/// Demand that has grown by this factor is not unchanged.
+const GROWN: f64 = 1.5;
+
+/// What the last of these frames means, with those before it. The latest is the last.
+pub fn diagnose(frames: &[Frame]) -> Diagnosis {
+    let frames = &frames[frames.len().saturating_sub(FRAMES)..];
+    let Some(last) = frames.last() else { return Diagnosis::default() };
+    upstream_out(last)
+        .or_else(|| upstream_slow(last))
+        .or_else(|| level_in_trouble(frames, last))
+        .unwrap_or_else(|| all_is_well(last))
+}
+
+fn upstream_out(last: &Frame) -> Option<Diagnosis> {
+    let out: Vec<&str> = last.upstreams.iter().filter(|one| one.is_out).map(|one| one.name.as_str()).collect();
+    let (first, count) = (out.first()?, last.upstreams.len());
+    let text = match out.len() {
+        all if all == count => format!("not flow control: none of {count} upstreams responds"),
+        1 => {
+            format!("not flow control: the upstream {first} fails and gets no requests; {} of {count} serve", count - 1)
+        }
+        some => format!("not flow control: {some} of {count} upstreams fail and get no requests, {first} among them"),
+    };
+    Some(Diagnosis { state: State::Failing, text, level: None })
+}
+
+fn upstream_slow(last: &Frame) -> Option<Diagnosis> {
+    let slower = |one: &Upstream| Some((one.latency_ms? / one.latency_before_ms?.max(0.001), one.changed_ms?));
+    let all = last.upstreams.iter().filter_map(|one| Some((one, slower(one)?)));
+    let (upstream, (factor, since)) = all.max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    let demand = match last.server.demand_before {
+        Some(before) if before > 0.0 && last.server.demand >= GROWN * before => {
+            format!("while demand grew {}", times(last.server.demand / before, "fold"))
+        }
+        _ => "demand is unchanged".to_owned(),
+    };
+    let is_demand = demand.starts_with("while");
+    let name =
+        if last.upstreams.len() == 1 { "the upstream".to_owned() } else { format!("the upstream {}", upstream.name) };
+    let text = format!(
+        "{}{name} got {} at {} ({} → {} at the mean){}{demand}",
+        if is_demand { "" } else { "not flow control: " },
+        times(factor, "slower"),
+        clock(since),
+        milliseconds(upstream.latency_before_ms.unwrap_or_default()),
+        milliseconds(upstream.latency_ms.unwrap_or_default()),
+        if is_demand { " " } else { ", " },
+    );
+    Some(Diagnosis { state: State::Slow, text, level: None })
+}
+
+/// The level with the most rejected requests, or else the one with the longest waits.
+fn level_in_trouble(frames: &[Frame], last: &Frame) -> Option<Diagnosis> {
+    let troubles = last.levels.iter().filter(|level| !level.is_exempt()).map(|level| Trouble::of(level, frames));
+    let worst = troubles.max_by(|a, b| {
+        let weight = |one: &Trouble<'_>| if one.rejected >= REJECTED_MIN { one.rejected } else { 0.0 };
+        weight(a).total_cmp(&weight(b)).then(a.wait_p99.total_cmp(&b.wait_p99))
+    })?;
+    let Trouble { level, rejected, wait_p99 } = worst;
+    let is_rejecting = rejected >= REJECTED_MIN;
+    if !is_rejecting && wait_p99 < WAIT_MS_MIN {
+        return None;
+    }
+    let name = &level.name;
+    let mut text = if is_rejecting {
+        let reason = reason(level, frames);
+        format!("{name} rejects {} requests a second{reason}", quantity(rejected))
+    } else {
+        format!("{name} waits {} at p99", milliseconds(wait_p99))
+    };
+    text += ": ";
+    text += &cause(level);
+    if let Some(idle) = idle_elsewhere(level, last) {
+        text += "; ";
+        text += &idle;
+    }
+    let state = if is_rejecting { State::Failing } else { State::Slow };
+    Some(Diagnosis { state, text, level: Some(name.clone()) })
+}
+
+/// What a level suffers from, over all frames.
+struct Trouble<'a> {
+    level: &'a Level,
+    /// Requests a second.
+    rejected: f64,
+    /// The longest, so that one bad second counts.
+    wait_p99: f64,
+}
+
+// === impl Trouble ===
+
+impl<'a> Trouble<'a> {
+    #[expect(clippy::cast_precision_loss, reason = "there are ten frames")]
+    fn of(level: &'a Level, frames: &[Frame]) -> Self {
+        let past = || frames.iter().filter_map(|frame| frame.level(&level.name));
+        Self {
+            level,
+            rejected: past().map(Level::rejected_total).sum::<f64>() / frames.len().max(1) as f64,
+            wait_p99: past().filter_map(|level| level.wait_ms).map(|wait| wait.p99).fold(0.0, f64::max),
+        }
+    }
+}
+
+/// The most frequent reason of rejections, in parentheses.
+fn reason(level: &Level, frames: &[Frame]) -> String {
+    let past = frames.iter().filter_map(|frame| frame.level(&level.name));
+    let all = past.flat_map(|level| level.rejected.iter());
+    let most = all.max_by(|a, b| a.1.total_cmp(b.1));
+    most.map(|(reason, _)| format!(" ({reason})")).unwrap_or_default()
+}
+
+/// Who is in the way, or how full the level is.
+fn cause(level: &Level) -> String {
+    let seats = format!("{} of {} seats", level.in_use, level.current.max(level.in_use));
+    let blamed = level.delays.iter().filter_map(|delay| Some((delay, level.flows.get(delay.by?)?)));
+    let mut by_flow: Vec<(&Flow, f64, bool)> = Vec::new();
+    for (Delay { waiter, by, share, .. }, flow) in blamed {
+        let is_own = Some(*waiter) == *by;
+        match by_flow.iter_mut().find(|(known, _, own)| std::ptr::eq(*known, flow) && *own == is_own) {
+            Some((_, sum, _)) => *sum += share,
+            None => by_flow.push((flow, *share, is_own)),
+        }
+    }
+    match by_flow.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
+        Some((flow, share, is_own)) if share >= 0.2 => {
+            let name = flow_name(flow);
+            let share = (share * 100.0).round();
+            let whose =
+                if is_own { format!("{name} behind its own requests; it") } else { format!("behind {name}, which") };
+            format!(
+                "{share} % of it {whose} holds {} of {} seats",
+                quantity(flow.seats),
+                level.current.max(level.in_use)
+            )
+        }
+        _ => format!("{seats} are in use"),
+    }
+}
+
+/// The seats of other levels that nobody uses, and why this level does not have them.
+fn idle_elsewhere(level: &Level, last: &Frame) -> Option<String> {
+    let others = || last.levels.iter().filter(|other| !other.is_exempt() && other.name != level.name);
+    let kept: i64 = others().map(|other| (other.floor - other.in_use).max(0)).sum();
+    let idle: i64 = others().map(|other| (other.nominal - other.lent - other.in_use.max(other.floor)).max(0)).sum();
+    let is_at_limit = level.limit > 0 && level.current >= level.limit;
+    match (idle, kept) {
+        (idle, _) if idle > 0 && is_at_limit => {
+            Some(format!("it may not borrow more than {} of {} idle seats", level.limit - level.nominal, idle + kept))
+        }
+        (idle, _) if idle > 0 && last.server.borrowing == "periodic" => {
+            Some(format!("{idle} idle seats of other levels are lent when seats are divided next, every ten seconds"))
+        }
+        (_, kept) if kept > 0 => Some(format!("{kept} seats of other levels are idle and not lendable")),
+        _ => None,
+    }
+}
+
+fn all_is_well(last: &Frame) -> Diagnosis {
+    let waiting: i64 = last.levels.iter().map(|level| level.waiting).sum();
+    let server = &last.server;
+    let waits = match waiting {
+        0 => "no request waits".to_owned(),
+        1 => "one request waits, not for long".to_owned(),
+        many => format!("{many} requests wait, not for long"),
+    };
+    let text = format!("all is well: {} of {} seats are in use, {waits}", server.in_use, server.concurrency);
+    Diagnosis { state: State::Well, text, level: None }
+}
+
+/// The flow as people call it: by who it is, or by its schema.
+pub(crate) fn flow_name(flow: &Flow) -> &str {
+    if flow.distinguisher.is_empty() { &flow.schema } else { &flow.distinguisher }
+}
+
+/// `six times slower`; `threefold`.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is rounded and small")]
+fn times(factor: f64, what: &str) -> String {
+    const WORDS: [&str; 11] = ["", "", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    let rounded = factor.round().max(2.0);
+    let word = WORDS.get(rounded as usize).map_or_else(|| format!("{rounded}"), |word| (*word).to_owned());
+    if what == "fold" {
+        return if rounded <= 10.0 { format!("{word}fold") } else { format!("{word}-fold") };
+    }
+    if rounded <= 2.0 { "twice as slow".to_owned() } else { format!("{word} times {what}") }
+}
+
+/// The time of day of a moment, in UTC.
+fn clock(time_ms: u64) -> String {
+    let minutes = time_ms / 60_000;
+    format!("{:02}:{:02} UTC", minutes / 60 % 24, minutes % 60)
+}
+
+fn milliseconds(value: f64) -> String {
+    match value {
+        long if long >= 10_000.0 => format!("{:.0} s", long / 1000.0),
+        long if long >= 1000.0 => format!("{:.1} s", long / 1000.0),
+        ms if ms >= 10.0 => format!("{ms:.0} ms"),
+        ms => format!("{ms:.1} ms"),
+    }
+}
+
+fn quantity(value: f64) -> String {
+    if value >= 9.95 || value.fract().abs() < 0.05 { format!("{value:.0}") } else { format!("{value:.1}") }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! Diagnoses of frames that somebody made up.
+
+use super::*;
+use crate::observe::frame::{Percentiles, Queuing, Server};
+
+fn level(name: &str, nominal: i64, in_use: i64) -> Level {
+    Level { name: name.to_owned(), nominal, floor: nominal, limit: 600, current: nominal, in_use, ..Level::default() }
+}
+
+fn flow(distinguisher: &str, seats: f64) -> Flow {
+    Flow { schema: "tenants".to_owned(), distinguisher: distinguisher.to_owned(), seats, ..Flow::default() }
+}
+
+fn delay(waiter: usize, by: usize, share: f64) -> Delay {
+    Delay { waiter, by: Some(by), seconds: share, share }
+}
+
+fn frame(levels: Vec<Level>) -> Frame {
+    let in_use = levels.iter().map(|level| level.in_use).sum();
+    let mut frame = Frame::new(1_800_000_180_000, 1000);
+    frame.server = Server { concurrency: 600, in_use, borrowing: "immediate".to_owned(), ..Server::default() };
+    frame.levels = levels;
+    frame
+}
+
+fn busy() -> Level {
+    Level {
+        wait_ms: Some(Percentiles { p50: 20.0, p99: 80.0 }),
+        waiting: 12,
+        flows: vec![flow("batch-7", 190.0), flow("alice", 3.0)],
+        delays: vec![delay(1, 0, 0.5), delay(0, 0, 0.1), delay(1, 0, 0.21)],
+        ..level("workload-low", 245, 245)
+    }
+}
+
+fn upstream(name: &str, now: f64, before: f64, changed_ms: Option<u64>) -> Upstream {
+    Upstream {
+        name: name.to_owned(),
+        latency_ms: Some(now),
+        latency_before_ms: Some(before),
+        changed_ms,
+        ..Upstream::default()
+    }
+}
+
+/// 12:03 UTC on some day.
+const NOON: u64 = (12 * 60 + 3) * 60_000 + 86_400_000 * 20_000;
+
+#[test]
+fn one_sentence_says_what_is_wrong() {
+    let with = |change: &dyn Fn(&mut Frame)| {
+        let mut frame = frame(vec![busy(), level("workload-high", 120, 0)]);
+        change(&mut frame);
+        frame
+    };
+    let slow = |frame: &mut Frame| frame.upstreams = vec![upstream("a:1", 72.0, 12.0, Some(NOON))];
+    let cases: Vec<(Frame, State, &str)> = vec![
+        (
+            with(&|_| {}),
+            State::Slow,
+            "workload-low waits 80 ms at p99: 71 % of it behind batch-7, which holds 190 of 245 seats; 120 seats of other \
+             levels are idle and not lendable",
+        ),
+        (
+            with(&|frame| frame.levels[1].floor = 20),
+            State::Slow,
+            "workload-low waits 80 ms at p99: 71 % of it behind batch-7, which holds 190 of 245 seats; 20 seats of other \
+             levels are idle and not lendable",
+        ),
+        (
+            with(&|frame| {
+                frame.levels[1].floor = 20;
+                frame.server.borrowing = "periodic".to_owned();
+            }),
+            State::Slow,
+            "workload-low waits 80 ms at p99: 71 % of it behind batch-7, which holds 190 of 245 seats; 100 idle seats of \
+             other levels are lent when seats are divided next, every ten seconds",
+        ),
+        (
+            with(&|frame| {
+                frame.levels[1].floor = 20;
+                frame.levels[0].limit = 245;
+            }),
+            State::Slow,
+            "workload-low waits 80 ms at p99: 71 % of it behind batch-7, which holds 190 of 245 seats; it may not borrow \
+             more than 0 of 120 idle seats",
+        ),
+        (
+            with(&|frame| {
+                frame.levels[0].delays = vec![delay(0, 0, 0.9)];
+                frame.levels[1].in_use = 120;
+            }),
+            State::Slow,
+            "workload-low waits 80 ms at p99: 90 % of it batch-7 behind its own requests; it holds 190 of 245 seats",
+        ),
+        (
+            with(&|frame| {
+                frame.levels[0].delays.clear();
+                frame.levels[0].rejected = [("queue-full".to_owned(), 120.0), ("time-out".to_owned(), 3.0)].into();
+            }),
+            State::Failing,
+            "workload-low rejects 123 requests a second (queue-full): 245 of 245 seats are in use; 120 seats of other \
+             levels are idle and not lendable",
+        ),
+        (
+            with(&slow),
+            State::Slow,
+            "not flow control: the upstream got six times slower at 12:03 UTC (12 ms → 72 ms at the mean), demand is \
+             unchanged",
+        ),
+        (
+            with(&|frame| {
+                slow(frame);
+                (frame.server.demand, frame.server.demand_before) = (300.0, Some(100.0));
+            }),
+            State::Slow,
+            "the upstream got six times slower at 12:03 UTC (12 ms → 72 ms at the mean) while demand grew threefold",
+        ),
+        (
+            with(&|frame| {
+                slow(frame);
+                frame.upstreams.push(upstream("b:2", 5.0, 4.0, None));
+                frame.upstreams[0].latency_ms = Some(24.0);
+            }),
+            State::Slow,
+            "not flow control: the upstream a:1 got twice as slow at 12:03 UTC (12 ms → 24 ms at the mean), demand is \
+             unchanged",
+        ),
+        (
+            with(&|frame| {
+                frame.upstreams = vec![upstream("a:1", 1.0, 1.0, None), upstream("b:2", 1.0, 1.0, None)];
+                frame.upstreams[1].is_out = true;
+            }),
+            State::Failing,
+            "not flow control: the upstream b:2 fails and gets no requests; 1 of 2 serve",
+        ),
+        (
+            with(&|frame| frame.upstreams = vec![Upstream { is_out: true, ..upstream("a:1", 1.0, 1.0, None) }]),
+            State::Failing,
+            "not flow control: none of 1 upstreams responds",
+        ),
+        (
+            frame(vec![level("a", 300, 12), level("b", 300, 0)]),
+            State::Well,
+            "all is well: 12 of 600 seats are in use, no request waits",
+        ),
+        (
+            frame(vec![Level {
+                wait_ms: Some(Percentiles { p50: 1.0, p99: 4.0 }),
+                waiting: 3,
+                ..level("a", 300, 300)
+            }]),
+            State::Well,
+            "all is well: 300 of 600 seats are in use, 3 requests wait, not for long",
+        ),
+        (
+            frame(vec![Level { queuing: Some(Queuing::Exempt), ..busy() }]),
+            State::Well,
+            "all is well: 245 of 600 seats are in use, 12 requests wait, not for long",
+        ),
+    ];
+    for (frame, state, text) in cases {
+        let found = diagnose(&[frame]);
+        assert_eq!((found.text.as_str(), found.state), (text, state));
+    }
+}
+
+#[test]
+fn a_bad_second_is_remembered_for_ten() {
+    let bad = frame(vec![busy()]);
+    let good = frame(vec![level("workload-low", 245, 1)]);
+    let mut frames = vec![bad];
+    frames.resize(10, good.clone());
+    let found = diagnose(&frames);
+    assert_eq!((found.state, found.level.as_deref()), (State::Slow, Some("workload-low")));
+    frames.push(good);
+    assert_eq!(diagnose(&frames).state, State::Well);
+    assert_eq!(diagnose(&[]), Diagnosis::default());
+}
