@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::exit::Exit;
-use crate::{completions, convert, demo, explain, man, serve, usage};
+use crate::{completions, convert, demo, explain, man, serve, top, usage};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +32,7 @@ enum Command {
     Serve(Box<serve::Serve>),
     Demo(demo::Demo),
     Explain(Box<explain::Explain>),
+    Top(Box<top::TopCommand>),
     Convert(convert::Convert),
     Completions(completions::Completions),
     Man(man::Man),
@@ -72,6 +73,7 @@ impl Command {
             Self::Serve(serve) => serve.run(),
             Self::Demo(demo) => demo.run(),
             Self::Explain(explain) => explain.run(),
+            Self::Top(top) => top.run(),
             Self::Convert(convert) => convert.run(),
             Self::Completions(completions) => completions.run(),
             Self::Man(man) => man.run(),

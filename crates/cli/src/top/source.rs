@@ -62,6 +62,15 @@ const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(8);
 const QUEUES_EVERY: Duration = Duration::from_secs(1);
 
+// === impl Wanted ===
+
+impl Wanted {
+    /// Changes to what is wanted now, and says whether that is something else.
+    pub(super) fn replace(wanted: &mut Self, now: Self) -> bool {
+        std::mem::replace(wanted, now) != now
+    }
+}
+
 // === impl Source ===
 
 impl Source {

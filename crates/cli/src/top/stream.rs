@@ -12,20 +12,12 @@ use super::lines::Lines;
 use super::source::{Update, Updates, check};
 use crate::remote::Server;
 
-/// An event of the stream: each kind has fields that the other has not.
+/// An event of the stream. A frame has fields that a past has not; all fields of a past are optional.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Message {
     Frame(Box<Frame>),
-    Past(PastFields),
-}
-
-/// All fields of a past are optional but these.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PastFields {
-    #[serde(rename = "untilMs")]
-    _until_ms: u64,
+    Past(PastLevel),
 }
 
 /// The version that an event is in.
@@ -85,8 +77,8 @@ fn read(data: &str) -> Result<Option<Update>, String> {
     }
     Ok(match serde_json::from_str(data) {
         Ok(Message::Frame(frame)) => Some(Update::Frame(frame)),
-        Ok(Message::Past(_)) => serde_json::from_str::<PastLevel>(data).ok().map(Update::Past),
-        Err(_) => None,
+        Ok(Message::Past(past)) if past.until_ms > 0 => Some(Update::Past(past)),
+        Ok(Message::Past(_)) | Err(_) => None,
     })
 }
 

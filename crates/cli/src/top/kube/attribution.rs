@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use evenkeel_gateway::observe::frame::{Delay, Flow};
+use evenkeel_gateway::observe::frame::{Delay, Flow, rounded};
 
 use super::dump::Request;
 
@@ -78,7 +78,8 @@ impl Attribution {
 
     /// The flows of all levels that have any.
     pub(super) fn levels(&self) -> BTreeMap<String, LevelFlows> {
-        let names: std::collections::BTreeSet<_> = self.moments.iter().flat_map(|moment| moment.levels.keys()).collect();
+        let names: std::collections::BTreeSet<_> =
+            self.moments.iter().flat_map(|moment| moment.levels.keys()).collect();
         names.into_iter().map(|name| (name.clone(), self.level(name))).collect()
     }
 
@@ -100,8 +101,8 @@ impl Attribution {
         let flow = |(key, sum): &(&FlowKey, Held)| Flow {
             schema: key.0.clone(),
             distinguisher: key.1.clone(),
-            seats: sum.seats / seconds,
-            waiting: sum.waiting / seconds,
+            seats: rounded(sum.seats / seconds),
+            waiting: rounded(sum.waiting / seconds),
             ..Flow::default()
         };
         LevelFlows { flows: sorted.iter().map(flow).collect(), delays: delays(moments(), &shown) }
@@ -134,8 +135,10 @@ fn delays<'a>(
         }
     }
     let share = |seconds: f64| if all > 0.0 { seconds / all } else { 0.0 };
-    let mut delays: Vec<_> =
-        sums.into_iter().map(|((waiter, by), seconds)| Delay { waiter, by, seconds, share: share(seconds) }).collect();
+    let mut delays: Vec<_> = sums
+        .into_iter()
+        .map(|((waiter, by), seconds)| Delay { waiter, by, seconds: rounded(seconds), share: rounded(share(seconds)) })
+        .collect();
     delays.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     delays.truncate(DELAYS_SHOWN);
     delays
@@ -171,13 +174,7 @@ mod tests {
     fn at_2_those_who_hold_the_seats_delay_those_who_wait() {
         let mut attribution = Attribution::default();
         // For 3 s, `greedy` holds 3 of 4 seats and waits with two requests, `polite` with one.
-        let requests = [
-            runs("greedy", 3),
-            runs("other", 1),
-            waits("greedy"),
-            waits("greedy"),
-            waits("polite"),
-        ];
+        let requests = [runs("greedy", 3), runs("other", 1), waits("greedy"), waits("greedy"), waits("polite")];
         attribution.push(&requests, 3.0);
         // For 1 s, nobody waits.
         attribution.push(&[runs("other", 4)], 1.0);
@@ -185,12 +182,10 @@ mod tests {
         let named: Vec<_> = flows.iter().map(|flow| (flow.distinguisher.as_str(), flow.seats, flow.waiting)).collect();
         assert_eq!(named, [("greedy", 2.25, 1.5), ("other", 1.75, 0.0), ("polite", 0.0, 0.75)]);
         let delay = |waiter, by, seconds, share| Delay { waiter, by: Some(by), seconds, share };
-        assert_eq!(delays, [
-            delay(0, 0, 4.5, 0.5),
-            delay(2, 0, 2.25, 0.25),
-            delay(0, 1, 1.5, 1.5 / 9.0),
-            delay(2, 1, 0.75, 0.75 / 9.0),
-        ]);
+        assert_eq!(
+            delays,
+            [delay(0, 0, 4.5, 0.5), delay(2, 0, 2.25, 0.25), delay(0, 1, 1.5, 0.167), delay(2, 1, 0.75, 0.0833),]
+        );
     }
 
     #[test]

@@ -114,25 +114,44 @@ mod tests {
         assert_eq!(read("  up\t 1.5e+3 1700000000000", &[]), ("up", none(), 1500.0));
         assert_eq!(read("up{} -Inf", &[]), ("up", none(), f64::NEG_INFINITY));
         let values = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
-        assert_eq!(read(r#"a_bucket{le="+Inf",x="b"} 7"#, &["x", "le", "y"]), (
-            "a_bucket",
-            values(&["b", "+Inf", ""]),
-            7.0
-        ));
+        assert_eq!(
+            read(r#"a_bucket{le="+Inf",x="b"} 7"#, &["x", "le", "y"]),
+            ("a_bucket", values(&["b", "+Inf", ""]), 7.0)
+        );
         // Blanks, and a comma at the end.
         assert_eq!(read(r#"a { x = "1" , y="2", } 3"#, &["x", "y"]), ("a", values(&["1", "2"]), 3.0));
         // Characters that end a label elsewhere, escapes, and text of any kind.
         assert_eq!(read(r#"a{x="},\"\\\n=ä ",y="2"} 3"#, &["x", "y"]), ("a", values(&["},\"\\\n=ä ", "2"]), 3.0));
         // OpenMetrics: a time stamp with a fraction, and an exemplar.
-        assert_eq!(read(r#"a_total{x="1"} 3 1.5 # {id="z"} 0.5 1.4"#, &["x", "id"]), ("a_total", values(&["1", ""]), 3.0));
+        assert_eq!(
+            read(r#"a_total{x="1"} 3 1.5 # {id="z"} 0.5 1.4"#, &["x", "id"]),
+            ("a_total", values(&["1", ""]), 3.0)
+        );
         assert!(read("a NaN", &[]).2.is_nan());
     }
 
     #[test]
     fn what_is_no_sample_is_skipped() {
         let lines = [
-            "", "   ", "# HELP a b", "# TYPE a counter", "# EOF", "a", "a ", "a{", r#"a{x="1""#, r#"a{x="1} 2"#,
-            r#"a{x="1"y="2"} 2"#, r"a{x=1} 2", "a{x} 2", r#"a{x="\"#, "a one", "1.5", "{\"a.b\"} 1", "ä 1", "a=1",
+            "",
+            "   ",
+            "# HELP a b",
+            "# TYPE a counter",
+            "# EOF",
+            "a",
+            "a ",
+            "a{",
+            r#"a{x="1""#,
+            r#"a{x="1} 2"#,
+            r#"a{x="1"y="2"} 2"#,
+            r"a{x=1} 2",
+            "a{x} 2",
+            r#"a{x="\"#,
+            "a one",
+            "1.5",
+            "{\"a.b\"} 1",
+            "ä 1",
+            "a=1",
         ];
         for line in lines {
             assert_eq!(Sample::parse(line), None, "{line:?}");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use evenkeel_gateway::observe::frame::{
-    Event, EventKind, Frame, Level, Percentiles, Queuing, Schema, Server, Utilisation,
+    self, Event, EventKind, Frame, Level, Percentiles, Queuing, Schema, Server, Utilisation, diagnose, rounded,
 };
 
 use super::attribution::Attribution;
@@ -17,6 +17,8 @@ pub(super) struct Frames {
     before: Option<Moment>,
     attribution: Attribution,
     events: VecDeque<Event>,
+    /// The last frames, which a diagnosis is about.
+    last: Vec<Frame>,
 }
 
 /// What was read of a server at a moment.
@@ -37,6 +39,8 @@ pub(super) struct Dumps {
 /// The only level without a limit in Kubernetes.
 const EXEMPT: &str = "exempt";
 const EVENTS_MAX: usize = 20;
+/// As many as a diagnosis is about.
+const FRAMES_KEPT: usize = 10;
 /// A server that was not reachable for a while is no reason for a flow to count that long.
 const SECONDS_MAX: f64 = 30.0;
 
@@ -57,6 +61,7 @@ impl Frames {
         let is_same = before.as_ref().is_none_or(|before| is_same_process(&before.scrape, &moment.scrape));
         if !is_same {
             self.attribution.clear();
+            self.last.clear();
             let text = "another process responds: the server has restarted, or there are several; rates begin anew";
             self.event(EventKind::SettingsChanged, moment.time_ms, text.to_owned());
         }
@@ -80,6 +85,12 @@ impl Frames {
         frame.server = server(&frame.levels);
         frame.events = self.events.iter().cloned().collect();
         self.before = Some(moment);
+        // The first frame knows of no rates.
+        if interval_ms > 0 {
+            self.last.push(frame.clone());
+            self.last.drain(..self.last.len().saturating_sub(FRAMES_KEPT));
+            frame.diagnosis = diagnose(&self.last);
+        }
         frame
     }
 
@@ -171,8 +182,8 @@ fn level(name: &str, now: &LevelMetrics, before: Option<&LevelMetrics>, seconds:
         level.schemas.push(Schema { name: name.clone(), hits: count(schema.hits()), rate: rate(&SchemaMetrics::hits) });
     }
     if let Some(before) = before {
-        level.wait_ms = percentiles(&now.wait.since(&before.wait));
-        level.execution_ms = percentiles(&now.execution.since(&before.execution));
+        level.wait_ms = milliseconds(&now.wait.since(&before.wait));
+        level.execution_ms = milliseconds(&now.execution.since(&before.execution));
         let used = now.seat_utilisation.since(&before.seat_utilisation);
         level.utilisation = utilisation(&used).filter(|_| !is_exempt);
     }
@@ -186,6 +197,7 @@ fn server(levels: &[Level]) -> Server {
         in_use: limited().map(|level| level.in_use).sum(),
         exempt: levels.iter().filter(|level| level.is_exempt()).map(|level| level.in_use).sum(),
         borrowing: "periodic".to_owned(),
+        demand: rounded(levels.iter().flat_map(|level| &level.schemas).map(|schema| schema.rate).sum()),
         ..Server::default()
     }
 }
@@ -193,18 +205,17 @@ fn server(levels: &[Level]) -> Server {
 /// How fast a counter grew. One that went back has started from nothing.
 fn rate(before: f64, now: f64, seconds: f64) -> f64 {
     let grown = if now < before { now } else { now - before };
-    if seconds > 0.0 { grown / seconds } else { 0.0 }
+    if seconds > 0.0 { rounded(grown / seconds) } else { 0.0 }
 }
 
-fn percentiles(seconds: &Histogram) -> Option<Percentiles> {
-    Some(Percentiles { p50: seconds.quantile(0.5)? * 1000.0, p99: seconds.quantile(0.99)? * 1000.0 })
+fn milliseconds(seconds: &Histogram) -> Option<Percentiles> {
+    let (bounds, counts) = seconds.buckets();
+    frame::percentiles(&bounds.iter().map(|bound| bound * 1000.0).collect::<Vec<_>>(), &counts)
 }
 
 fn utilisation(ratio: &Histogram) -> Option<Utilisation> {
-    let (min, max) = ratio.range()?;
-    let mean = ratio.mean()?;
-    // Nanoseconds are counted as floats: the mean may be a little outside of the buckets.
-    Some(Utilisation { min: min.min(mean), mean, max: max.max(mean) })
+    let (bounds, spans) = ratio.buckets();
+    frame::utilisation(&bounds, &spans, ratio.sum)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an interval is short")]
@@ -299,7 +310,10 @@ mod tests {
         let dumps = || Dumps::read(&recorded("dump_priority_levels"), &recorded("dump_requests"));
         // The same numbers a second earlier, with fewer requests in `batch`.
         let earlier = metrics
-            .replace("{flow_schema=\"batch\",priority_level=\"batch\"} 301", "{flow_schema=\"batch\",priority_level=\"batch\"} 291")
+            .replace(
+                "{flow_schema=\"batch\",priority_level=\"batch\"} 301",
+                "{flow_schema=\"batch\",priority_level=\"batch\"} 291",
+            )
             .replace("reason=\"queue-full\"} 31522", "reason=\"queue-full\"} 30522");
         assert_ne!(metrics, earlier);
         let mut frames = Frames::default();

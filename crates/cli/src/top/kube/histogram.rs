@@ -1,4 +1,4 @@
-//! Histograms of two scrapes: what came between them, and its quantiles.
+//! Histograms of two scrapes, and what came between them.
 
 /// A histogram as a scrape has it: the counts up to each bound, with all that are below it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,11 +17,15 @@ const BUCKETS_MAX: usize = 128;
 impl Histogram {
     /// Adds the count up to a bound. Counts of several series with the same bound add up.
     pub(super) fn add_bucket(&mut self, bound: f64, count: f64) {
+        if bound.is_nan() {
+            return;
+        }
         let at = self.buckets.partition_point(|(other, _)| *other < bound);
+        let has_room = self.buckets.len() < BUCKETS_MAX;
         match self.buckets.get_mut(at) {
             // Equal as texts of the same server are.
             Some((other, sum)) if other.total_cmp(&bound).is_eq() => *sum += count,
-            _ if self.buckets.len() < BUCKETS_MAX && !bound.is_nan() => self.buckets.insert(at, (bound, count)),
+            _ if has_room => self.buckets.insert(at, (bound, count)),
             _ => {}
         }
     }
@@ -40,46 +44,23 @@ impl Histogram {
         }
     }
 
-    /// The mean of all observations.
-    pub(super) fn mean(&self) -> Option<f64> {
-        (self.count > 0.0).then(|| self.sum / self.count)
-    }
-
-    /// Which value a part of all observations is at most, as `histogram_quantile` of Prometheus estimates it: evenly
-    /// spread inside a bucket, and the largest finite bound for what is beyond it.
-    pub(super) fn quantile(&self, part: f64) -> Option<f64> {
-        let all = self.buckets.last().map(|(_, count)| *count).filter(|count| *count > 0.0)?;
-        let rank = part.clamp(0.0, 1.0) * all;
-        let at = self.buckets.iter().position(|(_, count)| *count >= rank)?;
-        let (upper, count) = self.buckets[at];
-        let (lower, below) = at.checked_sub(1).map_or((0.0, 0.0), |below| self.buckets[below]);
-        if upper.is_infinite() {
-            return Some(lower);
-        }
-        if upper <= 0.0 || count <= below {
-            return Some(upper.max(0.0));
-        }
-        Some(lower + (upper - lower) * ((rank - below) / (count - below)).clamp(0.0, 1.0))
-    }
-
-    /// Between which bounds all observations are: the lower bound of the lowest bucket that has any, and the upper bound
-    /// of the highest.
-    pub(super) fn range(&self) -> Option<(f64, f64)> {
+    /// The finite bounds, and how many observations are in each bucket, with those above all bounds at the end.
+    pub(super) fn buckets(&self) -> (Vec<f64>, Vec<u64>) {
+        let bounds: Vec<f64> = self.buckets.iter().map(|(bound, _)| *bound).filter(|bound| bound.is_finite()).collect();
         let mut below = 0.0;
-        let mut lower = 0.0;
-        let mut range = None;
-        for (bound, count) in &self.buckets {
-            if *count > below {
-                // Nothing is known above the largest finite bound.
-                let upper = if bound.is_infinite() { lower } else { *bound };
-                let min = range.map_or(if *bound <= 0.0 { 0.0 } else { lower }, |(min, _)| min);
-                range = Some((min, upper));
-            }
-            below = *count;
-            lower = *bound;
+        let mut counts: Vec<u64> = Vec::with_capacity(self.buckets.len());
+        for (_, up_to) in &self.buckets {
+            counts.push(count(up_to - below));
+            below = up_to.max(below);
         }
-        range
+        counts.resize(bounds.len() + 1, 0);
+        (bounds, counts)
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the conversion saturates, also at zero")]
+fn count(number: f64) -> u64 {
+    number.round() as u64
 }
 
 #[cfg(test)]
@@ -95,33 +76,11 @@ mod tests {
 
     const INF: f64 = f64::INFINITY;
 
-    #[track_caller]
-    fn assert_near(found: Option<f64>, expected: f64) {
-        assert!(found.is_some_and(|found| (found - expected).abs() < 1e-9), "{found:?} is not {expected}");
-    }
-
-    #[test]
-    fn quantiles_are_those_of_prometheus() {
-        let waits = histogram(&[(0.0, 0.0), (0.1, 50.0), (0.2, 90.0), (1.0, 99.0), (INF, 100.0)]);
-        assert_near(waits.quantile(0.5), 0.1);
-        assert_near(waits.quantile(0.25), 0.05);
-        assert_near(waits.quantile(0.7), 0.15);
-        assert_near(waits.quantile(0.99), 1.0);
-        // Nobody knows how long the longest waited.
-        assert_near(waits.quantile(1.0), 1.0);
-        assert_near(histogram(&[(0.0, 10.0), (0.1, 10.0), (INF, 10.0)]).quantile(0.99), 0.0);
-        assert_eq!(histogram(&[(0.1, 0.0), (INF, 0.0)]).quantile(0.5), None);
-        assert_eq!(Histogram::default().quantile(0.5), None);
-    }
-
     #[test]
     fn between_two_scrapes() {
         let before = histogram(&[(0.1, 50.0), (1.0, 60.0), (INF, 60.0)]);
-        let now = histogram(&[(0.1, 50.0), (1.0, 70.0), (INF, 70.0)]);
-        let between = now.since(&before);
-        assert_near(between.quantile(0.5), 0.55);
-        assert_eq!(between.count.to_bits(), 10.0_f64.to_bits());
-        assert_eq!(between.range(), Some((0.1, 1.0)));
+        let now = histogram(&[(0.1, 50.0), (1.0, 70.0), (INF, 73.0)]);
+        assert_eq!(now.since(&before).buckets(), (vec![0.1, 1.0], vec![0, 10, 3]));
         // The server has started anew: all that it counts came since then.
         assert_eq!(before.since(&now), before);
         let other_bounds = histogram(&[(0.5, 100.0), (INF, 100.0)]);
@@ -129,11 +88,10 @@ mod tests {
     }
 
     #[test]
-    fn the_range_is_that_of_the_buckets_with_observations() {
-        assert_eq!(histogram(&[(0.0, 5.0), (0.1, 5.0), (INF, 5.0)]).range(), Some((0.0, 0.0)));
-        assert_eq!(histogram(&[(0.0, 0.0), (0.1, 5.0), (0.2, 5.0), (0.3, 6.0), (INF, 6.0)]).range(), Some((0.0, 0.3)));
-        assert_eq!(histogram(&[(0.5, 0.0), (1.0, 0.0), (INF, 6.0)]).range(), Some((1.0, 1.0)));
-        assert_eq!(histogram(&[(0.5, 0.0), (INF, 0.0)]).range(), None);
+    fn buckets_are_as_the_server_has_them() {
+        assert_eq!(Histogram::default().buckets(), (vec![], vec![0]));
+        // Neither an infinite bucket nor the order of counts is to be relied upon.
+        assert_eq!(histogram(&[(0.1, 5.0), (0.2, 4.0), (0.3, 6.0)]).buckets(), (vec![0.1, 0.2, 0.3], vec![5, 0, 1, 0]));
     }
 
     #[test]

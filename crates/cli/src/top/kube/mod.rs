@@ -98,7 +98,9 @@ async fn read_metrics(link: &mut Link<'_>) -> Result<Scrape, String> {
         scrape.line(&String::from_utf8_lossy(line));
     }
     if scrape.is_empty() {
-        return Err(format!("{METRICS} has no metrics of flow control; is it a kube-apiserver, and is API Priority and Fairness on?"));
+        return Err(format!(
+            "{METRICS} has no metrics of flow control; is it a kube-apiserver, and is API Priority and Fairness on?"
+        ));
     }
     Ok(scrape)
 }

@@ -75,7 +75,8 @@ mod tests {
     #[test]
     fn utilisation_is_between_the_bounds_of_its_buckets() {
         let bounds = [0.0, 0.5, 1.0];
-        let of = |spans: [u64; 4], sum| utilisation(&bounds, &spans, sum).map(|found| (found.min, found.mean, found.max));
+        let of =
+            |spans: [u64; 4], sum| utilisation(&bounds, &spans, sum).map(|found| (found.min, found.mean, found.max));
         assert_eq!(of([0, 0, 0, 0], 0.0), None);
         assert_eq!(of([10, 0, 0, 0], 0.0), Some((0.0, 0.0, 0.0)));
         assert_eq!(of([0, 5, 5, 0], 6.0), Some((0.0, 0.6, 1.0)));
