@@ -17,6 +17,9 @@ pub const MAX_LONG_RUNNING: &str = "evenkeel.dev/max-long-running";
 /// On flow schemas: how many seats each of their flows gets for each one of a flow of weight 1, in levels that queue per flow.
 pub const FLOW_WEIGHT: &str = "evenkeel.dev/flow-weight";
 
+/// On objects of both kinds: the rules of `evenkeel check` that are silent about the object, separated by commas.
+pub const IGNORE: &str = "evenkeel.dev/ignore";
+
 /// What all names begin with.
 const PREFIX: &str = "evenkeel.dev/";
 /// The largest weight.
@@ -93,6 +96,16 @@ pub fn not_understood(kind: Kind, annotations: &BTreeMap<String, String>) -> Vec
     };
     ours.filter_map(|(name, value)| Some(NotUnderstood { name: name.clone(), problem: problem(name, value)? }))
         .collect()
+}
+
+/// Whether the name of an annotation is one of Evenkeel's.
+pub fn is_ours(name: &str) -> bool {
+    name.starts_with(PREFIX)
+}
+
+/// Whether Evenkeel has an annotation of that name, for objects of either kind.
+pub fn is_known(name: &str) -> bool {
+    name == IGNORE || KNOWN.iter().any(|known| known.name == name)
 }
 
 fn read_queuing(value: &str) -> Result<Queuing, String> {

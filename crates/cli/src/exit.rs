@@ -7,7 +7,7 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Everything went well.
     Success = 0,
-    /// Something failed while it started or ran.
+    /// Something failed while it started or ran, or a tool has findings.
     Failure = 1,
     /// It was not told properly what to do.
     Usage = 2,
@@ -34,7 +34,9 @@ impl Exit {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Success => "the command has done its work, or has stopped in good order",
-            Self::Failure => "something failed while it started or ran; the message says what, and what to do",
+            Self::Failure => {
+                "something failed while it started or ran, or a tool has findings; the message says what, and what to do"
+            }
             Self::Usage => "a flag, the settings or the objects are wrong; the message says where",
             Self::Cut => "it was stopped before all requests that it had begun had ended, and cut off the rest",
         }

@@ -10,6 +10,7 @@
 //! ```
 
 mod api;
+mod check;
 mod completions;
 mod convert;
 mod demo;
@@ -20,8 +21,10 @@ mod man;
 mod object_files;
 mod reference;
 mod remote;
+mod replay;
 mod serve;
 mod signals;
+mod simulate;
 mod subcommand;
 #[allow(dead_code, unused_imports, reason = "the commands that use all of it come one by one")]
 mod terminal;

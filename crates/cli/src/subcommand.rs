@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::exit::Exit;
-use crate::{completions, convert, demo, explain, man, serve, top, usage};
+use crate::{check, completions, convert, demo, explain, man, replay, serve, simulate, top, usage};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,9 +31,12 @@ struct Evenkeel {
 enum Command {
     Serve(Box<serve::Serve>),
     Demo(demo::Demo),
+    Check(check::Check),
     Explain(Box<explain::Explain>),
     Top(Box<top::TopCommand>),
     Convert(convert::Convert),
+    Simulate(Box<simulate::Simulate>),
+    Replay(Box<replay::Replay>),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -72,9 +75,12 @@ impl Command {
         match self {
             Self::Serve(serve) => serve.run(),
             Self::Demo(demo) => demo.run(),
+            Self::Check(check) => check.run(),
             Self::Explain(explain) => explain.run(),
             Self::Top(top) => top.run(),
             Self::Convert(convert) => convert.run(),
+            Self::Simulate(simulate) => simulate.run(),
+            Self::Replay(replay) => replay.run(),
             Self::Completions(completions) => completions.run(),
             Self::Man(man) => man.run(),
         }

@@ -133,7 +133,7 @@ impl LevelRecord {
             let end = self.series.end();
             self.add(end - self.as_of);
             self.as_of = end;
-            self.series.close_bucket(self.seats, self.waiting);
+            self.series.close_bucket(end, self.seats, self.waiting);
         }
         self.add(now - self.as_of);
         self.as_of = now;
@@ -143,7 +143,7 @@ impl LevelRecord {
     pub(crate) fn close(&mut self, now: Nanos) {
         self.advance(now);
         if self.series.end() - self.series.width() < now {
-            self.series.close_bucket(self.seats, self.waiting);
+            self.series.close_bucket(now, self.seats, self.waiting);
         }
     }
 

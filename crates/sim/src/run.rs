@@ -36,7 +36,7 @@ const BUCKETS: Nanos = 300;
 pub fn run(workload: &Workload, scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Nanos)) -> Run {
     let mut settings = scenario.settings.clone();
     (settings.slots, settings.degradation) = (workload.slots, workload.degradation);
-    settings.bucket_width = (workload.span / BUCKETS).max(1);
+    settings.bucket_width = (workload.span + BUCKETS - 1) / BUCKETS;
     for (resource, count, bytes) in &workload.objects {
         settings.objects.set(resource, *count, *bytes);
     }

@@ -32,6 +32,8 @@ pub struct Series {
     /// The bucket that is being filled, and when it ends.
     pub(crate) open: Bucket,
     end: Nanos,
+    /// When the last full bucket ended.
+    until: Nanos,
 }
 
 /// The reasons of rejections, in the order of [`Bucket::rejected`].
@@ -52,7 +54,7 @@ impl Series {
     /// No buckets yet; each is to be that wide, at first.
     pub(crate) fn new(width: Nanos) -> Self {
         let width = width.max(1);
-        Self { width, buckets: Vec::new(), open: Bucket::default(), end: width }
+        Self { width, buckets: Vec::new(), open: Bucket::default(), end: width, until: 0 }
     }
 
     /// How wide a bucket is.
@@ -65,14 +67,21 @@ impl Series {
         &self.buckets
     }
 
+    /// When each bucket begins, and at last when the last one ends: one more than there are buckets.
+    pub fn edges(&self) -> Vec<Nanos> {
+        let begin = |index| self.width.saturating_mul(Nanos::try_from(index).unwrap_or(Nanos::MAX)).min(self.until);
+        (0..=self.buckets.len()).map(begin).collect()
+    }
+
     /// When the bucket ends that is being filled.
     #[inline]
     pub(crate) fn end(&self) -> Nanos {
         self.end
     }
 
-    /// The bucket is full. The next one begins as the level is then.
-    pub(crate) fn close_bucket(&mut self, seats: i64, waiting: u64) {
+    /// Nothing more is to be put into the bucket. The next one begins as the level is then.
+    pub(crate) fn close_bucket(&mut self, now: Nanos, seats: i64, waiting: u64) {
+        self.until = now;
         let Bucket { limit, nominal, floor, .. } = self.open;
         let next = Bucket { limit, nominal, floor, seats_max: seats, waiting_max: waiting, ..Bucket::default() };
         self.buckets.push(std::mem::replace(&mut self.open, next));

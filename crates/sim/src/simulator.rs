@@ -12,7 +12,7 @@ use evenkeel_engine::queue_set::{Arrival, Ended, Finish, Phase, Rejection};
 use evenkeel_engine::time::{Instant, Nanos, SECOND};
 use evenkeel_engine::work::{Circumstances, Estimator, WatchCounts};
 use evenkeel_engine::{
-    ApplyReport, Attributes, Configuration, Engine, EngineEffects, Flow, LevelId, Ticket, WorkEstimate,
+    ApplyReport, Attributes, Classification, Configuration, Engine, EngineEffects, Flow, LevelId, Ticket, WorkEstimate,
 };
 
 use crate::known_objects::KnownObjects;
@@ -225,15 +225,20 @@ impl<T: Copy> Simulator<T> {
 
     /// Where a request belongs.
     pub fn classify(&self, attributes: Attributes<'_>) -> Class {
-        let class = self.configuration.classify(attributes);
-        let level = &class.schema.level;
+        self.class_of(&self.configuration.classify(attributes))
+    }
+
+    /// The class of a request that [`configuration`](Self::configuration) has classified, for callers that want to know the
+    /// names too.
+    pub fn class_of(&self, classification: &Classification<'_>) -> Class {
+        let level = &classification.schema.level;
         Class {
             id: level.id,
             generation: self.generation,
             level: self.number_of(level.id),
-            schema: class.index,
-            flow_hash: class.flow_hash,
-            flow_weight: class.schema.flow_weight,
+            schema: classification.index,
+            flow_hash: classification.flow_hash,
+            flow_weight: classification.schema.flow_weight,
             seat_cap: level.seat_cap,
         }
     }

@@ -27,7 +27,8 @@ Examples:
   Change all files of a folder:
     evenkeel convert --to v1 --in-place deploy/
   Move the objects of an old cluster to a new one:
-    kubectl get flowschemas,prioritylevelconfigurations -o yaml | evenkeel convert --to v1 - > objects.yaml";
+    kubectl get flowschemas,prioritylevelconfigurations -o yaml > old.yaml
+    evenkeel convert --to v1 old.yaml > new.yaml";
 
 /// Writes flow schemas and priority levels in another version of the API.
 ///

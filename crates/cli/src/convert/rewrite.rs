@@ -83,14 +83,14 @@ fn change(edits: &mut Edits<'_>, file: &str, found: &Found<'_>, to: Version) -> 
     let told = |error| cannot(file, error);
     let metadata = node.get("metadata");
     let annotations = metadata.and_then(|metadata| member(metadata, "annotations"));
-    if found.version == Version::V1beta3 {
-        if let Some(annotations) = annotations {
-            edits.remove(annotations, PRESERVE_ZERO_ANNOTATION).map_err(told)?;
-        }
+    let shares = level.spec.limited.as_ref().and_then(|limited| limited.nominal_concurrency_shares);
+    // Only v1beta3 reads the annotation. Elsewhere it says nothing, and must not begin to say something.
+    if let Some(annotations) = annotations
+        && (found.version == Version::V1beta3 || (to == Version::V1beta3 && shares != Some(0)))
+    {
+        edits.remove(annotations, PRESERVE_ZERO_ANNOTATION).map_err(told)?;
     }
-    let Some(shares) = level.spec.limited.as_ref().and_then(|limited| limited.nominal_concurrency_shares) else {
-        return Ok(());
-    };
+    let Some(shares) = shares else { return Ok(()) };
     let Some(limited) = node.get("spec").and_then(|spec| spec.get("limited")) else { return Ok(()) };
     let (old_name, new_name) = (shares_name(found.version), shares_name(to));
     if shares == 0 && matches!(to, Version::V1beta2 | Version::V1beta1) {
@@ -159,7 +159,7 @@ fn verify(file: &str, before: &Contents<'_>, text: &str, to: Version) -> Result<
         problems.push(Problem::new(file, Position { line: 1, column: 1 }, message));
     }
     for (old, new) in before.objects.iter().zip(&after.objects) {
-        if old.object != new.object || new.version != to {
+        if meaning(&old.object) != meaning(&new.object) || new.version != to {
             let (kind, name) = (old.object.kind(), old.object.name());
             let message = format!(
                 "{kind} {name:?}: it would not mean the same in {}; does it have fields of another version? \
@@ -170,6 +170,15 @@ fn verify(file: &str, before: &Contents<'_>, text: &str, to: Version) -> Result<
         }
     }
     Problems::new(problems).map_or(Ok(()), Err)
+}
+
+/// An object without the annotation that says how v1beta3 reads it.
+fn meaning(object: &AnyObject) -> AnyObject {
+    let mut object = object.clone();
+    if let AnyObject::PriorityLevelConfiguration(level) = &mut object {
+        level.metadata.annotations.remove(PRESERVE_ZERO_ANNOTATION);
+    }
+    object
 }
 
 /// The first action of a template in a line that counts.

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use evenkeel_api::Version;
 use evenkeel_recorded::{Body, compared, transcripts};
 use serde_json::Value;
@@ -159,6 +161,11 @@ fn api_63_a_zero_that_stands_for_the_default_becomes_the_default() {
             }
         }
     }
+    // Elsewhere the annotation says nothing, and it must not begin to.
+    let stray = jail("v1", &format!(" {{name: x, annotations: {{{KEPT}: '', a: b}}}}"), "lendablePercent: 0");
+    let older = converted(&stray, Version::V1beta3);
+    assert_eq!(older, jail("v1beta3", " {name: x, annotations: {a: b}}", "lendablePercent: 0"));
+    assert!(converted(&stray, Version::V1beta2).contains(KEPT));
     // Without the field, v1beta3 and the annotation say zero.
     let metadata = format!("\n  name: x\n  annotations: # of Kubernetes\n    {KEPT}: ''");
     let text = jail("v1beta3", &metadata, "lendablePercent: 0");
@@ -249,8 +256,8 @@ fn json_in_one_line_is_converted_in_linear_time() {
 }
 
 /// The objects in everything that was sent to a kube-apiserver and that it has sent.
-fn recorded() -> Vec<String> {
-    let mut texts = Vec::new();
+fn recorded() -> BTreeSet<String> {
+    let mut texts = BTreeSet::new();
     let is_object = |value: &Value| {
         let kind = value["kind"].as_str().unwrap_or_default();
         let version = value["apiVersion"].as_str().unwrap_or_default();
@@ -259,8 +266,12 @@ fn recorded() -> Vec<String> {
     for transcript in transcripts(&[""]).unwrap_or_default() {
         for step in transcript.steps {
             match step.request.as_ref().and_then(evenkeel_recorded::Request::body) {
-                Some(Body::Json(value)) if is_object(&value) => texts.push(value.to_string()),
-                Some(Body::Raw(text)) if text.contains("kind: ") => texts.push(text),
+                Some(Body::Json(value)) if is_object(&value) => {
+                    texts.insert(value.to_string());
+                }
+                Some(Body::Raw(text)) if text.contains("kind: ") => {
+                    texts.insert(text);
+                }
                 _ => {}
             }
             let body = step.response.and_then(|response| response.body);
@@ -289,16 +300,14 @@ fn round_trips_of_all_recorded_objects_are_equal() {
                 zeros += usize::from(refused(&text, to).contains("cannot express zero shares"));
                 continue;
             };
-            for back in ALL {
-                match rewrite("a", &there.text, back) {
-                    Ok(again) if Some(back) == own && !has_zero => {
-                        assert_eq!(again.text, text, "by way of {to}");
-                        equal += again.converted;
-                    }
-                    // That the objects are the same was checked on both ways.
-                    Ok(_) => {}
-                    Err(problems) => assert!(problems.to_string().contains("cannot express zero shares"), "{problems}"),
+            match rewrite("a", &there.text, own.unwrap_or(Version::V1)) {
+                Ok(again) if own.is_some() && !has_zero => {
+                    assert_eq!(again.text, text, "by way of {to}");
+                    equal += again.converted;
                 }
+                // That the objects are the same was checked on both ways.
+                Ok(_) => {}
+                Err(problems) => assert!(problems.to_string().contains("cannot express zero shares"), "{problems}"),
             }
         }
     }

@@ -27,13 +27,13 @@ use question::Question;
 const EXAMPLES: &str = "\
 Examples:
   With the objects of some files:
-    evenkeel explain GET /api/v1/namespaces/a/pods --user alice --group dev --objects flowcontrol.yaml
+    evenkeel explain GET /api/v1/namespaces/a/pods --user alice --objects flowcontrol.yaml
   With the objects of a cluster:
-    evenkeel explain GET /api/v1/pods --user system:serviceaccount:shop:web --context production
+    evenkeel explain GET /api/v1/pods --user system:serviceaccount:a:b --context production
   With a running gateway, and how long the request would wait now:
     evenkeel explain POST /orders --user alice --live http://127.0.0.1:9901
   A request as curl would send it:
-    evenkeel explain -- curl -X DELETE -H 'X-Remote-User: alice' https://shop.example/orders/7
+    evenkeel explain -- curl -X DELETE -u alice https://shop.example/orders/7
   A request that a kube-apiserver has recorded:
     tail -n 1 audit.log | evenkeel explain --audit - --objects flowcontrol.yaml";
 

@@ -38,7 +38,7 @@ pub(super) fn report(question: &Question, explanation: &Explanation, objects: &s
     page.line("flow", &flow(explanation));
     page.line("queues", &queues(explanation));
     page.line("seats", &seats(explanation));
-    if let Some(limits) = &explanation.limits {
+    if let Some(limits) = explanation.limits.as_ref().filter(|_| explanation.queuing != ExplainedQueuing::Exempt) {
         page.line("limits", &limited(limits));
     }
     if let Some(live) = &explanation.live {
@@ -109,7 +109,7 @@ fn listed(groups: &[String]) -> String {
 fn flow(explanation: &Explanation) -> String {
     let hash = explanation.flow_hash;
     match (explanation.flow.is_empty(), explanation.queuing) {
-        (_, ExplainedQueuing::None) => "the level does not tell flows apart".to_owned(),
+        (_, ExplainedQueuing::Exempt | ExplainedQueuing::Reject) => "the level does not tell flows apart".to_owned(),
         (true, _) => format!("all requests of the flow schema are one flow, hash {hash:#018x}"),
         (false, _) => format!("{}, hash {hash:#018x}", explanation.flow),
     }
@@ -117,7 +117,8 @@ fn flow(explanation: &Explanation) -> String {
 
 fn queues(explanation: &Explanation) -> String {
     match explanation.queuing {
-        ExplainedQueuing::None => "none: requests start at once or are rejected".to_owned(),
+        ExplainedQueuing::Exempt => "none: the level is exempt, and requests start at once".to_owned(),
+        ExplainedQueuing::Reject => "none: a request that finds no seat is rejected".to_owned(),
         ExplainedQueuing::PerFlow => {
             "one for each flow (evenkeel.dev/queuing: per-flow), so that there is no hand".to_owned()
         }
@@ -148,7 +149,7 @@ fn limited(limits: &SeatLimits) -> String {
     let unlimited =
         |seats: i64| if seats > i64::from(i32::MAX) / 2 { "any number".to_owned() } else { seats.to_string() };
     let (borrowing, max) = (unlimited(*borrowing), unlimited(*max));
-    format!("{nominal} seats of its own; lends {lendable}, borrows {borrowing}; from {min} to {max} in all")
+    format!("{nominal} seats of its own; lends {lendable}, borrows up to {borrowing}; from {min} to {max} in all")
 }
 
 /// What would become of the request, in a few words.

@@ -55,6 +55,16 @@ impl ObjectFiles {
         }
     }
 
+    /// All files.
+    pub(crate) fn sources(&self) -> &[SourceFile] {
+        &self.sources
+    }
+
+    /// Whether there is anything in the files that a tool may use.
+    pub(crate) fn has_documents(&self) -> bool {
+        !self.documents.is_empty()
+    }
+
     /// The file that a document or an object is in.
     pub(crate) fn source(&self, index: usize) -> Option<&SourceFile> {
         self.sources.get(index)

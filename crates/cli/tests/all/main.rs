@@ -4,8 +4,10 @@
 
 #[path = "../child/mod.rs"]
 mod child;
+mod convert;
 mod deploy;
 mod errors;
+mod explain;
 mod pages;
 #[path = "../peer/mod.rs"]
 mod peer;

@@ -1,4 +1,4 @@
-//! The recipes of docs/cookbook.md, run as they are printed: files are written, commands are typed into bash, and what they
+//! The recipes of docs/cookbook.md and the examples of the tools' pages, run as they are printed: files are written, commands are typed into bash, and what they
 //! print is compared.
 //!
 //! Two things are exchanged. Each recipe has a loopback address of its own in place of `127.0.0.1`, printed or by default, so that
@@ -29,7 +29,7 @@ macro_rules! recipes {
         $(
             #[test]
             fn $test() {
-                let page = Page::read();
+                let page = Page::read(COOKBOOK);
                 let mut session = Session::new();
                 $surroundings(&mut session, &page);
                 session.follow(page.section($title));
@@ -51,6 +51,24 @@ recipes! {
     rust_service_without_gateway: "10. A Rust service without a gateway", rust_service::prepare;
 }
 
+const COOKBOOK: &str = "docs/cookbook.md";
+
+/// Does everything that a page says, from its top to its end.
+fn follow(name: &'static str) {
+    let mut session = Session::new();
+    Page::read(name).sections().for_each(|section| session.follow(section));
+}
+
+#[test]
+fn explain() {
+    follow("docs/explain.md");
+}
+
+#[test]
+fn convert() {
+    follow("docs/convert.md");
+}
+
 const PREPARATION: &str = "Before you start";
 
 /// The reader has prepared the sample service.
@@ -65,7 +83,7 @@ fn service_and_issuer(session: &mut Session, page: &Page) {
 
 #[test]
 fn every_recipe_is_run_and_is_in_the_contents() {
-    let page = Page::read();
+    let page = Page::read(COOKBOOK);
     let titles: Vec<&str> = page.titles().filter(|title| *title != PREPARATION).collect();
     assert_eq!(titles, TITLES);
     for title in titles {

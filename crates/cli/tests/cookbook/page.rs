@@ -7,11 +7,15 @@ use std::fs;
 use std::path::Path;
 
 pub(crate) struct Page {
+    /// Its path in the repository.
+    name: &'static str,
     text: String,
     sections: Vec<Section>,
 }
 
 pub(crate) struct Section {
+    /// The page that it is on.
+    pub(crate) page: &'static str,
     title: String,
     pub(crate) steps: Vec<Step>,
 }
@@ -33,19 +37,19 @@ pub(crate) struct Run {
 // === impl Page ===
 
 impl Page {
-    pub(crate) fn read() -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cookbook.md");
-        Self::parse(fs::read_to_string(path).unwrap())
+    pub(crate) fn read(name: &'static str) -> Self {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+        Self::parse(name, fs::read_to_string(path).unwrap())
     }
 
-    fn parse(text: String) -> Self {
+    fn parse(name: &'static str, text: String) -> Self {
         let mut sections: Vec<Section> = Vec::new();
         let mut lines = (1..).zip(text.lines());
         // The last line that is not empty.
         let mut before = "";
         while let Some((number, line)) = lines.next() {
             if let Some(title) = line.strip_prefix("## ") {
-                sections.push(Section { title: title.to_owned(), steps: Vec::new() });
+                sections.push(Section { page: name, title: title.to_owned(), steps: Vec::new() });
             } else if let Some(language) = line.strip_prefix("```") {
                 let block: Vec<(usize, &str)> = lines.by_ref().take_while(|(_, line)| *line != "```").collect();
                 let steps = &mut sections.last_mut().expect("a block before the first section").steps;
@@ -58,7 +62,12 @@ impl Page {
                 before = line;
             }
         }
-        Self { text, sections }
+        Self { name, text, sections }
+    }
+
+    /// Everything that a reader does from the top of the page to its end.
+    pub(crate) fn sections(&self) -> impl Iterator<Item = &Section> {
+        self.sections.iter()
     }
 
     pub(crate) fn titles(&self) -> impl Iterator<Item = &str> {
@@ -71,7 +80,7 @@ impl Page {
 
     pub(crate) fn section(&self, title: &str) -> &Section {
         let found = self.sections.iter().find(|section| section.title == title);
-        found.unwrap_or_else(|| panic!("the page has no section {title:?}"))
+        found.unwrap_or_else(|| panic!("{} has no section {title:?}", self.name))
     }
 }
 

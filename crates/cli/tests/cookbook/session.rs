@@ -87,7 +87,7 @@ impl Session {
         for step in &section.steps {
             match step {
                 Step::Save { name, text } => self.save(name, text),
-                Step::Run(run) => self.run(run),
+                Step::Run(run) => self.run(section.page, run),
             }
         }
     }
@@ -105,7 +105,7 @@ impl Session {
         self.exchanged.iter().fold(text.to_owned(), |text, (printed, here)| text.replace(printed, here))
     }
 
-    fn run(&mut self, run: &Run) {
+    fn run(&mut self, page: &str, run: &Run) {
         let command = self.exchanged(&run.command);
         if command.starts_with("evenkeel serve ") {
             self.gateway = None;
@@ -121,7 +121,7 @@ impl Session {
             start(self);
         } else {
             let expected: Vec<String> = run.output.iter().map(|line| self.exchanged(line)).collect();
-            self.compare(run.line, &command, &expected);
+            self.compare(&format!("{page}:{}", run.line), &command, &expected);
         }
     }
 
@@ -133,7 +133,7 @@ impl Session {
         format!("--admin-listen {address}:9901 {listen}")
     }
 
-    fn compare(&self, line: usize, command: &str, expected: &[String]) {
+    fn compare(&self, place: &str, command: &str, expected: &[String]) {
         let until = Instant::now() + SETTLED;
         loop {
             let (status, output) = self.shell(command);
@@ -142,7 +142,7 @@ impl Session {
             }
             assert!(
                 command.contains(ADMIN) && Instant::now() < until,
-                "docs/cookbook.md:{line}: {command}\n--- the page says\n{}\n--- it prints ({status})\n{output}",
+                "{place}: {command}\n--- the page says\n{}\n--- it prints ({status})\n{output}",
                 expected.join("\n"),
             );
         }

@@ -261,7 +261,7 @@ fn what_would_become_of_a_request_is_what_becomes_of_it() {
     for (annotations, queuing, kind) in [
         ("", QUEUE, "shuffle-sharded"),
         ("evenkeel.dev/queuing: per-flow", QUEUE, "per-flow"),
-        ("", "{type: Reject}", "none"),
+        ("", "{type: Reject}", "reject"),
     ] {
         let flow = narrow(annotations, queuing);
         let wait = || flow.explain(attributes, WorkEstimate::ONE_SEAT).live.unwrap().wait;
@@ -286,7 +286,7 @@ fn what_would_become_of_a_request_is_what_becomes_of_it() {
             outcomes.push(really);
         }
         assert_eq!(serde_json::to_value(flow.explain(attributes, WorkEstimate::ONE_SEAT).queuing).unwrap(), kind);
-        assert_eq!(outcomes.contains(&"waits"), kind != "none");
+        assert_eq!(outcomes.contains(&"waits"), kind != "reject");
         assert!(outcomes.contains(&"rejected") && outcomes[0] == "starts", "{outcomes:?}");
         let explained = flow.explain(attributes, WorkEstimate::ONE_SEAT);
         assert_eq!(

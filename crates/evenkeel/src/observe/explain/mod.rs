@@ -76,8 +76,10 @@ pub struct LiveLevel {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ExplainedQueuing {
-    /// They do not wait: the level is exempt, or rejects what finds no seat.
-    None,
+    /// They do not wait: the level is exempt, and they all start at once.
+    Exempt,
+    /// They do not wait: what finds no seat is rejected.
+    Reject,
     /// In queues that flows share; each flow has a hand of them.
     ShuffleSharded,
     /// In a queue for each flow. There is no hand.
@@ -223,7 +225,7 @@ impl FlowControl {
             priority_level: level.name.to_string(),
             flow: class.distinguisher.to_owned(),
             flow_hash: class.flow_hash,
-            queuing: mode.map_or(ExplainedQueuing::None, ExplainedQueuing::of),
+            queuing: mode.map_or(ExplainedQueuing::Reject, ExplainedQueuing::of),
             hand: mode.map(|mode| hand(mode, class.flow_hash)).unwrap_or_default(),
             seats: ExplainedSeats::new(estimate, level.seat_cap, work.rule(&input).into_owned()),
             limits,
@@ -265,7 +267,8 @@ fn hand(mode: Mode, flow_hash: u64) -> Vec<u32> {
 impl ExplainedQueuing {
     fn of(mode: Mode) -> Self {
         match mode {
-            Mode::Exempt | Mode::Reject | Mode::Closed => Self::None,
+            Mode::Exempt => Self::Exempt,
+            Mode::Reject | Mode::Closed => Self::Reject,
             Mode::Queue(_) if mode.is_per_flow() => Self::PerFlow,
             Mode::Queue(_) => Self::ShuffleSharded,
         }

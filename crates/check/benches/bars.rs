@@ -1,0 +1,2 @@
+//! The bars of `evenkeel check`.
+fn main() {}

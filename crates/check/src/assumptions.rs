@@ -1,0 +1,42 @@
+//! What is assumed of the server.
+
+use std::time::Duration;
+
+use evenkeel_api::Preset;
+use evenkeel_engine::controller::Borrowing;
+
+/// What a check assumes of the server that the objects are for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assumptions {
+    /// Which verbs rules may have, and how seats are divided.
+    pub preset: Preset,
+    /// How many seats the server has.
+    pub seats: u32,
+    /// How long a request may wait.
+    pub wait_limit: Duration,
+    /// How long a request runs.
+    pub service_time: Duration,
+    /// How many seats the widest request takes.
+    pub widest: u32,
+    /// When levels borrow from each other.
+    pub borrowing: Borrowing,
+    /// How many requests are classified at most before questions are left undecided.
+    pub work_max: u64,
+}
+
+// === impl Assumptions ===
+
+impl Default for Assumptions {
+    /// A Kubernetes API server with its default flags.
+    fn default() -> Self {
+        Self {
+            preset: Preset::Kubernetes,
+            seats: 600,
+            wait_limit: Duration::from_secs(15),
+            service_time: Duration::from_millis(100),
+            widest: 10,
+            borrowing: Borrowing::Periodic,
+            work_max: 3_000_000,
+        }
+    }
+}

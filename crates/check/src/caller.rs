@@ -1,0 +1,210 @@
+//! Who can send requests, and the smallest caller that some subjects match.
+//!
+//! Matching is monotone in a caller's groups: whoever is in more groups is matched by at least the same subjects. So whatever a
+//! subject makes possible is possible for the smallest caller that it matches, one for each way in which a caller can be
+//! authenticated.
+
+use std::collections::HashSet;
+
+use evenkeel_api::Preset;
+use evenkeel_api::v1::{FlowSchema, Subject, SubjectKind};
+use evenkeel_engine::User;
+
+use crate::space::unused;
+
+const EVERY: &str = "*";
+const ANONYMOUS: &str = "system:anonymous";
+const AUTHENTICATED: &str = "system:authenticated";
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
+const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
+
+/// Names that no subject mentions, and what a server says of callers that it cannot authenticate.
+#[derive(Debug)]
+pub(crate) struct Callers {
+    somebody: String,
+    unauthenticated: String,
+    namespace: String,
+    account: String,
+    /// Whether callers without authentication all have one name, as in Kubernetes. Others name them by their addresses.
+    is_anonymous_one_name: bool,
+}
+
+/// How a caller is authenticated, which decides about its groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Authenticated {
+    /// As an ordinary user: any name that is not that of a service account, and `system:authenticated`.
+    AsUser,
+    /// As a service account, with the groups that all service accounts have.
+    AsServiceAccount,
+    /// Not at all: `system:unauthenticated` and no other group.
+    NotAtAll,
+}
+
+/// What subjects ask of a caller.
+#[derive(Debug, Default)]
+struct Wanted<'a> {
+    name: Option<String>,
+    namespace: Option<&'a str>,
+    groups: Vec<&'a str>,
+}
+
+/// Whether a subject matches a caller (FM-5 to FM-9).
+pub(crate) fn is_matched(subject: &Subject, user: &User) -> bool {
+    match subject.kind {
+        SubjectKind::User => {
+            subject.user.as_ref().is_some_and(|named| named.name == EVERY || *named.name == *user.name)
+        }
+        SubjectKind::Group => subject
+            .group
+            .as_ref()
+            .is_some_and(|named| named.name == EVERY || user.groups.iter().any(|group| **group == *named.name)),
+        SubjectKind::ServiceAccount => subject.service_account.as_ref().is_some_and(|account| {
+            let rest = user.name.strip_prefix(SERVICE_ACCOUNT);
+            let name = rest.and_then(|rest| rest.strip_prefix(&*account.namespace)?.strip_prefix(':'));
+            name.is_some_and(|name| account.name == EVERY || name == account.name)
+        }),
+        SubjectKind::Other(_) => false,
+    }
+}
+
+/// Namespace and name of a service account's user name.
+fn service_account(user: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')?;
+    (!namespace.is_empty() && !name.is_empty() && !name.contains(':')).then_some((namespace, name))
+}
+
+/// Whether only service accounts are in a group.
+fn is_of_service_accounts(group: &str) -> bool {
+    group.strip_prefix(SERVICE_ACCOUNTS).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+}
+
+// === impl Callers ===
+
+impl Callers {
+    /// The callers that the subjects of these schemas can tell apart.
+    pub(crate) fn of<'a>(schemas: impl IntoIterator<Item = &'a FlowSchema>, preset: Preset) -> Self {
+        let mut mentioned: HashSet<&str> = HashSet::new();
+        let rules = schemas.into_iter().flat_map(|schema| &schema.spec.rules);
+        for subject in rules.flat_map(|rule| &rule.subjects) {
+            mentioned.extend(subject.user.as_ref().map(|user| user.name.as_str()));
+            mentioned.extend(subject.group.as_ref().map(|group| group.name.as_str()));
+            mentioned.extend(subject.service_account.iter().flat_map(|account| [&*account.namespace, &*account.name]));
+            let names = [subject.user.as_ref().map(|user| &user.name), subject.group.as_ref().map(|group| &group.name)];
+            mentioned.extend(names.into_iter().flatten().flat_map(|name| name.split(':')));
+        }
+        let fresh = |text: &str| unused(text, |text| mentioned.contains(text));
+        Self {
+            somebody: fresh("somebody"),
+            unauthenticated: fresh("192.0.2.1"),
+            namespace: fresh("some-namespace"),
+            account: fresh("some-account"),
+            is_anonymous_one_name: preset == Preset::Kubernetes,
+        }
+    }
+
+    /// Somebody who is authenticated, and in no other group.
+    pub(crate) fn authenticated(&self) -> User {
+        User::new(self.somebody.as_str(), [AUTHENTICATED])
+    }
+
+    /// The smallest callers that all of the subjects match: none of them is matched by more subjects than another caller who is
+    /// authenticated in the same way.
+    pub(crate) fn smallest(&self, subjects: &[&Subject]) -> Vec<User> {
+        let Some(wanted) = Wanted::by(subjects) else { return Vec::new() };
+        let matching =
+            |how| Some(self.caller(how, &wanted)?).filter(|user| subjects.iter().all(|s| is_matched(s, user)));
+        let user = matching(Authenticated::AsUser);
+        // A service account is in more groups than an ordinary user, so it counts only where no user will do.
+        let account = if user.is_none() { matching(Authenticated::AsServiceAccount) } else { None };
+        [user, account, matching(Authenticated::NotAtAll)].into_iter().flatten().collect()
+    }
+
+    fn caller(&self, how: Authenticated, wanted: &Wanted<'_>) -> Option<User> {
+        let groups = wanted.groups.iter().copied();
+        let named = wanted.name.as_deref();
+        match how {
+            Authenticated::AsUser => {
+                let name = named.unwrap_or(&self.somebody);
+                let is_other = service_account(name).is_some() || (self.is_anonymous_one_name && name == ANONYMOUS);
+                let is_reserved = |group: &str| group == UNAUTHENTICATED || is_of_service_accounts(group);
+                let is_possible = !is_other && wanted.namespace.is_none() && !groups.clone().any(is_reserved);
+                is_possible.then(|| user(name, groups.chain([AUTHENTICATED])))
+            }
+            Authenticated::AsServiceAccount => {
+                let (namespace, account) = match named {
+                    Some(name) => service_account(name)?,
+                    None => (wanted.namespace.unwrap_or(&self.namespace), self.account.as_str()),
+                };
+                let own = format!("{SERVICE_ACCOUNTS}:{namespace}");
+                let is_foreign =
+                    |group: &str| is_of_service_accounts(group) && group != SERVICE_ACCOUNTS && group != own;
+                let is_possible = !groups.clone().any(|group| group == UNAUTHENTICATED || is_foreign(group));
+                let name = format!("{SERVICE_ACCOUNT}{namespace}:{account}");
+                is_possible.then(|| user(&name, [SERVICE_ACCOUNTS, &own, AUTHENTICATED].into_iter().chain(groups)))
+            }
+            Authenticated::NotAtAll => {
+                let fallback = if self.is_anonymous_one_name { ANONYMOUS } else { &self.unauthenticated };
+                let name = named.unwrap_or(fallback);
+                let is_possible = (!self.is_anonymous_one_name || name == ANONYMOUS) && service_account(name).is_none();
+                is_possible.then(|| user(name, [UNAUTHENTICATED]))
+            }
+        }
+    }
+}
+
+/// A user with each group once.
+fn user<'a>(name: &str, groups: impl IntoIterator<Item = &'a str>) -> User {
+    let mut once: Vec<&str> = Vec::new();
+    for group in groups {
+        if !once.contains(&group) {
+            once.push(group);
+        }
+    }
+    User::new(name, once)
+}
+
+// === impl Wanted ===
+
+impl<'a> Wanted<'a> {
+    /// What all of the subjects ask for; `None` if they ask for different callers.
+    fn by(subjects: &[&'a Subject]) -> Option<Self> {
+        let mut wanted = Self::default();
+        for subject in subjects {
+            match subject.kind {
+                SubjectKind::User => match &subject.user.as_ref()?.name {
+                    every if every == EVERY => {}
+                    name => wanted.name_is(name.clone())?,
+                },
+                SubjectKind::Group => match &*subject.group.as_ref()?.name {
+                    EVERY => {}
+                    group => {
+                        if let Some(namespace) = group.strip_prefix("system:serviceaccounts:") {
+                            wanted.namespace_is(namespace)?;
+                        }
+                        wanted.groups.push(group);
+                    }
+                },
+                SubjectKind::ServiceAccount => {
+                    let account = subject.service_account.as_ref()?;
+                    wanted.namespace_is(&account.namespace)?;
+                    if account.name != EVERY {
+                        wanted.name_is(format!("{SERVICE_ACCOUNT}{}:{}", account.namespace, account.name))?;
+                    }
+                }
+                SubjectKind::Other(_) => return None,
+            }
+        }
+        Some(wanted)
+    }
+
+    fn name_is(&mut self, name: String) -> Option<()> {
+        let is_same = self.name.as_ref().is_none_or(|known| *known == name);
+        is_same.then(|| self.name = Some(name))
+    }
+
+    fn namespace_is(&mut self, namespace: &'a str) -> Option<()> {
+        let is_same = self.namespace.is_none_or(|known| known == namespace);
+        is_same.then(|| self.namespace = Some(namespace))
+    }
+}

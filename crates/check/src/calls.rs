@@ -1,0 +1,27 @@
+//! Calls that requests make while they run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::finding::Place;
+use crate::request::Request;
+
+/// A request that another request makes while it runs, and waits for: that of a webhook, or to a service behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The request that runs.
+    pub caller: Endpoint,
+    /// The request that it makes.
+    pub callee: Endpoint,
+    /// Where the call is declared.
+    pub place: Place,
+}
+
+/// One end of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Endpoint {
+    /// The requests of a flow schema, by its name.
+    FlowSchema(String),
+    /// A request, which is classified.
+    Request(Box<Request>),
+}

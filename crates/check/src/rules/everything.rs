@@ -1,0 +1,47 @@
+//! `catches-everything`: a schema that takes every authenticated request that is left.
+
+use evenkeel_api::bootstrap::CATCH_ALL;
+
+use crate::analysis::{Analysis, Output};
+use crate::configuration::Found;
+use crate::finding::{Finding, Witness};
+use crate::rule::Rule;
+use crate::space::Point;
+
+/// What is taken from somebody who is in no other group is taken from everybody who is authenticated, so it is enough to ask which
+/// schema is the last one that such a caller gets to.
+pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
+    let view = &analysis.view;
+    let user = analysis.callers.authenticated();
+    let mut last: Option<(usize, Point)> = None;
+    for region in view.everything() {
+        let mut seen = last.map_or(0, |(index, _)| index);
+        // Looking for a later schema again and again ends at the last one.
+        loop {
+            let found =
+                view.find(&user, region.clone(), &mut output.budget, |first| first.is_none_or(|first| first > seen));
+            match found {
+                Found::Nothing => break,
+                Found::Undecided => return,
+                Found::Point(point) => match view.first(&user, &point) {
+                    None => return,
+                    Some(index) => {
+                        seen = index;
+                        last = Some((index, point));
+                    }
+                },
+            }
+        }
+    }
+    let Some((index, point)) = last else { return };
+    let Some(schema) = view.configuration.schema(index).filter(|schema| schema.name() != CATCH_ALL) else { return };
+    let Some(located) = analysis.located(schema) else { return };
+    let message = format!(
+        "every authenticated request that gets as far as {:?} ends here: no later schema sees one",
+        schema.name()
+    );
+    let help = "match only what is meant, or leave the rest to the schema catch-all";
+    let witness = Witness { request: view.example(&user, &point), flow_schema: schema.name().to_owned() };
+    let finding = Finding::new(Rule::CatchesEverything, located, "spec.rules", message, help);
+    output.accuse(analysis, located, finding.witness(Some(witness)));
+}

@@ -1,0 +1,33 @@
+//! The rules, one file for each subject.
+
+mod annotation;
+mod bootstrap_objects;
+mod call;
+mod everything;
+mod flows;
+mod hands;
+mod levels;
+mod reach;
+mod seats;
+mod test;
+mod tie;
+pub(crate) mod validity;
+mod version;
+
+use crate::analysis::{Analysis, Output};
+
+/// Runs all rules but validation, which comes before.
+pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
+    let reached = reach::run(analysis, output);
+    tie::run(analysis, output);
+    everything::run(analysis, output);
+    levels::run(analysis, output);
+    bootstrap_objects::run(analysis, output);
+    flows::run(analysis, output);
+    hands::run(analysis, output);
+    seats::run(analysis, &reached, output);
+    call::run(analysis, output);
+    annotation::run(analysis, output);
+    version::run(analysis, output);
+    test::run(analysis, output);
+}

@@ -1,0 +1,195 @@
+//! Seats: `hand-too-wide`, `zero-seats`, `few-seats`, `reject-jail`, `bufferbloat` and `lends-everything`.
+
+use evenkeel_api::bootstrap::{self, CATCH_ALL};
+use evenkeel_api::v1::{
+    LENDABLE_PERCENT_DEFAULT, LimitResponseType, LimitedPriorityLevelConfiguration, PriorityLevelConfiguration,
+};
+use evenkeel_api::{Preset, Version};
+use evenkeel_engine::limits::{LevelLimits, LevelShare, exact_limits, faithful_limits, shares};
+
+use crate::Borrowing;
+use crate::analysis::{Analysis, Output};
+use crate::finding::{Finding, Located};
+use crate::rule::Rule;
+use crate::rules::flows::{is_per_flow, queues};
+use crate::rules::reach::Reached;
+
+/// A level with the limits that it would have.
+struct Level<'a> {
+    analysis: &'a Analysis<'a>,
+    located: &'a Located<'a>,
+    object: &'a PriorityLevelConfiguration,
+    limited: &'a LimitedPriorityLevelConfiguration,
+    limits: LevelLimits,
+}
+
+pub(crate) fn run(analysis: &Analysis<'_>, reached: &Reached, output: &mut Output) {
+    let limits = limits(analysis, reached);
+    for ((located, object), limits) in analysis.levels.iter().zip(limits) {
+        let Some(limited) = &object.spec.limited else { continue };
+        let level = Level { analysis, located, object, limited, limits };
+        let findings = [
+            level.zero_seats(),
+            level.few_seats(),
+            level.hand_too_wide(),
+            level.reject_jail(),
+            level.bufferbloat(),
+            level.lends_everything(),
+        ];
+        findings.into_iter().flatten().for_each(|finding| output.accuse(analysis, located, finding));
+    }
+}
+
+/// The limits of the levels of the analysis, on a server that has the mandatory levels too.
+fn limits(analysis: &Analysis<'_>, reached: &Reached) -> Vec<LevelLimits> {
+    let is_missing = |name: &str| analysis.levels.iter().all(|(_, level)| level.name() != name);
+    let built_in = bootstrap::mandatory().priority_levels.iter().filter(|level| is_missing(level.name()));
+    let all = analysis.levels.iter().map(|(_, level)| *level).chain(built_in);
+    let schemas = &analysis.view.configuration.schemas;
+    let leads_there = |(index, schema): (usize, &&evenkeel_api::v1::FlowSchema)| {
+        schema.spec.priority_level_configuration.name == CATCH_ALL && reached.is_reachable(index)
+    };
+    let is_catch_all_reached = schemas.iter().enumerate().any(leads_there);
+    let share = |level: &'_ _| is_unreachable(level, is_catch_all_reached);
+    let levels: Vec<LevelShare<'_>> =
+        all.map(|level| LevelShare { spec: &level.spec, is_unreachable: share(level) }).collect();
+    let seats = i64::from(analysis.assumptions.seats);
+    match analysis.assumptions.preset {
+        Preset::Kubernetes => faithful_limits(&levels, seats),
+        Preset::Plain => exact_limits(&levels, seats),
+    }
+}
+
+/// The nominal seats of a level, if it is among those of the analysis.
+pub(crate) fn nominal(analysis: &Analysis<'_>, level: &str) -> Option<i64> {
+    let limits = limits(analysis, &Reached::default());
+    analysis.levels.iter().zip(limits).find(|((_, own), _)| own.name() == level).map(|(_, limits)| limits.nominal)
+}
+
+fn is_unreachable(level: &PriorityLevelConfiguration, is_catch_all_reached: bool) -> bool {
+    level.name() == CATCH_ALL && !is_catch_all_reached
+}
+
+// === impl Level ===
+
+impl Level<'_> {
+    fn finding(&self, rule: Rule, field: &str, message: String, help: &str) -> Finding {
+        Finding::new(rule, self.located, &format!("spec.limited{field}"), message, help)
+    }
+
+    fn shares_field(&self) -> &'static str {
+        match self.located.version {
+            Version::V1 | Version::V1beta3 => ".nominalConcurrencyShares",
+            Version::V1beta2 | Version::V1beta1 => ".assuredConcurrencyShares",
+        }
+    }
+
+    fn lendable_percent(&self) -> i32 {
+        self.limited.lendable_percent.unwrap_or(LENDABLE_PERCENT_DEFAULT)
+    }
+
+    fn seats(&self) -> u32 {
+        self.analysis.assumptions.seats
+    }
+
+    fn zero_seats(&self) -> Option<Finding> {
+        if shares(&self.object.spec) == 0 {
+            return None;
+        }
+        let seats = self.seats();
+        if self.limits.nominal == 0 {
+            let message = format!("of {seats} seats, the level gets none: its shares round to 0");
+            let help =
+                "raise nominalConcurrencyShares, or check with the number of seats that the server has (`--seats`)";
+            return Some(self.finding(Rule::ZeroSeats, self.shares_field(), message, help));
+        }
+        let lendable = self.lendable_percent();
+        if self.limits.min == 0 && lendable < 100 {
+            let nominal = self.limits.nominal;
+            let message = format!(
+                "of {seats} seats, the level has {nominal} and lends {lendable} %, which leaves none that it keeps for certain"
+            );
+            let help = "raise nominalConcurrencyShares or lower lendablePercent";
+            return Some(self.finding(Rule::ZeroSeats, ".lendablePercent", message, help));
+        }
+        None
+    }
+
+    fn few_seats(&self) -> Option<Finding> {
+        let (nominal, widest) = (self.limits.nominal, i64::from(self.analysis.assumptions.widest));
+        let needed = widest.max(2);
+        if nominal == 0 || nominal >= needed {
+            return None;
+        }
+        let message = if nominal < widest {
+            format!("of {} seats, the level has {nominal}, and the widest request takes {widest}", self.seats())
+        } else {
+            format!("of {} seats, the level has {nominal}: one slow request blocks it", self.seats())
+        };
+        let help = "raise nominalConcurrencyShares, or check with the figures of the server (`--seats`, `--widest`)";
+        Some(self.finding(Rule::FewSeats, self.shares_field(), message, help))
+    }
+
+    fn hand_too_wide(&self) -> Option<Finding> {
+        let queuing = queues(self.object).filter(|_| !is_per_flow(self.object))?;
+        let (hand, widest) = (i64::from(queuing.hand_size), i64::from(self.analysis.assumptions.widest));
+        if self.limits.nominal == 0 || hand * widest < self.limits.nominal {
+            return None;
+        }
+        let message = format!(
+            "one flow can hold all {} seats of the level: it has a request in each of its {hand} queues, and the widest takes \
+             {widest} seats",
+            self.limits.nominal
+        );
+        let help = "lower handSize, raise nominalConcurrencyShares, or use one queue for each flow (`evenkeel.dev/queuing: per-flow`)";
+        Some(self.finding(Rule::HandTooWide, ".limitResponse.queuing.handSize", message, help))
+    }
+
+    fn reject_jail(&self) -> Option<Finding> {
+        let assumptions = self.analysis.assumptions;
+        // Where seats are divided exactly, a level without seats is closed.
+        let lets_through = assumptions.preset == Preset::Kubernetes && assumptions.borrowing == Borrowing::Periodic;
+        let is_jail =
+            self.limited.limit_response.response == LimitResponseType::Reject && shares(&self.object.spec) == 0;
+        if !is_jail || !lets_through {
+            return None;
+        }
+        let message = "the level has no seats, but still lets one request through at a time".to_owned();
+        let help = "use limitResponse `Queue` with a short queue to stop everything, or give the level a share";
+        Some(self.finding(Rule::RejectJail, ".limitResponse", message, help))
+    }
+
+    fn bufferbloat(&self) -> Option<Finding> {
+        let queuing = queues(self.object)?;
+        let waiting = u64::try_from(queuing.queues).ok()? * u64::try_from(queuing.queue_length_limit).ok()?;
+        let nominal = u64::try_from(self.limits.nominal).ok().filter(|nominal| *nominal > 0)?;
+        let assumptions = self.analysis.assumptions;
+        let drain_ns = u128::from(waiting) * assumptions.service_time.as_nanos() / u128::from(nominal);
+        if drain_ns <= assumptions.wait_limit.as_nanos() {
+            return None;
+        }
+        let tenths = drain_ns / 100_000_000;
+        let message = format!(
+            "when all queues are full, {waiting} requests wait, and {nominal} seats take {}.{} s for them: most wait until they time \
+             out after {} s",
+            tenths / 10,
+            tenths % 10,
+            assumptions.wait_limit.as_secs_f64()
+        );
+        let help = "use fewer or shorter queues, so that clients are told at once, or check with the figures of the server \
+                    (`--service-time`, `--wait-limit`, `--seats`)";
+        Some(self.finding(Rule::Bufferbloat, ".limitResponse.queuing", message, help))
+    }
+
+    fn lends_everything(&self) -> Option<Finding> {
+        let is_periodic = self.analysis.assumptions.borrowing == Borrowing::Periodic;
+        if !is_periodic || self.lendable_percent() < 100 || shares(&self.object.spec) == 0 {
+            return None;
+        }
+        let message =
+            "the level lends all its seats: after an idle period it starts with none until seats are divided again"
+                .to_owned();
+        let help = "lower lendablePercent, or borrow at once (`--borrowing immediate`)";
+        Some(self.finding(Rule::LendsEverything, ".lendablePercent", message, help))
+    }
+}

@@ -1,0 +1,93 @@
+//! Differences between two configurations against every request that there can be.
+
+use std::collections::BTreeSet;
+
+use evenkeel_api::v1::FlowSchema;
+use evenkeel_check::{Assumptions, Located, Outcome, Side, diff};
+use fastrand::Rng;
+
+use crate::oracle::{Server, callers, requests, schema, schemas};
+
+fn outcome(old: &[FlowSchema], new: &[FlowSchema]) -> Outcome {
+    let located = |schemas: &[FlowSchema]| -> Vec<Located<'static>> {
+        schemas.iter().cloned().map(Located::without_place).collect()
+    };
+    diff(&located(old), &located(new), &Assumptions::default())
+}
+
+fn side(schema: &FlowSchema) -> Side {
+    let priority_level = schema.spec.priority_level_configuration.name.clone();
+    Side { flow_schema: schema.name().to_owned(), priority_level }
+}
+
+/// One schema changed, added, removed or moved; sometimes something that no request notices.
+fn changed(rng: &mut Rng, old: &[FlowSchema]) -> Vec<FlowSchema> {
+    let mut new = old.to_vec();
+    let index = rng.usize(..new.len());
+    match rng.u8(..6) {
+        0 => drop(new.remove(index)),
+        1 => new.push(schema(rng, "new")),
+        2 => new[index].spec.matching_precedence = rng.i32(2..9),
+        3 => new[index].spec.priority_level_configuration.name = "exempt".to_owned(),
+        4 => new[index] = schema(rng, &new[index].name().to_owned()),
+        _ => {
+            let rule = new[index].spec.rules[0].clone();
+            new[index].spec.rules.push(rule);
+        }
+    }
+    new
+}
+
+#[test]
+fn differences_are_those_that_trying_every_request_finds() {
+    let (callers, requests) = (callers(), requests());
+    let (mut with, mut without) = (0, 0);
+    for seed in 1000..1050 {
+        let rng = &mut Rng::with_seed(seed);
+        let old = schemas(rng);
+        let new = changed(rng, &old);
+        let outcome = outcome(&old, &new);
+        assert_eq!(outcome.undecided, [], "seed {seed}");
+        let (old, new) = (Server::new(old), Server::new(new));
+        let mut expected = BTreeSet::new();
+        for user in &callers {
+            for request in &requests {
+                let from = side(&old.schemas[old.classify(user, request)]);
+                let to = side(&new.schemas[new.classify(user, request)]);
+                if from != to {
+                    expected.insert((from, to));
+                }
+            }
+        }
+        let found: BTreeSet<_> =
+            outcome.differences.iter().map(|difference| (difference.old.clone(), difference.new.clone())).collect();
+        assert_eq!(found, expected, "seed {seed}");
+        for difference in &outcome.differences {
+            let (user, info) =
+                (difference.witness.user(), difference.witness.info(evenkeel_api::Preset::Kubernetes).unwrap());
+            assert_eq!(side(&old.schemas[old.classify(&user, &info)]), difference.old, "seed {seed}");
+            assert_eq!(side(&new.schemas[new.classify(&user, &info)]), difference.new, "seed {seed}");
+            assert!(!difference.requests.is_empty(), "seed {seed}");
+        }
+        if found.is_empty() { without += 1 } else { with += 1 }
+    }
+    assert!(with > 10 && without > 5, "{with} with differences, {without} without");
+}
+
+/// A built-in `catch-all` is the last schema; a stored one is tried in its order (FM-1).
+#[test]
+fn a_stored_catch_all_takes_requests_from_schemas_behind_it() {
+    let last = FlowSchema::builder("zzz").priority_level("exempt").matching_precedence(10_000);
+    let last = last.rule(|r| r.group("dev").everything()).build();
+    let catch_all = evenkeel_api::bootstrap::mandatory_flow_schema("catch-all").unwrap().clone();
+    let outcome = outcome(std::slice::from_ref(&last), &[last.clone(), catch_all]);
+    let moved: Vec<_> =
+        outcome.differences.iter().map(|moved| (&*moved.old.flow_schema, &*moved.new.flow_schema)).collect();
+    assert_eq!(moved, [("zzz", "catch-all")]);
+}
+
+#[test]
+fn equal_configurations_do_not_differ() {
+    let schemas = schemas(&mut Rng::with_seed(7));
+    assert_eq!(outcome(&schemas, &schemas), Outcome::default());
+}

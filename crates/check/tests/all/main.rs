@@ -1,0 +1,7 @@
+//! All tests of the crate.
+
+#[path = "../oracle/mod.rs"]
+mod oracle;
+
+mod differences;
+mod reachability;

@@ -1,0 +1,169 @@
+//! What is checked: objects, tests and calls, from files.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use anyhow::Result;
+use evenkeel_api::decode::{Node, Problem, Value, parse_text};
+use evenkeel_api::{Kind, Preset};
+use evenkeel_check::{Call, ClassificationTest, Endpoint, Expectation, Located, Place, Request};
+use serde::Deserialize;
+
+use crate::exit::WrongUsage;
+use crate::object_files::{FileDocument, FileObject, ObjectFiles, malformed};
+
+/// Everything that is checked together.
+pub(super) struct Input<'a> {
+    pub(super) files: &'a ObjectFiles,
+    pub(super) objects: Vec<Located<'a>>,
+    pub(super) tests: Vec<ClassificationTest>,
+    pub(super) calls: Vec<Call>,
+}
+
+/// A test as it is written. What it says may be in `spec` or beside it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct TestDocument {
+    #[serde(rename = "apiVersion")]
+    _api_version: String,
+    #[serde(rename = "kind")]
+    _kind: String,
+    #[serde(default)]
+    metadata: Metadata,
+    spec: Option<Test>,
+    request: Option<Request>,
+    expect: Option<Expectation>,
+}
+
+#[derive(Deserialize, Default)]
+struct Metadata {
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Test {
+    request: Request,
+    expect: Expectation,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallDocument {
+    caller: Endpoint,
+    callee: Endpoint,
+}
+
+// === impl Input ===
+
+impl<'a> Input<'a> {
+    pub(super) fn new(
+        files: &'a ObjectFiles,
+        preset: Preset,
+        with_suggested: bool,
+        calls: Option<&Path>,
+    ) -> Result<Self> {
+        let objects = located(files, files.objects()?, preset, with_suggested)?;
+        let (mut tests, mut problems) = (Vec::new(), Vec::new());
+        for document in files.documents_of_kind("ClassificationTest") {
+            let file = files.source(document.source).map_or("", |source| source.name.as_str());
+            match test(document, file) {
+                Ok(test) => tests.push(test),
+                Err(message) => problems.push(Problem::new(file, document.root.at, message)),
+            }
+        }
+        if let Some(error) = malformed(problems) {
+            return Err(error);
+        }
+        let calls = calls.map_or_else(|| Ok(Vec::new()), read_calls)?;
+        Ok(Self { files, objects, tests, calls })
+    }
+}
+
+/// The objects with their places, and the suggested ones that are not among them if they are wanted.
+pub(super) fn located<'a>(
+    files: &'a ObjectFiles,
+    objects: Vec<FileObject<'a>>,
+    preset: Preset,
+    with_suggested: bool,
+) -> Result<Vec<Located<'a>>> {
+    if objects.is_empty() && !files.has_documents() {
+        let message = "there are no flow schemas and no priority levels in the files".to_owned();
+        return Err(WrongUsage(message).into());
+    }
+    let mut located: Vec<Located<'a>> = objects
+        .into_iter()
+        .map(|object| {
+            let faults = object.dropped.into_iter().map(|problem| (problem.at, without_subject(&problem.message)));
+            Located {
+                version: object.version,
+                file: object.file,
+                tree: Some(&object.document.root),
+                faults: faults.collect(),
+                object: object.object,
+            }
+        })
+        .collect();
+    if with_suggested {
+        let own: HashSet<(Kind, String)> =
+            located.iter().map(|located| (located.object.kind(), located.object.name().to_owned())).collect();
+        let missing =
+            preset.suggested().to_objects().filter(|object| !own.contains(&(object.kind(), object.name().to_owned())));
+        located.extend(missing.map(Located::without_place));
+    }
+    Ok(located)
+}
+
+/// A message without the kind and the name in front of it, which findings show elsewhere.
+fn without_subject(message: &str) -> String {
+    message.split_once("\": ").map_or(message, |(_, rest)| rest).to_owned()
+}
+
+fn test(document: &FileDocument, file: &str) -> Result<ClassificationTest, String> {
+    let subject = |problem: &dyn std::fmt::Display| format!("ClassificationTest: {problem}");
+    let written = TestDocument::deserialize(&document.root).map_err(|error| subject(&error))?;
+    let Test { request, expect } = match (written.spec, written.request, written.expect) {
+        (Some(spec), None, None) => spec,
+        (None, Some(request), Some(expect)) => Test { request, expect },
+        _ => return Err(subject(&"it needs `request` and `expect`, both in `spec` or both beside it")),
+    };
+    let name = if written.metadata.name.is_empty() { "unnamed".to_owned() } else { written.metadata.name };
+    let field = if document.root.get("spec").is_some() { "spec.expect" } else { "expect" };
+    let place = Place::new(file, document.root.position_of(field));
+    Ok(ClassificationTest { name, request, expect, place })
+}
+
+/// The calls of a file: a list of `caller` and `callee`, or several documents of that.
+fn read_calls(path: &Path) -> Result<Vec<Call>> {
+    let file = path.display().to_string();
+    let text = std::fs::read(path).map_err(|error| WrongUsage(format!("cannot read {file}: {error}")))?;
+    let documents = match parse_text(&text) {
+        Ok(documents) => documents,
+        Err(error) => return Err(WrongUsage(format!("{file}:{}: {}", error.at, error.message)).into()),
+    };
+    let (mut calls, mut problems) = (Vec::new(), Vec::new());
+    for document in &documents {
+        let listed = document.root.get("calls").unwrap_or(&document.root);
+        let items = match &listed.value {
+            Value::List(items) => items.as_slice(),
+            _ => std::slice::from_ref(listed),
+        };
+        for item in items {
+            match call(item, &file) {
+                Ok(call) => calls.push(call),
+                Err(problem) => problems.push(problem),
+            }
+        }
+    }
+    malformed(problems).map_or(Ok(calls), Err)
+}
+
+fn call(node: &Node, file: &str) -> Result<Call, Problem> {
+    let CallDocument { caller, callee } = CallDocument::deserialize(node).map_err(|error| {
+        let message =
+            format!("a call has a `caller` and a `callee`, each the name of a flow schema or a request: {error}");
+        Problem::new(file, node.at, message)
+    })?;
+    Ok(Call { caller, callee, place: Place::new(file, node.position_of("callee")) })
+}

@@ -1,0 +1,209 @@
+//! `evenkeel check`: what is wrong with objects when they are looked at together.
+
+mod against;
+mod explain;
+mod github;
+mod input;
+mod sarif;
+mod text;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use evenkeel_api::Preset;
+use evenkeel_check::{Assumptions, Borrowing, Checked, Report, Rule, Severity, check_all};
+use evenkeel_engine::digest::parse_duration;
+
+use crate::exit::{Exit, WrongUsage};
+use crate::object_files::ObjectFiles;
+use crate::terminal::ColorChoice;
+use crate::usage::number;
+use input::Input;
+
+const EXAMPLES: &str = "\
+Examples:
+  The objects of a cluster:
+    kubectl get flowschemas,prioritylevelconfigurations -o yaml | evenkeel check -
+  The files of a folder, where warnings count too:
+    evenkeel check --strict deploy/objects
+  What a change does to requests:
+    evenkeel check --against old.yaml new.yaml
+  What a rule means:
+    evenkeel check --explain unreachable-schema";
+
+/// Checks flow schemas and priority levels, one by one and together.
+///
+/// Finds invalid objects, schemas and rules that no request can reach, levels without seats, flows that delay each other, and more.
+/// Each finding has a rule, a place, one sentence, what to do, and where it helps a request that shows it.
+///
+/// The files may be YAML or JSON, of several documents, lists, packed with gzip, or folders of them. Documents `kind:
+/// ClassificationTest` in them are run as tests. The annotation `evenkeel.dev/ignore: RULE,RULE` silences rules for an object.
+///
+/// Exits with 1 if there are errors, or warnings with `--strict`, and with 2 if the files cannot be read.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
+pub(crate) struct Check {
+    /// Files or folders; `-` is standard input.
+    #[arg(value_name = "FILES", required_unless_present = "explain")]
+    files: Vec<PathBuf>,
+
+    /// Compares with these files: for which requests another schema or level is chosen.
+    #[arg(long, value_name = "OLD", conflicts_with_all = ["explain", "calls"])]
+    against: Vec<PathBuf>,
+
+    /// Explains a rule, and checks nothing.
+    #[arg(long, value_name = "RULE", conflicts_with = "files")]
+    explain: Option<String>,
+
+    /// A file of calls that requests make while they run, for the rule `inversion`.
+    #[arg(long, value_name = "FILE")]
+    calls: Option<PathBuf>,
+
+    /// How the findings are printed.
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+
+    /// Lets warnings fail the check.
+    #[arg(long)]
+    strict: bool,
+
+    /// Which verbs non-resource rules may have, and how seats are divided: `kubernetes` or `plain`.
+    #[arg(long, value_name = "PRESET", default_value_t = Preset::Kubernetes)]
+    preset: Preset,
+
+    /// Adds the suggested objects of the preset that the files do not have.
+    #[arg(long)]
+    with_suggested: bool,
+
+    /// How many seats the server has.
+    #[arg(long, value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
+    seats: u32,
+
+    /// How long a request may wait.
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration)]
+    wait_limit: Duration,
+
+    /// How long a request runs.
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = duration)]
+    service_time: Duration,
+
+    /// How many seats the widest request takes.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = number::<1_000_000>)]
+    widest: u32,
+
+    /// When levels borrow seats from each other: `periodic` or `immediate`.
+    #[arg(long, value_name = "WHEN", default_value_t = Borrowing::Periodic)]
+    borrowing: Borrowing,
+
+    /// When the output is coloured.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    color: ColorChoice,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Text for people.
+    Text,
+    /// JSON.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// Annotations of GitHub Actions.
+    Github,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let parsed = parse_duration(text).ok().filter(|duration| !duration.is_zero());
+    parsed.ok_or_else(|| "it must be a time with its unit, as 15s or 100ms".to_owned())
+}
+
+// === impl Check ===
+
+impl Check {
+    pub(crate) fn run(&self) -> Result<Exit> {
+        // Whatever keeps the command from its work ends it with the code for that.
+        self.run_unless_failing().map_err(|error| match error.is::<WrongUsage>() {
+            true => error,
+            false => WrongUsage(format!("{error:#}")).into(),
+        })
+    }
+
+    fn run_unless_failing(&self) -> Result<Exit> {
+        if let Some(rule) = &self.explain {
+            print(&explain::page(rule, self.color.paint(&io::stdout()))?)?;
+            return Ok(Exit::Success);
+        }
+        if self.against.is_empty() { self.check() } else { self.compare() }
+    }
+
+    fn assumptions(&self) -> Assumptions {
+        Assumptions {
+            preset: self.preset,
+            seats: self.seats,
+            wait_limit: self.wait_limit,
+            service_time: self.service_time,
+            widest: self.widest,
+            borrowing: self.borrowing,
+            ..Assumptions::default()
+        }
+    }
+
+    fn check(&self) -> Result<Exit> {
+        let files = ObjectFiles::read(&self.files)?;
+        let input = Input::new(&files, self.preset, self.with_suggested, self.calls.as_deref())?;
+        let checked = Checked { objects: &input.objects, calls: &input.calls, tests: &input.tests };
+        let report = check_all(checked, &self.assumptions());
+        let text = match self.output {
+            Output::Text => text::Text::new(&input, self.color).report(&report),
+            Output::Json => json(&report)?,
+            Output::Sarif => json(&sarif::log(&report))?,
+            Output::Github => github::commands(&report),
+        };
+        print(&text)?;
+        Ok(self.exit(&report))
+    }
+
+    fn exit(&self, report: &Report) -> Exit {
+        let least = if self.strict { Severity::Warning } else { Severity::Error };
+        let fails = report.findings.iter().any(|finding| finding.severity >= least);
+        if fails { Exit::Failure } else { Exit::Success }
+    }
+
+    fn compare(&self) -> Result<Exit> {
+        let (old, new) = (ObjectFiles::read(&self.against)?, ObjectFiles::read(&self.files)?);
+        let old = input::located(&old, old.valid_objects(self.preset)?, self.preset, self.with_suggested)?;
+        let new = input::located(&new, new.valid_objects(self.preset)?, self.preset, self.with_suggested)?;
+        let outcome = evenkeel_check::diff(&old, &new, &self.assumptions());
+        let text = match self.output {
+            Output::Text => against::text(&outcome, self.color.paint(&io::stdout())),
+            Output::Json => json(&outcome)?,
+            Output::Github => against::commands(&outcome),
+            Output::Sarif => {
+                let message = "`-o sarif` is for findings, not for what `--against` prints; use `-o json`";
+                return Err(WrongUsage(message.to_owned()).into());
+            }
+        };
+        print(&text)?;
+        Ok(if outcome.differences.is_empty() { Exit::Success } else { Exit::Failure })
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> Result<String> {
+    Ok(serde_json::to_string_pretty(value).context("cannot write JSON")? + "\n")
+}
+
+fn print(text: &str) -> Result<()> {
+    match io::stdout().write_all(text.as_bytes()) {
+        // Whoever reads has seen enough, as `head` has.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome.context("cannot write to standard output"),
+    }
+}
+
+/// The names of all rules, for messages.
+fn rule_names() -> String {
+    Rule::ALL.iter().map(|rule| rule.name()).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,204 @@
+//! `evenkeel replay`: what another configuration would have done with the requests of a log.
+
+mod figures;
+mod json;
+mod progress;
+mod text;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use evenkeel_api::Preset;
+use evenkeel_engine::controller::{Borrowing, Objects};
+use evenkeel_engine::digest::parse_duration;
+use evenkeel_engine::time::Nanos;
+use evenkeel_replay::{Format, Input, ObjectNumbers, Replay as Run, Report, Settings, Truth};
+
+use crate::exit::{Exit, WrongUsage};
+use crate::object_files::ObjectFiles;
+use crate::terminal::ColorChoice;
+use crate::usage::number;
+use progress::Progress;
+
+const EXAMPLES: &str = "\
+Examples:
+  Try a new configuration on yesterday's audit log of a server with 600 seats:
+    kubectl get flowschemas,prioritylevelconfigurations -o yaml > old.yaml
+    evenkeel replay audit.log --against old.yaml --objects new.yaml
+  See whether requests are classified as the server did, by its own log (kube-apiserver -v=3):
+    evenkeel replay audit.log --objects old.yaml --truth kube-apiserver.log
+  Replay the access log of a gateway with 50 seats, with more time to wait:
+    evenkeel replay access.log --objects objects.yaml --concurrency 50 --wait-limit 30s
+  Replay an access log of nginx in a format of your own:
+    evenkeel replay access.log --objects objects.yaml --format '$msec $remote_user \"$request\" $request_time'";
+
+/// Shows what a configuration would have done with the requests of a log, flow by flow.
+///
+/// Reads Kubernetes audit logs, the request log of a kube-apiserver (-v=3), access logs of Evenkeel, nginx and Envoy, packed with
+/// gzip or not; the first lines tell which it is. Requests arrive when they arrived, and hold their seats for as long as they did;
+/// the flow control decides anew. With --against, two configurations are compared on the same requests, and the flows that differ
+/// most come first; otherwise the configuration is compared with what was recorded. Whatever the log cannot tell is listed.
+///
+/// Lines that cannot be read are counted and named, and do not end the run. The exit code is 1 if --truth finds a request that was
+/// classified otherwise.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
+pub(crate) struct Replay {
+    /// Logs, in the order of their times, or `-` for standard input.
+    #[arg(value_name = "LOG", required = true)]
+    logs: Vec<PathBuf>,
+
+    /// The configuration: files or folders with flow schemas and priority levels.
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    objects: Vec<PathBuf>,
+
+    /// The configuration to compare with, usually that of the server that wrote the log.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    against: Vec<PathBuf>,
+
+    /// The seats of the server. For a kube-apiserver: --max-requests-inflight plus --max-mutating-requests-inflight.
+    #[arg(long, value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
+    concurrency: u32,
+
+    /// How long a request waits for a seat at most.
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = span)]
+    wait_limit: Nanos,
+
+    /// When levels borrow from each other: `periodic` or `immediate`. Default: periodic under `kubernetes`, immediate under
+    /// `plain`.
+    #[arg(long, value_name = "WHEN")]
+    borrowing: Option<Borrowing>,
+
+    /// What paths mean: `kubernetes` or `plain`. Default: kubernetes for logs of a kube-apiserver, plain for others.
+    #[arg(long, value_name = "PRESET")]
+    preset: Option<Preset>,
+
+    /// Compare the classification with the request log of a kube-apiserver (-v=3), by audit ID. With --against, that of the
+    /// older configuration is compared.
+    #[arg(long, value_name = "LOG")]
+    truth: Option<PathBuf>,
+
+    /// How many objects there are, which decides what lists cost: a dump of the metrics of a kube-apiserver, or lines such as
+    /// `deployments.apps 70 4096` (resource, number, and perhaps the average size in bytes).
+    #[arg(long, value_name = "FILE")]
+    object_counts: Option<PathBuf>,
+
+    /// The format of the log, as nginx (`$remote_user …`) or Envoy (`%START_TIME% …`) is told it.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<String>,
+
+    /// How the result is printed.
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+
+    /// How many flows are printed; 0 for all. JSON has all of them.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+
+    /// When the output is coloured.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    color: ColorChoice,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Tables for people.
+    Text,
+    /// JSON for programs.
+    Json,
+}
+
+/// Reads a time such as `15s`.
+fn span(text: &str) -> Result<Nanos, String> {
+    let span = parse_duration(text).map_err(|_| "it must be a time, as 250ms, 15s or 1m30s".to_owned())?;
+    Nanos::try_from(span.as_nanos()).map_err(|_| "it is too long".to_owned())
+}
+
+// === impl Replay ===
+
+impl Replay {
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let mut inputs = self.inputs()?;
+        let settings = self.settings(&inputs)?;
+        let mut configurations = Vec::new();
+        if !self.against.is_empty() {
+            configurations.push(read_objects(&self.against, settings.preset)?);
+        }
+        configurations.push(read_objects(&self.objects, settings.preset)?);
+        let truth = self.truth.as_deref().map(read_truth).transpose()?;
+        let mut run = Run::new(settings, configurations, truth);
+        for input in &mut inputs {
+            let mut progress = Progress::new();
+            run.read(input, |lines, input| progress.show(lines, input));
+            progress.end();
+        }
+        let report = run.finish();
+        self.print(&report)?;
+        let is_different = self.truth.is_some() && report.comparison.agree < report.comparison.compared;
+        Ok(if is_different { Exit::Failure } else { Exit::Success })
+    }
+
+    fn inputs(&self) -> Result<Vec<Input>> {
+        let format = self.format.as_deref().map(Format::of_template).transpose();
+        let format = format.map_err(|error| WrongUsage(format!("--format cannot be used: {error}")))?;
+        let opened = self.logs.iter().map(|log| Input::open(log, format.clone()));
+        opened.map(|input| input.map_err(|error| WrongUsage(error.to_string()).into())).collect()
+    }
+
+    fn settings(&self, inputs: &[Input]) -> Result<Settings> {
+        let is_kubernetes = inputs.iter().all(|input| input.format().is_kubernetes());
+        let preset = self.preset.unwrap_or(if is_kubernetes { Preset::Kubernetes } else { Preset::Plain });
+        let mut settings = Settings::new(preset, self.concurrency.into());
+        settings.wait_limit = self.wait_limit;
+        settings.borrowing = self.borrowing.unwrap_or(settings.borrowing);
+        if let Some(file) = &self.object_counts {
+            settings.object_numbers = read_object_numbers(file)?;
+        }
+        Ok(settings)
+    }
+
+    fn print(&self, report: &Report) -> Result<()> {
+        let mut output = io::stdout().lock();
+        let written = match self.output {
+            Output::Text => {
+                let paint = self.color.paint(&output);
+                write!(output, "{}", text::render(report, self.top, paint))
+            }
+            Output::Json => {
+                let json = serde_json::to_string_pretty(&json::JsonReport::new(report))?;
+                writeln!(output, "{json}")
+            }
+        };
+        written.context("cannot write the result to standard output")
+    }
+}
+
+fn read_objects(paths: &[PathBuf], preset: Preset) -> Result<Objects> {
+    let files = ObjectFiles::read(paths)?;
+    Ok(files.valid_objects(preset)?.into_iter().map(|object| object.object).collect())
+}
+
+fn read_truth(path: &Path) -> Result<Truth> {
+    let mut input = Input::open(path, None).map_err(|error| WrongUsage(error.to_string()))?;
+    let mut progress = Progress::new();
+    let truth = Truth::read(&mut input, |lines, input| progress.show(lines, input));
+    progress.end();
+    if truth.is_empty() {
+        let advice = "it must be the request log of a kube-apiserver that runs with -v=3";
+        return Err(WrongUsage(format!("{} does not tell flow schemas: {advice}", path.display())).into());
+    }
+    Ok(truth)
+}
+
+/// Reads a file of object numbers, packed or not.
+fn read_object_numbers(path: &Path) -> Result<ObjectNumbers> {
+    let files = crate::object_files::SourceFile::read_all(std::slice::from_ref(&path.to_owned()))?;
+    let mut numbers = ObjectNumbers::default();
+    for file in files {
+        let text = String::from_utf8_lossy(&file.text);
+        numbers = text.parse().map_err(|error| WrongUsage(format!("{}: {error}", file.name)))?;
+    }
+    Ok(numbers)
+}

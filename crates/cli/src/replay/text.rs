@@ -1,0 +1,248 @@
+//! The report as tables for people.
+
+use evenkeel_replay::{Flow, Notes, Replayed, Report};
+use evenkeel_sim::{Histogram, LevelRecord, REASONS};
+
+use super::figures::{title, utilisation};
+use crate::terminal::{Column, Paint, Shade, Table, thousands};
+
+/// So many requests that were classified otherwise are shown.
+const DIFFERENCES: usize = 10;
+
+pub(crate) fn render(report: &Report, top: usize, paint: Paint) -> String {
+    let mut text = summary(report, paint);
+    let shown = if top == 0 { report.flows.len() } else { top.min(report.flows.len()) };
+    let heading = |text: &str| format!("\n{}\n", paint.text(Shade::Strong, text));
+    text += &heading("Flows, the largest differences first (waits in ms)");
+    text += &flows(report, shown);
+    if shown < report.flows.len() {
+        text += &format!("and {} more flows (--top 0 for all)\n", count((report.flows.len() - shown) as u64));
+    }
+    let reasons = reasons(report, shown);
+    if !reasons.is_empty() {
+        text += &heading("Rejected requests by reason");
+        text += &reasons;
+    }
+    text += &heading("Levels");
+    text += &levels(report);
+    let notes = notes(&report.notes);
+    if !notes.is_empty() {
+        text += &heading("What the log does not tell");
+        for note in notes {
+            text += &format!("- {note}\n");
+        }
+    }
+    text
+}
+
+fn summary(report: &Report, paint: Paint) -> String {
+    let mut text = format!(
+        "{}: {} lines, {} requests in {:.1} s\n",
+        report.notes.formats.join(", "),
+        count(report.lines),
+        count(report.requests),
+        report.seconds()
+    );
+    let damaged = report.damaged.count();
+    if damaged > 0 {
+        let shade = |text: &str| paint.text(Shade::Yellow, text);
+        text += &format!("{}\n", shade(&format!("{} lines could not be read:", count(damaged))));
+        for line in report.damaged.first() {
+            text += &format!("  {line}\n");
+        }
+        if damaged > report.damaged.first().len() as u64 {
+            text += "  …\n";
+        }
+    }
+    let comparison = &report.comparison;
+    if comparison.compared > 0 {
+        let differ = comparison.compared - comparison.agree;
+        let verdict = format!(
+            "classification: {} of {} requests as the server did",
+            count(comparison.agree),
+            count(comparison.compared)
+        );
+        text += &format!("{}\n", paint.text(if differ == 0 { Shade::Green } else { Shade::Red }, &verdict));
+        for one in comparison.differ.iter().take(DIFFERENCES) {
+            text += &format!(
+                "  {} {} {}: {} in {} instead of {} in {}\n",
+                one.user, one.verb, one.target, one.ours.schema, one.ours.level, one.theirs.schema, one.theirs.level
+            );
+        }
+        if differ > DIFFERENCES as u64 {
+            text += &format!("  and {} more\n", count(differ - DIFFERENCES as u64));
+        }
+    }
+    text
+}
+
+fn flows(report: &Report, shown: usize) -> String {
+    let is_compared = report.sides() > 1;
+    let mut columns = vec![Column::left("flow"), Column::right("requests")];
+    let mut groups = Vec::new();
+    if !is_compared {
+        groups.push(("recorded", vec![Column::right("p99"), Column::right("rejected")]));
+    }
+    for number in 0..report.sides() {
+        let figures = ["waited", "p50", "p99", "rejected", "seat-s"].map(Column::right);
+        groups.push((side_title(report, number), [Column::left("level")].into_iter().chain(figures).collect()));
+    }
+    let mut spans = Vec::new();
+    for (title, group) in groups {
+        spans.push((columns.len(), group.len(), title));
+        columns.extend(group);
+    }
+    let mut table = Table::new(columns);
+    for (first, width, title) in spans {
+        table.line_before(first);
+        table.span(first, width, title);
+    }
+    table.ruler();
+    for flow in &report.flows[..shown] {
+        let mut cells = vec![title(flow), count(flow.requests)];
+        if !is_compared {
+            cells.push(if flow.recorded.wait.count() > 0 { wait(&flow.recorded.wait, 0.99) } else { "-".to_owned() });
+            cells.push(count(flow.recorded.rejected));
+        }
+        for (name, side) in flow.names.iter().zip(&flow.replayed) {
+            cells.push(name.level.to_string());
+            cells.extend(side_cells(side));
+        }
+        table.row(cells);
+    }
+    table.render()
+}
+
+fn side_cells(side: &Replayed) -> [String; 5] {
+    [
+        count(side.waited),
+        wait(&side.wait, 0.5),
+        wait(&side.wait, 0.99),
+        count(side.rejected_total()),
+        format!("{:.1}", side.seat_seconds()),
+    ]
+}
+
+fn reasons(report: &Report, shown: usize) -> String {
+    let titles = (0..report.sides()).map(|side| Column::right(side_title(report, side)));
+    let mut table = Table::new([Column::left("flow"), Column::left("reason")].into_iter().chain(titles));
+    table.ruler();
+    let mut is_empty = true;
+    for flow in &report.flows[..shown] {
+        for (place, reason) in REASONS.iter().enumerate() {
+            let numbers = rejected_for(flow, place);
+            if numbers.iter().any(|number| *number > 0) {
+                is_empty = false;
+                let cells = [title(flow), reason.as_str().to_owned()];
+                table.row(cells.into_iter().chain(numbers.into_iter().map(count)));
+            }
+        }
+    }
+    if is_empty { String::new() } else { table.render() }
+}
+
+fn rejected_for(flow: &Flow, reason: usize) -> Vec<u64> {
+    flow.replayed.iter().map(|side| side.rejected[reason]).collect()
+}
+
+fn levels(report: &Report) -> String {
+    let side = ["seats", "used", "at most", "waiting", "at most", "rejected"];
+    let mut table = Table::new(
+        std::iter::once(Column::left("level"))
+            .chain((0..report.sides()).flat_map(|_| side.iter().map(|title| Column::right(*title)))),
+    );
+    for number in 0..report.sides() {
+        let first = 1 + number * side.len();
+        table.line_before(first);
+        table.span(first, side.len(), side_title(report, number));
+    }
+    table.ruler();
+    let mut names: Vec<&str> =
+        (0..report.sides()).flat_map(|number| report.levels(number)).map(LevelRecord::name).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let mut cells = vec![name.to_owned()];
+        for number in 0..report.sides() {
+            let level = report.levels(number).iter().find(|level| level.name() == name);
+            cells.extend(level.map_or_else(|| ["-"; 6].map(str::to_owned), level_cells));
+        }
+        table.row(cells);
+    }
+    table.render()
+}
+
+fn level_cells(level: &LevelRecord) -> [String; 6] {
+    let totals = level.totals();
+    let used = if level.limits().nominal > 0 {
+        format!("{:.0} %", utilisation(level) * 100.0)
+    } else {
+        format!("{:.1}", totals.seats_mean())
+    };
+    [
+        level.limits().nominal.to_string(),
+        used,
+        totals.seats_max.to_string(),
+        format!("{:.1}", totals.waiting_mean()),
+        count(totals.waiting_max),
+        count(totals.rejected.iter().sum()),
+    ]
+}
+
+fn side_title(report: &Report, side: usize) -> &'static str {
+    match (report.sides(), side) {
+        (2, 0) => "before (--against)",
+        (2, _) => "after (--objects)",
+        _ => "replayed",
+    }
+}
+
+/// What the log does not tell, and what was made of it.
+fn notes(notes: &Notes) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut note = |number: u64, text: &str| {
+        if number > 0 {
+            lines.push(text.replace("{}", &count(number)));
+        }
+    };
+    note(
+        notes.rejected,
+        "How long {} requests would have taken that were rejected: they take as long as others of the same verb and resource. \
+         Clients that were rejected may have sent requests again that they would not have sent otherwise.",
+    );
+    note(notes.untimed, "How long {} requests took: they take as long as others of the same verb and resource.");
+    note(
+        notes.lists,
+        "How many objects there are, which {} lists depend on: each takes one seat. Give a file of metrics with \
+         --object-counts.",
+    );
+    note(
+        u64::from(notes.without_users),
+        "Users: requests stay in the flow schemas that they were in, one flow for each.",
+    );
+    note(notes.unplaced, "Where {} requests belong: their flow schemas are not in the objects. They were left out.");
+    note(notes.unfinished, "How {} requests ended, whose start is in the log. They were left out.");
+    note(
+        notes.late,
+        "{} requests were written down more than 90 s after they arrived, and arrive later than they did.",
+    );
+    note(notes.not_understood, "What {} requests ask for: their paths are malformed. They were left out.");
+    note(notes.unauthenticated, "{} requests failed authentication: flow control never saw them. They were left out.");
+    note(notes.not_limited, "{} long-running requests are not limited by flow control. They were left out.");
+    if notes.formats.iter().any(|format| format.starts_with("Kubernetes audit log")) {
+        lines.push("Requests that the audit policy leaves out took seats too.".to_owned());
+    }
+    lines
+}
+
+fn wait(histogram: &Histogram, part: f64) -> String {
+    let microseconds = histogram.percentile(part) / 1000;
+    if microseconds < 10_000 && microseconds % 1000 != 0 {
+        return format!("{}.{}", microseconds / 1000, microseconds % 1000 / 100);
+    }
+    count(u64::try_from((microseconds + 500) / 1000).unwrap_or_default())
+}
+
+fn count(number: u64) -> String {
+    thousands(usize::try_from(number).unwrap_or(usize::MAX))
+}

@@ -1,0 +1,80 @@
+//! What is simulated: the workload, and one or two configurations.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use evenkeel_api::Preset;
+use evenkeel_engine::controller::{Borrowing, Objects};
+use evenkeel_sim::workload::{Change, Workload};
+use evenkeel_sim::{Scenario, ServerSettings};
+
+use super::Simulate;
+use crate::exit::WrongUsage;
+use crate::object_files::{ObjectFiles, SourceFile};
+
+/// Everything that a simulation depends on, except its seed.
+#[derive(Debug)]
+pub(super) struct Inputs {
+    pub(super) workload: Workload,
+    /// One configuration, or two to be compared.
+    pub(super) configurations: Vec<Configuration>,
+}
+
+/// A configuration, and what it is called.
+#[derive(Debug)]
+pub(super) struct Configuration {
+    pub(super) name: String,
+    pub(super) scenario: Scenario,
+}
+
+// === impl Inputs ===
+
+impl Inputs {
+    pub(super) fn read(arguments: &Simulate) -> Result<Self> {
+        let preset = arguments.preset;
+        let workload = read_workload(&arguments.workload, preset)?;
+        let applied = read_applied(&workload, &arguments.workload, preset)?;
+        let mut settings = ServerSettings::new(i64::from(arguments.concurrency));
+        settings.preset = preset;
+        settings.borrowing = arguments.borrowing.unwrap_or(match preset {
+            Preset::Kubernetes => Borrowing::Periodic,
+            Preset::Plain => Borrowing::Immediate,
+        });
+        let configuration = |paths: &[PathBuf]| -> Result<Configuration> {
+            let objects = if paths.is_empty() { Objects::from(preset) } else { read_objects(paths, preset)? };
+            let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+            let name = if names.is_empty() { "the objects of the preset".to_owned() } else { names.join(", ") };
+            let scenario = Scenario { settings: settings.clone(), objects, applied: applied.clone() };
+            Ok(Configuration { name, scenario })
+        };
+        let mut configurations = vec![configuration(&arguments.objects)?];
+        if !arguments.against.is_empty() {
+            configurations.push(configuration(&arguments.against)?);
+        }
+        Ok(Self { workload, configurations })
+    }
+}
+
+fn read_workload(path: &Path, preset: Preset) -> Result<Workload> {
+    let sources = SourceFile::read_all(&[path.to_owned()])?;
+    let [source] = sources.as_slice() else {
+        return Err(WrongUsage(format!("{}: is a folder; name the file of one workload", path.display())).into());
+    };
+    Workload::parse(&source.name, &source.text, preset).map_err(|problems| WrongUsage(problems.to_string()).into())
+}
+
+/// The objects of the files that events apply. Their paths are relative to the workload.
+fn read_applied(workload: &Workload, path: &Path, preset: Preset) -> Result<Vec<Objects>> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let files = workload.events.iter().filter_map(|event| match &event.change {
+        Change::Apply(file) => Some(folder.join(file)),
+        Change::Slots(_) | Change::Concurrency(_) => None,
+    });
+    files.map(|file| read_objects(&[file], preset)).collect()
+}
+
+fn read_objects(paths: &[PathBuf], preset: Preset) -> Result<Objects> {
+    let files = ObjectFiles::read(paths)?;
+    let objects = files.valid_objects(preset)?.into_iter().map(|object| object.object);
+    Ok(objects.collect::<Objects>().with_mandatory_levels())
+}

@@ -1,0 +1,131 @@
+//! `evenkeel simulate`: what a configuration does to a workload, without a server and without waiting.
+
+mod charts;
+mod html;
+mod inputs;
+mod progress;
+mod runs;
+mod table;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use evenkeel_api::Preset;
+use evenkeel_engine::controller::Borrowing;
+use serde_json::Value;
+
+use crate::exit::Exit;
+use crate::terminal::ColorChoice;
+use crate::usage::number;
+use inputs::Inputs;
+use runs::{Figures, Simulated};
+
+const EXAMPLES: &str = "\
+Examples:
+  What does this configuration do to that workload?
+    evenkeel simulate examples/workloads/noisy-neighbour/workload.yaml --concurrency 26 \\
+      --objects examples/workloads/noisy-neighbour/before.yaml
+  Compare two configurations on the same arrivals, with pictures:
+    evenkeel simulate workload.yaml --objects old.yaml --against new.yaml --report report.html
+  Medians and ranges of ten runs, for a program:
+    evenkeel simulate workload.yaml --objects objects.yaml --runs 10 -o json";
+
+const CANNOT_WRITE: &str = "cannot write the figures to standard output";
+
+/// Simulates a workload: who waits, who is rejected, and who gets which seats.
+///
+/// The engine that decides in a gateway decides here too, under a virtual clock: a minute of traffic takes a fraction of a second.
+/// The same input gives the same figures on every machine. With --against, two configurations get the same arrivals. The
+/// format of workloads is explained in docs/simulate.md; examples are in examples/workloads.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
+pub(crate) struct Simulate {
+    /// The workload: a file, or `-` for standard input.
+    #[arg(value_name = "WORKLOAD")]
+    workload: PathBuf,
+
+    /// Flow schemas and priority levels: files, folders, or `-` for standard input. Default: the objects that a server starts with.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    objects: Vec<PathBuf>,
+
+    /// Other objects to compare with, on the same arrivals.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    against: Vec<PathBuf>,
+
+    /// How many seats the server has.
+    #[arg(long, value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
+    concurrency: u32,
+
+    /// How levels borrow seats: `periodic`, as in Kubernetes, or `immediate`. Default: as the preset does.
+    #[arg(long, value_name = "MODE")]
+    borrowing: Option<Borrowing>,
+
+    /// What kind of server it is: `kubernetes` or `plain`. This says what paths mean, which verbs rules may have, how seats are
+    /// divided, and what rejected clients are told.
+    #[arg(long, value_name = "PRESET", default_value_t = Preset::Kubernetes)]
+    preset: Preset,
+
+    /// Where the random numbers come from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Repeats the simulation with so many seeds, and gives medians and ranges.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<1000>)]
+    runs: u32,
+
+    /// Writes a page with tables and pictures. It is one file and needs no network.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// How the figures are printed.
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+
+    /// Whether to use colour.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    color: ColorChoice,
+}
+
+/// How the figures are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Tables.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+// === impl Simulate ===
+
+impl Simulate {
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let inputs = Inputs::read(self)?;
+        let simulated = Simulated::run(&inputs, self.seed, self.runs);
+        let figures = simulated.figures();
+        if let Some(file) = &self.report {
+            let page = html::page(&inputs, &simulated, &figures);
+            std::fs::write(file, page).with_context(|| format!("cannot write the report {}", file.display()))?;
+        }
+        let text = match self.output {
+            Output::Json => {
+                let value = combined(&figures);
+                serde_json::to_string_pretty(&value).context("cannot encode the figures")? + "\n"
+            }
+            Output::Text => table::tables(&inputs, &figures, self.color.paint(&io::stdout())),
+        };
+        io::stdout().write_all(text.as_bytes()).context(CANNOT_WRITE)?;
+        Ok(Exit::Success)
+    }
+}
+
+/// The figures of the first configuration, and under `against` those of the second.
+fn combined(figures: &[Figures]) -> Value {
+    let mut values = figures.iter().map(Figures::to_json);
+    let mut first = values.next().unwrap_or_default();
+    if let (Some(second), Value::Object(members)) = (values.next(), &mut first) {
+        members.insert("against".to_owned(), second);
+    }
+    first
+}

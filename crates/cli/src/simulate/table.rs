@@ -1,0 +1,212 @@
+//! The figures for people.
+
+use evenkeel_engine::time::SECOND;
+use serde_json::Value;
+
+use super::inputs::Inputs;
+use super::runs::Figures;
+use crate::terminal::{Column, Paint, Shade, Table, thousands};
+
+/// What a figure is, which says how it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// A whole number.
+    Count,
+    /// Milliseconds.
+    Time,
+    /// A number with one decimal.
+    Number,
+    /// A part of a whole.
+    Percent,
+}
+
+/// A column: its heading, where its figure is, and its unit. `*` sums up all members.
+pub(super) type Figure = (&'static str, &'static [&'static str], Unit);
+
+pub(super) const FLOW_FIGURES: [Figure; 8] = [
+    ("requests", &["requests"], Unit::Count),
+    ("completed", &["completed"], Unit::Count),
+    ("rejected", &["rejected", "*"], Unit::Count),
+    ("timed out", &["timedOut"], Unit::Count),
+    ("wait p99", &["wait", "p99"], Unit::Time),
+    ("total p50", &["total", "p50"], Unit::Time),
+    ("total p99", &["total", "p99"], Unit::Time),
+    ("seat-seconds", &["seatSeconds"], Unit::Number),
+];
+
+pub(super) const LEVEL_FIGURES: [Figure; 7] = [
+    ("nominal", &["nominal"], Unit::Count),
+    ("seats", &["seats", "mean"], Unit::Number),
+    ("at most", &["seats", "max"], Unit::Count),
+    ("utilisation", &["utilisation"], Unit::Percent),
+    ("waiting", &["waiting", "mean"], Unit::Number),
+    ("at most", &["waiting", "max"], Unit::Count),
+    ("rejected", &["rejected", "*"], Unit::Count),
+];
+
+/// All tables.
+pub(super) fn tables(inputs: &Inputs, figures: &[Figures], paint: Paint) -> String {
+    let mut text = format!("{}\n", heading(inputs, figures));
+    for (index, figures) in figures.iter().enumerate() {
+        if inputs.configurations.len() > 1 {
+            let name = &inputs.configurations[index].name;
+            text += &format!("\n{}\n", paint.text(Shade::Strong, name));
+        }
+        text += &format!("\n{}", flow_table(figures));
+        text += &format!("\n{}", level_table(figures));
+        text += &format!("\n{}\n", fairness(figures));
+    }
+    if let [old, new] = figures {
+        text += &format!("\n{}\n\n{}", paint.text(Shade::Strong, "differences"), differences(old, new, paint));
+    }
+    text
+}
+
+/// What was simulated, in one line.
+pub(super) fn heading(inputs: &Inputs, figures: &[Figures]) -> String {
+    let settings = &inputs.configurations[0].scenario.settings;
+    let (seed, events) = figures.first().map_or((0.0, 0.0), |figures| {
+        (at(&figures.median, &["seed"]).unwrap_or(0.0), at(&figures.median, &["events"]).unwrap_or(0.0))
+    });
+    let runs = figures.first().map_or(1, |figures| figures.runs);
+    let runs =
+        if runs > 1 { format!("medians and ranges of {runs} runs from seed {seed}") } else { format!("seed {seed}") };
+    format!(
+        "{}: {} s simulated, {} events, {} seats, {} borrowing, {runs}",
+        inputs.workload.name,
+        inputs.workload.span / SECOND,
+        written(events, Unit::Count),
+        settings.seats,
+        settings.borrowing,
+    )
+}
+
+/// The rows of a table of flows: each flow, and below it the worst of several of a kind.
+pub(super) fn flow_rows(figures: &Figures) -> Vec<(String, Vec<String>)> {
+    let mut rows = Vec::new();
+    for [flow, least, most] in items(figures, "flows") {
+        let (name, count) = (text(flow, "name"), at(flow, &["count"]).unwrap_or(1.0));
+        let name = if count > 1.0 { format!("{name} ({count})") } else { name.to_owned() };
+        rows.push((name, cells(&FLOW_FIGURES, [flow, least, most])));
+        if let Some(worst) = flow.get("worst") {
+            let ends = [least, most].map(|end| end.get("worst").unwrap_or(worst));
+            let cells = cells(&FLOW_FIGURES, [worst, ends[0], ends[1]]);
+            rows.push((format!("  worst: {}", text(worst, "user")), cells));
+        }
+    }
+    rows
+}
+
+/// The rows of a table of levels, without those that nobody used.
+pub(super) fn level_rows(figures: &Figures) -> Vec<(String, Vec<String>)> {
+    let used = |level: &Value| at(level, &["seats", "max"]) > Some(0.0) || at(level, &["rejected", "*"]) > Some(0.0);
+    let levels = items(figures, "levels").into_iter().filter(|[_, _, most]| used(most));
+    levels.map(|levels| (text(levels[0], "name").to_owned(), cells(&LEVEL_FIGURES, levels))).collect()
+}
+
+/// How evenly seats were divided, in a sentence.
+pub(super) fn fairness(figures: &Figures) -> String {
+    let index = |name: &str| {
+        let values = [&figures.median, &figures.least, &figures.most].map(|value| at(value, &["jain", name]));
+        match values {
+            [Some(median), Some(least), Some(most)] if least < most => Some(format!("{median} ({least} to {most})")),
+            [Some(median), ..] => Some(median.to_string()),
+            _ => None,
+        }
+    };
+    match (index("overall"), index("perSecondMean"), index("perSecondMin")) {
+        (Some(overall), Some(mean), Some(min)) => format!(
+            "fairness among flows that waited (Jain index, 1 is even): {overall} overall; in each second {mean} on average, {min} at least"
+        ),
+        _ => "fairness: no two flows of a level had requests waiting for a whole second".to_owned(),
+    }
+}
+
+fn flow_table(figures: &Figures) -> String {
+    rendered("flow", &FLOW_FIGURES, flow_rows(figures))
+}
+
+fn level_table(figures: &Figures) -> String {
+    rendered("level", &LEVEL_FIGURES, level_rows(figures))
+}
+
+fn rendered(first: &str, figures: &[Figure], rows: Vec<(String, Vec<String>)>) -> String {
+    let numbers = figures.iter().map(|(title, ..)| Column::right(*title));
+    let mut table = Table::new([Column::left(first)].into_iter().chain(numbers));
+    table.ruler();
+    for (name, cells) in rows {
+        table.row([name].into_iter().chain(cells));
+    }
+    table.render()
+}
+
+/// What changes for each flow, old and new side by side.
+fn differences(old: &Figures, new: &Figures, paint: Paint) -> String {
+    const SHOWN: [usize; 5] = [1, 2, 3, 4, 6];
+    let mut columns = vec![Column::left("flow")];
+    let mut table = {
+        columns.extend(SHOWN.iter().map(|index| Column::right(FLOW_FIGURES[*index].0)));
+        Table::new(columns)
+    };
+    table.ruler();
+    let olds = items(old, "flows");
+    for ([before, ..], [after, ..]) in olds.into_iter().zip(items(new, "flows")) {
+        let mut cells = vec![text(before, "name").to_owned()];
+        for (title, path, unit) in SHOWN.iter().map(|index| FLOW_FIGURES[*index]) {
+            let [old, new] = [before, after].map(|flow| at(flow, path).unwrap_or(0.0));
+            let [from, to] = [old, new].map(|value| written(value, unit));
+            let is_better = if title == "completed" { new > old } else { new < old };
+            let shade = if is_better { Shade::Green } else { Shade::Red };
+            // Small changes have no colour.
+            let differs = (new - old).abs() > 0.05 * old.max(new);
+            let change = if from == to { from } else { format!("{from} → {to}") };
+            cells.push(if differs { paint.text(shade, &change) } else { change });
+        }
+        table.row(cells);
+    }
+    table.render()
+}
+
+/// The items of a list, each with those of the least and of the greatest figures.
+fn items<'a>(figures: &'a Figures, list: &str) -> Vec<[&'a Value; 3]> {
+    let of = |value: &'a Value| value.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let (least, most) = (of(&figures.least), of(&figures.most));
+    let medians = of(&figures.median).iter().enumerate();
+    medians.map(|(index, item)| [item, least.get(index).unwrap_or(item), most.get(index).unwrap_or(item)]).collect()
+}
+
+fn cells(figures: &[Figure], [median, least, most]: [&Value; 3]) -> Vec<String> {
+    let cell = |(_, path, unit): &Figure| {
+        let Some(value) = at(median, path) else { return "-".to_owned() };
+        let [low, high] = [least, most].map(|value| written(at(value, path).unwrap_or(0.0), *unit));
+        let own = written(value, *unit);
+        if low == high { own } else { format!("{own} ({low} to {high})") }
+    };
+    figures.iter().map(cell).collect()
+}
+
+/// The number at a place of a tree.
+fn at(value: &Value, path: &[&str]) -> Option<f64> {
+    match path {
+        [] => value.as_f64(),
+        ["*", rest @ ..] => Some(value.as_object()?.values().filter_map(|member| at(member, rest)).sum()),
+        [name, rest @ ..] => at(value.get(name)?, rest),
+    }
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a figure that is written")]
+fn written(value: f64, unit: Unit) -> String {
+    let whole = |value: f64| thousands(value.round() as usize);
+    match unit {
+        Unit::Count => whole(value),
+        Unit::Time if value >= 100.0 => format!("{} ms", whole(value)),
+        Unit::Time => format!("{value:.1} ms"),
+        Unit::Number if value >= 1000.0 => whole(value),
+        Unit::Number => format!("{value:.1}"),
+        Unit::Percent => format!("{:.0} %", value * 100.0),
+    }
+}

@@ -1,0 +1,177 @@
+//! `evenkeel explain`: from files, from an API server, from a gateway, from audit events and from curl.
+
+use crate::child;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+
+use child::{Running, address_after, evenkeel, run, text};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const OBJECTS: &str = "
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: tenants}
+spec: {type: Limited, limited: {limitResponse: {type: Queue, queuing: {queues: 16, handSize: 3, queueLengthLimit: 5}}}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: tenants}
+spec:
+  matchingPrecedence: 7
+  priorityLevelConfiguration: {name: tenants}
+  distinguisherMethod: {type: ByNamespace}
+  rules:
+  - subjects: [{kind: Group, group: {name: dev}}]
+    resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: [pods], namespaces: ['*']}]
+";
+
+fn objects() -> (TempDir, String) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("objects.yaml");
+    fs::write(&path, OBJECTS).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    (folder, path)
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = run(&[&["explain", "-o", "json"], arguments].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn complaint(arguments: &[&str]) -> String {
+    let output = run(&[&["explain"], arguments].concat());
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()));
+    text(&output.stderr)
+}
+
+fn winner(explained: &Value) -> (&str, &str, &str) {
+    let field = |name: &str| explained[name].as_str().unwrap();
+    (field("flowSchema"), field("priorityLevel"), field("flow"))
+}
+
+#[test]
+fn the_fields_are_those_of_the_contract() {
+    let (_folder, path) = objects();
+    let explained =
+        json(&["GET", "/api/v1/namespaces/a/pods", "--user", "alice", "--group", "dev", "--objects", &path]);
+    assert_eq!(winner(&explained), ("tenants", "tenants", "a"));
+    assert_eq!(explained["tried"], serde_json::json!([{"schema": "exempt", "failed": "spec.rules[0].subjects"}]));
+    assert_eq!(explained["request"]["verb"], "list");
+    assert_eq!(explained["hand"].as_array().unwrap().len(), 3);
+    assert!(explained["flowHash"].is_u64() && explained["limits"]["nominal"].is_i64(), "{explained}");
+    assert!(explained["seats"]["rule"].is_string());
+    assert!(explained.get("live").is_none(), "nothing is live here");
+    // Requests of nobody in particular, and of other resources, go elsewhere.
+    let anonymous = json(&["/api/v1/namespaces/a/pods", "--objects", &path]);
+    assert_eq!(winner(&anonymous), ("catch-all", "catch-all", ""));
+    assert_eq!(anonymous["request"]["groups"][0], "system:unauthenticated");
+}
+
+#[test]
+fn requests_are_read_from_curl_and_from_audit_events() {
+    let (_folder, path) = objects();
+    let url = "https://cluster:6443/api/v1/namespaces/b/pods";
+    let curl =
+        ["--objects", &path, "--", "curl", "-k", "-H", "Impersonate-User: bob", "-H", "Impersonate-Group: dev", url];
+    assert_eq!(winner(&json(&curl)), ("tenants", "tenants", "b"));
+    let quoted = format!("curl -sS -u bob:x '{url}'");
+    assert_eq!(winner(&json(&["--curl", &quoted, "--group", "dev", "--objects", &path])), ("tenants", "tenants", "b"));
+    let event =
+        r#"{"verb":"create","requestURI":"/api/v1/namespaces/c/pods","user":{"username":"x","groups":["dev"]}}"#;
+    let mut child = evenkeel(&["explain", "-o", "json", "--audit", "-", "--objects", &path])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(format!("{event}\n{event}\n").as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let explained: Vec<Value> =
+        serde_json::Deserializer::from_slice(&output.stdout).into_iter().collect::<Result<_, _>>().unwrap();
+    assert_eq!(explained.len(), 2);
+    assert_eq!(
+        (winner(&explained[1]), &explained[1]["request"]["verb"]),
+        (("tenants", "tenants", "c"), &"create".into())
+    );
+    assert_eq!(explained[1]["request"]["groups"], serde_json::json!(["dev"]), "an event has all groups");
+}
+
+/// An API server with these objects, and the folder of its files.
+fn api(folder: &Path, objects: &str) -> (Running, String) {
+    let data = folder.join("data");
+    let arguments = ["serve", "--api-only", "--api-listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()];
+    let mut process = Running::start(&[&arguments[..], &["--objects", objects]].concat());
+    let address = address_after(&process.output_until("API ready on"), "API ready on https://");
+    process.line_with("the manifests are applied");
+    (process, format!("https://{address}"))
+}
+
+#[test]
+fn objects_come_from_an_api_server_over_tls() {
+    let (folder, path) = objects();
+    let (_process, url) = api(folder.path(), &path);
+    let data = folder.path().join("data");
+    let file = |name: &str| data.join(name).to_str().unwrap().to_owned();
+    let request = ["GET", "/api/v1/namespaces/a/pods", "--user", "alice", "--group", "dev"];
+    let by_kubeconfig = json(&[&request[..], &["--kubeconfig", &file("kubeconfig")]].concat());
+    assert_eq!(winner(&by_kubeconfig), ("tenants", "tenants", "a"));
+    let text = fs::read_to_string(file("kubeconfig")).unwrap();
+    let token = text.split_once("token: ").map(|(_, rest)| rest.lines().next().unwrap().trim_matches('"').to_owned());
+    let token = token.unwrap_or_else(|| panic!("no token in {text}"));
+    let ca = ["--certificate-authority", &file("ca.crt")];
+    let by_token = json(&[&request[..], &["--server", &url, "--token", &token], &ca].concat());
+    assert_eq!(by_token, by_kubeconfig);
+    let refused = complaint(&[&request[..], &["--server", &url, "--token", "wrong"], &ca].concat());
+    assert!(refused.contains("(401 Unauthorized); use a token or a certificate that may"), "{refused}");
+    let untrusted = complaint(&[&request[..], &["--server", &url, "--token", &token]].concat());
+    assert!(untrusted.contains(&format!("cannot ask {url}: no TLS")), "{untrusted}");
+    let absent = complaint(&[&request[..], &["--kubeconfig", &file("kubeconfig"), "--context", "x"]].concat());
+    assert!(absent.contains("the kubeconfig has no context \"x\""), "{absent}");
+}
+
+#[test]
+fn a_running_gateway_is_asked_for_its_own_objects_and_state() {
+    let (_folder, path) = objects();
+    let arguments = ["serve", "--upstream", "http://127.0.0.1:9", "--preset", "kubernetes", "--objects", &path];
+    let mut process =
+        Running::start(&[&arguments[..], &["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]].concat());
+    let line = process.line_with("ready: ");
+    let admin = format!("http://{}", address_after(&line, "admin on "));
+    let request = ["GET", "/api/v1/namespaces/a/pods", "--user", "alice", "--group", "dev", "--live", &admin];
+    let explained = json(&request);
+    assert_eq!(winner(&explained), ("tenants", "tenants", "a"));
+    assert_eq!(
+        (&explained["live"]["name"], &explained["live"]["wait"]["outcome"]),
+        (&"tenants".into(), &"starts".into())
+    );
+    let output = run(&[&["explain"], &request[..]].concat());
+    assert!(text(&output.stdout).contains("wait         none: it would start at once\n"), "{}", text(&output.stdout));
+    drop(process);
+    let gone = complaint(&request);
+    assert!(gone.starts_with(&format!("evenkeel: cannot ask {admin}: no connection")), "{gone}");
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_sentence() {
+    let folder = TempDir::new().unwrap();
+    let broken = folder.path().join("broken.yaml");
+    fs::write(&broken, OBJECTS.replace("ByNamespace", "ByMoon")).unwrap();
+    let broken = broken.to_str().unwrap();
+    for (arguments, part) in [
+        (&[] as &[&str], "there is no request to explain"),
+        (&["GET", "/a b"], "\"/a b\" is not a path or a URL"),
+        (&["GET", "/x", "--objects", "/absent.yaml"], "cannot read /absent.yaml"),
+        (&["GET", "/x", "--objects", broken], "broken.yaml:13:"),
+        (&["GET", "/x", "--server", "cluster"], "\"cluster\" is not a URL"),
+        (&["--curl", "curl -s"], "curl: there is no URL"),
+        (&["--audit", broken], "this is not an audit event"),
+        (&["GET", "/%zz", "--preset", "plain"], "GET /%zz would be rejected before flow control"),
+    ] {
+        let told = complaint(arguments);
+        assert!(told.contains(part), "{arguments:?}: {told}");
+    }
+}

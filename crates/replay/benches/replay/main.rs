@@ -1,0 +1,97 @@
+//! How fast logs are read and replayed, and in how much memory.
+
+#![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a benchmark")]
+
+mod repeated;
+
+use std::fs::File;
+use std::io::Read as _;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use evenkeel_api::Preset;
+use evenkeel_api::decode::{Manifest, Strictness};
+use evenkeel_bars::{Bar, Bars};
+use evenkeel_engine::controller::Objects;
+use evenkeel_replay::{Format, Input, Replay, Report, Settings, Users};
+use flate2::read::MultiGzDecoder;
+use repeated::Repeated;
+
+const LINES_PER_SECOND: Bar = Bar::AtLeast(400_000.0, "lines/s");
+const ROUNDS: usize = 5;
+
+fn main() -> ExitCode {
+    let mut bars = Bars::filtered(std::env::args().skip(1));
+    let audit = unpacked("audit.jsonl");
+    bars.measure("replay: audit lines, read", "lines/s", || (fastest(|| read(&audit)), LINES_PER_SECOND));
+    bars.measure("replay: audit lines, one configuration", "lines/s", || {
+        (fastest(|| replayed(&audit, 20, 1).0), LINES_PER_SECOND)
+    });
+    bars.measure("replay: audit lines, two configurations", "lines/s", || {
+        (fastest(|| replayed(&audit, 20, 2).0), Bar::None)
+    });
+    bars.measure("replay: memory for ten million lines", "MB", || {
+        let (_, report) = replayed(&audit, 729, 2);
+        assert!(report.lines > 10_000_000 && report.damaged.count() == 0, "{:?}", report.damaged);
+        (memory_peak(), Bar::AtMost(200.0, "MB"))
+    });
+    bars.print("Replay");
+    if bars.missed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The best of a few rounds, as other programs may run beside.
+fn fastest(mut round: impl FnMut() -> f64) -> f64 {
+    (0..ROUNDS).map(|_| round()).fold(0.0, f64::max)
+}
+
+/// Lines a second, when they are only read.
+fn read(audit: &[u8]) -> f64 {
+    let mut users = Users::default();
+    let (mut lines, start) = (0, processor_seconds());
+    for line in audit.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        assert!(std::hint::black_box(Format::Audit.read(line, &mut users)).is_ok());
+        lines += 1;
+    }
+    f64::from(lines) / (processor_seconds() - start)
+}
+
+/// Lines a second, when a log of so many copies of the recorded one is replayed.
+fn replayed(audit: &[u8], copies: usize, sides: usize) -> (f64, Report) {
+    let configurations = vec![recorded_objects(); sides];
+    let reader = Box::new(Repeated::new(audit, copies));
+    let mut input = Input::new("audit.log", reader, None, Some(Format::Audit)).unwrap();
+    let start = processor_seconds();
+    let mut replay = Replay::new(Settings::new(Preset::Kubernetes, 28), configurations, None);
+    replay.read(&mut input, |_, _| {});
+    let report = replay.finish();
+    (report.lines as f64 / (processor_seconds() - start), report)
+}
+
+fn recorded_objects() -> Objects {
+    let manifest = Manifest::read("objects.json", &unpacked("objects.json"), Strictness::Lenient).unwrap();
+    manifest.entries.into_iter().map(|entry| entry.object).collect()
+}
+
+fn unpacked(name: &str) -> Vec<u8> {
+    let file = File::open(evenkeel_recorded::golden().join("replay").join(format!("{name}.gz"))).unwrap();
+    let mut content = Vec::new();
+    MultiGzDecoder::new(file).read_to_end(&mut content).unwrap();
+    content
+}
+
+/// The time that this thread has spent on a processor; the time of day where the system does not tell.
+fn processor_seconds() -> f64 {
+    use std::sync::OnceLock;
+
+    static START: OnceLock<Instant> = OnceLock::new();
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = told.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    nanos.map_or_else(|| START.get_or_init(Instant::now).elapsed().as_secs_f64(), |nanos| nanos / 1e9)
+}
+
+/// The most memory that this process has had, in MB.
+fn memory_peak() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
+}

@@ -1,0 +1,129 @@
+//! The access log of Evenkeel: an object a line.
+
+use std::borrow::Cow;
+
+use evenkeel_engine::time::Nanos;
+use evenkeel_sim::REASONS;
+
+use super::Damage;
+use crate::json::Scanner;
+use crate::record::{Action, Outcome, Placed, Record, Stage};
+use crate::timestamp::{milliseconds, rfc3339};
+use crate::users::Users;
+
+pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, Damage> {
+    let mut scanner = Scanner::new(line);
+    let (mut time, mut id, mut user, mut method, mut target) = (None, None, None, None, None);
+    let (mut schema, mut level, mut seats, mut reason) = (None, None, None, None);
+    let (mut wait, mut service) = (None, None);
+    let mut groups: Vec<Cow<'_, str>> = Vec::new();
+    scanner.object(|name, scanner| {
+        match name {
+            "time" => time = Some(scanner.string()?),
+            "requestId" => id = scanner.string_or_null()?,
+            "user" => user = scanner.string_or_null()?,
+            "groups" if scanner.peek() == Some(b'[') => scanner.array(|scanner| {
+                groups.push(scanner.string()?);
+                Ok::<_, Damage>(())
+            })?,
+            "method" => method = Some(scanner.string()?),
+            "path" => target = Some(scanner.string()?),
+            "schema" => schema = scanner.string_or_null()?,
+            "level" => level = scanner.string_or_null()?,
+            "seats" => seats = Some(scanner.scalar()?.parse().map_err(|_| Damage::Invalid("seats"))?),
+            "waitMs" => wait = Some(span(scanner, "waitMs")?),
+            "serviceMs" => service = Some(span(scanner, "serviceMs")?),
+            "rejected" => reason = scanner.string_or_null()?,
+            _ => scanner.skip()?,
+        }
+        Ok::<_, Damage>(())
+    })?;
+    scanner.end()?;
+    let arrived = rfc3339(&time.ok_or(Damage::Missing("time"))?).ok_or(Damage::Invalid("time"))?;
+    let placed = schema.zip(level).map(|(schema, level)| Placed { schema, level });
+    let outcome = match (&user, &placed, reason) {
+        (None, ..) => Outcome::Unauthenticated,
+        (_, None, _) => Outcome::NotLimited,
+        (_, _, Some(reason)) if is_of_flow_control(&reason) => Outcome::Rejected(Some(reason)),
+        _ => Outcome::Served,
+    };
+    Ok(Record {
+        id,
+        stage: Stage::Whole,
+        arrived,
+        written: arrived + wait.unwrap_or(0) + service.unwrap_or(0),
+        wait,
+        service: service.filter(|_| outcome == Outcome::Served),
+        user: user.map(|user| users.of_names(&user, &groups)),
+        action: Action::Method(method.ok_or(Damage::Missing("method"))?),
+        target: target.ok_or(Damage::Missing("path"))?,
+        outcome,
+        placed,
+        seats,
+    })
+}
+
+/// Whether flow control rejects requests for this reason. The gateway has others, for which it gives requests up that have seats.
+fn is_of_flow_control(reason: &str) -> bool {
+    REASONS.iter().any(|known| known.as_str() == reason)
+}
+
+/// Reads milliseconds. A request that was rejected has no service time: `null` is none.
+fn span(scanner: &mut Scanner<'_>, name: &'static str) -> Result<Nanos, Damage> {
+    if scanner.peek() == Some(b'n') {
+        scanner.skip()?;
+        return Ok(0);
+    }
+    milliseconds(scanner.number()?).ok_or(Damage::Invalid(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_engine::User;
+
+    use super::*;
+
+    const SERVED: &str = r#"{"time":"2026-11-16T10:51:03.604580Z","requestId":"7f","user":"alice","groups":["dev","system:authenticated"],"method":"GET","path":"/orders?page=2","schema":"global-default","level":"everyone","flow":"alice","seats":3,"waitMs":12.5,"serviceMs":40.25,"status":200,"upstream":"127.0.0.1:9000","bytesIn":0,"bytesOut":512}"#;
+
+    #[test]
+    fn every_field_is_read() {
+        let record = read(SERVED.as_bytes(), &mut Users::default()).unwrap();
+        assert_eq!(record.id.as_deref(), Some("7f"));
+        assert_eq!(*record.user.clone().unwrap(), User::new("alice", ["dev", "system:authenticated"]));
+        assert_eq!((&record.action, &*record.target), (&Action::Method("GET".into()), "/orders?page=2"));
+        assert_eq!((record.wait, record.service, record.seats), (Some(12_500_000), Some(40_250_000), Some(3)));
+        assert_eq!(record.written - record.arrived, 52_750_000);
+        let placed = Placed { schema: "global-default".into(), level: "everyone".into() };
+        assert_eq!((record.outcome, record.placed), (Outcome::Served, Some(placed)));
+    }
+
+    #[test]
+    fn rejected_requests_have_a_reason() {
+        let text = SERVED.replace(r#""status":200"#, r#""status":429,"rejected":"queue-full""#);
+        let record = read(text.as_bytes(), &mut Users::default()).unwrap();
+        assert_eq!((record.outcome, record.service), (Outcome::Rejected(Some("queue-full".into())), None));
+    }
+
+    #[test]
+    fn requests_that_flow_control_never_saw() {
+        let outcome = |text: String| read(text.leak().as_bytes(), &mut Users::default()).unwrap().outcome;
+        assert_eq!(outcome(SERVED.replace("\"user\"", "\"u\"")), Outcome::Unauthenticated);
+        assert_eq!(outcome(SERVED.replace("\"schema\"", "\"s\"")), Outcome::NotLimited);
+        let cut = SERVED.replace("\"status\":200", "\"status\":408,\"rejected\":\"body-timeout\"");
+        assert_eq!(outcome(cut), Outcome::Served, "it had a seat");
+    }
+
+    #[test]
+    fn damage_is_named() {
+        for (from, to, damage) in [
+            ("time", "tame", "time is missing"),
+            ("10:51", "10-51", "time is invalid"),
+            ("12.5", "-12.5", "waitMs is invalid"),
+            ("\"seats\":3", "\"seats\":-3", "seats is invalid"),
+            ("method", "m", "method is missing"),
+        ] {
+            let text = SERVED.replacen(from, to, 1);
+            assert_eq!(read(text.as_bytes(), &mut Users::default()).unwrap_err().to_string(), damage);
+        }
+    }
+}

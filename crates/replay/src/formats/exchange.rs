@@ -1,0 +1,106 @@
+//! A request as an access log of nginx or Envoy has it, put together value by value.
+
+use std::borrow::Cow;
+
+use evenkeel_engine::time::{Instant, Nanos};
+
+use super::Damage;
+use super::field::Field;
+use crate::record::{Action, Outcome, Record, Stage};
+use crate::timestamp::{common_log, milliseconds, rfc3339, seconds, unix_seconds};
+use crate::users::Users;
+
+/// What has been read of a line so far.
+#[derive(Debug, Default)]
+pub(super) struct Exchange<'a> {
+    start: Option<Instant>,
+    end: Option<Instant>,
+    /// A time with decimals is better than one without.
+    end_is_exact: bool,
+    length: Option<Nanos>,
+    method: Option<Cow<'a, str>>,
+    target: Option<Cow<'a, str>>,
+    status: Option<u16>,
+    user: Option<Cow<'a, str>>,
+    groups: Option<Cow<'a, str>>,
+    address: Option<Cow<'a, str>>,
+    id: Option<Cow<'a, str>>,
+}
+
+const TOO_MANY_REQUESTS: u16 = 429;
+
+// === impl Exchange ===
+
+impl<'a> Exchange<'a> {
+    /// Takes note of a value. Nothing, and a dash, stand for a value that there is not.
+    pub(super) fn set(&mut self, field: Field, value: Cow<'a, str>) -> Result<(), Damage> {
+        if matches!(&*value, "" | "-") {
+            return Ok(());
+        }
+        match field {
+            Field::Start => self.start = Some(rfc3339(&value).ok_or(Damage::Invalid("the start time"))?),
+            Field::End => self.end_at(rfc3339(&value), false)?,
+            Field::EndLocal => self.end_at(common_log(&value), false)?,
+            Field::EndUnix => self.end_at(unix_seconds(&value), true)?,
+            Field::Seconds => self.length = Some(seconds(&value).ok_or(Damage::Invalid("the request time"))?),
+            Field::Milliseconds => {
+                let length = value.parse().ok().and_then(milliseconds);
+                self.length = Some(length.ok_or(Damage::Invalid("the duration"))?);
+            }
+            Field::RequestLine => self.request_line(&value)?,
+            Field::Method => self.method = Some(value),
+            Field::Target => self.target = Some(value),
+            Field::Status => self.status = Some(value.parse().map_err(|_| Damage::Invalid("the status"))?),
+            Field::User => self.user = Some(value),
+            Field::Groups => self.groups = Some(value),
+            Field::Address => self.address = Some(value),
+            Field::Id => self.id = Some(value),
+            Field::Other => {}
+        }
+        Ok(())
+    }
+
+    fn end_at(&mut self, end: Option<Instant>, is_exact: bool) -> Result<(), Damage> {
+        let end = end.ok_or(Damage::Invalid("the time"))?;
+        if is_exact || !self.end_is_exact {
+            self.end = Some(end);
+            self.end_is_exact = is_exact;
+        }
+        Ok(())
+    }
+
+    fn request_line(&mut self, line: &str) -> Result<(), Damage> {
+        let mut words = line.split(' ');
+        let (Some(method), Some(target)) = (words.next(), words.next()) else {
+            return Err(Damage::Invalid("the request line"));
+        };
+        self.method = Some(Cow::Owned(method.to_owned()));
+        self.target = Some(Cow::Owned(target.to_owned()));
+        Ok(())
+    }
+
+    pub(super) fn into_record(self, users: &mut Users) -> Result<Record<'a>, Damage> {
+        let length = self.length;
+        let arrived = match (self.start, self.end) {
+            (Some(start), _) => start,
+            (None, Some(end)) => end + -length.unwrap_or(0),
+            (None, None) => return Err(Damage::Missing("the time")),
+        };
+        let is_rejected = self.status == Some(TOO_MANY_REQUESTS);
+        let groups = self.groups.as_deref().unwrap_or_default();
+        Ok(Record {
+            id: self.id,
+            stage: Stage::Whole,
+            arrived,
+            written: arrived + length.unwrap_or(0),
+            wait: None,
+            service: length.filter(|_| !is_rejected),
+            user: Some(users.of_client(self.user.as_deref(), groups, self.address.as_deref())),
+            action: Action::Method(self.method.ok_or(Damage::Missing("the method"))?),
+            target: self.target.ok_or(Damage::Missing("the path"))?,
+            outcome: if is_rejected { Outcome::Rejected(None) } else { Outcome::Served },
+            placed: None,
+            seats: None,
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! What access logs of nginx and Envoy can tell, and what they call it.
+
+/// What a value of an access log is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    /// When the request arrived, as in RFC 3339.
+    Start,
+    /// When it ended, as in RFC 3339.
+    End,
+    /// When it ended, as in the common log format.
+    EndLocal,
+    /// When it ended, in seconds since 1970.
+    EndUnix,
+    /// How long it took, in seconds.
+    Seconds,
+    /// How long it took, in milliseconds.
+    Milliseconds,
+    /// Method, target and protocol.
+    RequestLine,
+    Method,
+    Target,
+    Status,
+    User,
+    /// Groups, separated by commas.
+    Groups,
+    Address,
+    Id,
+    /// Of no use here.
+    Other,
+}
+
+// === impl Field ===
+
+impl Field {
+    /// What a variable of nginx holds.
+    pub(super) fn of_nginx(variable: &str) -> Self {
+        match variable {
+            "time_iso8601" => Self::End,
+            "time_local" => Self::EndLocal,
+            "msec" => Self::EndUnix,
+            "request_time" => Self::Seconds,
+            "request" => Self::RequestLine,
+            "request_method" => Self::Method,
+            "request_uri" | "uri" => Self::Target,
+            "status" => Self::Status,
+            "remote_user" | "http_x_remote_user" | "http_x_forwarded_user" => Self::User,
+            "http_x_remote_group" => Self::Groups,
+            "remote_addr" => Self::Address,
+            "request_id" | "http_x_request_id" => Self::Id,
+            _ => Self::Other,
+        }
+    }
+
+    /// What a command operator of Envoy holds.
+    pub(super) fn of_envoy(operator: &str) -> Self {
+        match operator {
+            "START_TIME" => Self::Start,
+            "DURATION" => Self::Milliseconds,
+            "REQ(:METHOD)" => Self::Method,
+            "REQ(:PATH)" | "REQ(X-ENVOY-ORIGINAL-PATH?:PATH)" => Self::Target,
+            "RESPONSE_CODE" => Self::Status,
+            "REQ(X-REMOTE-USER)" | "REQ(X-FORWARDED-USER)" => Self::User,
+            "REQ(X-REMOTE-GROUP)" => Self::Groups,
+            "DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT" => Self::Address,
+            "REQ(X-REQUEST-ID)" => Self::Id,
+            _ => Self::Other,
+        }
+    }
+
+    /// What a member of an object holds: it is named after a variable of nginx, or as Envoy's users name it.
+    pub(super) fn of_member(name: &str) -> Self {
+        match name {
+            "start_time" => Self::Start,
+            "duration" => Self::Milliseconds,
+            "method" => Self::Method,
+            "path" => Self::Target,
+            "response_code" => Self::Status,
+            "user" => Self::User,
+            "groups" => Self::Groups,
+            "downstream_remote_address_without_port" => Self::Address,
+            "x_request_id" => Self::Id,
+            other => Self::of_nginx(other),
+        }
+    }
+}

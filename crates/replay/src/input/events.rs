@@ -1,0 +1,195 @@
+//! Splits lists of events, `{"kind":"EventList","items":[{…},{…}]}`, into their events, in bounded memory and however they
+//! are laid out.
+
+use std::io::{BufRead, BufReader, Read};
+
+use super::{PART_MAX, Part};
+use crate::formats::Damage;
+
+/// The events of one list, or of many in a row.
+pub(super) struct Events<R> {
+    reader: BufReader<R>,
+    event: Vec<u8>,
+    number: u64,
+    place: Place,
+    is_over: bool,
+}
+
+/// Where in the text the reader is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    depth: u32,
+    text: Text,
+    in_event: bool,
+    is_too_long: bool,
+}
+
+/// Whether the next byte is part of a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Text {
+    #[default]
+    Outside,
+    Inside,
+    AfterBackslash,
+}
+
+/// What a byte ends.
+enum Ended {
+    Nothing,
+    Event,
+    /// A line ends inside a string: something before was cut off.
+    Broken,
+}
+
+/// The list is the first brace, its `items` the first bracket, and events are what begins inside.
+const DEPTH_OF_EVENTS: u32 = 2;
+
+// === impl Events ===
+
+impl<R: Read> Events<R> {
+    pub(super) fn new(reader: R) -> Self {
+        let reader = BufReader::with_capacity(1 << 18, reader);
+        Self { reader, event: Vec::new(), number: 0, place: Place::default(), is_over: false }
+    }
+
+    /// The next event.
+    pub(super) fn next_event(&mut self) -> Option<Part<'_>> {
+        self.event.clear();
+        if self.is_over {
+            return None;
+        }
+        loop {
+            let bytes = match self.reader.fill_buf() {
+                Ok(bytes) if !bytes.is_empty() => bytes,
+                Ok(_) if self.place.in_event => {
+                    return Some(self.last(Damage::Json { problem: "the list is cut off", at: 0 }));
+                }
+                Ok(_) => return None,
+                Err(error) => {
+                    let error = error.to_string();
+                    return Some(self.last(Damage::Unreadable(error)));
+                }
+            };
+            let mut taken = bytes.len();
+            let mut ended = Ended::Nothing;
+            for (at, byte) in bytes.iter().enumerate() {
+                ended = self.place.step(*byte, &mut self.event);
+                if !matches!(ended, Ended::Nothing) {
+                    taken = at + 1;
+                    break;
+                }
+            }
+            self.reader.consume(taken);
+            let text = match ended {
+                Ended::Nothing => continue,
+                Ended::Event if self.place.is_too_long => Err(Damage::TooLong(PART_MAX)),
+                Ended::Event => Ok(&*self.event),
+                Ended::Broken => Err(Damage::Json { problem: "a string does not end", at: self.event.len() }),
+            };
+            self.place.is_too_long = false;
+            self.number += 1;
+            return Some(Part { number: self.number, text });
+        }
+    }
+
+    /// The last part, which is damaged.
+    fn last(&mut self, damage: Damage) -> Part<'_> {
+        self.is_over = true;
+        self.number += 1;
+        Part { number: self.number, text: Err(damage) }
+    }
+}
+
+// === impl Place ===
+
+impl Place {
+    #[inline]
+    fn step(&mut self, byte: u8, event: &mut Vec<u8>) -> Ended {
+        if !self.in_event && byte == b'{' && self.text == Text::Outside && self.depth == DEPTH_OF_EVENTS {
+            self.in_event = true;
+        }
+        if self.in_event {
+            if event.len() < PART_MAX {
+                event.push(byte);
+            } else {
+                self.is_too_long = true;
+            }
+        }
+        if self.text != Text::Outside {
+            return self.step_in_string(byte);
+        }
+        match byte {
+            b'"' => self.text = Text::Inside,
+            b'{' | b'[' => self.depth = self.depth.saturating_add(1),
+            b'}' | b']' => {
+                self.depth = self.depth.saturating_sub(1);
+                if self.in_event && self.depth <= DEPTH_OF_EVENTS {
+                    self.in_event = false;
+                    return Ended::Event;
+                }
+            }
+            _ => {}
+        }
+        Ended::Nothing
+    }
+
+    fn step_in_string(&mut self, byte: u8) -> Ended {
+        match byte {
+            _ if self.text == Text::AfterBackslash => self.text = Text::Inside,
+            b'\\' => self.text = Text::AfterBackslash,
+            b'"' => self.text = Text::Outside,
+            b'\n' => {
+                // No string has a line break, so this is where the text makes sense again: between two events.
+                let was_in_event = self.in_event;
+                *self = Self { depth: DEPTH_OF_EVENTS, ..Self::default() };
+                if was_in_event {
+                    return Ended::Broken;
+                }
+            }
+            _ => {}
+        }
+        Ended::Nothing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(text: &str) -> Vec<Result<String, Damage>> {
+        let mut events = Events::new(text.as_bytes());
+        let mut all = Vec::new();
+        while let Some(Part { number, text }) = events.next_event() {
+            all.push(text.map(|text| String::from_utf8_lossy(text).into_owned()));
+            assert_eq!(number, all.len() as u64);
+        }
+        all
+    }
+
+    #[test]
+    fn lists_in_any_layout() {
+        let expected = [Ok(r#"{"a":"]}\"{"}"#.to_owned()), Ok(r#"{"b":[{},{}]}"#.to_owned())];
+        assert_eq!(events(r#"{"kind":"EventList","items":[{"a":"]}\"{"},{"b":[{},{}]}],"metadata":{}}"#), expected);
+        let pretty =
+            "{\n  \"items\": [\n    {\"a\":\"]}\\\"{\"},\n    {\"b\":[{},{}]}\n  ],\n  \"kind\": \"EventList\"\n}\n";
+        assert_eq!(events(pretty), expected);
+        let many = "{\"items\":[{\"a\":\"]}\\\"{\"}]}\n{\"items\":[]}\n{\"items\":[{\"b\":[{},{}]}]}\n";
+        assert_eq!(events(many), expected);
+    }
+
+    #[test]
+    fn damage_does_not_end_the_list() {
+        let broken = "{\"items\":[\n{\"a\":\"cut\n{\"b\":1},\n{\"c\":2}]}";
+        let found = events(broken);
+        assert!(matches!(found[0], Err(Damage::Json { .. })), "{found:?}");
+        assert_eq!(found[1..], [Ok("{\"b\":1}".to_owned()), Ok("{\"c\":2}".to_owned())]);
+        assert_eq!(events("{\"items\":[{\"a\":1").len(), 1);
+        assert!(events("").is_empty());
+    }
+
+    #[test]
+    fn long_events_are_damaged() {
+        let text = format!("{{\"items\":[{{\"a\":\"{}\"}},{{}}]}}", "x".repeat(PART_MAX));
+        assert_eq!(events(&text), [Err(Damage::TooLong(PART_MAX)), Ok("{}".to_owned())]);
+    }
+}

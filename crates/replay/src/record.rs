@@ -1,0 +1,91 @@
+//! What a line of a log tells about a request, whatever the kind of log.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use evenkeel_engine::User;
+use evenkeel_engine::time::{Instant, Nanos};
+
+/// A request, or one stage of it, as a log has it. Times are nanoseconds since 1970.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record<'a> {
+    /// What the server calls the request; the same in all its lines and logs.
+    pub id: Option<Cow<'a, str>>,
+    /// How far the request was.
+    pub stage: Stage,
+    /// When the request arrived.
+    pub arrived: Instant,
+    /// When the line was written.
+    pub written: Instant,
+    /// How long the request waited for seats, if the log tells.
+    pub wait: Option<Nanos>,
+    /// How long it held its seats, if the log tells.
+    pub service: Option<Nanos>,
+    /// Who sent it; `None` if the log does not name users.
+    pub user: Option<Arc<User>>,
+    /// What was done.
+    pub action: Action<'a>,
+    /// Path and query, as they were received.
+    pub target: Cow<'a, str>,
+    /// How it ended, as far as flow control is concerned.
+    pub outcome: Outcome<'a>,
+    /// Where the server put it, if the log tells.
+    pub placed: Option<Placed<'a>>,
+    /// The seats that it took, if the log tells.
+    pub seats: Option<u32>,
+}
+
+/// How far a request was when a line was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It had arrived.
+    Received,
+    /// The headers of the response had been sent, and a long body follows.
+    Started,
+    /// It had ended.
+    Complete,
+    /// It had ended, and no other line is about it.
+    Whole,
+}
+
+/// What a request does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action<'a> {
+    /// The verb of Kubernetes: `list`, `create`, ….
+    Verb(Cow<'a, str>),
+    /// The method of HTTP.
+    Method(Cow<'a, str>),
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome<'a> {
+    /// It ran.
+    Served,
+    /// Flow control rejected it, for this reason if the log tells.
+    Rejected(Option<Cow<'a, str>>),
+    /// It was refused before flow control: the server did not accept its credentials.
+    Unauthenticated,
+    /// Flow control does not limit such requests.
+    NotLimited,
+}
+
+/// The flow schema and the priority level of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Placed<'a> {
+    /// The flow schema's name.
+    pub schema: Cow<'a, str>,
+    /// The priority level's name.
+    pub level: Cow<'a, str>,
+}
+
+// === impl Action ===
+
+impl Action<'_> {
+    /// The verb or the method.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Verb(name) | Self::Method(name) => name,
+        }
+    }
+}

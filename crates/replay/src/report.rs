@@ -1,0 +1,85 @@
+//! What a replay has found out.
+
+use evenkeel_sim::{LevelRecord, Simulator};
+
+use crate::damage::Damaged;
+use crate::flows::{Flow, Token};
+use crate::formats::Format;
+use crate::truth::Comparison;
+
+/// What a replay has found out.
+#[derive(Debug)]
+pub struct Report {
+    /// How many lines or events were read.
+    pub lines: u64,
+    /// How many requests were replayed.
+    pub requests: u64,
+    /// The lines that could not be read.
+    pub damaged: Damaged,
+    /// How our classification compares with the server's.
+    pub comparison: Comparison,
+    /// The flows, those that differ most first.
+    pub flows: Vec<Flow>,
+    /// What the log did not tell, and what was left out.
+    pub notes: Notes,
+    pub(crate) simulators: Vec<Simulator<Token>>,
+}
+
+/// What the log did not tell, and what was left out, in numbers of requests.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// The kinds of the logs.
+    pub formats: Vec<String>,
+    /// Whether a log does not name users, so that requests stay in the flow schemas that they were in.
+    pub without_users: bool,
+    /// Left out: the server did not accept their credentials, so that flow control never saw them.
+    pub unauthenticated: u64,
+    /// Left out: long-running requests that flow control does not limit.
+    pub not_limited: u64,
+    /// Left out: their ends are not in the log.
+    pub unfinished: u64,
+    /// Left out: their paths cannot be understood.
+    pub not_understood: u64,
+    /// Left out: the log does not name their users, and the configuration does not have their schemas.
+    pub unplaced: u64,
+    /// They were rejected when they were recorded, so that their service times are those of others.
+    pub rejected: u64,
+    /// The log does not tell their service times, which are those of others.
+    pub untimed: u64,
+    /// Lists of an unknown number of objects: each takes one seat.
+    pub lists: u64,
+    /// They were written down too late to be put in their place.
+    pub late: u64,
+}
+
+// === impl Report ===
+
+impl Report {
+    /// How many configurations were compared.
+    pub fn sides(&self) -> usize {
+        self.simulators.len()
+    }
+
+    /// The levels under a configuration.
+    pub fn levels(&self, side: usize) -> &[LevelRecord] {
+        self.simulators[side].levels()
+    }
+
+    /// How long the requests took to arrive and to end, in seconds.
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    pub fn seconds(&self) -> f64 {
+        self.simulators.iter().map(Simulator::now).max().unwrap_or_default() as f64 / 1e9
+    }
+}
+
+// === impl Notes ===
+
+impl Notes {
+    pub(crate) fn add_format(&mut self, format: &Format) {
+        let name = format.to_string();
+        if !self.formats.contains(&name) {
+            self.formats.push(name);
+        }
+        self.without_users |= matches!(format, Format::HttpLog);
+    }
+}

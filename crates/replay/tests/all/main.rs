@@ -1,0 +1,8 @@
+//! The tests of the crate: the recorded log of a real server, hostile logs, and logs of our own.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod hostile;
+mod kinds;
+mod logs;
+mod recorded;
