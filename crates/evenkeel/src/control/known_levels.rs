@@ -73,6 +73,11 @@ impl KnownLevels {
         self.lock().iter().map(|(name, level)| (Arc::clone(name), Arc::clone(level))).collect()
     }
 
+    /// The level of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<Level>> {
+        self.lock().get(name).map(Arc::clone)
+    }
+
     /// A copy of all numbers. The lock of each level is held for the copy of its own.
     #[cfg(feature = "metrics")]
     pub(crate) fn sample(&self, upkeep: &Upkeep) -> (Vec<LevelSample>, ServerSample) {

@@ -18,7 +18,8 @@ use tokio::task::JoinHandle;
 
 use crate::config::{Config, ListenAddress};
 use crate::identity::IdentityError;
-use crate::observe::admin::{self, Admin};
+use crate::observe::admin::{self, Admin, AdminToken, AdminTokenError, TOKEN_VARIABLE};
+use crate::observe::dashboard::{Frames, Sources, UpstreamReading};
 use crate::proxy::buffers::BufferedBytes;
 use live::Live;
 
@@ -90,6 +91,9 @@ pub enum StartError {
         /// What the system says.
         error: io::Error,
     },
+    /// The admin endpoint has no token that can be used.
+    #[error(transparent)]
+    AdminToken(#[from] AdminTokenError),
     /// A thread could not be started.
     #[error("cannot start a thread to serve requests: {0}")]
     Thread(io::Error),
@@ -143,7 +147,8 @@ impl Gateway {
             .preset(config.preset)
             .server_concurrency(config.concurrency)
             .borrowing(config.flow_control.borrowing.map(Borrowing::from))
-            .wait_limit(config.timeouts.queue);
+            .wait_limit(config.timeouts.queue)
+            .attribute_flows();
         let flow = flow.objects(Objects::default()).build();
         let readiness = Readiness::default();
         govern(&flow, &metrics, objects.next().await?);
@@ -176,9 +181,16 @@ impl Gateway {
         let (rules_in_effect, rules) = watch::channel(live.borrow().rules.clone());
         let admin_address = match &config.admin.address {
             Some(address) => {
-                let admin = Admin { flow: flow.clone(), metrics, readiness: readiness.clone(), config: shown, rules };
+                let token = AdminToken::open(&config.admin, std::env::var(TOKEN_VARIABLE).ok())?;
+                let frames = Frames::default();
+                let (flow, readiness) = (flow.clone(), readiness.clone());
+                let sources =
+                    Sources { flow: flow.clone(), metrics: metrics.clone(), upstreams: upstreams_of(followed) };
+                let frames_in = frames.clone();
+                let admin = Admin { flow, metrics, readiness, config: shown, rules, frames, token };
                 let (address, pages) = operate(address, admin)?;
                 control.extend(pages);
+                control.push(Control(tokio::spawn(frames_in.run(sources))));
                 address
             }
             None => None,
@@ -308,10 +320,24 @@ fn operate(listen: &ListenAddress, admin: Admin) -> Result<(Option<SocketAddr>, 
         let listener = TcpListener::from_std(socket)?;
         Ok((listener.local_addr()?, listener))
     };
+    if let Some(address) = open_address(listen, admin.token.as_ref())? {
+        return Err(AdminTokenError::Missing(address.to_string()).into());
+    }
     let bound = each_of(listen, bind, |address, error| StartError::ListenAdmin { address, error })?;
     let (router, first) = (admin.router(), bound.first().map(|(address, _)| *address));
     let serve = |listener| Control(tokio::spawn(admin::serve(listener, router.clone())));
     Ok((first, bound.into_iter().map(|(_, listener)| serve(listener)).collect()))
+}
+
+/// The address that other machines can reach although there is no token.
+fn open_address(listen: &ListenAddress, token: Option<&AdminToken>) -> Result<Option<SocketAddr>, StartError> {
+    let addresses = listen.resolve().map_err(|error| StartError::Name { address: listen.clone(), error })?;
+    Ok(addresses.into_iter().find(|address| token.is_none() && !address.ip().to_canonical().is_loopback()))
+}
+
+/// The counters of the upstreams that there are, whenever they are asked for.
+fn upstreams_of(live: watch::Receiver<Arc<Live>>) -> Box<dyn Fn() -> Vec<UpstreamReading> + Send> {
+    Box::new(move || live.borrow().upstreams.iter().map(|upstream| upstream.reading()).collect())
 }
 
 /// Follows what the source says, for as long as there is something to say.

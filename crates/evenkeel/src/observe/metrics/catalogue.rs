@@ -68,6 +68,24 @@ pub(crate) const LONG_RUNNING_REJECTED: Metric = Metric {
     help: "Number of requests rejected since their priority level had too many long-running ones",
 };
 
+pub(crate) const FLOW_SEATS: Metric = Metric {
+    name: "evenkeel_flow_seats",
+    help: "Seats that each of the heaviest flows used on average within the last minute; all others are flow=\"other\"",
+};
+pub(crate) const FLOW_WAITING: Metric = Metric {
+    name: "evenkeel_flow_waiting_requests",
+    help: "Requests that waited on average within the last minute, for the flows that waited most; all others are flow=\"other\"",
+};
+pub(crate) const FLOW_REJECTIONS: Metric = Metric {
+    name: "evenkeel_flow_rejections_per_second",
+    help: "Requests rejected within the last minute, for the flows with most of them; all others are flow=\"other\"",
+};
+pub(crate) const FLOW_DELAYING: Metric = Metric {
+    name: "evenkeel_flow_delayed_requests",
+    help: "Requests that waited on average behind requests of each flow within the last minute, for the flows that delayed most; \
+           all others are flow=\"other\"",
+};
+
 pub(crate) const CURRENT_INFLIGHT: Metric = Metric {
     name: "apiserver_current_inflight_requests",
     help: "[STABLE] Maximal number of currently used inflight request limit of this apiserver per request kind in last second.",

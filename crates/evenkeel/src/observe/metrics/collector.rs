@@ -18,6 +18,7 @@ use super::sample::LevelSample;
 use super::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, WATCHES};
 use super::server::ServerSample;
 use crate::control::flow_control::{FlowControl, Shared};
+use crate::observe::flows::{FlowFigures, LevelFlows};
 
 /// Writes the metrics of a flow control at every scrape; nothing once the flow control is gone.
 #[derive(Debug)]
@@ -28,6 +29,9 @@ struct Writer<'a> {
     out: Exposition<'a>,
     levels: Vec<LevelSample>,
 }
+
+/// How many flows have series of their own (AT-3).
+const FLOWS_MAX: usize = 20;
 
 const REJECTIONS: [Rejection; 3] = [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut];
 
@@ -70,6 +74,7 @@ impl Collector for FlowCollector {
     fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
         let Some(shared) = self.0.upgrade() else { return Ok(()) };
         let (levels, server) = shared.sample_metrics();
+        let flows = shared.flows(FLOWS_MAX);
         drop(shared);
         let mut writer = Writer { out: Exposition::new(encoder), levels };
         writer.counters()?;
@@ -78,7 +83,8 @@ impl Collector for FlowCollector {
         writer.histograms()?;
         writer.ratios(&server)?;
         writer.server(&server)?;
-        writer.long_running()
+        writer.long_running()?;
+        writer.flows(&flows)
     }
 }
 
@@ -189,6 +195,46 @@ impl Writer<'_> {
         let mut family = self.out.counters(names::LONG_RUNNING_REJECTED)?;
         for level in &shown {
             family.count(&[("priority_level", &level.name)], level.long_running.rejected())?;
+        }
+        Ok(())
+    }
+
+    /// Only where flows are attributed.
+    fn flows(&mut self, levels: &[LevelFlows]) -> fmt::Result {
+        if levels.is_empty() {
+            return Ok(());
+        }
+        self.flow_gauge(levels, names::FLOW_SEATS, |figures| figures.seat_seconds)?;
+        self.flow_gauge(levels, names::FLOW_WAITING, |figures| figures.wait_seconds)?;
+        #[expect(clippy::cast_precision_loss, reason = "a rate")]
+        self.flow_gauge(levels, names::FLOW_REJECTIONS, |figures| figures.rejections as f64)?;
+        self.flow_gauge(levels, names::FLOW_DELAYING, |figures| figures.delay_seconds)
+    }
+
+    /// What the heaviest flows have by a figure, for each second of the window.
+    fn flow_gauge(
+        &mut self,
+        levels: &[LevelFlows],
+        metric: Metric,
+        figure: impl Fn(&FlowFigures) -> f64,
+    ) -> fmt::Result {
+        let mut family = self.out.gauges(metric)?;
+        for level in levels {
+            let total = figure(&level.total);
+            if total <= 0.0 || level.window_seconds <= 0.0 {
+                continue;
+            }
+            let mut flows: Vec<_> = level.flows.iter().map(|flow| (&flow.id, figure(&flow.figures))).collect();
+            flows.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+            flows.retain(|(_, figure)| *figure > 0.0);
+            flows.truncate(FLOWS_MAX);
+            let other = flows.iter().fold(total, |rest, (_, figure)| (rest - figure).max(0.0));
+            for (id, figure) in flows {
+                let labels = [("flow", &*id.flow), ("flow_schema", &id.schema), ("priority_level", &level.level)];
+                family.float_gauge(&labels, figure / level.window_seconds)?;
+            }
+            let labels = [("flow", "other"), ("flow_schema", ""), ("priority_level", &level.level)];
+            family.float_gauge(&labels, other / level.window_seconds)?;
         }
         Ok(())
     }

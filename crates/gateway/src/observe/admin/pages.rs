@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State as Extract};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use prometheus_client::encoding::text;
@@ -24,19 +24,6 @@ struct Shown {
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The pages, and what they are for.
-const PAGES: [(&str, &str); 9] = [
-    ("/metrics", "metrics, for Prometheus"),
-    ("/livez", "whether the gateway runs"),
-    ("/readyz?verbose", "whether it accepts requests"),
-    ("/healthz", "the same as /livez"),
-    ("/config", "the settings in effect"),
-    ("/debug/explain?method=GET&url=/&user=alice&group=staff", "where a request would go, and how long it would wait"),
-    ("/debug/api_priority_and_fairness/dump_priority_levels", "what every priority level is doing"),
-    ("/debug/api_priority_and_fairness/dump_queues", "what is in every queue"),
-    ("/debug/api_priority_and_fairness/dump_requests?includeRequestDetails=1", "who waits, and for what"),
-];
-
 // === impl State ===
 
 impl State {
@@ -50,14 +37,6 @@ impl State {
         admin.metrics.register(&mut registry);
         Self(Arc::new(Shown { admin, registry }))
     }
-}
-
-pub(super) async fn index() -> Html<String> {
-    let rows = PAGES.map(|(path, use_for)| format!("<li><a href=\"{path}\">{path}</a>: {use_for}\n")).concat();
-    let version = env!("CARGO_PKG_VERSION");
-    Html(format!(
-        "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Evenkeel</title>\n<h1>Evenkeel {version}</h1>\n<ul>\n{rows}</ul>\n"
-    ))
 }
 
 pub(super) async fn metrics(Extract(state): Extract<State>) -> Response {

@@ -138,6 +138,17 @@ impl GatewayMetrics {
         self.0.settings_refused.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// How often upstreams failed, in whatever way.
+    pub(crate) fn upstream_failures(&self) -> u64 {
+        UpstreamFailure::ALL.into_iter().map(|kind| self.sum(|worker| &worker.failures[kind as usize])).sum()
+    }
+
+    /// How often objects were applied and refused, and settings applied.
+    pub(crate) fn changes(&self) -> (u64, u64, u64) {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (count(&self.0.objects_applied), count(&self.0.objects_refused), count(&self.0.settings_applied))
+    }
+
     /// Shows all of them in a registry.
     pub fn register(&self, registry: &mut Registry) {
         registry.register_collector(Box::new(collector::GatewayCollector(self.clone())));

@@ -29,6 +29,8 @@ pub(crate) struct Picked {
     is_trial: Cell<bool>,
     /// Whether anybody compares it with others.
     is_one_of_many: bool,
+    /// When the request was sent, if its latency is measured.
+    started: Cell<Option<Instant>>,
 }
 
 /// A request that an upstream works on. It has one less when this is dropped.
@@ -140,7 +142,8 @@ enum Rank {
 
 impl Picked {
     fn new(upstream: &Rc<Upstream>, index: usize, of: usize) -> Self {
-        Self { upstream: Rc::clone(upstream), index, is_trial: Cell::new(false), is_one_of_many: of > 1 }
+        let (is_trial, started) = (Cell::new(false), Cell::new(None));
+        Self { upstream: Rc::clone(upstream), index, is_trial, is_one_of_many: of > 1, started }
     }
 
     pub(crate) fn index(&self) -> usize {
@@ -151,6 +154,7 @@ impl Picked {
     pub(crate) fn note_success(&self) {
         self.is_trial.set(false);
         self.upstream.known.health.note_success();
+        self.upstream.stopwatch.stop(self.started.take());
     }
 
     /// It refused the connection, or cut it before it responded.
@@ -168,6 +172,7 @@ impl Picked {
 
     /// It gets the request to work on.
     pub(crate) fn begin(&self) -> InFlight {
+        self.started.set(self.upstream.stopwatch.start(self.upstream.timer.now()));
         if !self.is_one_of_many {
             return InFlight { known: None, timing: None, _stream: None };
         }

@@ -9,17 +9,20 @@ mod health;
 mod http1;
 mod http2;
 mod http2_connection;
+mod latency;
 mod liveness;
 mod pool;
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::time::Instant;
 
 use http::uri::Scheme;
 
 use crate::config::{Config, Protocol, UpstreamConfig};
 use crate::http1::BufferPool;
+use crate::observe::dashboard::UpstreamReading;
 use crate::timeouts::CoarseTimer;
 use crate::tls::{ClientTls, TlsError};
 
@@ -29,7 +32,8 @@ pub(crate) use http1::{CallError, Http1Body, Http1Call, Http1Response};
 pub(crate) use http2::Negotiated;
 pub(crate) use http2_connection::Http2Stream;
 
-use health::Health;
+use health::{Condition, Health};
+use latency::{Latencies, Stopwatch};
 use pool::Pool;
 
 /// What all workers share about an upstream.
@@ -46,6 +50,7 @@ pub(crate) struct UpstreamTarget {
     pub(crate) tls: Option<ClientTls>,
     health: Health,
     load: AtomicUsize,
+    latencies: Latencies,
 }
 
 /// An upstream, with the connections of one worker.
@@ -56,6 +61,7 @@ pub(crate) struct Upstream {
     timer: Rc<CoarseTimer>,
     buffer_pool: Rc<BufferPool>,
     timeouts: Arc<Config>,
+    stopwatch: Stopwatch,
 }
 
 // === impl UpstreamTarget ===
@@ -75,7 +81,15 @@ impl UpstreamTarget {
             tls,
             health: Health::new(gateway.health.clone()),
             load: AtomicUsize::new(0),
+            latencies: Latencies::default(),
         })
+    }
+
+    /// Its counters, for the dashboard.
+    pub(crate) fn reading(&self) -> UpstreamReading {
+        let [responses, timed, latency_sum_ns] = self.latencies.sums();
+        let is_out = self.health.condition(Instant::now()) != Condition::Well;
+        UpstreamReading { name: self.authority.clone(), is_out, responses, timed, latency_sum_ns }
     }
 
     /// Whether nobody has agreed to HTTP/2 where it is spoken, be it by the settings or under TLS.
@@ -94,7 +108,8 @@ impl Upstream {
         buffer_pool: &Rc<BufferPool>,
     ) -> Self {
         let pool = Pool::new(config.limits.idle_upstream_connections, config.timeouts.idle, Rc::clone(timer));
-        Self { known, pool, timer: Rc::clone(timer), buffer_pool: Rc::clone(buffer_pool), timeouts: Arc::clone(config) }
+        let (stopwatch, timer) = (known.latencies.stopwatch(), Rc::clone(timer));
+        Self { known, pool, timer, buffer_pool: Rc::clone(buffer_pool), timeouts: Arc::clone(config), stopwatch }
     }
 
     /// Whether these settings are the same for its connections.
