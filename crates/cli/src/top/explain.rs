@@ -26,7 +26,15 @@ pub(super) fn explain(top: &Top) -> Vec<Paragraph> {
         Some(Subject::Flow(level, at)) => of_flow(top, level, at),
         None => vec![plain("There is nothing to explain here; select a level, a flow or a delay.".to_owned())],
     };
-    paragraphs.into_iter().map(|one| Paragraph { text: printable(&one.text).into_owned(), ..one }).collect()
+    let clean = |one: Paragraph| Paragraph { text: unbroken(&printable(&one.text)), ..one };
+    paragraphs.into_iter().map(clean).collect()
+}
+
+/// The text with its numbers and their units in one line each.
+fn unbroken(text: &str) -> String {
+    [" %", " ms", " s "]
+        .iter()
+        .fold(text.to_owned(), |text, unit| text.replace(unit, &format!("\u{a0}{}", unit.trim_start())))
 }
 
 fn of_level(level: &Level) -> Vec<Paragraph> {
@@ -67,8 +75,11 @@ fn of_flow(top: &Top, level: &Level, at: usize) -> Vec<Paragraph> {
         _ => String::new(),
     };
     told.push(plain(format!(
-        "In the last minute it held {} seats on average{of_level}, and {} of its requests waited{rejected}.",
-        amount(flow.seats),
+        "In the last minute it held {} on average{of_level}, and {} of its requests waited{rejected}.",
+        match amount(flow.seats).as_str() {
+            "1" => "1 seat".to_owned(),
+            seats => format!("{seats} seats"),
+        },
         amount(flow.waiting)
     )));
     told.extend(delays_of(level, at));

@@ -1,4 +1,4 @@
-//! Lines out of chunks of a response, within a bound: a line that is too long is skipped, and counted.
+//! Lines out of chunks of a response, within a bound: a line that is too long is skipped.
 
 /// Puts lines together that arrive in pieces.
 #[derive(Debug)]
@@ -6,8 +6,6 @@ pub(super) struct Lines {
     line: Vec<u8>,
     bytes_max: usize,
     is_too_long: bool,
-    /// How many lines were too long.
-    pub(super) skipped: u64,
 }
 
 // === impl Lines ===
@@ -15,7 +13,7 @@ pub(super) struct Lines {
 impl Lines {
     /// Lines of at most that many bytes.
     pub(super) fn new(bytes_max: usize) -> Self {
-        Self { line: Vec::new(), bytes_max, is_too_long: false, skipped: 0 }
+        Self { line: Vec::new(), bytes_max, is_too_long: false }
     }
 
     /// Takes in a chunk, and calls `each` for each line that is complete, without its end.
@@ -29,13 +27,6 @@ impl Lines {
         self.extend(rest);
     }
 
-    /// The response has ended: what has no line end is the last line.
-    pub(super) fn end(&mut self, mut each: impl FnMut(&str)) {
-        if !self.line.is_empty() {
-            self.end_line(&mut each);
-        }
-    }
-
     fn extend(&mut self, part: &[u8]) {
         if self.line.len() + part.len() > self.bytes_max {
             self.is_too_long = true;
@@ -47,9 +38,7 @@ impl Lines {
     }
 
     fn end_line(&mut self, each: &mut impl FnMut(&str)) {
-        if self.is_too_long {
-            self.skipped += 1;
-        } else {
+        if !self.is_too_long {
             each(String::from_utf8_lossy(self.line.strip_suffix(b"\r").unwrap_or(&self.line)).as_ref());
         }
         self.is_too_long = false;
@@ -66,13 +55,12 @@ mod tests {
         for chunk in chunks {
             lines.push(chunk.as_bytes(), |line| found.push(line.to_owned()));
         }
-        lines.end(|line| found.push(line.to_owned()));
         found
     }
 
     #[test]
     fn chunks_may_be_cut_anywhere() {
-        let text = "one\r\n\ntwo\nthree";
+        let text = "one\r\n\ntwo\nthree\nunfinished";
         for cut in 0..=text.len() {
             let (head, tail) = text.split_at(cut);
             assert_eq!(all(&mut Lines::new(10), &[head, tail]), ["one", "", "two", "three"], "{cut}");
@@ -82,8 +70,7 @@ mod tests {
     #[test]
     fn a_line_that_is_too_long_is_skipped_and_takes_no_memory() {
         let mut lines = Lines::new(4);
-        assert_eq!(all(&mut lines, &["12345", "67890", "\nabcd\n", "abcde\n", "x"]), ["abcd", "x"]);
-        assert_eq!(lines.skipped, 2);
+        assert_eq!(all(&mut lines, &["12345", "67890", "\nabcd\n", "abcde\n", "x\n"]), ["abcd", "x"]);
         assert!(lines.line.capacity() <= 16);
     }
 }

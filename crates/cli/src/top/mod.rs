@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
+use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
 use evenkeel_gateway::observe::frame::Frame;
 use tokio::runtime;
 use tokio::sync::{mpsc, watch};
@@ -45,7 +46,7 @@ Examples:
   A gateway on this machine:
     evenkeel top
   Another one, which wants a token:
-    EVENKEEL_TOKEN=… evenkeel top https://gateway.example:9901
+    evenkeel top http://gateway.example:9901 --token-file admin-token
   A Kubernetes API server, through `kubectl proxy`:
     evenkeel top --kube http://127.0.0.1:8001
   One of a kubeconfig:
@@ -55,7 +56,6 @@ Examples:
     evenkeel top -o json";
 
 const ACCESS: &str = "Access to the server";
-const TOKEN: &str = "EVENKEEL_TOKEN";
 /// What comes out of a pipe need not be narrow.
 const PIPE_WIDTH: usize = 160;
 /// How long `--once` waits, besides the interval.
@@ -88,7 +88,7 @@ pub(crate) struct TopCommand {
     #[arg(long)]
     no_dumps: bool,
 
-    /// A file with a bearer token [default: the variable EVENKEEL_TOKEN].
+    /// A file with a bearer token [default for a gateway: the variable EVENKEEL_ADMIN_TOKEN].
     #[arg(long, value_name = "FILE", help_heading = ACCESS)]
     token_file: Option<PathBuf>,
     /// The authorities that the server is trusted by, in PEM. The default is those of this machine.
@@ -154,7 +154,9 @@ impl TopCommand {
         };
         let token = match &self.token_file {
             Some(path) => Some(kubeconfig::token_of(path)?),
-            None => std::env::var(TOKEN).ok().filter(|token| !token.is_empty()),
+            // It is a gateway's, and no other server gets to see it.
+            None if is_kube => None,
+            None => std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty()),
         };
         access.token = token.or(access.token);
         access.ca = file(&self.certificate_authority).or(access.ca);

@@ -60,6 +60,8 @@ pub(super) struct Gone;
 pub(super) const LIMITS: FetchLimits = FetchLimits { time: Duration::from_secs(15), bytes: 64 << 20 };
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(8);
+/// A connection that was of use for so long is made again at once, and nobody is told.
+const LASTING: Duration = Duration::from_secs(20);
 const QUEUES_EVERY: Duration = Duration::from_secs(1);
 
 // === impl Wanted ===
@@ -93,9 +95,10 @@ impl Source {
             }) else {
                 return Gone;
             };
-            // A connection that lasted was a good one.
-            if began.elapsed() > RETRY_MAX {
+            // A connection that lasted was a good one, and servers end streams now and then.
+            if began.elapsed() > LASTING {
                 retry_in = RETRY_MIN;
+                continue;
             }
             if updates.send(Update::Lost { why, retry_in }).await.is_err() {
                 return Gone;

@@ -13,3 +13,4 @@ mod pages;
 mod peer;
 mod reference;
 mod serve;
+mod top;

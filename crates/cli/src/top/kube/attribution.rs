@@ -19,7 +19,15 @@ pub(super) struct Attribution {
 #[derive(Debug)]
 struct Moment {
     seconds: f64,
-    levels: HashMap<String, HashMap<FlowKey, Held>>,
+    levels: HashMap<String, LevelMoment>,
+}
+
+/// What a dump showed of a level.
+#[derive(Debug, Default)]
+struct LevelMoment {
+    flows: HashMap<FlowKey, Held>,
+    /// All flows that are too light to be kept.
+    others: Held,
 }
 
 /// Schema and distinguisher.
@@ -43,29 +51,15 @@ const SECONDS_KEPT: f64 = 60.0;
 const MOMENTS_MAX: usize = 120;
 const FLOWS_SHOWN: usize = 20;
 const DELAYS_SHOWN: usize = 40;
-/// Flows of a level that are told apart at a moment.
-const FLOWS_MAX: usize = 10_000;
+/// Flows of all levels that are kept of a moment, the heaviest ones: anybody can make up names.
+const FLOWS_KEPT: usize = 2000;
 
 // === impl Attribution ===
 
 impl Attribution {
     /// Takes in a dump that stands for that many seconds.
     pub(super) fn push(&mut self, requests: &[Request], seconds: f64) {
-        let mut levels = HashMap::<String, HashMap<FlowKey, Held>>::new();
-        for request in requests {
-            let flows = levels.entry(request.level.clone()).or_default();
-            let key = (request.schema.clone(), request.flow.clone());
-            if flows.len() >= FLOWS_MAX && !flows.contains_key(&key) {
-                continue;
-            }
-            let held = flows.entry(key).or_default();
-            if request.is_waiting {
-                held.waiting += 1.0;
-            } else {
-                held.seats += seats(request.seats);
-            }
-        }
-        self.moments.push_back(Moment { seconds: seconds.max(0.0), levels });
+        self.moments.push_back(Moment::new(requests, seconds.max(0.0)));
         while self.moments.len() > MOMENTS_MAX || (self.moments.len() > 1 && self.seconds() > SECONDS_KEPT) {
             self.moments.pop_front();
         }
@@ -87,7 +81,7 @@ impl Attribution {
         let moments = || self.moments.iter().filter_map(|moment| Some((moment.seconds, moment.levels.get(name)?)));
         let mut sums = HashMap::<&FlowKey, Held>::new();
         for (seconds, flows) in moments() {
-            for (key, held) in flows {
+            for (key, held) in &flows.flows {
                 let sum = sums.entry(key).or_default();
                 sum.seats += held.seats * seconds;
                 sum.waiting += held.waiting * seconds;
@@ -114,24 +108,26 @@ impl Attribution {
 }
 
 /// Who delayed whom, the longest delay first.
-fn delays<'a>(
-    moments: impl Iterator<Item = (f64, &'a HashMap<FlowKey, Held>)>,
-    shown: &HashMap<&FlowKey, usize>,
-) -> Vec<Delay> {
+fn delays<'a>(moments: impl Iterator<Item = (f64, &'a LevelMoment)>, shown: &HashMap<&FlowKey, usize>) -> Vec<Delay> {
     let mut sums = BTreeMap::<(usize, Option<usize>), f64>::new();
     let mut all = 0.0;
-    for (seconds, flows) in moments {
-        let seats: f64 = flows.values().map(|held| held.seats).sum();
+    for (seconds, LevelMoment { flows, others }) in moments {
+        let seats = others.seats + flows.values().map(|held| held.seats).sum::<f64>();
+        all += others.waiting * seconds;
         for (waiter, held) in flows.iter().filter(|(_, held)| held.waiting > 0.0) {
             let waited = held.waiting * seconds;
             all += waited;
             let Some(waiter) = shown.get(waiter).copied() else { continue };
-            if seats <= 0.0 {
-                *sums.entry((waiter, None)).or_default() += waited;
-            }
-            for (by, holder) in flows.iter().filter(|(_, holder)| holder.seats > 0.0) {
-                *sums.entry((waiter, shown.get(by).copied())).or_default() += waited * holder.seats / seats;
-            }
+            let mut blame = |by, part: f64| {
+                if part > 0.0 {
+                    *sums.entry((waiter, by)).or_default() += waited * part;
+                }
+            };
+            // Nobody is to blame where no seat is held: the seats may have changed hands while the dump was written.
+            blame(None, if seats > 0.0 { others.seats / seats } else { 1.0 });
+            flows
+                .iter()
+                .for_each(|(by, holder)| blame(shown.get(by).copied(), holder.seats / seats.max(f64::MIN_POSITIVE)));
         }
     }
     let share = |seconds: f64| if all > 0.0 { seconds / all } else { 0.0 };
@@ -147,6 +143,35 @@ fn delays<'a>(
 #[expect(clippy::cast_precision_loss, reason = "a request has few seats")]
 fn seats(number: u64) -> f64 {
     number as f64
+}
+
+// === impl Moment ===
+
+impl Moment {
+    fn new(requests: &[Request], seconds: f64) -> Self {
+        let mut flows = HashMap::<(&str, &str, &str), Held>::new();
+        for request in requests {
+            let held = flows.entry((&request.level, &request.schema, &request.flow)).or_default();
+            if request.is_waiting {
+                held.waiting += 1.0;
+            } else {
+                held.seats += seats(request.seats);
+            }
+        }
+        let mut sorted: Vec<_> = flows.into_iter().collect();
+        sorted.sort_by(|(a_key, a), (b_key, b)| b.weight().total_cmp(&a.weight()).then_with(|| a_key.cmp(b_key)));
+        let mut levels = HashMap::<String, LevelMoment>::new();
+        for (at, ((level, schema, flow), held)) in sorted.into_iter().enumerate() {
+            let level = levels.entry(level.to_owned()).or_default();
+            if at < FLOWS_KEPT {
+                level.flows.insert((schema.to_owned(), flow.to_owned()), held);
+            } else {
+                level.others.seats += held.seats;
+                level.others.waiting += held.waiting;
+            }
+        }
+        Self { seconds, levels }
+    }
 }
 
 // === impl Held ===
@@ -192,9 +217,14 @@ mod tests {
     fn a_minute_is_kept_and_flows_are_bounded() {
         let mut attribution = Attribution::default();
         attribution.push(&[runs("old", 5)], 5.0);
-        let many: Vec<_> = (0..FLOWS_MAX + 100).map(|number| runs(&format!("f{number}"), 1)).collect();
-        attribution.push(&many, 1.0);
-        assert_eq!(attribution.level("low").flows[0].distinguisher, "old");
+        let many: Vec<_> = (0..FLOWS_KEPT + 100).map(|number| runs(&format!("f{number}"), 1)).collect();
+        attribution.push(&[many, vec![waits("old"), waits("old")]].concat(), 1.0);
+        assert!(attribution.moments[1].levels["low"].flows.len() <= FLOWS_KEPT);
+        let LevelFlows { flows, delays } = attribution.level("low");
+        assert_eq!((flows.len(), flows[0].distinguisher.as_str()), (FLOWS_SHOWN, "old"));
+        // It waits behind flows of which nearly all are not shown, and a hundred not even kept.
+        assert_eq!((delays[0].waiter, delays[0].by), (0, None));
+        assert!(delays[0].share > 0.98 && delays.iter().map(|delay| delay.seconds).sum::<f64>() <= 2.001, "{delays:?}");
         for _ in 0..60 {
             attribution.push(&[runs("new", 1), waits("new")], 1.0);
         }

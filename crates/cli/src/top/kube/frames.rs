@@ -186,6 +186,8 @@ fn level(name: &str, now: &LevelMetrics, before: Option<&LevelMetrics>, seconds:
         level.execution_ms = milliseconds(&now.execution.since(&before.execution));
         let used = now.seat_utilisation.since(&before.seat_utilisation);
         level.utilisation = utilisation(&used).filter(|_| !is_exempt);
+        // The current limit is what the ratio is of (CL-19).
+        level.in_use_mean = level.utilisation.map_or(0.0, |used| rounded(used.mean * now.current));
     }
     level
 }

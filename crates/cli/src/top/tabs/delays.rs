@@ -25,17 +25,13 @@ pub(super) fn grid(frame: &Frame, scope: Scope<'_>) -> Grid {
         let Some(waiter) = level.flows.get(delay.waiter) else { continue };
         let behind = behind(level, delay);
         let key = format!("{}\n{behind}", flow_key(level, waiter));
-        grid.push(
-            key,
-            if delay.by == Some(delay.waiter) { Tone::Normal } else { Tone::Warn },
-            [
-                flow_name(waiter).to_owned(),
-                behind.to_owned(),
-                level.name.clone(),
-                amount(delay.seconds),
-                percent(delay.share),
-            ],
-        );
+        let mut cells =
+            vec![flow_name(waiter).to_owned(), behind.to_owned(), amount(delay.seconds), percent(delay.share)];
+        if names_level {
+            cells.insert(2, level.name.clone());
+        }
+        let tone = if delay.by == Some(delay.waiter) { Tone::Normal } else { Tone::Warn };
+        grid.push(key, tone, cells);
     }
     grid
 }

@@ -100,7 +100,7 @@ fn foot(top: &Top, palette: Palette, area: Rect, buffer: &mut Buffer) {
     let (tone, text) = match (&top.connection, top.mode, &top.notice) {
         (_, Mode::Filter, _) => (Tone::Strong, format!("/{}▏  Enter: keep, Esc: show all", top.filter)),
         (Connection::Lost { why, retry_in }, ..) => {
-            (Tone::Bad, format!("Not connected: {why}; trying again every {} s", retry_in.as_secs()))
+            (Tone::Bad, format!("Not connected, next try in {} s: {why}", retry_in.as_secs()))
         }
         _ if !top.filter.is_empty() => (Tone::Warn, format!("Only rows with {:?}; Esc shows all", top.filter)),
         (.., Some(notice)) if top.tab == Tab::Flows || top.tab == Tab::Delays => (Tone::Warn, notice.clone()),

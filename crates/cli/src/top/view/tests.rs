@@ -244,7 +244,7 @@ fn a_server_that_goes_away_is_told() {
     let lost = || Update::Lost { why: "no connection: refused".to_owned(), retry_in: Duration::from_secs(4) };
     top.update(lost());
     let page = shown(&top, 80, 10);
-    assert!(page.contains("Not connected: no connection: refused; trying again every 4 s"), "{page}");
+    assert!(page.contains("Not connected, next try in 4 s: no connection: refused"), "{page}");
     assert!(page.contains("Nothing has been received yet."), "{page}");
     // What was seen last stays.
     let mut top = live();
