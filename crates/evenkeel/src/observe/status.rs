@@ -4,7 +4,7 @@ use evenkeel_engine::controller::ControlledLevel;
 use evenkeel_engine::limits::LevelLimits;
 use serde::{Deserialize, Serialize};
 
-use crate::control::level::{Level, LevelState};
+use crate::control::level::Level;
 
 /// What a level is doing. Made by [`FlowControl::status`](crate::FlowControl::status); it can be serialised.
 ///
@@ -77,11 +77,7 @@ fn is_zero(number: &u32) -> bool {
 
 impl LevelStatus {
     pub(crate) fn new(name: &str, control: &ControlledLevel, level: &Level) -> Self {
-        Self::of(name, control, &level.lock())
-    }
-
-    /// The same for a level whose lock is held.
-    pub(crate) fn of(name: &str, control: &ControlledLevel, state: &LevelState) -> Self {
+        let state = level.lock();
         let current_limit = state.current_limit();
         Self {
             name: name.to_owned(),
