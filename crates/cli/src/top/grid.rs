@@ -169,21 +169,22 @@ pub(super) fn fitted(text: &str, width: usize, side: Side) -> String {
 fn cut(text: &str, width: usize) -> String {
     let Some(room) = width.checked_sub(1) else { return String::new() };
     let head = taken(text.chars(), room / 3);
-    let tail = taken(text.chars().rev(), room - text_width(&head));
+    let tail = taken(text.chars().rev(), room.saturating_sub(text_width(&head)));
     let tail: String = tail.chars().rev().collect();
-    let space = " ".repeat(room - text_width(&head) - text_width(&tail));
+    let space = " ".repeat(room.saturating_sub(text_width(&head) + text_width(&tail)));
     format!("{head}…{tail}{space}")
 }
 
-/// As many characters as fit.
-fn taken(characters: impl Iterator<Item = char>, width: usize) -> String {
+/// As many characters as fit. Those without a width of their own are taken along, within a bound.
+pub(super) fn taken(characters: impl Iterator<Item = char>, width: usize) -> String {
     let mut kept = String::new();
-    for character in characters {
-        kept.push(character);
-        if text_width(&kept) > width {
-            kept.pop();
-            break;
+    let mut left = width;
+    for character in characters.take(4 * width) {
+        match left.checked_sub(text_width(character.encode_utf8(&mut [0; 4]))) {
+            Some(rest) => left = rest,
+            None => break,
         }
+        kept.push(character);
     }
     kept
 }
@@ -225,6 +226,9 @@ mod tests {
         assert_eq!(fitted("日本語日本語", 8, Side::Left), "日…本語 ");
         assert_eq!(["abc"; 3].map(|text| fitted(text, 1, Side::Left)), ["…"; 3]);
         assert_eq!(fitted("abc", 0, Side::Left), "");
+        // Characters without a width cost nothing either.
+        let accents = "\u{301}".repeat(100_000);
+        assert!(fitted(&format!("long name {accents}"), 5, Side::Left).len() < 100);
         for width in 0..20 {
             assert_eq!(text_width(&fitted("日本語-abc-日本語", width, Side::Left)), width);
         }

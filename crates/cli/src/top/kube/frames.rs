@@ -237,7 +237,7 @@ fn count(number: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::top::kube::recorded;
+    use crate::top::kube::recorded_frame;
 
     fn scrape(text: &str) -> Scrape {
         let mut scrape = Scrape::default();
@@ -308,24 +308,17 @@ mod tests {
 
     #[test]
     fn a_recorded_server() {
-        let metrics = recorded("metrics");
-        let dumps = || Dumps::read(&recorded("dump_priority_levels"), &recorded("dump_requests"));
-        // The same numbers a second earlier, with fewer requests in `batch`.
-        let earlier = metrics
-            .replace(
-                "{flow_schema=\"batch\",priority_level=\"batch\"} 301",
-                "{flow_schema=\"batch\",priority_level=\"batch\"} 291",
-            )
-            .replace("reason=\"queue-full\"} 31522", "reason=\"queue-full\"} 30522");
-        assert_ne!(metrics, earlier);
-        let mut frames = Frames::default();
-        frames.next(Moment { time_ms: 1000, scrape: scrape(&earlier), dumps: Some(dumps()) });
-        let frame = frames.next(Moment { time_ms: 2000, scrape: scrape(&metrics), dumps: Some(dumps()) });
+        let frame = recorded_frame();
         assert_eq!((frame.levels.len(), frame.server.concurrency, frame.server.exempt), (10, 30, 15));
         let batch = frame.level("batch").unwrap();
         assert_eq!((batch.in_use, batch.waiting, batch.current, batch.nominal), (1, 12, 1, 1));
-        assert!((batch.dispatched - 10.0).abs() < 1e-9, "{batch:?}");
-        assert!((batch.rejected["queue-full"] - 1000.0).abs() < 1e-9, "{batch:?}");
+        // A fortieth of 301 and 31522.
+        assert!((batch.dispatched - 8.0).abs() < 1e-9, "{batch:?}");
+        assert!((batch.rejected["queue-full"] - 788.0).abs() < 1e-9, "{batch:?}");
+        let wait = batch.wait_ms.unwrap();
+        assert!((500.0..=2000.0).contains(&wait.p50) && (2000.0..=10_000.0).contains(&wait.p99), "{wait:?}");
+        let used = batch.utilisation.unwrap();
+        assert!((used.mean - 0.704).abs() < 1e-9 && (batch.in_use_mean - 0.704).abs() < 1e-9, "{used:?}");
         // One flow waits behind itself.
         assert_eq!(batch.flows.len(), 1);
         assert_eq!((batch.flows[0].distinguisher.as_str(), batch.delays[0].by), ("batch-runner", Some(0)));

@@ -129,3 +129,26 @@ pub(super) fn recorded(name: &str) -> String {
     flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
     text
 }
+
+/// The recorded server a second after it had counted a fortieth less of everything.
+#[cfg(test)]
+pub(super) fn recorded_frame() -> evenkeel_gateway::observe::frame::Frame {
+    let metrics = recorded("metrics");
+    let is_counter = |name: &str| ["_total", "_bucket", "_count", "_sum"].iter().any(|end| name.ends_with(end));
+    let earlier = |line: &str| match line.rsplit_once(' ') {
+        Some((series, value)) if !line.starts_with('#') && is_counter(series.split('{').next().unwrap_or_default()) => {
+            format!("{series} {}\n", (value.parse::<f64>().unwrap() * 0.975).round())
+        }
+        _ => format!("{line}\n"),
+    };
+    let earlier: String = metrics.lines().map(earlier).collect();
+    let moment = |time_ms, metrics: &str| {
+        let mut scrape = Scrape::default();
+        metrics.lines().for_each(|line| scrape.line(line));
+        let dumps = Some(Dumps::read(&recorded("dump_priority_levels"), &recorded("dump_requests")));
+        Moment { time_ms, scrape, dumps }
+    };
+    let mut frames = Frames::default();
+    frames.next(moment(1_763_290_292_000, &earlier));
+    frames.next(moment(1_763_290_293_000, &metrics))
+}

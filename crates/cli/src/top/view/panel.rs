@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Widget};
 
 use crate::top::explain::{self, Paragraph};
-use crate::top::grid::{Side, Tone, fitted, text_width};
+use crate::top::grid::{Tone, taken, text_width};
 use crate::top::keys;
 use crate::top::palette::Palette;
 use crate::top::state::Top;
@@ -55,14 +55,20 @@ pub(super) fn wrapped(text: &str, width: usize, lines_max: usize) -> Vec<String>
             _ => lines.push(word.to_owned()),
         }
     }
-    if lines.len() > lines_max {
-        lines.truncate(lines_max);
-        if let Some(last) = lines.last_mut() {
-            last.push('…');
-        }
+    let is_cut = lines.len() > lines_max;
+    lines.truncate(lines_max);
+    let last = lines.len().saturating_sub(1);
+    let fits = |(at, line): (usize, String)| cut(&line, width, if is_cut && at == last { "…" } else { "" });
+    lines.into_iter().enumerate().map(fits).collect()
+}
+
+/// A line with that end, or as much of its beginning as fits.
+fn cut(line: &str, width: usize, end: &str) -> String {
+    let whole = format!("{line}{end}");
+    if text_width(&whole) <= width {
+        return whole;
     }
-    let cut = |line: String| if text_width(&line) > width { fitted(&line, width, Side::Left) } else { line };
-    lines.into_iter().map(cut).collect()
+    taken(line.chars(), width.saturating_sub(1)) + "…"
 }
 
 #[cfg(test)]

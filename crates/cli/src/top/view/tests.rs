@@ -270,6 +270,14 @@ fn a_kube_apiserver_has_no_rejections_of_flows_and_may_have_no_dumps() {
 }
 
 #[test]
+fn a_recorded_kube_apiserver() {
+    let dumps = crate::top::kube::DumpUse::Read;
+    let mut top = Top::new("http://127.0.0.1:8001", Kind::Kube { interval: Duration::from_secs(2), dumps });
+    top.update(Update::Frame(Box::new(crate::top::kube::recorded_frame())));
+    assert_snapshot!(shown(&top, 100, 40));
+}
+
+#[test]
 fn no_escape_sequence_reaches_the_terminal() {
     let evil = "\u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\r\n\u{202e}evil\u{200b}";
     let mut frame = frame();
