@@ -22,6 +22,7 @@ mod object_files;
 mod reference;
 mod remote;
 mod replay;
+mod report_page;
 mod serve;
 mod signals;
 mod simulate;

@@ -210,10 +210,10 @@ impl Crowd {
         }
         while self.waits < waits {
             let Reverse((now, _, event)) = self.events.pop().unwrap();
-            for flow in 0..4 {
+            for (share, seats) in self.shares.iter_mut().zip(self.seats) {
                 #[expect(clippy::cast_precision_loss, reason = "a time")]
                 let passed = (now - self.last) as f64;
-                self.shares[flow] += f64::from(self.seats[flow]) / f64::from(SEATS) * passed;
+                *share += f64::from(seats) / f64::from(SEATS) * passed;
             }
             self.last = now;
             let mut started = Started::default();
@@ -240,8 +240,8 @@ impl Crowd {
                 self.push(end, Event::End(id, flow));
                 if now > arrived {
                     self.waits += 1;
-                    for other in 0..4 {
-                        self.exact[flow][other] += self.shares[other] - shares[other];
+                    for (other, before) in shares.into_iter().enumerate() {
+                        self.exact[flow][other] += self.shares[other] - before;
                     }
                 }
             }

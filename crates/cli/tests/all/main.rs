@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod check;
 #[path = "../child/mod.rs"]
 mod child;
 mod convert;
@@ -12,5 +13,7 @@ mod pages;
 #[path = "../peer/mod.rs"]
 mod peer;
 mod reference;
+mod replay;
 mod serve;
+mod simulate;
 mod top;

@@ -1,5 +1,6 @@
 //! Puts the parts together: listeners, workers, flow control, objects, and the admin endpoint.
 
+mod findings;
 pub(crate) mod live;
 mod reconfigure;
 
@@ -21,6 +22,7 @@ use crate::identity::IdentityError;
 use crate::observe::admin::{self, Admin, AdminToken, AdminTokenError, TOKEN_VARIABLE};
 use crate::observe::dashboard::{Frames, Sources, UpstreamReading};
 use crate::proxy::buffers::BufferedBytes;
+use findings::Findings;
 use live::Live;
 
 pub use reconfigure::Reconfigured;
@@ -141,6 +143,7 @@ impl Gateway {
         let workers = config.workers.unwrap_or_else(cores).max(1);
         let metrics = GatewayMetrics::new(workers);
         let live = Arc::new(Live::open(config, None, &metrics).await?);
+        metrics.set_upstreams(live.upstream_metrics());
         let config = Arc::clone(&live.config);
         // Without objects at first: those that never govern leave nothing behind in the metrics.
         let flow = FlowControl::builder()
@@ -151,7 +154,8 @@ impl Gateway {
             .attribute_flows();
         let flow = flow.objects(Objects::default()).build();
         let readiness = Readiness::default();
-        govern(&flow, &metrics, objects.next().await?);
+        let findings = Findings::new(&config);
+        govern(&flow, &metrics, &findings, objects.next().await?);
         note_stale(&readiness, &metrics, objects.stale());
         let (addresses, listening, listener_files) = listen(&config, workers)?;
         let rejections = Arc::new(RejectionLog::new(&config.log));
@@ -173,7 +177,7 @@ impl Gateway {
             .collect::<io::Result<Vec<_>>>()
             .map_err(StartError::Thread)?;
         let mut control = vec![
-            Control(tokio::spawn(follow(objects, flow.clone(), metrics.clone(), readiness.clone()))),
+            Control(tokio::spawn(follow(objects, flow.clone(), metrics.clone(), readiness.clone(), findings))),
             Control(tokio::spawn(keep_fresh(listener_files))),
             Control(tokio::spawn(flush_rejections(rejections))),
         ];
@@ -341,11 +345,17 @@ fn upstreams_of(live: watch::Receiver<Arc<Live>>) -> Box<dyn Fn() -> Vec<Upstrea
 }
 
 /// Follows what the source says, for as long as there is something to say.
-async fn follow(mut objects: Box<dyn ObjectSource>, flow: FlowControl, metrics: GatewayMetrics, readiness: Readiness) {
+async fn follow(
+    mut objects: Box<dyn ObjectSource>,
+    flow: FlowControl,
+    metrics: GatewayMetrics,
+    readiness: Readiness,
+    findings: Findings,
+) {
     loop {
         match objects.next().await {
             Ok(new) => {
-                govern(&flow, &metrics, new);
+                govern(&flow, &metrics, &findings, new);
                 note_stale(&readiness, &metrics, objects.stale());
                 tracing::info!("the objects changed and are in effect");
             }
@@ -364,7 +374,8 @@ fn note_stale(readiness: &Readiness, metrics: &GatewayMetrics, stale: Option<Str
 }
 
 /// Lets these objects govern. The flow control warns of those that are of no use.
-fn govern(flow: &FlowControl, metrics: &GatewayMetrics, objects: Objects) {
+fn govern(flow: &FlowControl, metrics: &GatewayMetrics, findings: &Findings, objects: Objects) {
+    findings.look_for(objects.clone());
     flow.apply_stored(objects);
     metrics.objects_applied();
 }

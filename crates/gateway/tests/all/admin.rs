@@ -67,7 +67,7 @@ async fn every_page_that_the_index_lists_is_there() {
     let address = start(&readiness).await;
     let index = get(address, "/").await;
     let pages: Vec<_> = index.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
-    assert_eq!(pages.len(), 9, "{index}");
+    assert_eq!(pages.len(), 11, "{index}");
     for page in pages {
         let answer = get(address, page).await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{page}: {answer}");

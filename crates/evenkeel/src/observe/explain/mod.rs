@@ -195,7 +195,7 @@ impl FlowControl {
         let (mode, limits) = (found.map(ControlledLevel::mode), found.map(SeatLimits::new));
         let status = found.and_then(|found| {
             let known = snapshot.levels.get(found.id())?;
-            Some((known, LevelStatus::new(&level.name, found, known)))
+            Some((known, LevelStatus::new(&level.name, found, control.borrowing(), known)))
         });
         let objects = control.objects().flow_schemas.clone();
         drop(control);

@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use evenkeel_engine::SeatSeconds;
-use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::queue_set::{QueuingDiscipline, Rejection};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Registry;
 
+use super::Metric;
 use super::catalogue as names;
-use super::catalogue::Metric;
 use super::crowd::{Crowd, Doing};
 use super::exposition::Exposition;
 use super::histogram::{Bounds, Histogram};
@@ -83,6 +83,7 @@ impl Collector for FlowCollector {
         writer.histograms()?;
         writer.ratios(&server)?;
         writer.server(&server)?;
+        writer.modes()?;
         writer.long_running()?;
         writer.flows(&flows)
     }
@@ -92,24 +93,24 @@ impl Collector for FlowCollector {
 
 impl Writer<'_> {
     fn counters(&mut self) -> fmt::Result {
-        let mut family = self.out.counters(names::REJECTED)?;
+        let mut family = self.out.family(names::REJECTED)?;
         for (level, schema, numbers) in series(&self.levels) {
             for reason in REJECTIONS {
                 let labels = [("flow_schema", schema), ("priority_level", level), ("reason", reason.as_str())];
                 family.count(&labels, numbers.rejected[reason as usize])?;
             }
         }
-        let mut family = self.out.counters(names::DISPATCHED)?;
+        let mut family = self.out.family(names::DISPATCHED)?;
         for (level, schema, numbers) in series(&self.levels) {
             family.count(&[("flow_schema", schema), ("priority_level", level)], numbers.dispatched)?;
         }
-        let mut family = self.out.counters(names::EPOCH_ADVANCE)?;
+        let mut family = self.out.family(names::EPOCH_ADVANCE)?;
         for level in &self.levels {
             for (is_clean, count) in ["false", "true"].into_iter().zip(level.epoch_advances) {
                 family.count(&[("priority_level", &level.name), ("success", is_clean)], count)?;
             }
         }
-        let mut family = self.out.counters(names::NO_ACCOMMODATION)?;
+        let mut family = self.out.family(names::NO_ACCOMMODATION)?;
         for (level, schema, numbers) in series(&self.levels) {
             family.count(&[("flow_schema", schema), ("priority_level", level)], numbers.blocked)?;
         }
@@ -131,7 +132,7 @@ impl Writer<'_> {
         is_shown: impl Fn(&Numbers) -> bool,
         value: impl Fn(&Numbers) -> i64,
     ) -> fmt::Result {
-        let mut family = self.out.gauges(metric)?;
+        let mut family = self.out.family(metric)?;
         for (level, schema, numbers) in series(&self.levels).filter(|(_, _, numbers)| is_shown(numbers)) {
             family.gauge(&[("flow_schema", schema), ("priority_level", level)], value(numbers))?;
         }
@@ -156,21 +157,34 @@ impl Writer<'_> {
     }
 
     fn gauge(&mut self, metric: Metric, value: impl Fn(&LevelSample) -> i64) -> fmt::Result {
-        let mut family = self.out.gauges(metric)?;
+        let mut family = self.out.family(metric)?;
         self.levels.iter().try_for_each(|level| family.gauge(&[("priority_level", &level.name)], value(level)))
     }
 
     fn float_gauge(&mut self, metric: Metric, value: impl Fn(&LevelSample) -> f64) -> fmt::Result {
-        let mut family = self.out.gauges(metric)?;
+        let mut family = self.out.family(metric)?;
         self.levels.iter().try_for_each(|level| family.float_gauge(&[("priority_level", &level.name)], value(level)))
     }
 
     fn bounds(&mut self, metric: Metric, value: impl Fn(&LevelSample) -> (SeatSeconds, SeatSeconds)) -> fmt::Result {
-        let mut family = self.out.gauges(metric)?;
+        let mut family = self.out.family(metric)?;
         for level in &self.levels {
             let (min, max) = value(level);
             family.float_gauge(&[("bound", "min"), ("priority_level", &level.name)], min.as_f64())?;
             family.float_gauge(&[("bound", "max"), ("priority_level", &level.name)], max.as_f64())?;
+        }
+        Ok(())
+    }
+
+    /// The modes of each level.
+    fn modes(&mut self) -> fmt::Result {
+        let mut family = self.out.family(names::MODES)?;
+        for level in &self.levels {
+            let Some(modes) = level.control.modes else { continue };
+            let queuing = modes.queuing.map_or("none", QueuingDiscipline::name);
+            let labels =
+                [("borrowing", modes.borrowing.name()), ("priority_level", &*level.name), ("queuing", queuing)];
+            family.gauge(&labels, 1)?;
         }
         Ok(())
     }
@@ -182,17 +196,17 @@ impl Writer<'_> {
         if shown.is_empty() {
             return Ok(());
         }
-        let mut family = self.out.gauges(names::LONG_RUNNING)?;
+        let mut family = self.out.family(names::LONG_RUNNING)?;
         for level in &shown {
             family.gauge(&[("priority_level", &level.name)], level.long_running.running().into())?;
         }
-        let mut family = self.out.gauges(names::LONG_RUNNING_LIMIT)?;
+        let mut family = self.out.family(names::LONG_RUNNING_LIMIT)?;
         for level in &shown {
             if let Some(limit) = level.control.max_long_running {
                 family.gauge(&[("priority_level", &level.name)], limit.into())?;
             }
         }
-        let mut family = self.out.counters(names::LONG_RUNNING_REJECTED)?;
+        let mut family = self.out.family(names::LONG_RUNNING_REJECTED)?;
         for level in &shown {
             family.count(&[("priority_level", &level.name)], level.long_running.rejected())?;
         }
@@ -218,7 +232,7 @@ impl Writer<'_> {
         metric: Metric,
         figure: impl Fn(&FlowFigures) -> f64,
     ) -> fmt::Result {
-        let mut family = self.out.gauges(metric)?;
+        let mut family = self.out.family(metric)?;
         for level in levels {
             let total = figure(&level.total);
             if total <= 0.0 || level.window_seconds <= 0.0 {
@@ -240,14 +254,14 @@ impl Writer<'_> {
     }
 
     fn histograms(&mut self) -> fmt::Result {
-        let mut family = self.out.histograms(names::WAIT_DURATION)?;
+        let mut family = self.out.family(names::WAIT_DURATION)?;
         for (level, schema, numbers) in series(&self.levels) {
             for (executes, wait) in ["false", "true"].into_iter().zip(&numbers.wait) {
                 let labels = [("execute", executes), ("flow_schema", schema), ("priority_level", level)];
                 family.observed(&labels, &wait.show(&DURATIONS))?;
             }
         }
-        let mut family = self.out.histograms(names::EXECUTION_DURATION)?;
+        let mut family = self.out.family(names::EXECUTION_DURATION)?;
         for (level, schema, numbers) in series(&self.levels) {
             for (kind, execution) in ["regular", "watch"].into_iter().zip(&numbers.execution) {
                 let labels = [("flow_schema", schema), ("priority_level", level), ("type", kind)];
@@ -265,7 +279,7 @@ impl Writer<'_> {
         bounds: &Bounds<N>,
         histogram: impl Fn(&Numbers) -> &Histogram<N>,
     ) -> fmt::Result {
-        let mut family = self.out.histograms(metric)?;
+        let mut family = self.out.family(metric)?;
         for (level, schema, numbers) in series(&self.levels) {
             let labels = [("flow_schema", schema), ("priority_level", level)];
             family.observed(&labels, &histogram(numbers).show(bounds))?;
@@ -274,21 +288,21 @@ impl Writer<'_> {
     }
 
     fn ratios(&mut self, server: &ServerSample) -> fmt::Result {
-        let mut family = self.out.histograms(names::SEAT_UTILIZATION)?;
+        let mut family = self.out.family(names::SEAT_UTILIZATION)?;
         for level in &self.levels {
             family.histogram(&[("phase", "executing"), ("priority_level", &level.name)], &level.ratios.seats.show())?;
         }
-        let mut family = self.out.histograms(names::REQUEST_UTILIZATION)?;
+        let mut family = self.out.family(names::REQUEST_UTILIZATION)?;
         for level in &self.levels {
             for (phase, ratio) in [("waiting", &level.ratios.waiting), ("executing", &level.ratios.executing)] {
                 family.histogram(&[("phase", phase), ("priority_level", &level.name)], &ratio.show())?;
             }
         }
-        let mut family = self.out.histograms(names::READ_VS_WRITE)?;
+        let mut family = self.out.family(names::READ_VS_WRITE)?;
         for ((doing, access), ratio) in Crowd::KINDS.iter().zip(&server.ratios) {
             family.histogram(&[("phase", doing.as_str()), ("request_kind", access.as_str())], &ratio.show())?;
         }
-        let mut family = self.out.histograms(names::DEMAND)?;
+        let mut family = self.out.family(names::DEMAND)?;
         for level in &self.levels {
             family.histogram(&[("priority_level", &level.name)], &level.ratios.demand.show())?;
         }
@@ -296,9 +310,9 @@ impl Writer<'_> {
     }
 
     fn server(&mut self, server: &ServerSample) -> fmt::Result {
-        self.out.gauges(names::FAIR_FRACTION)?.lone_gauge(server.fair_fraction)?;
+        self.out.family(names::FAIR_FRACTION)?.lone_gauge(server.fair_fraction)?;
         for (metric, shown) in [(names::CURRENT_INFLIGHT, Doing::Executing), (names::CURRENT_INQUEUE, Doing::Waiting)] {
-            let mut family = self.out.gauges(metric)?;
+            let mut family = self.out.family(metric)?;
             for ((doing, access), peak) in Crowd::KINDS.iter().zip(server.peaks) {
                 if *doing == shown {
                     family.gauge(&[("request_kind", access.as_str())], peak)?;

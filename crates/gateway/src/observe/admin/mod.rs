@@ -70,6 +70,8 @@ impl Admin {
             .route("/readyz", get(pages::ready))
             .route("/config", get(pages::config))
             .route(explain::PATH, get(explain::explain))
+            .route("/debug/status", get(pages::status))
+            .route("/debug/flows", get(pages::flows))
             .fallback(pages::not_found)
             .with_state(pages::State::new(self))
             .merge(debug::router(flow));

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::{RawQuery, State as Extract};
 use axum::response::{IntoResponse, Response};
-use http::StatusCode;
+use evenkeel::metrics::{MetricsPage, register_process};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use prometheus_client::encoding::text;
+use http::{HeaderMap, StatusCode};
 use prometheus_client::registry::Registry;
 
 use super::Admin;
@@ -22,7 +22,9 @@ struct Shown {
     registry: Registry,
 }
 
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// How many flows of a level are shown if nobody says how many, and at most.
+const FLOWS_DEFAULT: usize = 20;
+const FLOWS_MAX: usize = 64;
 
 // === impl State ===
 
@@ -35,16 +37,48 @@ impl State {
         let mut registry = Registry::default();
         admin.flow.register_metrics(&mut registry);
         admin.metrics.register(&mut registry);
+        register_process(&mut registry);
         Self(Arc::new(Shown { admin, registry }))
     }
 }
 
-pub(super) async fn metrics(Extract(state): Extract<State>) -> Response {
-    let mut page = String::new();
-    match text::encode(&mut page, &state.0.registry) {
-        Ok(()) => ([(CONTENT_TYPE, OPEN_METRICS)], page).into_response(),
+pub(super) async fn metrics(Extract(state): Extract<State>, request: HeaderMap) -> Response {
+    match MetricsPage::new(&state.0.registry, &request) {
+        Ok(page) => ([(CONTENT_TYPE, page.content_type)], page.text).into_response(),
         Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "the metrics could not be written\n").into_response(),
     }
+}
+
+/// What every level is doing.
+pub(super) async fn status(Extract(state): Extract<State>) -> Response {
+    let Admin { flow, readiness, metrics, config, .. } = &state.0.admin;
+    let phase = match readiness.phase() {
+        Phase::Starting => "starting",
+        Phase::Ready => "ready",
+        Phase::Draining => "draining",
+    };
+    json(&serde_json::json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "phase": phase,
+        "objectsStale": readiness.objects_stale(),
+        "concurrency": config.borrow().concurrency,
+        "connections": metrics.connections(),
+        "levels": flow.status(),
+        "upstreams": metrics.upstream_status(),
+    }))
+}
+
+/// Who uses the levels, and who delays whom: so many flows of each level as `limit` says.
+pub(super) async fn flows(Extract(state): Extract<State>, RawQuery(query): RawQuery) -> Response {
+    let limit = query.as_deref().unwrap_or_default().split('&').find_map(|parameter| parameter.strip_prefix("limit="));
+    match limit.map_or(Ok(FLOWS_DEFAULT), str::parse::<usize>) {
+        Ok(limit) => json(&serde_json::json!({ "levels": state.0.admin.flow.flows(limit.min(FLOWS_MAX)) })),
+        Err(_) => (StatusCode::BAD_REQUEST, "limit is not a number\n").into_response(),
+    }
+}
+
+fn json(value: &serde_json::Value) -> Response {
+    ([(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "no-store")], value.to_string()).into_response()
 }
 
 /// The gateway is alive if it responds.

@@ -18,15 +18,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 
+use http::StatusCode;
 use http::uri::Scheme;
 
 use crate::config::{Config, Protocol, UpstreamConfig};
 use crate::http1::BufferPool;
 use crate::observe::dashboard::UpstreamReading;
+use crate::observe::metrics::{UpstreamFailure, UpstreamMetrics};
 use crate::timeouts::CoarseTimer;
 use crate::tls::{ClientTls, TlsError};
 
-pub(crate) use balance::{Consequence, InFlight, Picked, Upstreams};
+pub(crate) use balance::{InFlight, Picked, Upstreams};
 pub(crate) use connect::ConnectError;
 pub(crate) use http1::{CallError, Http1Body, Http1Call, Http1Response};
 pub(crate) use http2::Negotiated;
@@ -48,6 +50,7 @@ pub(crate) struct UpstreamTarget {
     pub(crate) prefix: String,
     pub(crate) protocol: Protocol,
     pub(crate) tls: Option<ClientTls>,
+    pub(crate) metrics: UpstreamMetrics,
     health: Health,
     load: AtomicUsize,
     latencies: Latencies,
@@ -58,6 +61,8 @@ pub(crate) struct UpstreamTarget {
 pub(crate) struct Upstream {
     pub(crate) known: Arc<UpstreamTarget>,
     pub(crate) pool: Pool,
+    /// Which worker's connections they are.
+    worker: usize,
     timer: Rc<CoarseTimer>,
     buffer_pool: Rc<BufferPool>,
     timeouts: Arc<Config>,
@@ -67,7 +72,8 @@ pub(crate) struct Upstream {
 // === impl UpstreamTarget ===
 
 impl UpstreamTarget {
-    pub(crate) fn new(config: &UpstreamConfig, gateway: &Config) -> Result<Self, TlsError> {
+    /// So many workers send requests to it.
+    pub(crate) fn new(config: &UpstreamConfig, gateway: &Config, workers: usize) -> Result<Self, TlsError> {
         let is_tls = config.url.scheme() == Some(&Scheme::HTTPS);
         let host = config.url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
         let tls = if is_tls { Some(ClientTls::open(&config.tls, &host, config.protocol)?) } else { None };
@@ -79,6 +85,7 @@ impl UpstreamTarget {
             prefix: config.url.path().trim_end_matches('/').to_owned(),
             protocol: config.protocol,
             tls,
+            metrics: UpstreamMetrics::new(config.url.to_string().trim_end_matches('/'), workers),
             health: Health::new(gateway.health.clone()),
             load: AtomicUsize::new(0),
             latencies: Latencies::default(),
@@ -103,13 +110,25 @@ impl UpstreamTarget {
 impl Upstream {
     fn new(
         known: Arc<UpstreamTarget>,
+        worker: usize,
         config: &Arc<Config>,
         timer: &Rc<CoarseTimer>,
         buffer_pool: &Rc<BufferPool>,
     ) -> Self {
         let pool = Pool::new(config.limits.idle_upstream_connections, config.timeouts.idle, Rc::clone(timer));
-        let (stopwatch, timer) = (known.latencies.stopwatch(), Rc::clone(timer));
-        Self { known, pool, timer, buffer_pool: Rc::clone(buffer_pool), timeouts: Arc::clone(config), stopwatch }
+        let (timer, buffer_pool) = (Rc::clone(timer), Rc::clone(buffer_pool));
+        let stopwatch = known.latencies.stopwatch();
+        Self { known, pool, worker, timer, buffer_pool, timeouts: Arc::clone(config), stopwatch }
+    }
+
+    /// It has responded to a request.
+    pub(crate) fn note_response(&self, status: StatusCode) {
+        self.known.metrics.responded(self.worker, status);
+    }
+
+    /// A request has failed because of it.
+    pub(crate) fn note_failed(&self, failure: UpstreamFailure) {
+        self.known.metrics.failed(self.worker, failure);
     }
 
     /// Whether these settings are the same for its connections.
