@@ -84,6 +84,9 @@ impl Top {
             Update::Past(past) => self.add_past(past),
             Update::Frame(frame) => {
                 self.connection = Connection::Live;
+                if frame.levels.iter().any(|level| !level.flows.is_empty()) {
+                    self.notice = None;
+                }
                 self.add_trends(&frame);
                 self.latest = Some(*frame);
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evenkeel_gateway::observe::frame::{Frame, PastLevel, VERSION};
+use evenkeel_gateway::observe::frame::{Frame, VERSION};
 use http::StatusCode;
 use http_body_util::BodyExt;
 use serde::Deserialize;
@@ -12,30 +12,30 @@ use super::lines::Lines;
 use super::source::{Update, Updates, check};
 use crate::remote::Server;
 
-/// An event of the stream. A frame has fields that a past has not; all fields of a past are optional.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Message {
-    Frame(Box<Frame>),
-    Past(PastLevel),
-}
-
 /// The version that an event is in.
 #[derive(Debug, Deserialize)]
 struct Versioned {
     version: u32,
 }
 
+/// An event of the stream.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Event {
+    kind: String,
+    data: String,
+}
+
 /// Puts server-sent events together.
 #[derive(Debug)]
 struct Events {
     lines: Lines,
-    data: String,
+    unfinished: Event,
 }
 
 const PATH: &str = "/debug/frames";
 /// Frames come every second.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
+const SAME_VERSION: &str = "use the same version of the gateway and of this program";
 /// A frame has at most 64 KB, and a past is smaller; later versions may have more.
 const EVENT_BYTES_MAX: usize = 4 << 20;
 
@@ -55,8 +55,8 @@ pub(super) async fn follow(server: &Server, updates: &Updates) -> Result<(), Str
         let frame = timeout(SILENCE_MAX, body.frame()).await.map_err(|_| format!("no frame for {SILENCE_MAX:?}"))?;
         let frame = frame.ok_or("the server has ended the stream")?.map_err(|error| format!("cut off: {error}"))?;
         let Ok(chunk) = frame.into_data() else { continue };
-        for data in events.push(&chunk) {
-            let Some(update) = read(&data)? else { continue };
+        for event in events.push(&chunk) {
+            let Some(update) = event.read()? else { continue };
             if updates.send(update).await.is_err() {
                 return Ok(());
             }
@@ -64,47 +64,56 @@ pub(super) async fn follow(server: &Server, updates: &Updates) -> Result<(), Str
     }
 }
 
-/// Reads the data of an event. `None` for events that later versions may add.
-fn read(data: &str) -> Result<Option<Update>, String> {
-    match serde_json::from_str::<Versioned>(data) {
-        Ok(Versioned { version: VERSION }) => {}
-        Ok(Versioned { version }) => {
-            return Err(format!(
-                "the frames are of version {version}, and this program reads version {VERSION}; use the same version of both"
-            ));
+// === impl Event ===
+
+impl Event {
+    /// What it reports. `None` for kinds of events that later versions may add.
+    fn read(&self) -> Result<Option<Update>, String> {
+        if !["frame", "past"].contains(&self.kind.as_str()) {
+            return Ok(None);
         }
-        Err(_) => return Ok(None),
+        let unreadable = |error: serde_json::Error| format!("a {} cannot be read: {error}; {SAME_VERSION}", self.kind);
+        let Versioned { version } = serde_json::from_str(&self.data).map_err(unreadable)?;
+        if version != VERSION {
+            return Err(format!("frames are of version {version}, and {VERSION} is expected; {SAME_VERSION}"));
+        }
+        let read = match self.kind.as_str() {
+            "past" => serde_json::from_str(&self.data).map(Update::Past),
+            _ => serde_json::from_str::<Frame>(&self.data).map(|frame| Update::Frame(Box::new(frame))),
+        };
+        read.map(Some).map_err(unreadable)
     }
-    Ok(match serde_json::from_str(data) {
-        Ok(Message::Frame(frame)) => Some(Update::Frame(frame)),
-        Ok(Message::Past(past)) if past.until_ms > 0 => Some(Update::Past(past)),
-        Ok(Message::Past(_)) | Err(_) => None,
-    })
 }
 
 // === impl Events ===
 
 impl Events {
     fn new() -> Self {
-        Self { lines: Lines::new(EVENT_BYTES_MAX), data: String::new() }
+        Self { lines: Lines::new(EVENT_BYTES_MAX), unfinished: Event::default() }
     }
 
-    /// The data of the events that this chunk completes.
-    fn push(&mut self, chunk: &[u8]) -> Vec<String> {
+    /// The events that this chunk completes.
+    fn push(&mut self, chunk: &[u8]) -> Vec<Event> {
         let mut complete = Vec::new();
-        let data = &mut self.data;
+        let Event { kind, data } = &mut self.unfinished;
         self.lines.push(chunk, |line| {
-            if line.is_empty() {
-                if !data.is_empty() {
-                    complete.push(std::mem::take(data));
+            let (field, value) = line.split_once(':').unwrap_or((line, ""));
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            match field {
+                "" if line.is_empty() => {
+                    let event = Event { kind: std::mem::take(kind), data: std::mem::take(data) };
+                    if !event.data.is_empty() {
+                        complete.push(event);
+                    }
                 }
-            } else if let Some(text) = line.strip_prefix("data:") {
-                if !data.is_empty() {
-                    data.push('\n');
+                "event" => value.clone_into(kind),
+                "data" if data.len() + value.len() < EVENT_BYTES_MAX => {
+                    if !data.is_empty() {
+                        data.push('\n');
+                    }
+                    data.push_str(value);
                 }
-                if data.len() + text.len() <= EVENT_BYTES_MAX {
-                    data.push_str(text.strip_prefix(' ').unwrap_or(text));
-                }
+                _ => {}
             }
         });
         complete
@@ -113,16 +122,19 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
+    use evenkeel_gateway::observe::frame::PastLevel;
+
     use super::*;
 
     #[test]
     fn events_are_put_together_from_chunks() {
-        let text = ": hello\r\n\r\nevent: frame\nid: 7\ndata: {\"a\":\ndata: 1}\n\ndata:x\nretry: 5\n\n\n";
+        let text = ": hello\r\n\r\nevent: frame\nid: 7\ndata: {\"a\":\ndata: 1}\n\ndata:x\nretry: 5\n\nevent: y\n\n\n";
+        let event = |kind: &str, data: &str| Event { kind: kind.to_owned(), data: data.to_owned() };
         for cut in 0..=text.len() {
             let mut events = Events::new();
             let mut found = events.push(&text.as_bytes()[..cut]);
             found.extend(events.push(&text.as_bytes()[cut..]));
-            assert_eq!(found, ["{\"a\":\n1}", "x"], "{cut}");
+            assert_eq!(found, [event("frame", "{\"a\":\n1}"), event("", "x")], "{cut}");
         }
     }
 
@@ -134,20 +146,24 @@ mod tests {
             assert!(events.push(b"\ndata: ").is_empty());
             assert!(events.push(&[b'y'; 1 << 18]).is_empty());
         }
-        assert!(events.data.len() <= EVENT_BYTES_MAX + 100);
+        assert!(events.unfinished.data.len() <= EVENT_BYTES_MAX);
     }
 
     #[test]
-    fn frames_and_pasts_are_told_apart() {
+    fn frames_and_pasts_are_read_and_others_are_ignored() {
+        let event = |kind: &str, data: &str| Event { kind: kind.to_owned(), data: data.to_owned() }.read();
         let frame = serde_json::to_string(&Frame::new(5, 1000)).unwrap();
-        assert!(matches!(read(&frame), Ok(Some(Update::Frame(frame))) if frame.time_ms == 5));
+        assert!(matches!(event("frame", &frame), Ok(Some(Update::Frame(frame))) if frame.time_ms == 5));
         let past = PastLevel { version: VERSION, name: "a".to_owned(), until_ms: 5, ..PastLevel::default() };
         let past = serde_json::to_string(&past).unwrap();
-        assert!(matches!(read(&past), Ok(Some(Update::Past(past))) if past.name == "a"));
-        for unknown in ["", "[]", "{\"version\":1}", "{\"version\":1,\"news\":true}", "hello"] {
-            assert!(matches!(read(unknown), Ok(None)), "{unknown}");
+        assert!(matches!(event("past", &past), Ok(Some(Update::Past(past))) if past.name == "a"));
+        for unknown in ["", "news"] {
+            assert!(matches!(event(unknown, &frame), Ok(None)), "{unknown}");
         }
-        let why = read(&frame.replace("\"version\":1", "\"version\":9")).unwrap_err();
-        assert!(why.contains("the frames are of version 9"), "{why}");
+        let why = event("frame", &frame.replace("\"version\":1", "\"version\":9")).unwrap_err();
+        assert!(why.starts_with("frames are of version 9, and 1 is expected; use the same version"), "{why}");
+        // What cannot be read is told: otherwise the screen would wait for ever.
+        let why = event("frame", "{\"version\":1}").unwrap_err();
+        assert!(why.starts_with("a frame cannot be read: missing field"), "{why}");
     }
 }

@@ -63,7 +63,7 @@ impl Frames {
             self.attribution.clear();
             self.last.clear();
             let text = "another process responds: the server has restarted, or there are several; rates begin anew";
-            self.event(EventKind::SettingsChanged, moment.time_ms, text.to_owned());
+            self.event(EventKind::ServerChanged, moment.time_ms, text.to_owned());
         }
         let before = before.filter(|before| is_same && before.time_ms < moment.time_ms);
         let interval_ms = before.as_ref().map_or(0, |before| moment.time_ms - before.time_ms);
@@ -237,7 +237,7 @@ fn count(number: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::top::kube::recorded_frame;
+    use crate::top::kube::{recorded, recorded_frame};
 
     fn scrape(text: &str) -> Scrape {
         let mut scrape = Scrape::default();
@@ -291,6 +291,27 @@ mod tests {
         assert_rates(&frame, 0.0, 0.0);
         assert!(frame.events[0].text.starts_with("another process responds"), "{:?}", frame.events);
         assert_rates(&frames.next(moment(3000, &counters(5010, 9, 60))), 10.0, 0.0);
+    }
+
+    #[test]
+    fn damaged_responses_are_read_without_harm() {
+        let mut random = fastrand::Rng::with_seed(17);
+        let mut damaged = |text: &str| {
+            let mut bytes = text.as_bytes()[..random.usize(..text.len())].to_vec();
+            for _ in 0..random.usize(..50).min(bytes.len()) {
+                let at = random.usize(..bytes.len());
+                bytes[at] = *random.choice(b"\n,\"\\{}= 0-e9N\xff\x1b").unwrap();
+            }
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        let [metrics, levels, requests] = ["metrics", "dump_priority_levels", "dump_requests"].map(recorded);
+        let mut frames = Frames::default();
+        for time_ms in 1..40 {
+            let dumps = Some(Dumps::read(&damaged(&levels), &damaged(&requests)));
+            let frame = frames.next(Moment { time_ms, scrape: scrape(&damaged(&metrics)), dumps });
+            let numbers = frame.levels.iter().flat_map(|level| [level.dispatched, level.rejected_total()]);
+            assert!(numbers.into_iter().all(f64::is_finite), "{frame:?}");
+        }
     }
 
     #[test]

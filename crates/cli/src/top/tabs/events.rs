@@ -12,6 +12,7 @@ pub(super) fn grid(frame: &Frame) -> Grid {
         let tone = match event.kind {
             EventKind::UpstreamOut | EventKind::ObjectsRefused => Tone::Bad,
             EventKind::UpstreamBack => Tone::Good,
+            EventKind::ServerChanged => Tone::Warn,
             EventKind::ObjectsChanged | EventKind::SettingsChanged | EventKind::LimitChanged => Tone::Normal,
         };
         let key = format!("{}\t{}", event.time_ms, event.text);
