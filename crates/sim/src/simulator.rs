@@ -87,6 +87,8 @@ pub struct Simulator<T> {
     bucket_width: Nanos,
     events: u64,
     happened: Happened<T>,
+    /// The level whose state has been taken into its record since the last event.
+    recorded: Option<LevelId>,
 }
 
 /// A request that arrives.
@@ -197,6 +199,7 @@ impl<T: Copy> Simulator<T> {
             bucket_width,
             events: 0,
             happened: Happened { now: 0, started: Vec::new(), rejected: Vec::new(), released: Vec::new() },
+            recorded: None,
         };
         simulator.engine.apply(objects, Instant::from_nanos(0), &mut simulator.happened);
         simulator.follow_configuration();
@@ -382,6 +385,7 @@ impl<T: Copy> Simulator<T> {
     fn begin_event(&mut self, at: Nanos) -> Instant {
         self.now = self.now.max(at);
         self.happened.now = self.now;
+        self.recorded = None;
         self.events += 1;
         Instant::from_nanos(self.now)
     }
@@ -456,6 +460,11 @@ impl<T: Copy> Simulator<T> {
     /// Takes the state of a level into its record. So many of its requests have given their seats back.
     #[inline]
     fn look_at(&mut self, level: LevelId, released: u64) {
+        // The engine has done all that an event brings about by the time that anybody looks.
+        if self.recorded == Some(level) && released == 0 {
+            return;
+        }
+        self.recorded = Some(level);
         let Some(set) = self.engine.queue_set(level) else { return };
         let number = self.number_of(level);
         self.levels[number.index()].note(self.now, set.seats_in_use(), set.waiting() as u64);

@@ -8,11 +8,10 @@ use evenkeel_engine::{Attributes, WorkEstimate};
 
 use crate::fairness::{Indexes, jain};
 use crate::outcome::{End, Outcome, Outcomes};
-use crate::random::{Purpose, Random};
 use crate::simulator::{Class, NewRequest, Simulator};
 use crate::stream::Caller;
 use crate::tally::{FlowTally, Tally};
-use crate::workload::{Arrivals, FlowGroup, OnRejection, RESPONSE_TIME, Workload};
+use crate::workload::{Arrivals, Draws, FlowGroup, OnRejection, RESPONSE_TIME, Workload};
 
 /// All clients.
 pub(crate) struct Traffic<'a> {
@@ -33,9 +32,7 @@ pub(crate) struct Flow<'a> {
     group: &'a FlowGroup,
     caller: Caller,
     class: Option<(Class, WorkEstimate)>,
-    arrivals: Random,
-    services: Random,
-    retries: Random,
+    draws: Draws,
     pub(crate) tally: FlowTally,
 }
 
@@ -66,16 +63,13 @@ impl<'a> Traffic<'a> {
         let mut flows = Vec::new();
         for (row, group) in workload.flows.iter().enumerate() {
             for number in 0..group.count {
-                let stream = |purpose| Random::stream(seed, &group.name, number, purpose);
                 flows.push(Flow {
                     row,
                     number,
                     group,
                     caller: group.caller_of(number),
                     class: None,
-                    arrivals: stream(Purpose::Arrivals),
-                    services: stream(Purpose::ServiceTimes),
-                    retries: stream(Purpose::Retries),
+                    draws: Draws::new(seed, group, number),
                     tally: FlowTally::default(),
                 });
             }
@@ -102,17 +96,13 @@ impl<'a> Traffic<'a> {
         let Arrival { flow: index, attempt, service, more } = arrival;
         let flow = &mut self.flows[index as usize];
         if attempt == 0 {
-            let next = match flow.group.arrivals {
-                Arrivals::Poisson { rate } => Some(at + flow.arrivals.exponential(nanos_between(rate))),
-                Arrivals::Periodic { every } => Some(at + every),
-                Arrivals::Closed { .. } | Arrivals::Burst { .. } => (more > 0).then_some(at),
-            };
-            if let Some(next) = next.filter(|next| *next < flow.group.to) {
+            let next = if more > 0 { Some(at) } else { flow.draws.next_arrival(flow.group, at) };
+            if let Some(next) = next {
                 self.schedule(next, Arrival { more: more.saturating_sub(1), ..arrival });
             }
         }
         let flow = &mut self.flows[index as usize];
-        let service = if attempt == 0 { flow.group.service.draw(&mut flow.services) } else { service };
+        let service = if attempt == 0 { flow.draws.service(flow.group) } else { service };
         if at >= self.counted_from {
             flow.tally.counted.requests += 1;
             flow.tally.counted.retries += u64::from(attempt > 0);
@@ -169,14 +159,7 @@ impl<'a> Traffic<'a> {
     /// The first requests of a flow are due.
     fn begin(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
-        let FlowGroup { from, to, .. } = *flow.group;
-        let (at, more) = match flow.group.arrivals {
-            Arrivals::Closed { clients, .. } => (from, clients - 1),
-            Arrivals::Poisson { rate } => (from + flow.arrivals.exponential(nanos_between(rate)), 0),
-            Arrivals::Periodic { .. } => (from, 0),
-            Arrivals::Burst { at, requests } => (from.max(at), requests - 1),
-        };
-        if at < to {
+        if let Some((at, more)) = flow.draws.first_arrival(flow.group) {
             self.schedule(at, Arrival { flow: index, attempt: 0, service: 0, more });
         }
     }
@@ -207,7 +190,7 @@ impl<'a> Traffic<'a> {
             OnRejection::Ignore => 0,
             OnRejection::Backoff { base, max } => {
                 let longest = base.saturating_mul(1 << token.attempt.min(30)).min(max);
-                flow.retries.between(longest / 2, longest)
+                flow.draws.pause(longest / 2, longest)
             }
             OnRejection::GiveUp => return self.go_on(now + RESPONSE_TIME, token.flow),
         };
@@ -288,9 +271,4 @@ impl Flow<'_> {
 #[expect(clippy::cast_precision_loss, reason = "an average")]
 fn share(seat_time: i128, span: Nanos, class: Class) -> f64 {
     seat_time as f64 / span as f64 / f64::from(class.flow_weight)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "nanoseconds in a second")]
-fn nanos_between(rate: f64) -> f64 {
-    SECOND as f64 / rate
 }

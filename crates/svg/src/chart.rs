@@ -50,6 +50,8 @@ const LEFT: f64 = 58.0;
 const RIGHT_MARGIN: f64 = 16.0;
 const TITLE_HEIGHT: f64 = 30.0;
 const BOTTOM_MARGIN: f64 = 28.0;
+/// Above the first tick of the vertical axis.
+const CAPTION_HEIGHT: f64 = 16.0;
 
 // === impl Chart ===
 
@@ -136,7 +138,8 @@ impl Chart {
     pub fn render(&self) -> String {
         let (left, right) = (LEFT, self.width - RIGHT_MARGIN);
         let legend_height = self.legend.height(right - left);
-        let top = TITLE_HEIGHT + legend_height + 14.0;
+        let caption_height = if self.y.caption().is_empty() { 0.0 } else { CAPTION_HEIGHT };
+        let top = TITLE_HEIGHT + legend_height + caption_height + 8.0;
         let height = self.height + legend_height;
         let bottom = height - BOTTOM_MARGIN;
         let mut picture = Picture::new(&self.title, &self.description, self.width, height);
@@ -183,7 +186,7 @@ impl Frame<'_> {
             picture.text("faint end", self.left - 8.0, y + 4.0, &label);
         }
         if !self.y.caption().is_empty() {
-            picture.text("faint", 12.0, self.top - 8.0, self.y.caption());
+            picture.text("faint", 12.0, self.top - CAPTION_HEIGHT, self.y.caption());
         }
         for (place, label) in self.x.ticks(8) {
             let x = self.left + (self.right - self.left) * place;

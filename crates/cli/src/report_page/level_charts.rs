@@ -4,6 +4,9 @@ use evenkeel_engine::time::Nanos;
 use evenkeel_sim::{Bucket, LevelRecord, REASONS};
 use evenkeel_svg::{Area, Axis, Chart};
 
+/// A colour for each reason.
+const REASON_COLORS: [usize; REASONS.len()] = [1, 5, 4, 3];
+
 /// The levels of a run, and how long it was.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Levels<'a> {
@@ -13,16 +16,20 @@ pub(crate) struct Levels<'a> {
     pub(crate) seconds: f64,
 }
 
-/// The seats in use of all levels, on top of each other.
-pub(crate) fn seats(run: Levels<'_>, most: f64) -> String {
+/// The seats in use of all levels, on top of each other; `None` if there is only one.
+pub(crate) fn seats(run: Levels<'_>, most: f64) -> Option<String> {
     let levels = used(run);
+    if levels.len() < 2 {
+        return None;
+    }
     let areas = levels.iter().enumerate().map(|(color, level)| Area {
         name: level.name().to_owned(),
         color,
         heights: means(level, |bucket| bucket.seat_time),
     });
     let description = "The seats that each level uses over time, stacked.";
-    over_time("Seats in use", description, run, most, "seats").areas(edges(&levels), areas.collect()).render()
+    let chart = over_time("Seats in use", description, run, most, "seats");
+    Some(chart.areas(edges(&levels), areas.collect()).render())
 }
 
 /// A level: its seats in use, with its nominal seats, its floor and its limit.
@@ -42,8 +49,11 @@ pub(crate) fn level(run: Levels<'_>, level: &LevelRecord) -> String {
         .render()
 }
 
-/// The requests that wait, of all levels on top of each other.
-pub(crate) fn waiting(run: Levels<'_>, most: f64) -> String {
+/// The requests that wait, of all levels on top of each other; `None` if none ever waited.
+pub(crate) fn waiting(run: Levels<'_>, most: f64) -> Option<String> {
+    if most <= 0.0 {
+        return None;
+    }
     let levels = used(run);
     let areas = levels.iter().enumerate().map(|(color, level)| Area {
         name: level.name().to_owned(),
@@ -51,7 +61,8 @@ pub(crate) fn waiting(run: Levels<'_>, most: f64) -> String {
         heights: means(level, |bucket| bucket.waiting_time),
     });
     let description = "The requests of each level that wait over time, stacked.";
-    over_time("Waiting requests", description, run, most, "requests").areas(edges(&levels), areas.collect()).render()
+    let chart = over_time("Waiting requests", description, run, most, "requests");
+    Some(chart.areas(edges(&levels), areas.collect()).render())
 }
 
 /// Rejections by reason; `None` if there were none.
@@ -61,7 +72,7 @@ pub(crate) fn rejections(run: Levels<'_>, most: f64) -> Option<String> {
         let own: Vec<Vec<f64>> = levels.iter().map(|level| rates(level, |bucket| bucket.rejected[reason])).collect();
         let count = own.iter().map(Vec::len).max().unwrap_or(0);
         let sum = |index: usize| own.iter().filter_map(|rates| rates.get(index)).sum();
-        Area { name: name.as_str().to_owned(), color: reason + 1, heights: (0..count).map(sum).collect() }
+        Area { name: name.as_str().to_owned(), color: REASON_COLORS[reason], heights: (0..count).map(sum).collect() }
     });
     let areas: Vec<_> = areas.filter(|area| area.heights.iter().any(|height| *height > 0.0)).collect();
     let description = "Rejected requests a second over time, by reason, stacked.";

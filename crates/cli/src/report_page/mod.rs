@@ -25,20 +25,21 @@ pub(crate) fn level_pictures(names: &[&str], runs: &[Levels<'_>]) -> String {
     let most = |of: fn(Levels<'_>) -> f64| runs.iter().map(|run| of(*run)).fold(0.0, f64::max) * 1.05;
     let (seats, waiting, rejections) =
         (most(level_charts::seats_max), most(level_charts::waiting_max), most(level_charts::rejections_max));
-    each(names, |index| {
+    each("columns", names, |index| {
         let run = runs[index];
-        let rejections = level_charts::rejections(run, rejections);
-        let all = [level_charts::seats(run, seats), level_charts::waiting(run, waiting)].into_iter().chain(rejections);
-        pictures(all.chain(level_charts::used(run).into_iter().map(|level| level_charts::level(run, level))))
+        let (seats, waiting) = (level_charts::seats(run, seats), level_charts::waiting(run, waiting));
+        let all = [seats, waiting, level_charts::rejections(run, rejections)];
+        let levels = level_charts::used(run).into_iter().map(|level| level_charts::level(run, level));
+        pictures(all.into_iter().flatten().chain(levels))
     })
 }
 
-/// A column for each configuration; only the content if there is one.
-pub(crate) fn each(names: &[&str], content: impl Fn(usize) -> String) -> String {
+/// A section for each configuration; only the content if there is one. The class says how sections stand.
+pub(crate) fn each(class: &str, names: &[&str], content: impl Fn(usize) -> String) -> String {
     if names.len() == 1 {
         return content(0);
     }
-    let mut html = String::from("<div class=\"columns\">\n");
+    let mut html = format!("<div class=\"{class}\">\n");
     for (index, name) in names.iter().enumerate() {
         html += &format!("<section>\n<h3>{}</h3>\n{}</section>\n", escape(name), content(index));
     }

@@ -15,18 +15,18 @@ pub(super) fn page(inputs: &Inputs, simulated: &Simulated, figures: &[Figures]) 
     let names: Vec<&str> = inputs.configurations.iter().map(|configuration| &*configuration.name).collect();
     // Pictures are of the first run of each configuration.
     let runs: Vec<&Run> = simulated.runs.iter().filter_map(|runs| runs.first()).collect();
-    let mut page = format!("<p>{}</p>\n", escape(&heading(inputs, figures)));
+    let mut page = format!("<p>{}</p>\n", escape(&sentence(&heading(inputs, figures))));
     page += "<h2>Flows</h2>\n";
-    page += &pictures([
-        charts::percentiles("Total time by flow (wait and service)", &names, &runs, |flow| flow.figures.total),
-        charts::percentiles("Wait by flow", &names, &runs, |flow| flow.figures.wait),
-    ]);
-    page += &each(&names, |index| {
+    let waits = runs.iter().flat_map(|run| &run.report.flows).any(|flow| flow.figures.wait.p99 > 0.0);
+    let total = charts::percentiles("Total time by flow (wait and service)", &names, &runs, |flow| flow.figures.total);
+    let wait = waits.then(|| charts::percentiles("Wait by flow", &names, &runs, |flow| flow.figures.wait));
+    page += &pictures([Some(total), wait].into_iter().flatten());
+    page += &each("tables", &names, |index| {
         let table = table("flow", &FLOW_FIGURES, flow_rows(&figures[index]));
         format!("{table}<p>{}</p>\n", escape(&sentence(&fairness(&figures[index]))))
     });
     page += "<h2>Levels</h2>\n";
-    page += &each(&names, |index| table("level", &LEVEL_FIGURES, level_rows(&figures[index])));
+    page += &each("tables", &names, |index| table("level", &LEVEL_FIGURES, level_rows(&figures[index])));
     // What is compared has the same axes.
     let levels: Vec<Levels<'_>> =
         runs.iter().map(|run| Levels { records: &run.levels, seconds: run.report.simulated_seconds }).collect();

@@ -42,8 +42,7 @@ impl Inputs {
         });
         let configuration = |paths: &[PathBuf]| -> Result<Configuration> {
             let objects = if paths.is_empty() { Objects::from(preset) } else { read_objects(paths, preset)? };
-            let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-            let name = if names.is_empty() { "the objects of the preset".to_owned() } else { names.join(", ") };
+            let name = name_of(paths);
             let scenario = Scenario { settings: settings.clone(), objects, applied: applied.clone() };
             Ok(Configuration { name, scenario })
         };
@@ -51,7 +50,24 @@ impl Inputs {
         if !arguments.against.is_empty() {
             configurations.push(configuration(&arguments.against)?);
         }
+        name_shortly(&mut configurations);
         Ok(Self { workload, configurations })
+    }
+}
+
+fn name_of(paths: &[PathBuf]) -> String {
+    let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    if names.is_empty() { "the objects of the preset".to_owned() } else { names.join(", ") }
+}
+
+/// Folders that two names begin with tell nobody anything.
+fn name_shortly(configurations: &mut [Configuration]) {
+    let [one, other] = configurations else { return };
+    let common = one.name.char_indices().zip(other.name.chars()).take_while(|((_, a), b)| a == b);
+    let end = common.filter(|((_, letter), _)| *letter == '/').map(|((place, _), _)| place + 1).last();
+    if let Some(end) = end {
+        one.name.drain(..end);
+        other.name.drain(..end);
     }
 }
 

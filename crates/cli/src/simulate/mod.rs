@@ -25,8 +25,7 @@ use runs::{Figures, Simulated};
 const EXAMPLES: &str = "\
 Examples:
   What does this configuration do to that workload?
-    evenkeel simulate examples/workloads/noisy-neighbour/workload.yaml --concurrency 26 \\
-      --objects examples/workloads/noisy-neighbour/before.yaml
+    evenkeel simulate workload.yaml --objects objects.yaml --concurrency 26
   Compare two configurations on the same arrivals, with pictures:
     evenkeel simulate workload.yaml --objects old.yaml --against new.yaml --report report.html
   Medians and ranges of ten runs, for a program:

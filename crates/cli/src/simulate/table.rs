@@ -46,7 +46,7 @@ pub(super) const LEVEL_FIGURES: [Figure; 7] = [
 
 /// All tables.
 pub(super) fn tables(inputs: &Inputs, figures: &[Figures], paint: Paint) -> String {
-    let mut text = format!("{}\n", heading(inputs, figures));
+    let mut text = format!("{}: {}\n", inputs.workload.name, heading(inputs, figures));
     for (index, figures) in figures.iter().enumerate() {
         if inputs.configurations.len() > 1 {
             let name = &inputs.configurations[index].name;
@@ -72,8 +72,7 @@ pub(super) fn heading(inputs: &Inputs, figures: &[Figures]) -> String {
     let runs =
         if runs > 1 { format!("medians and ranges of {runs} runs from seed {seed}") } else { format!("seed {seed}") };
     format!(
-        "{}: {} s simulated, {} events, {} seats, {} borrowing, {runs}",
-        inputs.workload.name,
+        "{} s simulated, {} events, {} seats, {} borrowing, {runs}",
         inputs.workload.span / SECOND,
         written(events, Unit::Count),
         settings.seats,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod access_log;
 mod admin;
 mod any_request;
 mod authority;

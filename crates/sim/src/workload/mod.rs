@@ -4,11 +4,13 @@
 //! line, column and field.
 
 mod distribution;
+mod draws;
 mod fields;
 mod read;
 mod read_flow;
 
 pub use distribution::Distribution;
+pub use draws::Draws;
 
 use evenkeel_engine::time::{Nanos, SECOND};
 

@@ -104,7 +104,9 @@ fn reports_have_the_same_bytes_everywhere() {
     for (example, seats) in [("noisy-neighbour", 26), ("retry-storm", 40), ("unknown-costs", 26), ("wide-requests", 60)]
     {
         for borrowing in [Borrowing::Periodic, Borrowing::Immediate] {
-            reports.push(simulate(example, "after.yaml", seats, borrowing));
+            let report = simulate(example, "after.yaml", seats, borrowing);
+            assert_conserved(example, &report);
+            reports.push(report);
         }
     }
     let found = serde_json::to_string_pretty(&reports).unwrap() + "\n";
@@ -113,6 +115,21 @@ fn reports_have_the_same_bytes_everywhere() {
     }
     let expected = fs::read_to_string(&file).unwrap();
     assert!(found == expected, "reports differ from {}; EVENKEEL_UPDATE=1 writes it", file.display());
+}
+
+/// Seats and requests are neither lost nor made.
+fn assert_conserved(example: &str, report: &Report) {
+    let workload = workload(example);
+    let counted = (workload.span - workload.warmup) as f64 / 1e9;
+    let by_flow: f64 = report.flows.iter().map(|flow| flow.figures.seat_seconds).sum();
+    let by_level: f64 = report.levels.iter().map(|level| level.seats.mean * counted).sum();
+    assert!((by_flow - by_level).abs() <= 0.001 * by_level, "{example}: {by_flow} {by_level}");
+    assert!(report.levels.iter().all(|level| level.seats.max <= level.max as f64), "{example}");
+    for FlowReport { name, figures, .. } in &report.flows {
+        let ended = figures.completed + figures.timed_out + figures.rejected_sum();
+        // Some are under way at the end.
+        assert!(ended <= figures.requests && figures.requests - ended <= 640, "{example}: {name} {figures:?}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use evenkeel_api::Preset;
 use evenkeel_sim::workload::Workload;
+use proptest::prelude::*;
 
 const HEAD: &str = "apiVersion: evenkeel.dev/v1\nkind: Workload\nmetadata: {name: w}\n";
 
@@ -91,4 +92,26 @@ fn other_files_are_no_workloads() {
     assert!(parse(b"apiVersion: v1\nkind: Pod").contains("x:2:1: kind: is \"Pod\", but must be Workload"));
     assert!(parse(&vec![b' '; 2 << 20]).contains("there are more than"));
     assert_eq!(parse(b"[]"), "x:1:1: : is a list, but must be a map with apiVersion, kind, metadata, spec");
+}
+
+const EXAMPLE: &str = include_str!("../../../../examples/workloads/retry-storm/workload.yaml");
+
+proptest! {
+    /// Parts of a workload in the wrong order, doubled, or replaced by something else: an error or a workload, never a panic.
+    #[test]
+    fn any_text_is_read_or_refused(
+        edits in prop::collection::vec((0..EXAMPLE.len(), 0..60_usize, 0..EXAMPLE.len(), "[ -~\n]{0,6}"), 1..6),
+    ) {
+        let mut text = EXAMPLE.as_bytes().to_vec();
+        for (at, length, from, inserted) in edits {
+            let at = at.min(text.len());
+            let end = (at + length).min(text.len());
+            let copied = EXAMPLE.as_bytes()[from..(from + length).min(EXAMPLE.len())].to_vec();
+            text.splice(at..end, inserted.into_bytes().into_iter().chain(copied));
+        }
+        match Workload::parse("w.yaml", &text, Preset::Plain) {
+            Ok(workload) => prop_assert!(!workload.flows.is_empty() && workload.span > workload.warmup),
+            Err(problems) => prop_assert!(problems.iter().all(|problem| problem.at.line > 0)),
+        }
+    }
 }

@@ -1,0 +1,66 @@
+//! What the requests of one flow are, as its random numbers say.
+
+use evenkeel_engine::time::{Nanos, SECOND};
+
+use super::{Arrivals, FlowGroup};
+use crate::random::{Purpose, Random};
+
+/// The arrivals and service times of one flow. They depend on the seed and on the name and number of the flow, and on nothing
+/// else: who sends the requests to a real server can draw the same.
+#[derive(Debug, Clone)]
+pub struct Draws {
+    arrivals: Random,
+    services: Random,
+    retries: Random,
+}
+
+// === impl Draws ===
+
+impl Draws {
+    /// The draws of the flow of that number of a group.
+    pub fn new(seed: u64, group: &FlowGroup, number: u32) -> Self {
+        let stream = |purpose| Random::stream(seed, &group.name, number, purpose);
+        Self {
+            arrivals: stream(Purpose::Arrivals),
+            services: stream(Purpose::ServiceTimes),
+            retries: stream(Purpose::Retries),
+        }
+    }
+
+    /// When the first request arrives, and how many more arrive with it; `None` if none does.
+    pub fn first_arrival(&mut self, group: &FlowGroup) -> Option<(Nanos, u32)> {
+        let from = group.from;
+        let (at, more) = match group.arrivals {
+            Arrivals::Closed { clients, .. } => (from, clients - 1),
+            Arrivals::Poisson { rate } => (from + self.arrivals.exponential(nanos_between(rate)), 0),
+            Arrivals::Periodic { .. } => (from, 0),
+            Arrivals::Burst { at, requests } => (from.max(at), requests - 1),
+        };
+        (at < group.to).then_some((at, more))
+    }
+
+    /// When the request after that one arrives, if that depends on time alone.
+    pub fn next_arrival(&mut self, group: &FlowGroup, at: Nanos) -> Option<Nanos> {
+        let next = match group.arrivals {
+            Arrivals::Poisson { rate } => at + self.arrivals.exponential(nanos_between(rate)),
+            Arrivals::Periodic { every } => at + every,
+            Arrivals::Closed { .. } | Arrivals::Burst { .. } => return None,
+        };
+        (next < group.to).then_some(next)
+    }
+
+    /// How long the service works on the next request.
+    pub fn service(&mut self, group: &FlowGroup) -> Nanos {
+        group.service.draw(&mut self.services)
+    }
+
+    /// A pause between the two, both included.
+    pub(crate) fn pause(&mut self, least: Nanos, most: Nanos) -> Nanos {
+        self.retries.between(least, most)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds in a second")]
+fn nanos_between(rate: f64) -> f64 {
+    SECOND as f64 / rate
+}
