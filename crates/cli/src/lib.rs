@@ -21,6 +21,7 @@ mod man;
 mod object_files;
 mod reference;
 mod replay;
+mod report_page;
 mod serve;
 mod signals;
 mod simulate;

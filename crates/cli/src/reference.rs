@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use clap::{Arg, Command};
 
-use crate::demo;
 use crate::exit::Exit;
+use crate::{demo, replay};
 
 const OPENING: &str = "\
 # Commands
@@ -24,6 +24,12 @@ Fields may be added; the ones below keep their names and meanings as long as `fo
 milliseconds, and `null` where nothing was served.
 ";
 
+const REPLAY_FORMAT: &str = "\
+### What `evenkeel replay -o json` prints
+
+Fields may be added; the ones below keep their names and meanings. Times are in milliseconds unless a name says otherwise.
+";
+
 /// The page, in Markdown.
 pub fn reference() -> String {
     let mut evenkeel = crate::command();
@@ -32,14 +38,19 @@ pub fn reference() -> String {
     page += &exit_codes();
     for command in evenkeel.get_subcommands().filter(|command| command.get_name() != "help") {
         page += &section(command);
-        if command.get_name() == "demo" {
-            page += &format!(
-                "\n{FORMAT}\n{}",
-                table(["field", "meaning"], demo::FIELDS.map(|(a, b)| [code(a), b.to_owned()]))
-            );
+        match command.get_name() {
+            "demo" => page += &fields(FORMAT, &demo::FIELDS),
+            "replay" => page += &fields(REPLAY_FORMAT, &replay::FIELDS),
+            _ => {}
         }
     }
     page
+}
+
+/// What a command prints as JSON.
+fn fields(opening: &str, fields: &[(&str, &str)]) -> String {
+    let rows = fields.iter().map(|(field, meaning)| [code(field), (*meaning).to_owned()]);
+    format!("\n{opening}\n{}", table(["field", "meaning"], rows))
 }
 
 fn exit_codes() -> String {

@@ -38,6 +38,9 @@ pub struct ObjectNumbersError {
 /// The metrics that tell the number of objects. `-1` stands for a number that the server does not know.
 const METRICS: [&str; 2] = ["apiserver_resource_objects{", "apiserver_storage_objects{"];
 
+/// The metric that tells the size of all objects of a resource, in servers that cost lists by size.
+const SIZES: &str = "apiserver_resource_size_estimate_bytes{";
+
 // === impl ObjectNumbers ===
 
 impl ObjectNumbers {
@@ -51,9 +54,40 @@ impl ObjectNumbers {
         self.by_resource.is_empty()
     }
 
-    fn set(&mut self, resource: &str, group: &str, number: Number) {
-        self.by_resource.entry(resource.into()).or_default().insert(group.into(), number);
+    /// Whether the size of any object is known. Where none is, lists can only be costed by the number of objects.
+    pub(crate) fn has_sizes(&self) -> bool {
+        self.by_resource.values().flat_map(HashMap::values).any(|number| number.average_bytes > 0)
     }
+
+    fn number(&mut self, resource: &str, group: &str) -> &mut Number {
+        self.by_resource.entry(resource.into()).or_default().entry(group.into()).or_default()
+    }
+
+    /// Takes a line of metrics. `None`: it is one of those that are wanted, but is malformed.
+    fn take_metric(&mut self, name: &str, value: &str, sizes: &mut Vec<(String, String, f64)>) -> Option<()> {
+        let counts = METRICS.iter().find_map(|metric| name.strip_prefix(metric));
+        let Some(labels) = counts.or_else(|| name.strip_prefix(SIZES)) else { return Some(()) };
+        let value: f64 = value.parse().ok()?;
+        let resource = label(labels, "resource")?;
+        let (resource, group) = match label(labels, "group") {
+            Some(group) => (resource, group),
+            None => resource.split_once('.').unwrap_or((resource, "")),
+        };
+        if value < 0.0 {
+            return Some(());
+        }
+        if counts.is_some() {
+            self.number(resource, group).count = whole(value);
+        } else {
+            sizes.push((resource.to_owned(), group.to_owned(), value));
+        }
+        Some(())
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a number of objects or bytes")]
+fn whole(value: f64) -> i64 {
+    value as i64
 }
 
 impl std::str::FromStr for ObjectNumbers {
@@ -63,6 +97,7 @@ impl std::str::FromStr for ObjectNumbers {
     /// average size in bytes), or a dump of the metrics of a kube-apiserver.
     fn from_str(text: &str) -> Result<Self, ObjectNumbersError> {
         let mut numbers = Self::default();
+        let mut sizes = Vec::new();
         for (line, text) in text.lines().enumerate() {
             let fault = || ObjectNumbersError { line: line + 1, text: text.to_owned() };
             let trimmed = text.trim();
@@ -70,18 +105,7 @@ impl std::str::FromStr for ObjectNumbers {
                 continue;
             }
             if let Some((name, value)) = trimmed.rsplit_once(' ').filter(|(name, _)| is_metric(name)) {
-                if let Some(labels) = METRICS.iter().find_map(|metric| name.strip_prefix(metric)) {
-                    let value: f64 = value.parse().map_err(|_| fault())?;
-                    let resource = label(labels, "resource").ok_or_else(fault)?;
-                    let (resource, group) = match label(labels, "group") {
-                        Some(group) => (resource, group),
-                        None => resource.split_once('.').unwrap_or((resource, "")),
-                    };
-                    #[expect(clippy::cast_possible_truncation, reason = "a number of objects")]
-                    if value >= 0.0 {
-                        numbers.set(resource, group, Number { count: value as i64, average_bytes: 0 });
-                    }
-                }
+                numbers.take_metric(name, value, &mut sizes).ok_or_else(fault)?;
                 continue;
             }
             let mut words = trimmed.split([' ', '\t', ':', ',']).filter(|word| !word.is_empty());
@@ -93,7 +117,11 @@ impl std::str::FromStr for ObjectNumbers {
                 return Err(fault());
             }
             let (resource, group) = key.split_once('.').unwrap_or((key, ""));
-            numbers.set(resource, group, Number { count, average_bytes });
+            *numbers.number(resource, group) = Number { count, average_bytes };
+        }
+        for (resource, group, bytes) in sizes {
+            let number = numbers.number(&resource, &group);
+            number.average_bytes = whole(bytes) / number.count.max(1);
         }
         Ok(numbers)
     }
@@ -143,9 +171,10 @@ mod tests {
             apiserver_resource_objects{group=\"apps\",resource=\"deployments\"} 70\n\
             apiserver_storage_objects{resource=\"leases.coordination.k8s.io\"} 3\n\
             apiserver_storage_objects{resource=\"pods\"} -1\n\
+            apiserver_resource_size_estimate_bytes{group=\"apps\",resource=\"deployments\"} 7e+04\n\
             go_goroutines 12\n\
             apiserver_flowcontrol_current_r{priority_level=\"a b\"} 1.5e+03\n";
-        assert_eq!(statistics(text, "deployments", "apps"), Statistics::Fresh { count: 70, average_bytes: 0 });
+        assert_eq!(statistics(text, "deployments", "apps"), Statistics::Fresh { count: 70, average_bytes: 1000 });
         assert_eq!(statistics(text, "leases", "coordination.k8s.io"), Statistics::Fresh { count: 3, average_bytes: 0 });
         assert_eq!(statistics(text, "pods", ""), Statistics::NeverRecorded);
     }

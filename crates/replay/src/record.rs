@@ -19,7 +19,7 @@ pub struct Record<'a> {
     pub written: Instant,
     /// How long the request waited for seats, if the log tells.
     pub wait: Option<Nanos>,
-    /// How long it held its seats, if the log tells.
+    /// How long it held its seats, if the log tells. If it does not tell the wait, that is part of it.
     pub service: Option<Nanos>,
     /// Who sent it; `None` if the log does not name users.
     pub user: Option<Arc<User>>,

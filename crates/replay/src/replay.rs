@@ -4,8 +4,9 @@ use evenkeel::Occupancy;
 use evenkeel_api::Preset;
 use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_engine::digest::Query;
+use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::time::{Instant, Nanos, SECOND};
-use evenkeel_engine::work::{Circumstances, Estimator};
+use evenkeel_engine::work::{Circumstances, Estimator, EstimatorConfig};
 use evenkeel_engine::{Classification, RequestInfo, WorkEstimate};
 use evenkeel_sim::NewRequest;
 
@@ -120,7 +121,7 @@ impl Replay {
         assert!((1..=SIDES_MAX).contains(&configurations.len()), "one or two configurations can be compared");
         Self {
             interpreter: Interpreter::new(settings.preset),
-            estimator: Estimator::default(),
+            estimator: Estimator::new(costing(&settings.object_numbers)),
             sides: configurations.into_iter().map(|objects| Side::new(&settings, objects)).collect(),
             truth,
             users: Users::default(),
@@ -293,7 +294,12 @@ impl Replay {
         let row = self.flows.row(flow);
         row.requests += 1;
         row.recorded.rejected += u64::from(matches!(record.outcome, Outcome::Rejected(_)));
-        if let Some(wait) = record.wait {
+        // Those that were rejected on arrival did not wait for anything.
+        let has_waited = match &record.outcome {
+            Outcome::Rejected(reason) => reason.as_deref() == Some(Rejection::TimeOut.as_str()),
+            _ => true,
+        };
+        if let Some(wait) = record.wait.filter(|_| has_waited) {
             row.recorded.wait.record(wait);
         }
         if request.verb == "list" && self.settings.object_numbers.is_empty() && record.seats.is_none() {
@@ -326,6 +332,11 @@ impl Replay {
     }
 }
 
+/// What lists cost: by size as in servers that know it, or else by number as in those that do not.
+fn costing(numbers: &ObjectNumbers) -> EstimatorConfig {
+    if numbers.has_sizes() || numbers.is_empty() { EstimatorConfig::default() } else { EstimatorConfig::by_count() }
+}
+
 /// How long a request holds its seats: what the log tells, or what others of its kind took.
 fn service_time(
     times: &mut ServiceTimes,
@@ -339,6 +350,7 @@ fn service_time(
     let is_told = !(occupancy == Occupancy::ToTheHeaders && record.stage == Stage::Complete);
     if let Some(service) = record.service.filter(|_| is_told) {
         let service = service.clamp(0, SERVICE_MAX);
+        notes.unknown_waits += u64::from(record.wait.is_none());
         times.note(kind, service);
         return service;
     }

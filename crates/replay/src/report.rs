@@ -46,6 +46,8 @@ pub struct Notes {
     pub rejected: u64,
     /// The log does not tell their service times, which are those of others.
     pub untimed: u64,
+    /// The log does not tell how long they waited, which counts as part of their service times.
+    pub unknown_waits: u64,
     /// Lists of an unknown number of objects: each takes one seat.
     pub lists: u64,
     /// They were written down too late to be put in their place.

@@ -8,9 +8,36 @@ use serde::Serialize;
 
 use super::figures::{milliseconds, utilisation};
 
-/// The fields of `replay -o json`, for the reference.
-pub(crate) const FIELDS: &str = "`lines`, `requests`, `damaged`, `damagedLines`, `seconds`, `classification` (`compared`, `agree`, \
-`differ`), `flows`, `levels` and `notes`; times are in milliseconds";
+/// The fields, and what they mean. `flows[]` and `levels[]` have one entry for each flow and level.
+pub(crate) const FIELDS: [(&str, &str); 18] = [
+    ("lines", "lines or events that were read"),
+    ("requests", "requests that were replayed"),
+    ("damaged", "lines that could not be read"),
+    ("damagedLines[]", "the first of them: `log`, `unit` (`line` or `event`), `number`, `reason`"),
+    ("seconds", "how long the replay took in simulated time"),
+    ("classification.compared", "requests of which the log or `--truth` tells where the server put them"),
+    ("classification.agree", "those that are classified as the server did"),
+    (
+        "classification.differ[]",
+        "the first of the others: `id`, `user`, `verb`, `target`, `ours` and `theirs` (`schema`, `level`)",
+    ),
+    ("flows[].requests", "requests of the flow; flows that differ most come first"),
+    ("flows[].recorded", "what the log tells: `rejected`, and `wait` where it tells waits"),
+    ("flows[].before", "under `--against`; absent without it"),
+    ("flows[].after", "under `--objects`"),
+    ("flows[].after.schema, .level, .flow", "where the requests belong; no `flow`: all that got no row of their own"),
+    (
+        "flows[].after.waited, .wait",
+        "requests that waited; `p50`, `p99` and `max` of the wait of all that were not rejected on arrival",
+    ),
+    ("flows[].after.rejected", "rejected requests by reason"),
+    ("flows[].after.seatSeconds", "seats times seconds"),
+    (
+        "levels[]",
+        "`name`, and `before` and `after` with `nominal`, `seats` and `waiting` (`mean`, `max`), `utilisation`, `rejected`",
+    ),
+    ("notes", "what the log does not tell, and what was left out, in numbers of requests"),
+];
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -131,6 +158,7 @@ struct JsonNotes {
     unplaced: u64,
     service_time_assumed_rejected: u64,
     service_time_assumed_untimed: u64,
+    unknown_waits: u64,
     lists_of_unknown_size: u64,
     late: u64,
 }
@@ -244,6 +272,7 @@ impl JsonNotes {
             unplaced: notes.unplaced,
             service_time_assumed_rejected: notes.rejected,
             service_time_assumed_untimed: notes.untimed,
+            unknown_waits: notes.unknown_waits,
             lists_of_unknown_size: notes.lists,
             late: notes.late,
         }

@@ -1,11 +1,12 @@
 //! `evenkeel replay`: what another configuration would have done with the requests of a log.
 
 mod figures;
+mod html;
 mod json;
 mod progress;
 mod text;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -18,15 +19,16 @@ use evenkeel_replay::{Format, Input, ObjectNumbers, Replay as Run, Report, Setti
 
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::ObjectFiles;
-use crate::terminal::ColorChoice;
+use crate::terminal::{ColorChoice, width};
 use crate::usage::number;
+pub(crate) use json::FIELDS;
 use progress::Progress;
 
 const EXAMPLES: &str = "\
 Examples:
   Try a new configuration on yesterday's audit log of a server with 600 seats:
     kubectl get flowschemas,prioritylevelconfigurations -o yaml > old.yaml
-    evenkeel replay audit.log --against old.yaml --objects new.yaml
+    evenkeel replay audit.log --against old.yaml --objects new.yaml --report report.html
   See whether requests are classified as the server did, by its own log (kube-apiserver -v=3):
     evenkeel replay audit.log --objects old.yaml --truth kube-apiserver.log
   Replay the access log of a gateway with 50 seats, with more time to wait:
@@ -89,6 +91,10 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
 
+    /// Write a report with pictures to a file: one page of HTML that needs nothing else.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
     /// How the result is printed.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
@@ -135,6 +141,11 @@ impl Replay {
             progress.end();
         }
         let report = run.finish();
+        if let Some(file) = &self.report {
+            let names: Vec<_> = self.logs.iter().map(|log| log.display().to_string()).collect();
+            std::fs::write(file, html::page(&names.join(", "), &report))
+                .with_context(|| format!("cannot write {}", file.display()))?;
+        }
         self.print(&report)?;
         let is_different = self.truth.is_some() && report.comparison.agree < report.comparison.compared;
         Ok(if is_different { Exit::Failure } else { Exit::Success })
@@ -164,14 +175,19 @@ impl Replay {
         let written = match self.output {
             Output::Text => {
                 let paint = self.color.paint(&output);
-                write!(output, "{}", text::render(report, self.top, paint))
+                let width = output.is_terminal().then(|| width(&output));
+                write!(output, "{}", text::render(report, self.top, paint, width))
             }
             Output::Json => {
                 let json = serde_json::to_string_pretty(&json::JsonReport::new(report))?;
                 writeln!(output, "{json}")
             }
         };
-        written.context("cannot write the result to standard output")
+        match written {
+            // Whoever reads the output has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.context("cannot write the result to standard output"),
+        }
     }
 }
 

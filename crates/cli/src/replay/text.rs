@@ -6,15 +6,25 @@ use evenkeel_sim::{Histogram, LevelRecord, REASONS};
 use super::figures::{title, utilisation};
 use crate::terminal::{Column, Paint, Shade, Table, thousands};
 
+/// What is told of a flow under each configuration.
+pub(super) const SIDE_FIGURES: [&str; 5] = ["waited", "p50", "p99", "rejected", "seat-s"];
+
+/// What is told of a level under each configuration.
+pub(super) const LEVEL_FIGURES: [&str; 6] = ["seats", "used", "at most", "waiting", "at most", "rejected"];
+
+/// Names of flows are not cut to less than this.
+const NAME_MIN: usize = 16;
+
 /// So many requests that were classified otherwise are shown.
 const DIFFERENCES: usize = 10;
 
-pub(crate) fn render(report: &Report, top: usize, paint: Paint) -> String {
+/// The report, with that many flows at most. Names of flows are cut where the table would be wider than the terminal.
+pub(crate) fn render(report: &Report, top: usize, paint: Paint, width: Option<usize>) -> String {
     let mut text = summary(report, paint);
     let shown = if top == 0 { report.flows.len() } else { top.min(report.flows.len()) };
     let heading = |text: &str| format!("\n{}\n", paint.text(Shade::Strong, text));
     text += &heading("Flows, the largest differences first (waits in ms)");
-    text += &flows(report, shown);
+    text += &fitting_flows(report, shown, width);
     if shown < report.flows.len() {
         text += &format!("and {} more flows (--top 0 for all)\n", count((report.flows.len() - shown) as u64));
     }
@@ -35,14 +45,19 @@ pub(crate) fn render(report: &Report, top: usize, paint: Paint) -> String {
     text
 }
 
-fn summary(report: &Report, paint: Paint) -> String {
-    let mut text = format!(
-        "{}: {} lines, {} requests in {:.1} s\n",
+/// What was read.
+pub(super) fn heading(report: &Report) -> String {
+    format!(
+        "{}: {} lines, {} requests in {:.1} s",
         report.notes.formats.join(", "),
         count(report.lines),
         count(report.requests),
         report.seconds()
-    );
+    )
+}
+
+fn summary(report: &Report, paint: Paint) -> String {
+    let mut text = format!("{}\n", heading(report));
     let damaged = report.damaged.count();
     if damaged > 0 {
         let shade = |text: &str| paint.text(Shade::Yellow, text);
@@ -76,16 +91,27 @@ fn summary(report: &Report, paint: Paint) -> String {
     text
 }
 
-fn flows(report: &Report, shown: usize) -> String {
+/// The table of flows, no wider than the terminal as far as that is possible.
+fn fitting_flows(report: &Report, shown: usize, width: Option<usize>) -> String {
+    let whole = flows(report, shown, usize::MAX);
+    let table_width = whole.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let excess = width.map_or(0, |width| table_width.saturating_sub(width));
+    if excess == 0 {
+        return whole;
+    }
+    let longest = report.flows[..shown].iter().map(|flow| title(flow).chars().count()).max().unwrap_or(0);
+    flows(report, shown, longest.saturating_sub(excess).max(NAME_MIN))
+}
+
+fn flows(report: &Report, shown: usize, name_max: usize) -> String {
     let is_compared = report.sides() > 1;
-    let mut columns = vec![Column::left("flow"), Column::right("requests")];
+    let mut columns = vec![Column::left("flow"), Column::right("requests"), Column::left("level")];
     let mut groups = Vec::new();
     if !is_compared {
         groups.push(("recorded", vec![Column::right("p99"), Column::right("rejected")]));
     }
     for number in 0..report.sides() {
-        let figures = ["waited", "p50", "p99", "rejected", "seat-s"].map(Column::right);
-        groups.push((side_title(report, number), [Column::left("level")].into_iter().chain(figures).collect()));
+        groups.push((side_title(report, number), SIDE_FIGURES.map(Column::right).to_vec()));
     }
     let mut spans = Vec::new();
     for (title, group) in groups {
@@ -99,21 +125,35 @@ fn flows(report: &Report, shown: usize) -> String {
     }
     table.ruler();
     for flow in &report.flows[..shown] {
-        let mut cells = vec![title(flow), count(flow.requests)];
+        let mut cells = vec![cut(&title(flow), name_max), count(flow.requests), levels_of(flow)];
         if !is_compared {
             cells.push(if flow.recorded.wait.count() > 0 { wait(&flow.recorded.wait, 0.99) } else { "-".to_owned() });
             cells.push(count(flow.recorded.rejected));
         }
-        for (name, side) in flow.names.iter().zip(&flow.replayed) {
-            cells.push(name.level.to_string());
-            cells.extend(side_cells(side));
-        }
+        cells.extend(flow.replayed.iter().flat_map(side_cells));
         table.row(cells);
     }
     table.render()
 }
 
-fn side_cells(side: &Replayed) -> [String; 5] {
+/// The level of a flow, or both if they differ.
+pub(super) fn levels_of(flow: &Flow) -> String {
+    match &flow.names[..] {
+        [before, after] if before.level != after.level => format!("{} -> {}", before.level, after.level),
+        [.., name] => name.level.to_string(),
+        [] => String::new(),
+    }
+}
+
+fn cut(name: &str, max: usize) -> String {
+    if name.chars().count() <= max {
+        return name.to_owned();
+    }
+    let start: String = name.chars().take(max.saturating_sub(1)).collect();
+    format!("{start}…")
+}
+
+pub(super) fn side_cells(side: &Replayed) -> [String; 5] {
     [
         count(side.waited),
         wait(&side.wait, 0.5),
@@ -146,10 +186,9 @@ fn rejected_for(flow: &Flow, reason: usize) -> Vec<u64> {
 }
 
 fn levels(report: &Report) -> String {
-    let side = ["seats", "used", "at most", "waiting", "at most", "rejected"];
+    let side = LEVEL_FIGURES;
     let mut table = Table::new(
-        std::iter::once(Column::left("level"))
-            .chain((0..report.sides()).flat_map(|_| side.iter().map(|title| Column::right(*title)))),
+        std::iter::once(Column::left("level")).chain((0..report.sides()).flat_map(|_| side.map(Column::right))),
     );
     for number in 0..report.sides() {
         let first = 1 + number * side.len();
@@ -172,7 +211,7 @@ fn levels(report: &Report) -> String {
     table.render()
 }
 
-fn level_cells(level: &LevelRecord) -> [String; 6] {
+pub(super) fn level_cells(level: &LevelRecord) -> [String; 6] {
     let totals = level.totals();
     let used = if level.limits().nominal > 0 {
         format!("{:.0} %", utilisation(level) * 100.0)
@@ -189,7 +228,7 @@ fn level_cells(level: &LevelRecord) -> [String; 6] {
     ]
 }
 
-fn side_title(report: &Report, side: usize) -> &'static str {
+pub(super) fn side_title(report: &Report, side: usize) -> &'static str {
     match (report.sides(), side) {
         (2, 0) => "before (--against)",
         (2, _) => "after (--objects)",
@@ -198,7 +237,7 @@ fn side_title(report: &Report, side: usize) -> &'static str {
 }
 
 /// What the log does not tell, and what was made of it.
-fn notes(notes: &Notes) -> Vec<String> {
+pub(super) fn notes(notes: &Notes) -> Vec<String> {
     let mut lines = Vec::new();
     let mut note = |number: u64, text: &str| {
         if number > 0 {
@@ -211,6 +250,11 @@ fn notes(notes: &Notes) -> Vec<String> {
          Clients that were rejected may have sent requests again that they would not have sent otherwise.",
     );
     note(notes.untimed, "How long {} requests took: they take as long as others of the same verb and resource.");
+    note(
+        notes.unknown_waits,
+        "How long {} requests waited, which counts as part of their service times. (A kube-apiserver tells it for requests that \
+         take longer than half a second.)",
+    );
     note(
         notes.lists,
         "How many objects there are, which {} lists depend on: each takes one seat. Give a file of metrics with \
@@ -243,6 +287,6 @@ fn wait(histogram: &Histogram, part: f64) -> String {
     count(u64::try_from((microseconds + 500) / 1000).unwrap_or_default())
 }
 
-fn count(number: u64) -> String {
+pub(super) fn count(number: u64) -> String {
     thousands(usize::try_from(number).unwrap_or(usize::MAX))
 }

@@ -12,5 +12,6 @@ mod pages;
 #[path = "../peer/mod.rs"]
 mod peer;
 mod reference;
+mod replay;
 mod serve;
 mod simulate;

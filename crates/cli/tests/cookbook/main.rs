@@ -16,6 +16,7 @@ mod cluster;
 mod issuer;
 mod output;
 mod page;
+mod replay_tutorial;
 mod rust_service;
 mod session;
 
@@ -67,6 +68,16 @@ fn explain() {
 #[test]
 fn convert() {
     follow("docs/convert.md");
+}
+
+#[test]
+fn replay() {
+    follow("docs/replay.md");
+}
+
+#[test]
+fn replay_tutorial() {
+    replay_tutorial::follow();
 }
 
 const PREPARATION: &str = "Before you start";

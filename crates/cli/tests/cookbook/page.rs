@@ -78,6 +78,10 @@ impl Page {
         self.text.lines().any(|other| other == line)
     }
 
+    pub(crate) fn has_text(&self, text: &str) -> bool {
+        self.text.contains(text)
+    }
+
     pub(crate) fn section(&self, title: &str) -> &Section {
         let found = self.sections.iter().find(|section| section.title == title);
         found.unwrap_or_else(|| panic!("{} has no section {title:?}", self.name))

@@ -16,7 +16,7 @@ struct Line<'a> {
     target: Option<Cow<'a, str>>,
     id: Option<Cow<'a, str>>,
     latency: Option<Nanos>,
-    /// Known only where it was long.
+    /// There only if it was long.
     wait: Option<Nanos>,
     service: Option<Nanos>,
     schema: Option<Cow<'a, str>>,
@@ -79,7 +79,8 @@ impl<'a> Line<'a> {
             stage: Stage::Whole,
             arrived: written + -latency,
             written,
-            wait: self.wait,
+            // A wait that was short is not worth a word in the log.
+            wait: self.wait.or(self.service.map(|_| 0)),
             service: self.service,
             user: None,
             action: Action::Verb(verb(&self.verb.ok_or(Damage::Missing("verb"))?)),

@@ -40,7 +40,7 @@ fn every_line_is_read() {
     assert_eq!(report.damaged.first(), []);
     let notes = &report.notes;
     assert_eq!((notes.unauthenticated, notes.unfinished, notes.not_limited, notes.late), (168, 0, 0, 0));
-    assert_eq!((notes.rejected, notes.untimed), (2505, 0));
+    assert_eq!((notes.rejected, notes.untimed, notes.unknown_waits), (2505, 0, 3808));
     let flows = &report.flows;
     assert_eq!(flows.iter().map(|flow| flow.requests).sum::<u64>(), CLASSIFIED);
     assert_eq!(flows.iter().map(|flow| flow.recorded.rejected).sum::<u64>(), 2505);

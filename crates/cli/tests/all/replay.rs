@@ -1,0 +1,262 @@
+//! `evenkeel replay` as people run it: the recorded log of a kube-apiserver, and the log of a gateway that runs here.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::child::{PATIENCE, Running, address_after, evenkeel, run, text};
+
+/// A file of the recording.
+fn recorded(name: &str) -> String {
+    evenkeel_recorded::golden().join("replay").join(format!("{name}.gz")).to_str().unwrap().to_owned()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = run(&[arguments, &["-o", "json"]].concat());
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()), "{arguments:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_recorded_log_has_the_fields_of_the_contract() {
+    let (audit, objects, truth) = (recorded("audit.jsonl"), recorded("objects.json"), recorded("httplog.txt"));
+    let arguments = ["replay", &audit, "--objects", &objects, "--against", &objects, "--concurrency", "28"];
+    let report = json(&[&arguments[..], &["--truth", &truth]].concat());
+    assert_eq!((&report["lines"], &report["requests"], &report["damaged"]), (&13_725.into(), &6758.into(), &0.into()));
+    let classification = serde_json::json!({"compared": 6758, "agree": 6758, "differ": []});
+    assert_eq!(report["classification"], classification);
+    let flood = &report["flows"].as_array().unwrap().iter().max_by_key(|flow| flow["requests"].as_u64()).unwrap();
+    assert_eq!(flood["before"], flood["after"], "the same objects");
+    assert_eq!(flood["recorded"]["rejected"], 2505);
+    let after = &flood["after"];
+    assert_eq!(
+        (&after["schema"], &after["level"], &after["flow"]),
+        (&"batch".into(), &"batch".into(), &"batch-runner".into())
+    );
+    assert!(after["rejected"]["queue-full"].as_u64().unwrap() > 2000);
+    for field in ["p50", "p99", "max"] {
+        assert!(after["wait"][field].is_f64(), "{after}");
+    }
+    assert!(after["seatSeconds"].as_f64().unwrap() > 1.0 && after["waited"].as_u64().unwrap() > 1);
+    let level = report["levels"].as_array().unwrap().iter().find(|level| level["name"] == "batch").unwrap();
+    assert_eq!((&level["after"]["nominal"], &level["after"]["seats"]["max"]), (&1.into(), &1.into()));
+    assert_eq!(report["notes"]["unauthenticated"], 168);
+}
+
+#[test]
+fn a_classification_that_differs_is_a_finding() {
+    let folder = TempDir::new().unwrap();
+    let other = folder.path().join("other.yaml");
+    let schema = "\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: everybody}
+spec:
+  priorityLevelConfiguration: {name: catch-all}
+  matchingPrecedence: 2
+  rules:
+  - subjects: [{kind: User, user: {name: '*'}}]
+    resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*'], clusterScope: true}]
+";
+    fs::write(&other, schema).unwrap();
+    let (audit, truth) = (recorded("audit.jsonl"), recorded("httplog.txt"));
+    let output = run(&["replay", &audit, "--objects", other.to_str().unwrap(), "--truth", &truth]);
+    assert_eq!(output.status.code(), Some(1));
+    let printed = text(&output.stdout);
+    let line = printed.lines().find(|line| line.contains("batch-runner list")).unwrap();
+    assert!(line.ends_with(": everybody in catch-all instead of batch in batch"), "{line}");
+    assert!(printed.contains("requests as the server did"), "{printed}");
+}
+
+#[test]
+fn standard_input_and_damaged_lines() {
+    let objects = recorded("objects.json");
+    let mut child = evenkeel(&["replay", "-", "--objects", &objects, "-o", "json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let event = r#"{"auditID":"a","stage":"ResponseComplete","requestURI":"/a","verb":"get","user":{"username":"u"},"requestReceivedTimestamp":"2026-11-16T10:51:10Z","stageTimestamp":"2026-11-16T10:51:11Z"}"#;
+    write!(child.stdin.take().unwrap(), "{event}\nnonsense\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &report["requests"], &report["damaged"]), (Some(0), &1.into(), &1.into()));
+    let damaged = &report["damagedLines"][0];
+    assert_eq!((&damaged["log"], &damaged["number"]), (&"standard input".into(), &2.into()));
+    assert_eq!(damaged["reason"], "expected an object at byte 0");
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_one_sentence() {
+    let folder = TempDir::new().unwrap();
+    let diary = folder.path().join("diary.txt").to_str().unwrap().to_owned();
+    fs::write(&diary, "Dear diary,\n").unwrap();
+    let (audit, objects) = (recorded("audit.jsonl"), recorded("objects.json"));
+    for (arguments, complaint) in [
+        (&["no-such.log", "--objects", &objects][..], "cannot read no-such.log: No such file or directory"),
+        (&[&diary, "--objects", &objects], "cannot tell what kind of log"),
+        (&[&audit, "--objects", "no-such.yaml"], "cannot read no-such.yaml"),
+        (&[&audit, "--objects", &objects, "--format", "hello"], "--format cannot be used: the format has no $variable"),
+        (&[&audit, "--objects", &objects, "--truth", &audit], "does not tell flow schemas"),
+        (&[&audit, "--objects", &objects, "--object-counts", &diary], "\"Dear diary,\" is neither"),
+        (&[&audit, "--objects", &objects, "--wait-limit", "soon"], "it must be a time"),
+        (&[&audit], "--objects"),
+    ] {
+        let output = run(&[&["replay"], arguments].concat());
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{arguments:?}: {said}");
+        assert!(said.contains(complaint), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn the_report_is_one_page_with_its_pictures_inside() {
+    let folder = TempDir::new().unwrap();
+    let page = folder.path().join("report.html").to_str().unwrap().to_owned();
+    let (audit, objects) = (recorded("audit.jsonl"), recorded("objects.json"));
+    let output = run(&["replay", &audit, "--objects", &objects, "--concurrency", "28", "--report", &page]);
+    assert_eq!(output.status.code(), Some(0));
+    let html = fs::read_to_string(page).unwrap();
+    for part in ["Rejected requests by flow", "Wait by flow", "Seats of batch", "batch/batch-runner", "</html>"] {
+        assert!(html.contains(part), "{part}");
+    }
+    let addresses = html.replace("http://www.w3.org/", "");
+    assert!(!addresses.contains("http://") && !addresses.contains("https://"), "it needs a network");
+}
+
+// === The log of a gateway ===
+
+/// Two levels' worth of trouble: a level with short queues, so that requests wait and are rejected.
+const OBJECTS: &str = "\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: tenants}
+spec:
+  type: Limited
+  limited:
+    nominalConcurrencyShares: 100
+    limitResponse: {type: Queue, queuing: {queues: 8, handSize: 1, queueLengthLimit: 6}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: tenants}
+spec:
+  priorityLevelConfiguration: {name: tenants}
+  matchingPrecedence: 100
+  distinguisherMethod: {type: ByUser}
+  rules:
+  - subjects: [{kind: User, user: {name: '*'}}]
+    nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]
+";
+
+const SEATS: &str = "4";
+const SERVICE_TIME: Duration = Duration::from_millis(40);
+const LOAD: Duration = Duration::from_secs(6);
+
+/// A service that takes its time.
+fn slow_service() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || {
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+                while lines.next().is_some() {
+                    lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
+                    thread::sleep(SERVICE_TIME);
+                    if (&stream).write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+/// A client that sends one request after the other, and pauses after each.
+fn client(gateway: SocketAddr, user: &'static str, pause: Duration) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        let mut stream = TcpStream::connect(gateway).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let until = Instant::now() + LOAD;
+        let mut response = [0; 4096];
+        while Instant::now() < until {
+            write!(stream, "GET /{user} HTTP/1.1\r\nHost: test\r\nX-Remote-User: {user}\r\n\r\n").unwrap();
+            let mut head = Vec::new();
+            // Responses are short, and end with `ok` or with the text of a rejection.
+            while !is_whole(&head) {
+                let read = stream.read(&mut response).unwrap();
+                assert!(read > 0, "the gateway closed the connection");
+                head.extend_from_slice(&response[..read]);
+            }
+            thread::sleep(pause);
+        }
+    })
+}
+
+/// Whether a response is there as a whole.
+fn is_whole(response: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(response);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ").map(str::to_owned));
+    length.is_some_and(|length| body.len() >= length.trim().parse().unwrap())
+}
+
+/// Runs a gateway under load, and returns its access log.
+fn access_log(folder: &TempDir) -> PathBuf {
+    let name = |name: &str| folder.path().join(name);
+    fs::write(name("objects.yaml"), OBJECTS).unwrap();
+    let settings = format!(
+        "listen: [{{address: 127.0.0.1:0}}]\nadmin: {{address: 127.0.0.1:0}}\nupstreams: [{{url: 'http://{}'}}]\n\
+         concurrency: {SEATS}\nobjects: {}\nlog: {{access: json, accessFile: {}}}\n\
+         identity: {{sources: [{{trustedHeaders: {{fromAddresses: [127.0.0.0/8], userHeader: x-remote-user}}}}]}}\n",
+        slow_service(),
+        name("objects.yaml").display(),
+        name("access.log").display(),
+    );
+    fs::write(name("evenkeel.yaml"), settings).unwrap();
+    let mut gateway = Running::start(&["serve", "--config", name("evenkeel.yaml").to_str().unwrap()]);
+    let address = address_after(&gateway.line_with("listening on "), "listening on ");
+    gateway.line_with("ready: ");
+    let greedy = (0..16).map(|_| client(address, "greedy", Duration::from_millis(30)));
+    let polite = (0..3).map(|_| client(address, "polite", Duration::from_millis(100)));
+    let clients: Vec<_> = greedy.chain(polite).collect();
+    clients.into_iter().for_each(|client| client.join().unwrap());
+    gateway.signal("TERM");
+    assert!(gateway.end().0.success());
+    name("access.log")
+}
+
+#[test]
+fn the_log_of_a_gateway_replays_as_it_was() {
+    let folder = TempDir::new().unwrap();
+    let log = access_log(&folder);
+    let objects = folder.path().join("objects.yaml");
+    let (log, objects) = (log.to_str().unwrap(), objects.to_str().unwrap());
+    let report = json(&["replay", log, "--objects", objects, "--concurrency", SEATS]);
+    let requests = report["requests"].as_f64().unwrap();
+    assert!(requests > 300.0, "{report}");
+    assert_eq!(report["classification"]["agree"], report["classification"]["compared"]);
+    for flow in report["flows"].as_array().unwrap() {
+        let recorded = flow["recorded"]["rejected"].as_f64().unwrap();
+        let replayed: f64 =
+            flow["after"]["rejected"].as_object().unwrap().values().map(|number| number.as_f64().unwrap()).sum();
+        let [recorded_p99, replayed_p99] =
+            [&flow["recorded"], &flow["after"]].map(|side| side["wait"]["p99"].as_f64().unwrap());
+        let figures = format!(
+            "{}: {} requests, rejected {recorded} and {replayed}, p99 {recorded_p99} ms and {replayed_p99} ms",
+            flow["after"]["flow"], flow["requests"]
+        );
+        eprintln!("{figures}");
+        assert!((recorded - replayed).abs() <= 0.02 * flow["requests"].as_f64().unwrap(), "{figures}");
+        assert!((recorded_p99 - replayed_p99).abs() <= 0.15 * recorded_p99, "{figures}");
+    }
+}
