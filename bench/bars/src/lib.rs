@@ -3,7 +3,7 @@
 //! A measure is repeated in many short rounds, and the figure is that of a round which few others were faster than: what
 //! the machine does when it is left alone. Bars that are ratios compare figures of the same run.
 
-#![allow(clippy::print_stdout, reason = "a report is what this is for")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a report is what this is for")]
 
 use std::time::Instant;
 
@@ -47,6 +47,19 @@ pub fn nanos_per_operation(operations: u32, mut round: impl FnMut()) -> f64 {
     figures[ROUNDS / 10]
 }
 
+/// The same for several contestants. They are measured in turn, so that what else the machine does concerns all of them.
+pub fn nanos_of_each<const N: usize>(operations: u32, mut contestants: [&mut dyn FnMut(); N]) -> [f64; N] {
+    let mut least = [f64::INFINITY; N];
+    for _ in 0..ROUNDS {
+        for (round, least) in contestants.iter_mut().zip(&mut least) {
+            let start = Instant::now();
+            round();
+            *least = least.min(start.elapsed().as_secs_f64() * 1e9 / f64::from(operations));
+        }
+    }
+    least
+}
+
 // === impl Bars ===
 
 impl Bars {
@@ -65,6 +78,8 @@ impl Bars {
     pub fn measure(&mut self, measure: &str, unit: &str, figure_and_bar: impl FnOnce() -> (f64, Bar)) {
         if self.wants(measure) {
             let (figure, bar) = figure_and_bar();
+            // The table comes when everything has been measured, which takes minutes.
+            eprintln!("{measure}: {figure:.1} {unit}");
             self.add(measure, figure, unit, bar);
         }
     }

@@ -24,6 +24,7 @@ use crate::in_flight::InFlight;
 use crate::log_once::LogOnce;
 use crate::managed_fields::{OnConflict, WriteTarget};
 use crate::options::{Persistence, WriteOptions};
+use crate::other_metrics::OtherMetrics;
 use crate::patch::{FieldValidation, json_of};
 use crate::registry::Registry;
 use crate::service::{ApiService, LimitedApi, limited};
@@ -44,6 +45,8 @@ pub struct ApiServerOptions {
     pub response_bytes_per_connection_max: usize,
     /// Whether the condition `Dangling` of flow schemas is kept up to date.
     pub status_controller: StatusController,
+    /// Metrics that `/metrics` shows beside those of the API's own flow control and of the process.
+    pub other_metrics: OtherMetrics,
 }
 
 /// Whether the condition `Dangling` is written to flow schemas (API-197).
@@ -79,6 +82,7 @@ impl Default for ApiServerOptions {
             response_bytes_max: 128 * 1024 * 1024,
             response_bytes_per_connection_max: 4 * 1024 * 1024,
             status_controller: StatusController::default(),
+            other_metrics: OtherMetrics::default(),
         }
     }
 }
@@ -92,7 +96,9 @@ impl ApiServer {
         let (applied, watch_applied) = watch::channel(0);
         let in_flight = InFlight::new(options.response_bytes_max, options.response_bytes_per_connection_max);
         let flow = FlowControl::builder().kubernetes().server_concurrency(options.server_concurrency).build();
-        let api = Api::new(&store, options.preset, options.watches_max, in_flight, watch_applied, flow.clone());
+        let other_metrics = options.other_metrics.clone();
+        let watches_max = options.watches_max;
+        let api = Api::new(&store, options.preset, watches_max, in_flight, watch_applied, flow.clone(), other_metrics);
         let revision = store.revision().await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         bootstrap::tidy(api.levels()).await?;
         bootstrap::tidy(api.schemas()).await?;

@@ -60,14 +60,24 @@ pub fn check(objects: &[Located<'_>], assumptions: &Assumptions) -> Report {
     check_all(Checked { objects, ..Checked::default() }, assumptions)
 }
 
+/// Checks only which schemas and rules requests can reach.
+pub fn check_reachability(objects: &[Located<'_>], assumptions: &Assumptions) -> Report {
+    let checked = Checked { objects, ..Checked::default() };
+    run(checked, assumptions, |analysis, output| drop(rules::reach::run(analysis, output)))
+}
+
 /// Checks objects, calls and tests.
 pub fn check_all(checked: Checked<'_>, assumptions: &Assumptions) -> Report {
+    run(checked, assumptions, rules::run)
+}
+
+fn run(checked: Checked<'_>, assumptions: &Assumptions, rules: impl FnOnce(&Analysis<'_>, &mut Output)) -> Report {
     let mut report = Report::default();
     let valid = rules::validity::valid(checked.objects, assumptions, &mut report);
     let analysis = Analysis::new(checked, &valid, assumptions);
     let budget = Budget::new(assumptions.work_max, assumptions.work_max / PART_OF_WORK + 1);
     let mut output = Output { report, budget };
-    rules::run(&analysis, &mut output);
+    rules(&analysis, &mut output);
     output.finish(checked.objects)
 }
 

@@ -59,6 +59,10 @@ fn polite_tenants_do_not_notice() -> Result<(), String> {
     for tenant in [shared, own].iter().flat_map(|part| part["tenants"].as_array().unwrap()) {
         assert_eq!((&tenant["rejected"], &tenant["failed"]), (&0.into(), &0.into()), "{tenant}");
     }
+    let burst = &report["burst"];
+    let [nominal, kubernetes, evenkeel] =
+        ["nominalSeats", "asKubernetes", "withEvenkeel"].map(|figure| burst[figure].as_u64().unwrap());
+    assert!(0 < kubernetes && 3 * kubernetes < nominal && nominal <= evenkeel, "{burst}");
     // The median of a polite tenant that shares all its queues is some thirty times that of one with its own queue.
     let [shared, own] = [shared, own].map(highest_polite_p50);
     if own * 2.0 >= shared {

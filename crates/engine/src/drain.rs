@@ -181,7 +181,7 @@ impl DrainMeter {
 /// now: its limit, or what a ledger says.
 #[inline]
 pub fn is_saturated<T, D: Discipline>(set: &QueueSet<T, D>, usable: impl FnOnce() -> i64) -> bool {
-    if matches!(set.mode(), Mode::Queue(_)) || set.waiting() > 0 {
+    if matches!(set.mode(), Mode::Queue(_) | Mode::Exempt) || set.waiting() > 0 {
         return set.waiting() > 0;
     }
     set.seats_in_use() >= usable()

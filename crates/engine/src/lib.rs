@@ -17,6 +17,7 @@
 //! | what queues its flow may use | [`deal`] |
 //! | whether it runs, waits or is rejected; when it ends | [`queue_set`] |
 //! | when it has waited or lingered for long enough; who observes it | [`level`] |
+//! | who uses a level, and who delays whom | [`attribution`] |
 //! | when a rejected client should try again | [`retry_after`], [`drain`] |
 //!
 //! and of the configuration:
@@ -40,6 +41,7 @@ mod seat_seconds;
 mod seats;
 mod work_estimate;
 
+pub mod attribution;
 pub mod borrowing;
 pub mod classify;
 pub mod controller;

@@ -34,6 +34,7 @@ pub use observe::debug;
 pub use observe::explain::{
     ExpectedWait, ExplainedQueuing, ExplainedRequest, ExplainedSeats, Explanation, LiveLevel, TriedSchema, WaitOutcome,
 };
+pub use observe::flows::{FlowDelay, FlowFigures, FlowId, FlowUsage, LevelFlows};
 pub use observe::metrics::{DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading, SchemaReading};
 pub use observe::status::{LevelStatus, SeatLimits};
 
@@ -42,9 +43,16 @@ pub use evenkeel_api::Preset;
 pub use evenkeel_api::decode::Problems;
 pub use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 pub use evenkeel_engine::controller::{Borrowing, Dangling, Objects, UnknownBorrowing, Unusable};
-pub use evenkeel_engine::queue_set::Rejection;
+pub use evenkeel_engine::queue_set::{QueuingDiscipline, Rejection};
 pub use evenkeel_engine::work::EstimatorConfig;
 pub use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate};
+
+#[cfg(feature = "metrics")]
+pub mod metrics {
+    //! Metrics: the page that a scrape gets, what is declared, and those of the process.
+
+    pub use crate::observe::metrics::{Metric, MetricKind, MetricsPage, declared, register_process};
+}
 
 pub mod division {
     //! How seats are divided among the levels: what [`Builder::divide_seats`](crate::Builder::divide_seats) takes.

@@ -108,29 +108,37 @@ fn small_in_a_full_level(bars: &mut Bars) {
     }
 }
 
-/// What a request costs while 100,000 requests wait.
+/// What a request costs while 100,000 requests wait: each flow replaces its own request, or any flow sends the next one.
 fn many_flows(bars: &mut Bars) {
     use QueuingDiscipline::{PerFlow, ShuffleSharded};
-    bars.measure("arrival and dispatch, 50,000 flows, shuffle-sharded", "ns", || {
-        (cost(ShuffleSharded, 50_000, Next::Same), Bar::None)
-    });
-    let few = LazyCell::new(|| cost(PerFlow, 64, Next::Same));
-    let many = LazyCell::new(|| cost(PerFlow, 50_000, Next::Same));
-    bars.measure("arrival and dispatch, 64 flows, per-flow", "ns", || (*few, Bar::AtMost(1000.0, "ns")));
-    bars.measure("arrival and dispatch, 50,000 flows, per-flow", "ns", || (*many, Bar::AtMost(1000.0, "ns")));
-    bars.measure("the same beside 64 flows", "ns", || (*many, Bar::TimesAtMost(1.3, *few)));
-    bars.measure("arrival of any flow and dispatch, 50,000 flows, per-flow", "ns", || {
-        (cost(PerFlow, 50_000, Next::Any), Bar::None)
-    });
+    for (name, next) in [("of the same flow", Next::Same), ("of any flow", Next::Any)] {
+        bars.measure(&format!("arrival {name} and dispatch, 50,000 flows, shuffle-sharded"), "ns", || {
+            (cost(ShuffleSharded, 50_000, next), Bar::None)
+        });
+        let few = LazyCell::new(|| cost(PerFlow, 64, next));
+        let many = LazyCell::new(|| cost(PerFlow, 50_000, next));
+        bars.measure(&format!("arrival {name} and dispatch, 64 flows, per-flow"), "ns", || (*few, Bar::None));
+        bars.measure(&format!("arrival {name} and dispatch, 4,000 flows, per-flow"), "ns", || {
+            (cost(PerFlow, 4_000, next), Bar::None)
+        });
+        bars.measure(&format!("arrival {name} and dispatch, 50,000 flows, per-flow"), "ns", || {
+            (*many, Bar::AtMost(1000.0, "ns"))
+        });
+        bars.measure(&format!("arrival {name} and dispatch, 50,000 flows beside 64"), "ns", || {
+            (*many, Bar::TimesAtMost(1.3, *few))
+        });
+    }
 }
 
 /// What it costs a shuffle-sharded level that its configuration chooses the discipline.
 fn choosing(bars: &mut Bars) {
-    let figures = LazyCell::new(fixed_and_configured);
-    bars.measure("admit and finish, shuffle-sharded, fixed", "ns", || (figures.0, Bar::None));
-    bars.measure("admit and finish, shuffle-sharded, configured", "ns", || {
-        (figures.1, Bar::TimesAtMost(1.05, figures.0))
-    });
+    for (name, crowd, bar) in [("nobody waiting", 0, 1.01), ("100,000 waiting", 100_000, 1.1)] {
+        let figures = LazyCell::new(|| fixed_and_configured(crowd));
+        bars.measure(&format!("admit and finish, shuffle-sharded, {name}, fixed"), "ns", || (figures[0], Bar::None));
+        bars.measure(&format!("admit and finish, shuffle-sharded, {name}, configured"), "ns", || {
+            (figures[1], Bar::TimesAtMost(bar, figures[0]))
+        });
+    }
 }
 
 /// Who is measured, and whether the bar is theirs. All have the same limits.

@@ -1,7 +1,8 @@
-//! A server of several levels under a given load, with a virtual clock: the levels that a Kubernetes API starts with.
+//! A server of several levels under a given load, with a virtual clock: the levels that a Kubernetes API starts with, or one FIFO
+//! queue for all.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use evenkeel_engine::controller::{Borrowing, Objects, ServerConfig};
 use evenkeel_engine::level::NewRequest;
@@ -19,9 +20,19 @@ pub(crate) struct Load {
     pub(crate) mean: Nanos,
 }
 
+/// Who decides what runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    /// One queue for all levels.
+    Fifo,
+    Levels(Borrowing),
+}
+
 /// A server with 600 seats.
 pub(crate) struct Server {
     pub(crate) now: Nanos,
+    /// Decides instead of the engine if it is there.
+    fifo: Option<Fifo>,
     engine: Engine<usize>,
     random: Random,
     loads: Vec<Load>,
@@ -46,16 +57,33 @@ enum Event {
     Timeout,
 }
 
+/// One queue for all levels.
+#[derive(Debug, Default)]
+struct Fifo {
+    free: usize,
+    waiting: VecDeque<usize>,
+    /// The seats in use, by load.
+    in_use: Vec<i64>,
+}
+
 // === impl Server ===
 
 impl Server {
-    pub(crate) fn new(borrowing: Borrowing, loads: Vec<Load>) -> Self {
+    pub(crate) fn new(scheme: Scheme, loads: Vec<Load>) -> Self {
         let start = Instant::from_nanos(0);
+        let (fifo, borrowing) = match scheme {
+            Scheme::Fifo => {
+                let fifo = Fifo { free: 600, waiting: VecDeque::new(), in_use: vec![0; loads.len()] };
+                (Some(fifo), Borrowing::Periodic)
+            }
+            Scheme::Levels(borrowing) => (None, borrowing),
+        };
         let mut engine = Engine::with_config(ServerConfig::new(600).borrowing(borrowing), start);
         engine.apply(Objects::bootstrap(), start, &mut |_: Ticket, _: &mut usize| {});
         let count = loads.len();
         let mut server = Self {
             now: 0,
+            fifo,
             engine,
             random: Random::new(7),
             wanted: vec![0; count],
@@ -99,6 +127,10 @@ impl Server {
 
     /// The seats that a level uses.
     pub(crate) fn in_use(&self, level: &str) -> i64 {
+        if let Some(fifo) = &self.fifo {
+            let loads = self.loads.iter().zip(&fifo.in_use).filter(|(load, _)| load.level == level);
+            return loads.map(|(_, seats)| seats).sum();
+        }
         self.engine.levels().find(|found| found.name == level).map_or(0, |found| found.queue_set.seats_in_use())
     }
 
@@ -135,6 +167,16 @@ impl Server {
         while self.under_way[load] < wanted {
             self.arrive(load);
         }
+        if let Some(fifo) = &mut self.fifo {
+            let requests = &self.requests;
+            while self.under_way[load] > wanted
+                && let Some(last) = fifo.waiting.iter().rposition(|&request| requests[request].load == load)
+            {
+                fifo.waiting.remove(last);
+                self.under_way[load] -= 1;
+            }
+            return;
+        }
         for request in std::mem::take(&mut self.waiting[load]).into_iter().rev() {
             let Some(ticket) = self.requests[request].ticket.filter(|_| self.under_way[load] > wanted) else {
                 continue;
@@ -152,6 +194,11 @@ impl Server {
         let request = self.requests.len();
         self.requests.push(Request { load, ticket: None });
         self.under_way[load] += 1;
+        if let Some(fifo) = &mut self.fifo {
+            fifo.waiting.push_back(request);
+            self.serve_fifo();
+            return;
+        }
         let level = self.engine.controller().level(self.loads[load].level).expect("a level").id();
         let new = NewRequest::new(self.random.next(), WorkEstimate::ONE_SEAT);
         let mut started = Vec::new();
@@ -170,18 +217,40 @@ impl Server {
     fn start(&mut self, started: &[(Ticket, usize)]) {
         for (ticket, request) in started {
             self.requests[*request].ticket = Some(*ticket);
-            let span = self.random.exponential(self.loads[self.requests[*request].load].mean);
-            self.schedule(self.now + span.max(1), Event::End { request: *request });
+            self.schedule_end(*request);
         }
+    }
+
+    /// Starts requests of the FIFO queue while there are seats.
+    fn serve_fifo(&mut self) {
+        while let Some(fifo) = self.fifo.as_mut().filter(|fifo| fifo.free > 0)
+            && let Some(request) = fifo.waiting.pop_front()
+        {
+            let load = self.requests[request].load;
+            fifo.free -= 1;
+            fifo.in_use[load] += 1;
+            self.schedule_end(request);
+        }
+    }
+
+    fn schedule_end(&mut self, request: usize) {
+        let span = self.random.exponential(self.loads[self.requests[request].load].mean);
+        self.schedule(self.now + span.max(1), Event::End { request });
     }
 
     fn end(&mut self, request: usize) {
         let Request { load, ticket } = self.requests[request];
-        let mut started = Vec::new();
-        let note = &mut |ticket: Ticket, request: &mut usize| started.push((ticket, *request));
-        self.engine.finish(Instant::from_nanos(self.now), ticket.expect("it runs"), note);
         self.under_way[load] -= 1;
-        self.start(&started);
+        if let Some(fifo) = &mut self.fifo {
+            fifo.free += 1;
+            fifo.in_use[load] -= 1;
+            self.serve_fifo();
+        } else {
+            let mut started = Vec::new();
+            let note = &mut |ticket: Ticket, request: &mut usize| started.push((ticket, *request));
+            self.engine.finish(Instant::from_nanos(self.now), ticket.expect("it runs"), note);
+            self.start(&started);
+        }
         if self.under_way[load] < self.wanted[load] {
             self.arrive(load);
         }

@@ -38,7 +38,7 @@ pub(super) fn respond(call: Call<'_>, route: &Route) -> Result<ResponseData, Fai
         Route::OpenapiV2 => openapi::v2_response(headers),
         Route::Health(probe) => Ok(health(*probe, call)),
         Route::Index => pages::index(call),
-        Route::Metrics => pages::metrics(&call.shared.flow),
+        Route::Metrics => pages::metrics(call),
         Route::Dump(dump) => Ok(pages::dump(*dump, call)),
         Route::Objects(_) | Route::Review(_) | Route::NoResource | Route::NoPage => Err(Failure::no_resource()),
     }

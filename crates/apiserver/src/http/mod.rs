@@ -4,6 +4,7 @@ mod call;
 mod fixed_routes;
 mod objects;
 mod pages;
+mod reachability;
 mod reply;
 mod request_body;
 
@@ -19,6 +20,7 @@ use tokio::sync::watch;
 
 use crate::follow::ObjectStream;
 use crate::in_flight::InFlight;
+use crate::other_metrics::OtherMetrics;
 use crate::registry::Registry;
 use crate::server::FOLLOWED_WITHIN;
 use crate::watch::WatchLimit;
@@ -43,6 +45,7 @@ struct Shared {
     in_flight: InFlight,
     /// The API's own flow control, which its metrics and dumps are about.
     flow: FlowControl,
+    other_metrics: OtherMetrics,
     /// The revision that the API's own flow control follows.
     applied: watch::Receiver<u64>,
 }
@@ -58,6 +61,7 @@ impl Api {
         in_flight: InFlight,
         applied: watch::Receiver<u64>,
         flow: FlowControl,
+        other_metrics: OtherMetrics,
     ) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -66,6 +70,7 @@ impl Api {
                 watches: WatchLimit::new(watches_max),
                 in_flight,
                 flow,
+                other_metrics,
                 applied,
             }),
         }

@@ -9,6 +9,7 @@ use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
 
 use super::call::Call;
+use super::reachability;
 use super::reply::Reply;
 use crate::body;
 use crate::clock::now;
@@ -160,6 +161,7 @@ impl<'a> ObjectsCall<'a> {
                     _ => verbs::replace(registry, sent, &write).await?,
                 };
                 warnings.extend(not_understood(&written));
+                warnings.extend(reachability::warnings(self.call.shared, &written.record.object).await);
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Patch(options, PatchType::Apply) => {
@@ -170,6 +172,7 @@ impl<'a> ObjectsCall<'a> {
                 warnings.append(&mut dropped);
                 let written = written?;
                 warnings.extend(not_understood(&written));
+                warnings.extend(reachability::warnings(self.call.shared, &written.record.object).await);
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Patch(options, language) => {
@@ -183,6 +186,7 @@ impl<'a> ObjectsCall<'a> {
                 warnings.append(&mut dropped);
                 let written = written?;
                 warnings.extend(not_understood(&written));
+                warnings.extend(reachability::warnings(self.call.shared, &written.record.object).await);
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Delete(format) => {

@@ -1,10 +1,9 @@
 //! Pages about the server itself: its paths, metrics and dumps, for authorized users.
 
 use bytes::Bytes;
-use evenkeel::FlowControl;
 use evenkeel::debug::RequestColumns;
+use evenkeel::metrics::{MetricsPage, register_process};
 use http::{HeaderValue, StatusCode};
-use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use serde_json::json;
 
@@ -35,22 +34,21 @@ const PATHS: [&str; 18] = [
     "/version",
 ];
 
-const OPEN_METRICS: HeaderValue =
-    HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-
 /// The paths of the server.
 pub(super) fn index(call: Call<'_>) -> Result<ResponseData, Failure> {
     let line = Bytes::from(json!({ "paths": PATHS }).to_string());
     Ok(ResponseData::document(StatusCode::OK, line, call.asked.document()?))
 }
 
-/// The metrics of the API's own flow control.
-pub(super) fn metrics(flow: &FlowControl) -> Result<ResponseData, Failure> {
+/// The metrics of the API's own flow control, of the process, and of whoever runs the API.
+pub(super) fn metrics(call: Call<'_>) -> Result<ResponseData, Failure> {
     let mut registry = Registry::default();
-    flow.register_metrics(&mut registry);
-    let mut page = String::new();
-    text::encode(&mut page, &registry).map_err(|_| Failure::plain("cannot write the metrics"))?;
-    Ok(ResponseData::new(StatusCode::OK, OPEN_METRICS, page.into()))
+    call.shared.flow.register_metrics(&mut registry);
+    call.shared.other_metrics.register(&mut registry);
+    register_process(&mut registry);
+    let page = MetricsPage::new(&registry, &call.parts.headers);
+    let page = page.map_err(|_| Failure::plain("cannot write the metrics"))?;
+    Ok(ResponseData::new(StatusCode::OK, HeaderValue::from_static(page.content_type), page.text.into()))
 }
 
 /// What the API's own flow control is doing (section 9.2 of the specification of the engine).

@@ -71,7 +71,7 @@ async fn bm_2_an_annotation_that_is_not_understood_is_stored_and_warned_about() 
         let expected = "warning: 299 - \"annotation evenkeel.dev/flow-weight: invalid value \\\"heavy\\\": must be an integer \
                         from 1 to 10000; 1 is used\"";
         assert_eq!(warnings, [expected]);
-        let right = response(&server, "light", r#"["get"]"#, &format!(r#"{{"{name}":"5","other/name":"x"}}"#)).await;
+        let right = response(&server, "light", r#"["delete"]"#, &format!(r#"{{"{name}":"5","other/name":"x"}}"#)).await;
         assert!(right.starts_with("HTTP/1.1 201") && !right.to_ascii_lowercase().contains("warning:"), "{right}");
     }
 }
@@ -84,4 +84,30 @@ async fn verbs_of_paths_are_methods() {
     let kubernetes = TestServer::start(options(Preset::Kubernetes)).await;
     assert_eq!(create(&kubernetes, "uploads", r#"["post","put"]"#).await, "422");
     assert_eq!(create(&kubernetes, "lists", r#"["list"]"#).await, "201");
+}
+
+#[tokio::test]
+async fn a_schema_that_no_request_can_reach_is_stored_and_warned_about() {
+    let warnings = |response: &str| -> Vec<String> {
+        assert!(response.starts_with("HTTP/1.1 201"), "{response}");
+        let head = response.split("\r\n\r\n").next().unwrap_or_default().to_ascii_lowercase();
+        head.lines().filter(|line| line.starts_with("warning: ")).map(str::to_owned).collect()
+    };
+    let plain = TestServer::start(options(Preset::Plain)).await;
+    assert_eq!(warnings(&response(&plain, "m", r#"["get"]"#, "{}").await), [""; 0]);
+    // Of equal precedence, the name decides.
+    let expected = |name: &str, taken_by: &str| {
+        format!(
+            "warning: 299 - \"flow schema \\\"{name}\\\": no request can be classified to this schema: \\\"{taken_by}\\\" takes \
+             everything that it matches\""
+        )
+    };
+    assert_eq!(warnings(&response(&plain, "z", r#"["get"]"#, "{}").await), [expected("z", "m")]);
+    let both = warnings(&response(&plain, "a", r#"["*"]"#, "{}").await);
+    assert_eq!(both, [expected("m", "a"), expected("z", "a")]);
+    // A kube-apiserver has no such warnings.
+    let kubernetes = TestServer::start(options(Preset::Kubernetes)).await;
+    for name in ["m", "z"] {
+        assert_eq!(warnings(&response(&kubernetes, name, r#"["get"]"#, "{}").await), [""; 0]);
+    }
 }

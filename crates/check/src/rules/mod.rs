@@ -7,7 +7,7 @@ mod everything;
 mod flows;
 mod hands;
 mod levels;
-mod reach;
+pub(crate) mod reach;
 mod seats;
 mod test;
 mod tie;

@@ -131,7 +131,7 @@ impl Target<'_> {
         }
         let subject = "no request can be classified to this schema";
         let finding = self.blocked(Rule::UnreachableSchema, located, subject, self.parts(clauses), budget);
-        let help = "give the schema a lower matchingPrecedence than those, or remove it";
+        let help = "give the schema a lower matchingPrecedence, or remove it";
         Finding { place: located.place("metadata.name"), help: help.to_owned(), ..finding }
     }
 
@@ -173,7 +173,7 @@ impl Target<'_> {
         parts: Vec<(User, Region)>,
         budget: &mut Budget,
     ) -> Finding {
-        let help = "remove the rule, or give the schema a lower matchingPrecedence than those";
+        let help = "remove the rule, or give the schema a lower matchingPrecedence";
         if parts.is_empty() {
             let message = format!("{subject}: nobody can be one of its subjects");
             return Finding::new(rule, located, "spec.rules", message, "correct the subjects");

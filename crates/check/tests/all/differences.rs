@@ -42,7 +42,7 @@ fn changed(rng: &mut Rng, old: &[FlowSchema]) -> Vec<FlowSchema> {
 fn differences_are_those_that_trying_every_request_finds() {
     let (callers, requests) = (callers(), requests());
     let (mut with, mut without) = (0, 0);
-    for seed in 1000..1050 {
+    for seed in 1000..1030 {
         let rng = &mut Rng::with_seed(seed);
         let old = schemas(rng);
         let new = changed(rng, &old);
@@ -71,7 +71,7 @@ fn differences_are_those_that_trying_every_request_finds() {
         }
         if found.is_empty() { without += 1 } else { with += 1 }
     }
-    assert!(with > 10 && without > 5, "{with} with differences, {without} without");
+    assert!(with > 8 && without > 3, "{with} with differences, {without} without");
 }
 
 /// A built-in `catch-all` is the last schema; a stored one is tried in its order (FM-1).

@@ -4,4 +4,5 @@
 mod oracle;
 
 mod differences;
+mod faults;
 mod reachability;

@@ -10,7 +10,7 @@ use fastrand::Rng;
 
 use crate::oracle::{Server, callers, path_rule_matches, requests, resource_rule_matches, rule_matches, schemas};
 
-const CONFIGURATIONS: u64 = 50;
+const CONFIGURATIONS: u64 = 30;
 
 fn report(schemas: &[FlowSchema]) -> Report {
     let located: Vec<_> = schemas.iter().cloned().map(Located::without_place).collect();
@@ -120,7 +120,7 @@ fn what_is_found_is_what_trying_every_request_finds() {
         assert_eq!(named(&report, Rule::CatchesEverything), catches, "seed {seed}");
     }
     for rule in [Rule::UnreachableSchema, Rule::UnreachableRule, Rule::PrecedenceTie, Rule::CatchesEverything] {
-        assert!(found.get(&rule).is_some_and(|count| *count > 5), "{rule}: {found:?}");
+        assert!(found.get(&rule).is_some_and(|count| *count > 2), "{rule}: {found:?}");
     }
 }
 
@@ -146,7 +146,7 @@ fn witnesses_are_classified_as_they_say() {
 fn blockers_are_the_smallest_set_that_covers_a_schema() {
     let (callers, requests) = (callers(), requests());
     let (mut compared, mut of_several) = (0, 0);
-    for seed in 0..2 * CONFIGURATIONS {
+    for seed in 0..3 * CONFIGURATIONS {
         let schemas = schemas(&mut Rng::with_seed(seed));
         let server = Server::new(schemas.clone());
         for finding in report(&schemas).findings.iter().filter(|finding| finding.rule == Rule::UnreachableSchema) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Error, Result, anyhow};
 use evenkeel_api::Preset;
-use evenkeel_apiserver::{ApiServer, ApiServerOptions, DataDir, DataDirError, Failure};
+use evenkeel_apiserver::{ApiServer, ApiServerOptions, DataDir, DataDirError, Failure, OtherMetrics};
 use evenkeel_gateway::StartError;
 use evenkeel_gateway::config::{
     AnonymousRequests, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, ServerTls, SystemNames,
@@ -15,6 +15,7 @@ use evenkeel_gateway::config::{
 use evenkeel_gateway::host::{Host, HostLimits};
 use evenkeel_gateway::identity::Identification;
 use evenkeel_gateway::objects::DirectorySource;
+use evenkeel_gateway::observe::metrics::IdentityMetrics;
 use evenkeel_store::{HistoryLimits, Location, Store};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -55,8 +56,9 @@ impl RunningApi {
         let opened = location.open(HistoryLimits::default()).await;
         let store = opened.with_context(|| format!("the store at {place} cannot be opened; see `--store`"))?;
         data.prepare(args.address().ip(), &args.api_names).map_err(|error| wrong(&error))?;
-        let identification =
-            Identification::open(&identity(args, &data)).map_err(|error| WrongUsage(error.to_string()))?;
+        let metrics = IdentityMetrics::default();
+        let identification = Identification::open_counted(&identity(args, &data), &metrics);
+        let identification = identification.map_err(|error| WrongUsage(error.to_string()))?;
         let tls = ServerTls {
             certificate: data.certificate(),
             key: data.key(),
@@ -66,7 +68,8 @@ impl RunningApi {
         let host = Host::bind(&listen, identification, HostLimits::default()).await.map_err(explain)?;
         let address = host.address();
         let status_controller = args.status_controller();
-        let options = ApiServerOptions { preset, status_controller, ..ApiServerOptions::default() };
+        let other_metrics = OtherMetrics::new(move |registry| metrics.register(registry));
+        let options = ApiServerOptions { preset, status_controller, other_metrics, ..ApiServerOptions::default() };
         let server = ApiServer::start(Arc::clone(&store), &options).await.context("the API cannot start")?;
         let server = Arc::new(server);
         let kubeconfig = data.write_kubeconfig(address).map_err(|error| {

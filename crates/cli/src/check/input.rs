@@ -64,7 +64,7 @@ impl<'a> Input<'a> {
         with_suggested: bool,
         calls: Option<&Path>,
     ) -> Result<Self> {
-        let objects = located(files, files.objects()?, preset, with_suggested)?;
+        let objects = located(files, files.objects(preset)?, preset, with_suggested)?;
         let (mut tests, mut problems) = (Vec::new(), Vec::new());
         for document in files.documents_of_kind("ClassificationTest") {
             let file = files.source(document.source).map_or("", |source| source.name.as_str());

@@ -1,3 +1,5 @@
+//! Texts in and out: what changes, what stays, and what is refused.
+
 use std::collections::BTreeSet;
 
 use evenkeel_api::Version;
@@ -253,6 +255,44 @@ fn json_in_one_line_is_converted_in_linear_time() {
     let older = converted(&text, Version::V1beta3);
     assert_eq!(older.matches(KEPT).count(), 1000);
     assert_eq!(converted(&older, Version::V1).replace(r#""annotations": {}, "#, ""), text);
+}
+
+#[test]
+fn columns_are_characters() {
+    let text =
+        "{metadata: {name: 日本-é}, kind: FlowSchema, apiVersion: flowcontrol.apiserver.k8s.io/v1beta3, spec: {}}\n";
+    assert_eq!(converted(text, Version::V1), text.replace("v1beta3", "v1"));
+}
+
+#[test]
+fn damaged_texts_are_converted_or_refused() {
+    const ROUNDS: usize = 100;
+    let seed = 7;
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut refusals = 0;
+    for round in 0..ROUNDS {
+        let mut text: Vec<char> = MIXED.chars().collect();
+        for _ in 0..random.usize(1..4) {
+            let from = random.usize(..text.len());
+            let to = (from + random.usize(..12)).min(text.len());
+            let moved: Vec<char> = text.drain(from..to).collect();
+            let place = random.usize(..=text.len());
+            let kept = if random.bool() { moved } else { Vec::new() };
+            text.splice(place..place, kept);
+        }
+        let text: String = text.into_iter().collect();
+        for to in ALL {
+            match rewrite("a", &text, to) {
+                Ok(there) => {
+                    let again = rewrite("a", &there.text, to)
+                        .unwrap_or_else(|problems| panic!("seed {seed}, {round}: {problems}"));
+                    assert_eq!((again.text, again.converted), (there.text, 0), "seed {seed}, {round}");
+                }
+                Err(_) => refusals += 1,
+            }
+        }
+    }
+    assert!(refusals > 0 && refusals < 4 * ROUNDS, "{refusals}");
 }
 
 /// The objects in everything that was sent to a kube-apiserver and that it has sent.

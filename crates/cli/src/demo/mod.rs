@@ -1,5 +1,6 @@
 //! `evenkeel demo`: greedy tenants among polite ones, without Evenkeel, as Kubernetes does it, and with Evenkeel.
 
+mod burst;
 mod crowd;
 mod load;
 mod part;
@@ -23,6 +24,7 @@ use crate::exit::Exit;
 use crate::serve;
 use crate::signals::Signals;
 use crate::usage::{address, number};
+use burst::Burst;
 use crowd::{CrowdGateway, Modes};
 use part::{Part, Parts};
 use progress::Progress;
@@ -55,6 +57,9 @@ Examples:
 /// A second table compares modes of flow control. There are 16 greedy tenants with 15 connections each, and the same polite
 /// ones. First they go through a gateway that queues as Kubernetes does (shuffle-sharded), then through one that has a queue
 /// for each tenant (per-flow).
+///
+/// A last line says how many requests of a burst start at once in a priority level that was idle, with the borrowing of
+/// Kubernetes (periodic) and of Evenkeel (immediate).
 ///
 /// Then everything stays up, and the commands to try are printed.
 #[derive(Debug, Args)]
@@ -150,8 +155,10 @@ impl Demo {
             let table = table(("as Kubernetes does it", &many_as_kubernetes), (WITH, &many_with));
             format!("\n{table}\n{}", summary_of_many(&many_as_kubernetes, &many_with))
         })?;
+        let burst = Burst::measure();
+        self.print_text(|| format!("\n{}", burst.summary()))?;
         if self.output == Output::Json {
-            let parts = Parts { without, with, many_as_kubernetes, many_with };
+            let parts = Parts { without, with, many_as_kubernetes, many_with, burst };
             let report = serde_json::to_string_pretty(&Report::new(&parts, length))?;
             writeln!(io::stdout(), "{report}").context(CANNOT_WRITE)?;
         }

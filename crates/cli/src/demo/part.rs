@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use super::burst::Burst;
 use super::load::Load;
 use super::progress::Progress;
 use super::tally::Tally;
@@ -31,6 +32,8 @@ pub(crate) struct Parts {
     pub(crate) many_as_kubernetes: Part,
     /// The same, and a gateway in Evenkeel's own modes.
     pub(crate) many_with: Part,
+    /// A burst at an idle level.
+    pub(crate) burst: Burst,
 }
 
 // === impl Part ===

@@ -14,7 +14,7 @@ use crate::terminal::milliseconds;
 const FORMAT_VERSION: u32 = 1;
 
 /// What `-o json` prints, field by field. Times are in milliseconds, and `null` where nothing was served.
-pub(crate) const FIELDS: [(&str, &str); 20] = [
+pub(crate) const FIELDS: [(&str, &str); 24] = [
     ("formatVersion", "1; raised when a field changes its name or its meaning, not when one is added"),
     ("secondsPerHalf", "how long requests were sent in each part"),
     ("service.workers", "how many requests the sample service works on at a time"),
@@ -35,6 +35,10 @@ pub(crate) const FIELDS: [(&str, &str); 20] = [
     ("manyGreedy.asKubernetes", "many greedy tenants, shuffle-sharded queues and periodic borrowing; fields as above"),
     ("manyGreedy.withEvenkeel", "the same load, a queue for each flow and immediate borrowing; fields as above"),
     ("manyGreedy.summary", "the sentence under the second table"),
+    ("burst.requests", "how many requests arrive at once in a priority level that was idle"),
+    ("burst.nominalSeats", "the seats that the level has of its own"),
+    ("burst.asKubernetes, withEvenkeel", "how many of them start at once, with periodic and with immediate borrowing"),
+    ("burst.summary", "the last sentence"),
 ];
 
 /// What `-o json` prints.
@@ -48,6 +52,17 @@ pub(crate) struct Report {
     with_evenkeel: PartFigures,
     summary: String,
     many_greedy: ManyGreedyFigures,
+    burst: BurstFigures,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BurstFigures {
+    requests: u32,
+    nominal_seats: i64,
+    as_kubernetes: i64,
+    with_evenkeel: i64,
+    summary: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -129,7 +144,7 @@ pub(crate) fn summary_of_many(kubernetes: &Part, evenkeel: &Part) -> String {
 
 impl Report {
     pub(crate) fn new(parts: &Parts, length: Duration) -> Self {
-        let Parts { without, with, many_as_kubernetes, many_with } = parts;
+        let Parts { without, with, many_as_kubernetes, many_with, burst } = parts;
         Self {
             format_version: FORMAT_VERSION,
             seconds_per_half: length.as_secs(),
@@ -145,6 +160,13 @@ impl Report {
                 as_kubernetes: PartFigures::new(many_as_kubernetes),
                 with_evenkeel: PartFigures::new(many_with),
                 summary: summary_of_many(many_as_kubernetes, many_with),
+            },
+            burst: BurstFigures {
+                requests: burst.requests,
+                nominal_seats: burst.nominal,
+                as_kubernetes: burst.as_kubernetes,
+                with_evenkeel: burst.with_evenkeel,
+                summary: burst.summary(),
             },
         }
     }

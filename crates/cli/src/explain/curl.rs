@@ -128,7 +128,7 @@ pub(super) fn read(words: &[String]) -> Result<Question, String> {
                 }
             }
             None if word.starts_with('-') && word.len() > 1 && !only_urls => {
-                letters(&mut read, &word[1..], &mut words)?
+                letters(&mut read, &word[1..], &mut words)?;
             }
             None => read.set_url(word)?,
         }

@@ -155,6 +155,11 @@ impl Explain {
     }
 
     fn explain(&self) -> Result<Exit> {
+        let is_input = |path: &PathBuf| path.as_os_str() == "-";
+        if self.audit.as_ref().is_some_and(is_input) && self.objects.iter().any(is_input) {
+            let fault = "--audit and --objects cannot both read standard input; put one of them into a file";
+            return Err(WrongUsage(fault.to_owned()).into());
+        }
         let questions = self.questions()?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
         let source = runtime.block_on(self.source())?;

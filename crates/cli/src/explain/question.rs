@@ -31,10 +31,11 @@ impl Question {
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| format!("{method:?} is not a method"))?;
         let without_fragment = url.split('#').next().unwrap_or_default();
         let is_path = without_fragment.starts_with('/');
-        let uri = match is_path || without_fragment.contains("://") {
-            true => without_fragment.parse::<Uri>(),
+        let uri = if is_path || without_fragment.contains("://") {
+            without_fragment.parse::<Uri>()
+        } else {
             // curl takes names without a scheme too.
-            false => format!("http://{without_fragment}").parse(),
+            format!("http://{without_fragment}").parse()
         };
         let uri = uri.map_err(|error| format!("{url:?} is not a path or a URL: {error}"))?;
         let target = uri.into_parts().path_and_query.unwrap_or(PathAndQuery::from_static("/"));

@@ -13,6 +13,7 @@ mod source;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use evenkeel_api::Preset;
 use evenkeel_api::decode::{Problem, Problems};
 
 use crate::exit::WrongUsage;
@@ -75,8 +76,25 @@ impl ObjectFiles {
         self.documents.iter().filter(move |document| document.is_of(EVENKEEL_VERSION, kind))
     }
 
-    /// The flow schemas and priority levels, not validated. Fails if a value is of the wrong type.
-    pub(crate) fn objects(&self) -> Result<Vec<FileObject<'_>>> {
+    /// The flow schemas and priority levels, not validated. Fails if a value is of the wrong type; then the error names everything
+    /// that is wrong with all of them.
+    pub(crate) fn objects(&self, preset: Preset) -> Result<Vec<FileObject<'_>>> {
+        let (objects, malformed_objects) = self.decode();
+        if malformed_objects.is_empty() {
+            return Ok(objects);
+        }
+        let others = wrong_with(&objects, preset);
+        malformed(malformed_objects.into_iter().chain(others).collect()).map_or(Ok(objects), Err)
+    }
+
+    /// The flow schemas and priority levels. Fails if one is invalid, has unknown fields, or is there twice.
+    pub(crate) fn valid_objects(&self, preset: Preset) -> Result<Vec<FileObject<'_>>> {
+        let (objects, mut problems) = self.decode();
+        problems.extend(wrong_with(&objects, preset));
+        malformed(problems).map_or(Ok(objects), Err)
+    }
+
+    fn decode(&self) -> (Vec<FileObject<'_>>, Vec<Problem>) {
         let (mut objects, mut problems) = (Vec::new(), Vec::new());
         for document in &self.documents {
             let Some(source) = self.source(document.source) else { continue };
@@ -85,19 +103,18 @@ impl ObjectFiles {
                 Err(found) => problems.extend(found),
             }
         }
-        malformed(problems).map_or(Ok(objects), Err)
+        (objects, problems)
     }
+}
 
-    /// The flow schemas and priority levels. Fails if one is invalid, has unknown fields, or is there twice.
-    pub(crate) fn valid_objects(&self, preset: evenkeel_api::Preset) -> Result<Vec<FileObject<'_>>> {
-        let objects = self.objects()?;
-        let mut problems = object::repeated(&objects);
-        for object in &objects {
-            problems.extend(object.dropped.iter().cloned());
-            problems.extend(object.invalid(preset));
-        }
-        malformed(problems).map_or(Ok(objects), Err)
+/// What is wrong with objects that could be decoded.
+fn wrong_with(objects: &[FileObject<'_>], preset: Preset) -> Vec<Problem> {
+    let mut problems = object::repeated(objects);
+    for object in objects {
+        problems.extend(object.dropped.iter().cloned());
+        problems.extend(object.invalid(preset));
     }
+    problems
 }
 
 #[cfg(test)]

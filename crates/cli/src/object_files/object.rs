@@ -59,6 +59,10 @@ impl<'a> FileObject<'a> {
         let unknown = |unknown: &Unknown| {
             Problem::new(&source.name, unknown.at, format!("{subject}: {}: unknown field", unknown.path))
         };
+        let twice = document.duplicates.iter().map(|duplicate| {
+            let message = format!("{subject}: {}: the name {:?} occurs twice", duplicate.path, duplicate.key);
+            Problem::new(&source.name, duplicate.at, message)
+        });
         let whole = Document { root: node.clone(), duplicates: document.duplicates.clone(), format: document.format };
         match whole.decode::<S>(version) {
             Err(mismatches) => {
@@ -66,13 +70,9 @@ impl<'a> FileObject<'a> {
                     let message = format!("{subject}: {}: {}", mismatch.path, mismatch.message);
                     Problem::new(&source.name, mismatch.at, message)
                 });
-                Err(wrong.take(PROBLEMS_MAX).collect())
+                Err(wrong.chain(mismatches.unknown().iter().map(unknown)).chain(twice).take(PROBLEMS_MAX).collect())
             }
             Ok(decoded) => {
-                let twice = document.duplicates.iter().map(|duplicate| {
-                    let message = format!("{subject}: {}: the name {:?} occurs twice", duplicate.path, duplicate.key);
-                    Problem::new(&source.name, duplicate.at, message)
-                });
                 let dropped = decoded.dropped.unknown().iter().map(unknown).chain(twice).take(PROBLEMS_MAX).collect();
                 // As on creation, what a file says of the status is not taken over (API-54).
                 let mut object = decoded.object;

@@ -30,7 +30,7 @@ pub(super) fn page(logs: &str, report: &Report) -> String {
     body += &pictures([rejections(report, &names), waits(report, &names)]);
     body += &flow_table(report);
     body += "<h2>Levels</h2>\n";
-    body += &each(&sides, |side| {
+    body += &each("tables", &sides, |side| {
         let titles: Vec<&str> = ["level"].into_iter().chain(LEVEL_FIGURES).collect();
         let rows = report.levels(side).iter().map(|level| (level.name().to_owned(), level_cells(level).to_vec()));
         report_page::table(&titles, rows)

@@ -4,6 +4,9 @@ use evenkeel_engine::time::Nanos;
 use evenkeel_sim::{Bucket, LevelRecord, REASONS};
 use evenkeel_svg::{Area, Axis, Chart};
 
+/// A colour for each reason.
+const REASON_COLORS: [usize; REASONS.len()] = [1, 5, 4, 3];
+
 /// The levels of a run, and how long it was.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Levels<'a> {
@@ -13,10 +16,7 @@ pub(crate) struct Levels<'a> {
     pub(crate) seconds: f64,
 }
 
-/// A colour for each reason.
-const REASON_COLORS: [usize; REASONS.len()] = [1, 5, 4, 3];
-
-/// The seats in use of all levels, on top of each other; `None` if there is only one, which has a picture of its own.
+/// The seats in use of all levels, on top of each other; `None` if there is only one.
 pub(crate) fn seats(run: Levels<'_>, most: f64) -> Option<String> {
     let levels = used(run);
     if levels.len() < 2 {

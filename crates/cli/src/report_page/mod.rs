@@ -25,29 +25,17 @@ pub(crate) fn level_pictures(names: &[&str], runs: &[Levels<'_>]) -> String {
     let most = |of: fn(Levels<'_>) -> f64| runs.iter().map(|run| of(*run)).fold(0.0, f64::max) * 1.05;
     let (seats, waiting, rejections) =
         (most(level_charts::seats_max), most(level_charts::waiting_max), most(level_charts::rejections_max));
-    each(names, |index| {
+    each("columns", names, |index| {
         let run = runs[index];
-        let all = [
-            level_charts::seats(run, seats),
-            level_charts::waiting(run, waiting),
-            level_charts::rejections(run, rejections),
-        ];
+        let (seats, waiting) = (level_charts::seats(run, seats), level_charts::waiting(run, waiting));
+        let all = [seats, waiting, level_charts::rejections(run, rejections)];
         let levels = level_charts::used(run).into_iter().map(|level| level_charts::level(run, level));
         pictures(all.into_iter().flatten().chain(levels))
     })
 }
 
-/// A column for each configuration; only the content if there is one.
-pub(crate) fn each(names: &[&str], content: impl Fn(usize) -> String) -> String {
-    sections("columns", names, content)
-}
-
-/// The same below each other, for what needs the whole width, such as tables.
-pub(crate) fn each_below(names: &[&str], content: impl Fn(usize) -> String) -> String {
-    sections("sections", names, content)
-}
-
-fn sections(class: &str, names: &[&str], content: impl Fn(usize) -> String) -> String {
+/// A section for each configuration; only the content if there is one. The class says how sections stand.
+pub(crate) fn each(class: &str, names: &[&str], content: impl Fn(usize) -> String) -> String {
     if names.len() == 1 {
         return content(0);
     }

@@ -78,6 +78,7 @@ fn classify(error: StartError) -> anyhow::Error {
         | StartError::Thread(_) => error.into(),
         StartError::NoUpstream
         | StartError::AccessLog { .. }
+        | StartError::AdminToken(_)
         | StartError::Tls(_)
         | StartError::Identity(_)
         | StartError::Requests(_)

@@ -3,7 +3,7 @@
 use evenkeel_sim::Run;
 use evenkeel_svg::escape;
 
-use crate::report_page::{self, Levels, each_below, pictures};
+use crate::report_page::{self, Levels, each, pictures};
 
 use super::charts;
 use super::inputs::Inputs;
@@ -21,12 +21,13 @@ pub(super) fn page(inputs: &Inputs, simulated: &Simulated, figures: &[Figures]) 
     let total = charts::percentiles("Total time by flow (wait and service)", &names, &runs, |flow| flow.figures.total);
     let wait = waits.then(|| charts::percentiles("Wait by flow", &names, &runs, |flow| flow.figures.wait));
     page += &pictures([Some(total), wait].into_iter().flatten());
-    page += &each_below(&names, |index| {
+    page += &each("tables", &names, |index| {
         let table = table("flow", &FLOW_FIGURES, flow_rows(&figures[index]));
         format!("{table}<p>{}</p>\n", escape(&sentence(&fairness(&figures[index]))))
     });
     page += "<h2>Levels</h2>\n";
-    page += &each_below(&names, |index| table("level", &LEVEL_FIGURES, level_rows(&figures[index])));
+    page += &each("tables", &names, |index| table("level", &LEVEL_FIGURES, level_rows(&figures[index])));
+    // What is compared has the same axes.
     let levels: Vec<Levels<'_>> =
         runs.iter().map(|run| Levels { records: &run.levels, seconds: run.report.simulated_seconds }).collect();
     page += &report_page::level_pictures(&names, &levels);

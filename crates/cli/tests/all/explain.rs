@@ -169,6 +169,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
         (&["GET", "/x", "--server", "cluster"], "\"cluster\" is not a URL"),
         (&["--curl", "curl -s"], "curl: there is no URL"),
         (&["--audit", broken], "this is not an audit event"),
+        (&["--audit", "-", "--objects", "-"], "cannot both read standard input"),
         (&["GET", "/%zz", "--preset", "plain"], "GET /%zz would be rejected before flow control"),
     ] {
         let told = complaint(arguments);

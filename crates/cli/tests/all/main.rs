@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod check;
 #[path = "../child/mod.rs"]
 mod child;
 mod convert;

@@ -289,9 +289,11 @@ impl Member {
     fn class(&self, wish: Wish) -> Option<Class> {
         let Stake { floor, nominal, max, .. } = self.stake;
         let then = self.in_use.saturating_add(wish.seats);
+        // A request that may not borrow and is wider than the level's own seats would wait for ever otherwise.
+        let is_alone = self.in_use == 0 && nominal > 0 && then <= max && !wish.may_borrow;
         if self.in_use < floor {
             Some(Class::BelowFloor)
-        } else if then <= nominal {
+        } else if then <= nominal || is_alone {
             Some(Class::BelowNominal)
         } else if then <= max && wish.may_borrow {
             Some(Class::Borrowing)

@@ -136,6 +136,7 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
         let arrival = self.queue_set.arrive(now, flow, work, payload, &mut effects);
         match &arrival {
             Arrival::Waiting { id, .. } => {
+                self.observer.queued(now, *id);
                 self.long_running.note(*id, is_long_running);
                 if let Some(until) = wait_until {
                     self.timers.wait(until, *id, &self.queue_set);

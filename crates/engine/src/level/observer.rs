@@ -9,7 +9,7 @@ use crate::time::Instant;
 
 /// Told what becomes of the requests of one level, as it happens. It changes no decision.
 ///
-/// A request arrives; then it starts, at once or later, or is rejected; when it has started it finishes, and when its seats are
+/// A request arrives; then it starts, at once or after it was queued, or is rejected; when it has started it finishes, and when its seats are
 /// free it is released. [`RequestId::slot`] is an index for what an observer keeps with each request.
 ///
 /// Nobody is an observer too: `()`, which costs nothing.
@@ -23,6 +23,11 @@ pub trait Observer: fmt::Debug {
     /// A request arrives. If it is rejected at once, the next request gets the same id.
     fn arrived(&mut self, now: Instant, id: RequestId, request: &NewRequest<'_>) {
         let _ = (now, id, request);
+    }
+
+    /// A request that has arrived has to wait.
+    fn queued(&mut self, now: Instant, id: RequestId) {
+        let _ = (now, id);
     }
 
     /// A request starts.
@@ -80,6 +85,10 @@ impl<O: Observer + ?Sized> Observer for Box<O> {
         (**self).arrived(now, id, request);
     }
 
+    fn queued(&mut self, now: Instant, id: RequestId) {
+        (**self).queued(now, id);
+    }
+
     fn started(&mut self, now: Instant, id: RequestId) {
         (**self).started(now, id);
     }
@@ -108,6 +117,13 @@ impl<O: Observer> Observer for Option<O> {
     fn arrived(&mut self, now: Instant, id: RequestId, request: &NewRequest<'_>) {
         if let Some(observer) = self {
             observer.arrived(now, id, request);
+        }
+    }
+
+    #[inline]
+    fn queued(&mut self, now: Instant, id: RequestId) {
+        if let Some(observer) = self {
+            observer.queued(now, id);
         }
     }
 

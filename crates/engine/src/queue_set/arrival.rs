@@ -8,6 +8,8 @@ use crate::{Flow, WorkEstimate};
 
 impl<T, K: Copy> Core<T, K> {
     /// A request of a flow arrives: see [`QueueSet::arrive`](super::QueueSet::arrive).
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that it costs the same wherever the discipline is chosen")]
     pub(super) fn arrive(
         &mut self,
         order: &mut impl TurnOrder<Ticket = K>,
@@ -18,18 +20,19 @@ impl<T, K: Copy> Core<T, K> {
         effects: &mut impl Effects<T>,
     ) -> Arrival<T> {
         self.advance(order, now, effects);
-        match order.place(flow, work, self.seats.are_taken()) {
-            Place::Queue(queue) => self.arrive_at_queue(order, now, queue, work, payload, effects),
-            Place::Full(queue) => {
-                self.totals.rejected += 1;
-                Arrival::Rejected { reason: Rejection::QueueFull, queue: order.number_of(queue), payload }
-            }
+        let queue = match order.place(flow, work, self.seats.are_taken()) {
+            Place::Queue(queue) => queue,
             Place::Instead { queue, slot } => {
                 self.displace(order, now, slot, effects);
-                self.arrive_at_queue(order, now, queue, work, payload, effects)
+                queue
             }
-            Place::Nowhere => self.arrive_without_queues(now, work, payload, effects),
-        }
+            Place::Full(queue) => {
+                self.totals.rejected += 1;
+                return Arrival::Rejected { reason: Rejection::QueueFull, queue: order.number_of(queue), payload };
+            }
+            Place::Nowhere => return self.arrive_without_queues(now, work, payload, effects),
+        };
+        self.arrive_at_queue(order, now, flow, queue, work, payload, effects)
     }
 
     fn arrive_without_queues(
@@ -49,10 +52,12 @@ impl<T, K: Copy> Core<T, K> {
     }
 
     #[inline]
+    #[expect(clippy::too_many_arguments, reason = "what arrives, and what it changes")]
     fn arrive_at_queue(
         &mut self,
         order: &mut impl TurnOrder<Ticket = K>,
         now: Instant,
+        flow: Flow<'_>,
         queue: u32,
         work: WorkEstimate,
         payload: T,
@@ -67,7 +72,7 @@ impl<T, K: Copy> Core<T, K> {
             let id = self.pass_through(order, now, queue, work, payload, effects);
             return Arrival::Started { id, queue: number };
         }
-        let id = self.enqueue(order, now, queue, work, payload);
+        let id = self.enqueue(order, now, flow, queue, work, payload);
         self.dispatch(order, now, effects);
         match self.requests.get(id).and_then(Request::phase) {
             Some(Phase::Waiting) | None => Arrival::Waiting { id, queue: number.unwrap_or_default() },
@@ -80,11 +85,13 @@ impl<T, K: Copy> Core<T, K> {
         &mut self,
         order: &mut impl TurnOrder<Ticket = K>,
         now: Instant,
+        flow: Flow<'_>,
         queue: u32,
         work: WorkEstimate,
         payload: T,
     ) -> RequestId {
-        let stage = Stage::Waiting(order.enqueue(queue, work));
+        let ticket = order.enqueue(queue, work);
+        let stage = self.requests.waiting(ticket, flow.hash(), flow.weight());
         let id = self.requests.insert(stage, queue, work, now, payload);
         order.push(queue, id.slot_number(), &mut self.requests);
         self.waiting += 1;

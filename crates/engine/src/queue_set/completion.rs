@@ -7,6 +7,8 @@ use crate::time::Instant;
 
 impl<T, K: Copy> Core<T, K> {
     /// The handler of an executing request has returned (FQ-30, FQ-31). `None` if the request is not executing.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that it costs the same wherever the discipline is chosen")]
     pub(super) fn finish(
         &mut self,
         order: &mut impl TurnOrder<Ticket = K>,

@@ -1,5 +1,7 @@
 //! What a queue set is told to be (FQ-7, CC-7).
 
+use evenkeel_api::annotations;
+
 use crate::deal::{DealSize, InvalidDeal};
 
 /// The configuration of a queue set.
@@ -46,6 +48,18 @@ pub enum QueuingDiscipline {
     PerFlow,
 }
 
+// === impl QueuingDiscipline ===
+
+impl QueuingDiscipline {
+    /// The word for it, as annotations, metrics and tools use it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ShuffleSharded => annotations::Queuing::ShuffleSharded.name(),
+            Self::PerFlow => annotations::Queuing::PerFlow.name(),
+        }
+    }
+}
+
 // === impl Mode ===
 
 impl Mode {
@@ -77,7 +91,15 @@ impl Mode {
 
     /// Whether each flow has a queue of its own (PF-1).
     pub fn is_per_flow(self) -> bool {
-        matches!(self, Self::Queue(Queuing { discipline: QueuingDiscipline::PerFlow, .. }))
+        self.discipline() == Some(QueuingDiscipline::PerFlow)
+    }
+
+    /// What a queue is for, if there are queues.
+    pub fn discipline(self) -> Option<QueuingDiscipline> {
+        match self {
+            Self::Queue(queuing) => Some(queuing.discipline),
+            Self::Exempt | Self::Reject | Self::Closed => None,
+        }
     }
 
     /// How many queues are wanted.

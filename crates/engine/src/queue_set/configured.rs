@@ -2,10 +2,10 @@
 
 use super::core::Core;
 use super::discipline::Look;
-use super::requests::{Requests, Stage};
+use super::requests::Requests;
 use super::shuffle_sharding::Ticket;
 use super::{
-    Arrival, Discipline, Effects, Finish, Next, Outlook, PerFlow, Phase, Place, QueueView, Queuing, QueuingDiscipline,
+    Arrival, Discipline, Effects, Finish, Next, Outlook, PerFlow, Place, QueueView, Queuing, QueuingDiscipline,
     ReadingBounds, RequestId, ShuffleSharding, TurnOrder,
 };
 use crate::time::Instant;
@@ -18,8 +18,6 @@ use crate::{Flow, SeatSeconds, WorkEstimate};
 #[derive(Debug)]
 pub struct ConfiguredDiscipline {
     chosen: Chosen,
-    /// The flows of requests that wait in shuffle-sharded queues. A queue per flow knows its flow.
-    waiting: WaitingFlows,
 }
 
 #[derive(Debug)]
@@ -29,31 +27,14 @@ enum Chosen {
     PerFlow(Box<PerFlow<Ticket>>),
 }
 
-/// The flows of waiting requests.
-#[derive(Debug, Default)]
-struct WaitingFlows {
-    /// By the slots of the requests.
-    flows: Vec<WaitingFlow>,
-    noted: u64,
-}
-
-/// The flow of a waiting request.
-#[derive(Debug, Clone, Copy, Default)]
-struct WaitingFlow {
-    hash: u64,
-    weight: u16,
-    /// How many requests had waited before it. (The time of its arrival may be that of others too.)
-    arrival: u64,
-}
-
 /// Does the same with whichever discipline is chosen.
 macro_rules! either {
     ($chosen:expr, $order:ident => $does:expr) => {
         match $chosen {
             Chosen::ShuffleSharded($order) => $does,
             Chosen::PerFlow($order) => {
-                let $order = $order.as_mut();
-                apart(|| $does)
+                let $order = &mut **$order;
+                $does
             }
         }
     };
@@ -67,12 +48,6 @@ macro_rules! look_at_either {
             Chosen::PerFlow($order) => $does,
         }
     };
-}
-
-/// Keeps the code of one discipline out of that of the other, so that each is as fast as it is alone.
-#[inline(never)]
-fn apart<R>(does: impl FnOnce() -> R) -> R {
-    does()
 }
 
 // === impl ConfiguredDiscipline ===
@@ -94,8 +69,7 @@ impl ConfiguredDiscipline {
     /// Goes over to the discipline that the configuration names.
     #[cold]
     fn change<T>(&mut self, now: Instant, queuing: Queuing, requests: &mut Requests<T, Ticket>) {
-        let waiting = self.by_arrival(requests);
-        self.waiting.flows.clear();
+        let waiting = requests.by_arrival();
         self.chosen = match queuing.discipline {
             QueuingDiscipline::ShuffleSharded => Chosen::ShuffleSharded(TurnOrder::new(now)),
             QueuingDiscipline::PerFlow => Chosen::PerFlow(Box::new(TurnOrder::new(now))),
@@ -105,8 +79,8 @@ impl ConfiguredDiscipline {
             TurnOrder::configure(order, now, Some(queuing), requests);
             TurnOrder::advance(order, now, 0, requests);
         });
-        for (slot, waiting) in waiting {
-            let flow = Flow::from(waiting.hash).with_weight(waiting.weight);
+        for (slot, hash, weight) in waiting {
+            let flow = Flow::from(hash).with_weight(weight);
             let Some(work) = requests.slot(slot).map(|request| request.work) else { continue };
             let queue = match &mut self.chosen {
                 // No queue is full while seats are free.
@@ -117,38 +91,44 @@ impl ConfiguredDiscipline {
                 Chosen::PerFlow(order) => order.queue_of(flow),
             };
             let ticket = either!(&mut self.chosen, order => order.enqueue(queue, work));
+            let stage = requests.waiting(ticket, hash, weight);
             if let Some(request) = requests.slot_mut(slot) {
-                (request.queue, request.stage) = (queue, Stage::Waiting(ticket));
+                (request.queue, request.stage) = (queue, stage);
             }
             either!(&mut self.chosen, order => order.push(queue, slot, requests));
-            if matches!(self.chosen, Chosen::ShuffleSharded(_)) {
-                self.waiting.note(slot as usize, flow);
-            }
         }
     }
+}
 
-    /// The slots of all waiting requests and their flows, in the order of their arrival.
-    fn by_arrival<T>(&self, requests: &Requests<T, Ticket>) -> Vec<(u32, WaitingFlow)> {
-        let waiting = requests.iter().filter(|(_, request)| request.phase() == Some(Phase::Waiting));
-        let with_flow = |(id, queue): (RequestId, u32)| {
-            let flow = match &self.chosen {
-                Chosen::ShuffleSharded(_) => self.waiting.flows[id.slot()],
-                Chosen::PerFlow(order) => {
-                    let (hash, weight) = order.flow_of(queue);
-                    WaitingFlow { hash, weight, arrival: order.arrival_of(id.slot_number()).into() }
-                }
-            };
-            (id.slot_number(), flow)
-        };
-        let mut slots: Vec<_> = waiting.map(|(id, request)| with_flow((id, request.queue))).collect();
-        slots.sort_unstable_by_key(|(_, flow)| flow.arrival);
-        slots
-    }
+/// Apart, so that the code of the other discipline is as fast as it is alone.
+#[inline(never)]
+fn arrive_per_flow<T>(
+    order: &mut PerFlow<Ticket>,
+    core: &mut Core<T, Ticket>,
+    now: Instant,
+    flow: Flow<'_>,
+    work: WorkEstimate,
+    payload: T,
+    effects: &mut impl Effects<T>,
+) -> Arrival<T> {
+    core.arrive(order, now, flow, work, payload, effects)
+}
+
+/// The same for the end of a request.
+#[inline(never)]
+fn finish_per_flow<T>(
+    order: &mut PerFlow<Ticket>,
+    core: &mut Core<T, Ticket>,
+    now: Instant,
+    id: RequestId,
+    effects: &mut impl Effects<T>,
+) -> Option<Finish<T>> {
+    core.finish(order, now, id, effects)
 }
 
 impl Discipline for ConfiguredDiscipline {
     fn new(now: Instant) -> Self {
-        Self { chosen: Chosen::ShuffleSharded(TurnOrder::new(now)), waiting: WaitingFlows::default() }
+        Self { chosen: Chosen::ShuffleSharded(TurnOrder::new(now)) }
     }
 
     fn configure<T>(&mut self, now: Instant, queuing: Option<Queuing>, requests: &mut Requests<T, Ticket>) {
@@ -173,14 +153,8 @@ impl Discipline for ConfiguredDiscipline {
         effects: &mut impl Effects<T>,
     ) -> Arrival<T> {
         match &mut self.chosen {
-            Chosen::ShuffleSharded(order) => {
-                let arrival = core.arrive(order, now, flow, work, payload, effects);
-                if let Arrival::Waiting { id, .. } = &arrival {
-                    self.waiting.note(id.slot(), flow);
-                }
-                arrival
-            }
-            Chosen::PerFlow(order) => apart(|| core.arrive(order.as_mut(), now, flow, work, payload, effects)),
+            Chosen::ShuffleSharded(order) => core.arrive(order, now, flow, work, payload, effects),
+            Chosen::PerFlow(order) => arrive_per_flow(order, core, now, flow, work, payload, effects),
         }
     }
 
@@ -197,7 +171,10 @@ impl Discipline for ConfiguredDiscipline {
         id: RequestId,
         effects: &mut impl Effects<T>,
     ) -> Option<Finish<T>> {
-        either!(&mut self.chosen, order => core.finish(order, now, id, effects))
+        match &mut self.chosen {
+            Chosen::ShuffleSharded(order) => core.finish(order, now, id, effects),
+            Chosen::PerFlow(order) => finish_per_flow(order, core, now, id, effects),
+        }
     }
 
     fn release<T>(
@@ -273,18 +250,5 @@ impl Look for ConfiguredDiscipline {
 
     fn reading_bounds(&self) -> Option<ReadingBounds> {
         look_at_either!(&self.chosen, order => order.reading_bounds())
-    }
-}
-
-// === impl WaitingFlows ===
-
-impl WaitingFlows {
-    #[inline]
-    fn note(&mut self, slot: usize, flow: Flow<'_>) {
-        if self.flows.len() <= slot {
-            self.flows.resize(slot + 1, WaitingFlow::default());
-        }
-        self.noted += 1;
-        self.flows[slot] = WaitingFlow { hash: flow.hash(), weight: flow.weight(), arrival: self.noted };
     }
 }

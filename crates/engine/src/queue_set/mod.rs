@@ -53,7 +53,6 @@ mod discipline;
 mod dispatch;
 mod effects;
 mod grants;
-mod line;
 mod outlook;
 mod per_flow;
 mod reconfiguration;

@@ -88,7 +88,7 @@ mod tests {
         fn arrive(&mut self, flow: u64) -> RequestId {
             let (at, end) = (self.at(), self.now + SERVICE);
             let hash = flow.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            match self.set.arrive(at, hash, WorkEstimate::ONE_SEAT, (), &mut |_, _: &mut ()| {}) {
+            match self.set.arrive(at, hash, WorkEstimate::ONE_SEAT, (), &mut |_, (): &mut ()| {}) {
                 Arrival::Started { id, .. } => {
                     self.ends.push_back((end, id));
                     id
@@ -103,7 +103,7 @@ mod tests {
             let (end, id) = self.ends.pop_front().expect("something runs");
             self.now = end;
             let (at, mut started) = (self.at(), Vec::new());
-            self.set.finish(at, id, &mut |id, _: &mut ()| started.push(id));
+            self.set.finish(at, id, &mut |id, (): &mut ()| started.push(id));
             self.started += started.len();
             self.ends.extend(started.into_iter().map(|id| (end + SERVICE, id)));
         }

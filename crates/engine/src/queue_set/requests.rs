@@ -48,7 +48,15 @@ pub(super) struct Request<T, K> {
 pub(super) enum Stage<K> {
     /// There is no request.
     Free,
-    Waiting(K),
+    /// Its flow and its number are kept for a change of the discipline. All of it takes no more room than the other stages.
+    Waiting {
+        ticket: K,
+        /// Identity and weight of its flow.
+        hash: u64,
+        weight: u16,
+        /// How many requests had waited before it, modulo 2^32. (The time of its arrival may be that of others too.)
+        arrival: u32,
+    },
     Executing {
         started: Instant,
     },
@@ -81,6 +89,8 @@ pub struct Requests<T, K> {
     /// Of each slot.
     links: Vec<Links>,
     free: u32,
+    /// How many have waited, modulo 2^32.
+    arrivals: u32,
 }
 
 // === impl RequestId ===
@@ -126,7 +136,7 @@ impl<T, K: Copy> Request<T, K> {
     pub(super) fn phase(&self) -> Option<Phase> {
         match self.stage {
             Stage::Free => None,
-            Stage::Waiting(_) => Some(Phase::Waiting),
+            Stage::Waiting { .. } => Some(Phase::Waiting),
             Stage::Executing { .. } => Some(Phase::Executing),
             Stage::Lingering { .. } => Some(Phase::Lingering),
         }
@@ -136,7 +146,7 @@ impl<T, K: Copy> Request<T, K> {
     #[inline]
     pub(super) fn started(&self) -> Option<Instant> {
         match self.stage {
-            Stage::Free | Stage::Waiting(_) => None,
+            Stage::Free | Stage::Waiting { .. } => None,
             Stage::Executing { started } | Stage::Lingering { started } => Some(started),
         }
     }
@@ -145,7 +155,7 @@ impl<T, K: Copy> Request<T, K> {
     #[inline]
     pub(super) fn ticket(&self) -> Option<K> {
         match self.stage {
-            Stage::Waiting(ticket) => Some(ticket),
+            Stage::Waiting { ticket, .. } => Some(ticket),
             _ => None,
         }
     }
@@ -165,7 +175,7 @@ impl<T, K: Copy> Request<T, K> {
 
 impl<T, K: Copy> Requests<T, K> {
     pub(super) fn new() -> Self {
-        Self { slots: Vec::new(), links: Vec::new(), free: NO_SLOT }
+        Self { slots: Vec::new(), links: Vec::new(), free: NO_SLOT, arrivals: 0 }
     }
 
     /// The id that the next request gets.
@@ -194,6 +204,26 @@ impl<T, K: Copy> Requests<T, K> {
         (slot.stage, slot.queue, slot.work, slot.arrived) = (stage, queue, work, arrived);
         slot.payload = Some(payload);
         id
+    }
+
+    /// The stage of a request of that flow that waits from now on.
+    #[inline]
+    pub(super) fn waiting(&mut self, ticket: K, hash: u64, weight: u16) -> Stage<K> {
+        self.arrivals = self.arrivals.wrapping_add(1);
+        Stage::Waiting { ticket, hash, weight, arrival: self.arrivals }
+    }
+
+    /// The slots of all waiting requests, and the identities and weights of their flows, in the order of their arrival.
+    pub(super) fn by_arrival(&self) -> Vec<(u32, u64, u16)> {
+        let waiting = self.slots.iter().zip(0..).filter_map(|(request, slot)| match request.stage {
+            Stage::Waiting { hash, weight, arrival, .. } => {
+                Some((self.arrivals.wrapping_sub(arrival), (slot, hash, weight)))
+            }
+            _ => None,
+        });
+        let mut waiting: Vec<_> = waiting.collect();
+        waiting.sort_unstable_by_key(|(later_arrivals, _)| std::cmp::Reverse(*later_arrivals));
+        waiting.into_iter().map(|(_, request)| request).collect()
     }
 
     #[cold]

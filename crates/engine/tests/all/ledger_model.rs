@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use evenkeel_api::annotations::{BORROWING_WEIGHT, borrowing_weight};
 use evenkeel_api::v1::PriorityLevelConfiguration;
-use evenkeel_engine::borrowing::{ExactDivision, SeatDivision, Stake};
+use evenkeel_engine::borrowing::{ExactDivision, Ledger, SeatDivision, Stake, Wish};
 use evenkeel_engine::controller::{Borrowing, ControlledLevel, Objects, ServerConfig};
 use evenkeel_engine::level::NewRequest;
 use evenkeel_engine::queue_set::{Arrival, Finish, Mode};
@@ -329,6 +329,20 @@ fn run(events: u64, first_seed: u64) {
         let mut pair = Pair::new(seed);
         (0..1000).for_each(|_| pair.step());
     }
+}
+
+#[test]
+fn lb_5_a_long_running_request_that_is_wider_than_its_level_runs_alone() {
+    let stake = Stake { floor: 0, nominal: 5, max: 20, weight: 1, is_exempt: false };
+    let mut ledger = Ledger::new(20, [(0, stake), (1, stake)]);
+    let wide = Wish { seats: 12, may_borrow: false };
+    assert!(ledger.try_start(0, Wish { seats: 1, may_borrow: false }));
+    assert!(!ledger.try_start(0, wide), "it would borrow while others run");
+    ledger.set_wish(0, Some(wide));
+    assert_eq!(ledger.grant_next(), None);
+    ledger.give_back(0, 1);
+    assert_eq!(ledger.grant_next(), Some((0, 12)), "it would wait for ever");
+    assert!(!ledger.try_start(0, Wish { seats: 1, may_borrow: false }));
 }
 
 #[test]

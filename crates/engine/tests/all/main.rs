@@ -26,6 +26,7 @@ mod golden_retry_after;
 mod ledger_model;
 mod level_table;
 mod linear;
+mod modes_together;
 mod other_division;
 mod plain_ledger;
 mod plain_queue_set;

@@ -5,7 +5,10 @@
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
 
 mod beside_tower;
+mod explain;
 mod layer;
+#[path = "../../tests/random_objects/mod.rs"]
+mod random_objects;
 #[path = "../../tests/service/mod.rs"]
 mod service;
 mod waiting;
@@ -37,6 +40,7 @@ fn main() {
     });
     bars.measure("allocations of 1,000 uncontended requests", "in all", || (allocations(), Bar::AtMost(0.0, "in all")));
     beside_tower::bars(&mut bars);
+    explain::bars(&mut bars);
     layer::bars(&mut bars);
     waiting::bars(&mut bars);
     bars.print("The library");

@@ -166,7 +166,14 @@ impl Builder {
         mut self,
         observe: impl Fn(LevelId, &str) -> O + Send + Sync + 'static,
     ) -> Self {
-        self.observers = Observers::new(observe);
+        self.observers.set_other(observe);
+        self
+    }
+
+    /// Keeps count of who uses each level and who delays whom, for [`FlowControl::flows`](crate::FlowControl::flows) and for
+    /// metrics of the heaviest flows. That takes at most 64 KiB for each level, whatever the number of flows (AT-3).
+    pub fn attribute_flows(mut self) -> Self {
+        self.observers.attributes_flows = true;
         self
     }
 

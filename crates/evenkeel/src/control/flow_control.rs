@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use evenkeel_api::annotations::NotUnderstood;
 use evenkeel_api::v1::FlowSchema;
 use evenkeel_api::{Kind, Preset};
-use evenkeel_engine::controller::{Applied, Borrowing, Controller, Dangling, Objects, Unusable};
+use evenkeel_engine::controller::{Applied, Borrowing, ControlledLevel, Controller, Dangling, Objects, Unusable};
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::queue_set::{Arrival, Rejection};
 use evenkeel_engine::time::Instant;
@@ -478,7 +478,11 @@ impl Shared {
         let control = self.control();
         let table = self.snapshot.load();
         let levels = control.controller.levels();
-        levels.filter_map(|(name, level)| Some(LevelStatus::new(name, level, table.levels.get(level.id())?))).collect()
+        let borrowing = control.controller.borrowing();
+        let status = |(name, level): (&str, &ControlledLevel)| {
+            Some(LevelStatus::new(name, level, borrowing, table.levels.get(level.id())?))
+        };
+        levels.filter_map(status).collect()
     }
 
     fn adjust(&self) {

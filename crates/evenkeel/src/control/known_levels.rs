@@ -11,7 +11,7 @@ use crate::control::level::Level;
 use crate::control::seat_division::SeatController;
 use crate::control::snapshot::LevelTable;
 use crate::control::upkeep::Upkeep;
-use crate::observe::metrics::ControlGauges;
+use crate::observe::metrics::{ControlGauges, Modes};
 #[cfg(feature = "metrics")]
 use crate::observe::metrics::{LevelSample, ServerSample};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
@@ -52,6 +52,7 @@ impl KnownLevels {
                 statistics: controlled.statistics(),
                 target: controlled.target(),
                 max_long_running: controlled.max_long_running(),
+                modes: Some(Modes { queuing: controlled.mode().discipline(), borrowing: controller.borrowing() }),
             };
             let denominator = ratio_denominator(gauges.current, controller.server_limit());
             let mut state = level.lock();
@@ -71,6 +72,11 @@ impl KnownLevels {
     /// All levels, by name.
     pub(crate) fn all(&self) -> Vec<(Arc<str>, Arc<Level>)> {
         self.lock().iter().map(|(name, level)| (Arc::clone(name), Arc::clone(level))).collect()
+    }
+
+    /// The level of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<Level>> {
+        self.lock().get(name).map(Arc::clone)
     }
 
     /// A copy of all numbers. The lock of each level is held for the copy of its own.

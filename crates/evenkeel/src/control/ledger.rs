@@ -7,10 +7,14 @@
 //!
 //! # Why no seat is counted twice or lost
 //!
-//! Each level counts its seats in use in a number of its own, which it changes *before* it looks at the word. Whoever takes
-//! the lock closes the word *before* it reads those numbers. So either the lock's holder sees a change, or whoever made it
+//! Each level counts its seats in use in a number of its own, which it changes *before* it looks at the word or changes it. Whoever
+//! takes the lock closes the word *before* it reads those numbers. So either the lock's holder sees a change, or whoever made it
 //! sees that the word is closed, takes its change back and asks for the lock. The word counts how often it was closed, so
-//! that nobody changes one that was opened again meanwhile.
+//! that nobody relies on one that was opened again meanwhile.
+//!
+//! A level's number is written only while the lock of the level is held, so that writing it needs no atomic operation of its own:
+//! a request takes one such operation when it starts, and one when it ends. Seats that the ledger has granted and that are on
+//! their way to the level are counted apart, under the lock of the ledger.
 //!
 //! # The order of locks
 //!
@@ -52,11 +56,16 @@ struct Member {
     pending: u32,
 }
 
-/// The seats that a level uses, those that are on their way to it included. Aligned, so that levels do not get into each
-/// other's way.
-#[derive(Debug, Default)]
+/// The seats that a level uses. Aligned, so that levels do not get into each other's way.
+#[derive(Debug)]
 #[repr(align(64))]
-struct SeatsInUse(AtomicI64);
+struct SeatsInUse {
+    /// Written by who holds the lock of the level.
+    taken: AtomicI64,
+    /// The seats that are on their way to the level. Written by who holds the lock of the ledger; while the word is open, they
+    /// only become fewer, by whoever holds the lock of the level too.
+    granted: AtomicI64,
+}
 
 /// The seats that are free and kept for nobody, whether the word is closed, and how often it was.
 #[derive(Debug, Default)]
@@ -134,7 +143,7 @@ impl SharedLedger {
         if let Some(known) = grants {
             known.stake = stake;
         } else {
-            let seats = Arc::new(SeatsInUse(AtomicI64::new(in_use)));
+            let seats = Arc::new(SeatsInUse { taken: AtomicI64::new(in_use), granted: AtomicI64::new(0) });
             let member = Member { seats: Arc::clone(&seats), level: Arc::downgrade(level), pending: 0 };
             entered.members[index] = Some(member);
             *grants = Some(LevelGrants { ledger: Arc::clone(self), seats, index, stake });
@@ -175,7 +184,7 @@ impl SharedLedger {
         let State { ledger, members, .. } = &mut *state;
         for (index, member) in members.iter().enumerate() {
             if let Some(member) = member {
-                ledger.set_in_use(index, member.seats.0.load(Ordering::SeqCst));
+                ledger.set_in_use(index, member.seats.all());
             }
         }
         state
@@ -200,12 +209,35 @@ impl SharedLedger {
                     ledger.give_back(index, seats);
                     continue;
                 };
-                member.seats.0.fetch_add(seats, Ordering::SeqCst);
+                member.seats.granted.fetch_add(seats, Ordering::SeqCst);
                 member.pending += 1;
                 handover.grants.push(Grant { level, seats_in_use: Arc::clone(&member.seats), seats });
             }
         }
         self.leave(&state);
+    }
+}
+
+// === impl SeatsInUse ===
+
+impl SeatsInUse {
+    /// Those that the level has taken and those that are on their way to it.
+    #[inline]
+    fn all(&self) -> i64 {
+        self.taken.load(Ordering::SeqCst) + self.granted.load(Ordering::SeqCst)
+    }
+
+    /// The level takes more seats, or fewer. The lock of the level is held. To be followed by an atomic operation that changes the
+    /// word: until then, others need not see it.
+    #[inline]
+    fn change(&self, seats: i64) {
+        self.taken.store(self.taken.load(Ordering::Relaxed) + seats, Ordering::Relaxed);
+    }
+
+    /// The same where nothing changes the word: a look at it afterwards does not happen before others can see this.
+    #[inline]
+    fn change_and_show(&self, seats: i64) {
+        self.taken.swap(self.taken.load(Ordering::Relaxed) + seats, Ordering::SeqCst);
     }
 }
 
@@ -221,10 +253,12 @@ impl Word {
     #[inline]
     fn change(&self, mut expected: Reading, seats: i64, least: i64) -> bool {
         loop {
-            if !expected.is_open() || expected.unreserved() + seats < least {
+            let unreserved = expected.unreserved() + seats;
+            if !expected.is_open() || unreserved < least || unreserved > i64::from(i32::MAX) {
                 return false;
             }
-            let wanted = expected.with_unreserved(expected.unreserved() + seats);
+            // Both numbers fit into the lower half, so that nothing is carried over into the upper one.
+            let wanted = Reading(expected.0.wrapping_add_signed(seats));
             match self.0.compare_exchange(expected.0, wanted.0, Ordering::SeqCst, Ordering::SeqCst) {
                 Ok(_) => return true,
                 Err(found) if Reading(found).times_closed() == expected.times_closed() => expected = Reading(found),
@@ -272,6 +306,12 @@ impl Reading {
         Self(self.0 & !Self::SEATS | u64::from(seats as u32))
     }
 
+    /// Whether the word is open, and was not closed since it read like that.
+    #[inline]
+    fn is_same_opening(self, before: Self) -> bool {
+        self.is_open() && self.times_closed() == before.times_closed()
+    }
+
     #[inline]
     fn times_closed(self) -> u64 {
         self.0 / Self::ONCE
@@ -296,8 +336,11 @@ impl LevelGrants {
     }
 
     /// A grant has arrived.
-    pub(crate) fn receive(&self) {
-        if let Some(member) = self.ledger.lock().members.get_mut(self.index).and_then(Option::as_mut) {
+    pub(crate) fn receive(&self, grant: &Grant) {
+        let mut state = self.ledger.lock();
+        self.seats.granted.fetch_sub(grant.seats, Ordering::SeqCst);
+        self.seats.change(grant.seats);
+        if let Some(member) = state.members.get_mut(self.index).and_then(Option::as_mut) {
             member.pending = member.pending.saturating_sub(1);
         }
     }
@@ -311,29 +354,37 @@ impl LevelGrants {
     /// Takes seats for a request if the word is open.
     #[inline]
     fn try_start_open(&self, wish: Wish) -> bool {
-        let reading = self.ledger.word.read();
-        let before = self.seats.0.fetch_add(wish.seats, Ordering::SeqCst);
-        let then = before + wish.seats;
+        let (reading, before) = (self.ledger.word.read(), self.seats.all());
         let most = if wish.may_borrow { self.stake.max } else { self.stake.nominal };
-        let beyond = self.above_floor(then) - self.above_floor(before);
-        let is_taken = if beyond == 0 {
-            self.ledger.word.read().is_open()
-        } else {
-            then <= most && self.ledger.word.change(reading, -beyond, 0)
-        };
+        if before + wish.seats > most.max(self.stake.floor) {
+            return false;
+        }
+        let is_taken = self.change_open(reading, before, wish.seats);
         if !is_taken {
-            self.seats.0.fetch_sub(wish.seats, Ordering::SeqCst);
+            self.seats.change(-wish.seats);
         }
         is_taken
     }
 
     /// The level uses more or fewer seats. Tells whether that is all, and nobody else is concerned.
     #[inline]
-    fn change_open(&self, seats: i64) -> bool {
-        let reading = self.ledger.word.read();
-        let before = self.seats.0.fetch_add(seats, Ordering::SeqCst);
+    fn change_in_use(&self, seats: i64) -> bool {
+        let (reading, before) = (self.ledger.word.read(), self.seats.all());
+        self.change_open(reading, before, seats)
+    }
+
+    /// The same, given what the word read before the seats in use were read.
+    #[inline]
+    fn change_open(&self, reading: Reading, before: i64, seats: i64) -> bool {
         let beyond = self.above_floor(before + seats) - self.above_floor(before);
-        if beyond == 0 { self.ledger.word.read().is_open() } else { self.ledger.word.change(reading, -beyond, 0) }
+        if beyond == 0 {
+            self.seats.change_and_show(seats);
+            // Unless it was closed since the first look, nothing was granted to the level between the two.
+            reading.is_open() && self.ledger.word.read().is_same_opening(reading)
+        } else {
+            self.seats.change(seats);
+            self.ledger.word.change(reading, -beyond, 0)
+        }
     }
 }
 
@@ -350,7 +401,7 @@ impl SharedAccount<'_> {
         let mut state = ledger.enter();
         let may_start = state.ledger.try_start(*index, wish);
         if may_start {
-            seats.0.fetch_add(wish.seats, Ordering::SeqCst);
+            seats.change(wish.seats);
         }
         // Others may have been refused seats that were counted here for a moment.
         ledger.settle(state, &mut self.handover);
@@ -365,14 +416,14 @@ impl Account for SharedAccount<'_> {
     }
 
     fn take(&mut self, seats: i64) {
-        if !self.grants.change_open(seats) {
+        if !self.grants.change_in_use(seats) {
             self.leave_unsettled();
         }
     }
 
     #[inline]
     fn give_back(&mut self, seats: i64) {
-        if !self.grants.change_open(-seats) {
+        if !self.grants.change_in_use(-seats) {
             self.leave_unsettled();
         }
     }
@@ -390,11 +441,21 @@ impl Account for SharedAccount<'_> {
 // === impl Handover ===
 
 impl Handover {
-    pub(crate) fn add(&mut self, mut other: Self) {
+    #[inline]
+    pub(crate) fn add(&mut self, other: Self) {
+        // Nearly always there is nothing to be done.
+        if !other.is_empty() {
+            self.append(other);
+        }
+    }
+
+    #[cold]
+    fn append(&mut self, mut other: Self) {
         self.grants.append(&mut other.grants);
         self.unsettled = other.unsettled.or(self.unsettled.take());
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.unsettled.is_none() && self.grants.is_empty()
     }

@@ -106,7 +106,7 @@ impl Level {
 
     /// A level that has gone, whose requests have to be classified anew.
     pub(crate) fn removed(id: LevelId) -> Self {
-        let level = Self::new(id, NOTHING, None, Preset::default(), Instant::default());
+        let level = Self::new(id, NOTHING, LevelObserver::default(), Preset::default(), Instant::default());
         level.lock().is_removed = true;
         level
     }
@@ -194,7 +194,10 @@ impl LevelState {
             return None;
         }
         self.last_readings = Some(Readings::of(set));
-        Some(std::mem::replace(&mut self.level, EngineLevel::with_observer(NOTHING, None, self.latest)))
+        Some(std::mem::replace(
+            &mut self.level,
+            EngineLevel::with_observer(NOTHING, LevelObserver::default(), self.latest),
+        ))
     }
 
     /// The time at which an event happens whose thread has read the clock before it took the lock: threads overtake each
@@ -324,7 +327,7 @@ mod tests {
     #[test]
     fn time_does_not_go_backwards_when_threads_overtake_each_other() {
         let config = QueueSetConfig { mode: Mode::queue(1, 1, 9).unwrap(), concurrency_limit: 1 };
-        let mut state = LevelState::new(config, None, Preset::Plain, Instant::from_nanos(0));
+        let mut state = LevelState::new(config, LevelObserver::default(), Preset::Plain, Instant::from_nanos(0));
         let later = state.at(Instant::from_nanos(1_000));
         let new = NewRequest::new(0, WorkEstimate::ONE_SEAT);
         let arrival = state.level.arrive(later, new, Waiter::default(), &mut NoEffects);

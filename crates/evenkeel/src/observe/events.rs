@@ -144,7 +144,7 @@ impl LevelState {
     pub(crate) fn start_granted(&mut self, grant: &Grant, wakers: &mut Wakers) {
         let Some(grants) = self.grants.as_ref().filter(|grants| grants.is_for(grant)) else { return };
         let now = self.latest;
-        grants.receive();
+        grants.receive(grant);
         let mut account = grants.account();
         self.level.start_granted(now, grant.seats, wakers, &mut account);
         wakers.handover.add(account.handover);

@@ -3,6 +3,7 @@
 pub mod debug;
 pub(crate) mod events;
 pub(crate) mod explain;
+pub(crate) mod flows;
 pub(crate) mod metrics;
 pub(crate) mod status;
 pub(crate) mod trace;

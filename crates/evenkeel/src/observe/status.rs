@@ -1,12 +1,14 @@
 //! `FlowControl::status`: what every level is doing, as a structure for tools.
 
-use evenkeel_engine::controller::ControlledLevel;
+use evenkeel_engine::controller::{Borrowing, ControlledLevel};
 use evenkeel_engine::limits::LevelLimits;
-use serde::{Deserialize, Serialize};
+use evenkeel_engine::queue_set::QueuingDiscipline;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::control::level::{Level, LevelState};
+use crate::control::level::Level;
 
-/// What a level is doing. Made by [`FlowControl::status`](crate::FlowControl::status); it can be serialised.
+/// What a level is doing, and in which modes. Made by [`FlowControl::status`](crate::FlowControl::status); it can be serialised.
 ///
 /// ```
 /// use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
@@ -27,6 +29,17 @@ pub struct LevelStatus {
     pub name: String,
     /// Whether its object is gone, and it stays only until its last request has ended.
     pub is_quiescing: bool,
+    /// What its queues are for (the annotation `evenkeel.dev/queuing`); `None` for a level without queues.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "queuing_name",
+        deserialize_with = "queuing_of_name"
+    )]
+    pub queuing: Option<QueuingDiscipline>,
+    /// When it borrows seats from other levels: the same for all of them.
+    #[serde(serialize_with = "borrowing_name", deserialize_with = "borrowing_of_name")]
+    pub borrowing: Borrowing,
     /// The seats that it may use now, with those that it has borrowed and without those that it has lent. Where levels borrow
     /// at once, those that it uses and could use in addition at this moment: what two levels could use is in both.
     pub current_limit: i64,
@@ -68,6 +81,27 @@ pub struct SeatLimits {
     pub current: i64,
 }
 
+#[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn queuing_name<S: Serializer>(queuing: &Option<QueuingDiscipline>, serializer: S) -> Result<S::Ok, S::Error> {
+    queuing.map(QueuingDiscipline::name).serialize(serializer)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn borrowing_name<S: Serializer>(borrowing: &Borrowing, serializer: S) -> Result<S::Ok, S::Error> {
+    borrowing.name().serialize(serializer)
+}
+
+fn queuing_of_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<QueuingDiscipline>, D::Error> {
+    let Some(name) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
+    let all = [QueuingDiscipline::ShuffleSharded, QueuingDiscipline::PerFlow];
+    let found = all.into_iter().find(|queuing| queuing.name() == name);
+    found.map(Some).ok_or_else(|| D::Error::custom(format!("there is no queuing {name:?}")))
+}
+
+fn borrowing_of_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Borrowing, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
@@ -76,16 +110,14 @@ fn is_zero(number: &u32) -> bool {
 // === impl LevelStatus ===
 
 impl LevelStatus {
-    pub(crate) fn new(name: &str, control: &ControlledLevel, level: &Level) -> Self {
-        Self::of(name, control, &level.lock())
-    }
-
-    /// The same for a level whose lock is held.
-    pub(crate) fn of(name: &str, control: &ControlledLevel, state: &LevelState) -> Self {
+    pub(crate) fn new(name: &str, control: &ControlledLevel, borrowing: Borrowing, level: &Level) -> Self {
+        let state = level.lock();
         let current_limit = state.current_limit();
         Self {
             name: name.to_owned(),
             is_quiescing: control.is_quiescing(),
+            queuing: control.mode().discipline(),
+            borrowing,
             current_limit,
             waiting: state.queue_set().waiting(),
             executing: state.queue_set().executing(),

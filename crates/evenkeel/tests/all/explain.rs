@@ -1,5 +1,7 @@
 //! `explain` agrees with the classifier on every request, and its structures can be serialised.
 
+use crate::random_objects::{Configured, Random};
+
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -312,4 +314,29 @@ fn the_rule_behind_the_seats_is_named() {
     assert_eq!(rule("GET", "/api/v1/nodes"), "a list of nodes, of which nobody has told how many there are (WE-10)");
     assert_eq!(rule("POST", "/api/v1/namespaces/a/pods"), "a change that 0 watches are told of (WE-18, WE-19)");
     assert_eq!(rule("GET", "/healthz"), "the least that a request takes: get costs no more (WE-3)");
+}
+
+#[test]
+fn explanations_are_true_of_random_objects_and_requests() {
+    // `cargo xtask bench explain` tries a million requests.
+    for seed in 1000..1020 {
+        let mut random = Random(seed);
+        let configured = Configured::new(&mut random, 20);
+        for _ in 0..100 {
+            let (user, request) = (random.user(), random.request());
+            let fault = configured.fault(&user, &request);
+            assert_eq!(fault, None, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn an_estimate_may_look_at_the_flow_control() {
+    let flow = flow();
+    let (user, request) = (User::new("alice", ["dev"]), RequestInfo::default());
+    let seats = |_: Attributes<'_>, _: &evenkeel::LevelInfo| {
+        // It takes the locks of the control plane and of all levels.
+        WorkEstimate::seats(if flow.status().iter().all(evenkeel::LevelStatus::is_idle) { 2 } else { 1 })
+    };
+    assert_eq!(flow.explain(Attributes { user: &user, request: &request }, seats).seats.initial, 2);
 }

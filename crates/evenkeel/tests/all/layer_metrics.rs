@@ -48,7 +48,7 @@ async fn bm_4_long_running_requests_have_metrics_of_their_own() {
         flow.register_metrics(&mut registry);
         let mut page = String::new();
         text::encode(&mut page, &registry).unwrap();
-        page.lines().filter(|line| line.starts_with("evenkeel_")).map(str::to_owned).collect::<Vec<_>>()
+        page.lines().filter(|line| line.starts_with("evenkeel_long_running_")).map(str::to_owned).collect::<Vec<_>>()
     };
     let flow = flow();
     let layer = flow.clone().layer(Anonymous);

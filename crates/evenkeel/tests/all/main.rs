@@ -27,6 +27,8 @@ mod metrics_scrape;
 mod observed;
 mod panics;
 mod plain;
+#[path = "../random_objects/mod.rs"]
+mod random_objects;
 mod reconfiguration;
 #[path = "../service/mod.rs"]
 mod service;

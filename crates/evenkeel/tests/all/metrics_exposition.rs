@@ -3,8 +3,11 @@ use crate::observed;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use evenkeel::{Borrowing, FlowControl, PriorityLevelConfiguration, QueuingDiscipline};
 use evenkeel_engine::WorkEstimate;
 use observed::{Observed, poll, queuing_level, schema, started};
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
 
 const DURATIONS: &[f64] = &[0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0];
 const QUEUE_LENGTHS: &[f64] = &[0.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0];
@@ -144,6 +147,8 @@ fn ob_1_to_ob_5_every_metric_of_the_specification() {
     // The one that needs years to happen is announced, and the two of OB-8 have no prefix.
     let mut names: BTreeSet<String> = TABLE.iter().map(|row| format!("apiserver_flowcontrol_{}", row.0)).collect();
     names.insert("apiserver_flowcontrol_epoch_advance".to_owned());
+    // What Kubernetes does not have begins with another name (BM-4).
+    names.insert("evenkeel_priority_level_mode".to_owned());
     names.extend(["inflight", "inqueue"].map(|which| format!("apiserver_current_{which}_requests")));
     assert_eq!(families.keys().cloned().collect::<BTreeSet<_>>(), names);
     assert_eq!(families["apiserver_flowcontrol_epoch_advance"].kind, "counter");
@@ -167,4 +172,35 @@ fn ob_2_counters_end_in_total_and_label_values_are_those_of_the_specification() 
     ] {
         assert!(page.lines().any(|found| found == line), "no line {line} in\n{page}");
     }
+}
+
+#[test]
+fn bm_4_a_metric_and_the_status_name_the_modes_of_each_level() {
+    let level = || PriorityLevelConfiguration::builder("tenants").limited(|l| l.queue(|q| q.queues(8).hand_size(2)));
+    let per_flow = level().annotation("evenkeel.dev/queuing", "per-flow").build();
+    let flow = FlowControl::builder().objects(per_flow).drive_by_hand().build();
+    let modes = || {
+        let mut registry = Registry::default();
+        flow.register_metrics(&mut registry);
+        let mut page = String::new();
+        text::encode(&mut page, &registry).unwrap();
+        let lines = page.lines().filter_map(|line| line.strip_prefix("evenkeel_priority_level_mode"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let line = |borrowing: &str, level: &str, queuing: &str| {
+        format!("{{borrowing=\"{borrowing}\",priority_level=\"{level}\",queuing=\"{queuing}\"}} 1")
+    };
+    let tenants = || flow.status().into_iter().find(|level| level.name == "tenants").unwrap();
+    assert!(modes().contains(&line("immediate", "tenants", "per-flow")), "{:?}", modes());
+    assert!(modes().contains(&line("immediate", "exempt", "none")), "{:?}", modes());
+    let status = serde_json::to_value(tenants()).unwrap();
+    assert_eq!((&status["queuing"], &status["borrowing"]), (&"per-flow".into(), &"immediate".into()));
+
+    // Both change, and so does what is shown. Each level is shown once.
+    flow.apply(level().build());
+    flow.set_borrowing(Borrowing::Periodic);
+    assert!(modes().contains(&line("periodic", "tenants", "shuffle-sharded")), "{:?}", modes());
+    assert_eq!(modes().len(), flow.status().len());
+    let status = tenants();
+    assert_eq!((status.queuing, status.borrowing), (Some(QueuingDiscipline::ShuffleSharded), Borrowing::Periodic));
 }

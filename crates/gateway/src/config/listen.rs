@@ -40,11 +40,14 @@ pub struct AdminConfig {
     /// The names by which it is reached, beside its addresses and `localhost`. Requests for other names are refused, so
     /// that no web page can read it under a name of its own (DNS rebinding). `*` allows every name.
     pub hosts: Vec<String>,
+    /// A private file with the token that clients have to send. An address that other machines can reach needs one, here or in
+    /// the environment variable `EVENKEEL_ADMIN_TOKEN`.
+    pub token_file: Option<PathBuf>,
 }
 
 /// `admin: null` says that there shall be none.
 pub(super) fn admin_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<AdminConfig, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or(AdminConfig { address: None, hosts: Vec::new() }))
+    Ok(Option::deserialize(deserializer)?.unwrap_or(AdminConfig { address: None, ..AdminConfig::default() }))
 }
 
 // === impl ListenConfig ===
@@ -59,6 +62,10 @@ impl Default for ListenConfig {
 
 impl Default for AdminConfig {
     fn default() -> Self {
-        Self { address: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 9901)).into()), hosts: Vec::new() }
+        Self {
+            address: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 9901)).into()),
+            hosts: Vec::new(),
+            token_file: None,
+        }
     }
 }

@@ -18,6 +18,9 @@ pub(super) fn visit(config: &mut Config, see: &mut dyn FnMut(&str, &mut PathBuf)
             }
         }
     }
+    if let Some(path) = &mut config.admin.token_file {
+        see("admin.tokenFile", path);
+    }
     for (index, upstream) in config.upstreams.iter_mut().enumerate() {
         let tls = &mut upstream.tls;
         for (name, path) in [("ca", &mut tls.ca), ("certificate", &mut tls.certificate), ("key", &mut tls.key)] {

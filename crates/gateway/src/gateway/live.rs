@@ -6,7 +6,7 @@ use crate::config::{AccessLogFormat, Config};
 use crate::gateway::StartError;
 use crate::identity::Identification;
 use crate::observe::access_log::AccessLogWriter;
-use crate::observe::metrics::GatewayMetrics;
+use crate::observe::metrics::{GatewayMetrics, UpstreamMetrics};
 use crate::proxy::RequestRules;
 use crate::proxy::upstream::UpstreamTarget;
 use crate::tls::{ClientTls, Refresh, TlsError};
@@ -47,7 +47,7 @@ impl Live {
                 let index = before.config.upstreams.iter().position(|other| other == upstream)?;
                 before.upstreams.get(index).cloned()
             });
-            kept.map_or_else(|| UpstreamTarget::new(upstream, &config).map(Arc::new), Ok)
+            kept.map_or_else(|| UpstreamTarget::new(upstream, &config, metrics.workers()).map(Arc::new), Ok)
         });
         let upstreams = known.collect::<Result<_, TlsError>>()?;
         let identification = match before.filter(|before| before.config.identity == config.identity) {
@@ -83,6 +83,11 @@ impl Live {
             Ok(opened) => Ok(opened?),
             Err(error) => Err(StartError::Thread(std::io::Error::other(error))),
         }
+    }
+
+    /// The counters of the upstreams.
+    pub(crate) fn upstream_metrics(&self) -> Vec<UpstreamMetrics> {
+        self.upstreams.iter().map(|known| known.metrics.clone()).collect()
     }
 
     /// The certificates that are shown to upstreams, and the authorities that are trusted for upstreams.

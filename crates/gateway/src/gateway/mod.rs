@@ -1,5 +1,6 @@
 //! Puts the parts together: listeners, workers, flow control, objects, and the admin endpoint.
 
+mod findings;
 pub(crate) mod live;
 mod reconfigure;
 
@@ -18,8 +19,10 @@ use tokio::task::JoinHandle;
 
 use crate::config::{Config, ListenAddress};
 use crate::identity::IdentityError;
-use crate::observe::admin::{self, Admin};
+use crate::observe::admin::{self, Admin, AdminToken, AdminTokenError, TOKEN_VARIABLE};
+use crate::observe::dashboard::{Frames, Sources, UpstreamReading};
 use crate::proxy::buffers::BufferedBytes;
+use findings::Findings;
 use live::Live;
 
 pub use reconfigure::Reconfigured;
@@ -90,6 +93,9 @@ pub enum StartError {
         /// What the system says.
         error: io::Error,
     },
+    /// The admin endpoint has no token that can be used.
+    #[error(transparent)]
+    AdminToken(#[from] AdminTokenError),
     /// A thread could not be started.
     #[error("cannot start a thread to serve requests: {0}")]
     Thread(io::Error),
@@ -137,16 +143,19 @@ impl Gateway {
         let workers = config.workers.unwrap_or_else(cores).max(1);
         let metrics = GatewayMetrics::new(workers);
         let live = Arc::new(Live::open(config, None, &metrics).await?);
+        metrics.set_upstreams(live.upstream_metrics());
         let config = Arc::clone(&live.config);
         // Without objects at first: those that never govern leave nothing behind in the metrics.
         let flow = FlowControl::builder()
             .preset(config.preset)
             .server_concurrency(config.concurrency)
             .borrowing(config.flow_control.borrowing.map(Borrowing::from))
-            .wait_limit(config.timeouts.queue);
+            .wait_limit(config.timeouts.queue)
+            .attribute_flows();
         let flow = flow.objects(Objects::default()).build();
         let readiness = Readiness::default();
-        govern(&flow, &metrics, objects.next().await?);
+        let findings = Findings::new(&config);
+        govern(&flow, &metrics, &findings, objects.next().await?);
         note_stale(&readiness, &metrics, objects.stale());
         let (addresses, listening, listener_files) = listen(&config, workers)?;
         let rejections = Arc::new(RejectionLog::new(&config.log));
@@ -168,7 +177,7 @@ impl Gateway {
             .collect::<io::Result<Vec<_>>>()
             .map_err(StartError::Thread)?;
         let mut control = vec![
-            Control(tokio::spawn(follow(objects, flow.clone(), metrics.clone(), readiness.clone()))),
+            Control(tokio::spawn(follow(objects, flow.clone(), metrics.clone(), readiness.clone(), findings))),
             Control(tokio::spawn(keep_fresh(listener_files))),
             Control(tokio::spawn(flush_rejections(rejections))),
         ];
@@ -176,9 +185,16 @@ impl Gateway {
         let (rules_in_effect, rules) = watch::channel(live.borrow().rules.clone());
         let admin_address = match &config.admin.address {
             Some(address) => {
-                let admin = Admin { flow: flow.clone(), metrics, readiness: readiness.clone(), config: shown, rules };
+                let token = AdminToken::open(&config.admin, std::env::var(TOKEN_VARIABLE).ok())?;
+                let frames = Frames::default();
+                let (flow, readiness) = (flow.clone(), readiness.clone());
+                let sources =
+                    Sources { flow: flow.clone(), metrics: metrics.clone(), upstreams: upstreams_of(followed) };
+                let frames_in = frames.clone();
+                let admin = Admin { flow, metrics, readiness, config: shown, rules, frames, token };
                 let (address, pages) = operate(address, admin)?;
                 control.extend(pages);
+                control.push(Control(tokio::spawn(frames_in.run(sources))));
                 address
             }
             None => None,
@@ -308,18 +324,38 @@ fn operate(listen: &ListenAddress, admin: Admin) -> Result<(Option<SocketAddr>, 
         let listener = TcpListener::from_std(socket)?;
         Ok((listener.local_addr()?, listener))
     };
+    if let Some(address) = open_address(listen, admin.token.as_ref())? {
+        return Err(AdminTokenError::Missing(address.to_string()).into());
+    }
     let bound = each_of(listen, bind, |address, error| StartError::ListenAdmin { address, error })?;
     let (router, first) = (admin.router(), bound.first().map(|(address, _)| *address));
     let serve = |listener| Control(tokio::spawn(admin::serve(listener, router.clone())));
     Ok((first, bound.into_iter().map(|(_, listener)| serve(listener)).collect()))
 }
 
+/// The address that other machines can reach although there is no token.
+fn open_address(listen: &ListenAddress, token: Option<&AdminToken>) -> Result<Option<SocketAddr>, StartError> {
+    let addresses = listen.resolve().map_err(|error| StartError::Name { address: listen.clone(), error })?;
+    Ok(addresses.into_iter().find(|address| token.is_none() && !address.ip().to_canonical().is_loopback()))
+}
+
+/// The counters of the upstreams that there are, whenever they are asked for.
+fn upstreams_of(live: watch::Receiver<Arc<Live>>) -> Box<dyn Fn() -> Vec<UpstreamReading> + Send> {
+    Box::new(move || live.borrow().upstreams.iter().map(|upstream| upstream.reading()).collect())
+}
+
 /// Follows what the source says, for as long as there is something to say.
-async fn follow(mut objects: Box<dyn ObjectSource>, flow: FlowControl, metrics: GatewayMetrics, readiness: Readiness) {
+async fn follow(
+    mut objects: Box<dyn ObjectSource>,
+    flow: FlowControl,
+    metrics: GatewayMetrics,
+    readiness: Readiness,
+    findings: Findings,
+) {
     loop {
         match objects.next().await {
             Ok(new) => {
-                govern(&flow, &metrics, new);
+                govern(&flow, &metrics, &findings, new);
                 note_stale(&readiness, &metrics, objects.stale());
                 tracing::info!("the objects changed and are in effect");
             }
@@ -338,7 +374,8 @@ fn note_stale(readiness: &Readiness, metrics: &GatewayMetrics, stale: Option<Str
 }
 
 /// Lets these objects govern. The flow control warns of those that are of no use.
-fn govern(flow: &FlowControl, metrics: &GatewayMetrics, objects: Objects) {
+fn govern(flow: &FlowControl, metrics: &GatewayMetrics, findings: &Findings, objects: Objects) {
+    findings.look_for(objects.clone());
     flow.apply_stored(objects);
     metrics.objects_applied();
 }

@@ -55,6 +55,7 @@ impl Gateway {
         self.upstream_files = Control(tokio::spawn(keep_fresh(live.files().collect())));
         self.in_effect.send_replace(Arc::clone(config));
         self.rules_in_effect.send_replace(live.rules.clone());
+        self.shared.metrics.set_upstreams(live.upstream_metrics());
         self.live.send_replace(live);
         self.shared.metrics.settings_applied();
         Ok(Reconfigured { changed, needs_restart })

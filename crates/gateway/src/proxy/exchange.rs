@@ -6,11 +6,13 @@ use std::rc::Rc;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::http1::{HeadFlags, Wire};
+use crate::observe::metrics::UpstreamFailure;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::Failure;
 use crate::proxy::record::RequestRecord;
 use crate::proxy::request_body::RequestBody;
 use crate::proxy::service_times::Started;
+use crate::proxy::upstream::Upstream;
 use crate::timeouts::{Active, Activity};
 
 /// What goes with the head of a request through the flow control to where it is forwarded.
@@ -36,8 +38,8 @@ pub(crate) struct Exchange {
     upgraded: RefCell<Option<Box<Wire>>>,
     /// When something of the request or of its response has moved last.
     activity: Activity,
-    /// Whether an upstream has been sent some of the request.
-    is_at_upstream: Cell<bool>,
+    /// The upstream that has been sent some of the request, the last one if there are several.
+    upstream: RefCell<Option<Rc<Upstream>>>,
     on_leave: Cell<OnLeave>,
     /// Since when the upstream works on it, where that is measured.
     started: Cell<Option<Started>>,
@@ -96,14 +98,21 @@ impl Exchange {
         std::mem::take(&mut *self.interim.borrow_mut())
     }
 
-    /// Some of the request goes to an upstream now.
-    pub(crate) fn note_at_upstream(&self) {
-        self.is_at_upstream.set(true);
+    /// Some of the request goes to this upstream now.
+    pub(crate) fn note_at_upstream(&self, upstream: &Rc<Upstream>) {
+        *self.upstream.borrow_mut() = Some(Rc::clone(upstream));
+    }
+
+    /// The upstream that has the request does not respond as it should.
+    pub(crate) fn note_upstream_failed(&self, failure: UpstreamFailure) {
+        if let Some(upstream) = &*self.upstream.borrow() {
+            upstream.note_failed(failure);
+        }
     }
 
     /// Whether an upstream may be working on the request.
     pub(crate) fn is_at_upstream(&self) -> bool {
-        self.is_at_upstream.get()
+        self.upstream.borrow().is_some()
     }
 
     pub(crate) fn set_on_leave(&self, on_leave: OnLeave) {
@@ -156,7 +165,7 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         if let Some(record) = self.record.get_mut() {
-            record.finish();
+            record.finish(self.upstream.get_mut().as_deref());
         }
     }
 }

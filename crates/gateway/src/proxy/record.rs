@@ -35,7 +35,6 @@ pub(crate) struct RequestRecord {
     ended: Option<Instant>,
     status: StatusCode,
     rejected: Option<&'static str>,
-    upstream: Option<Rc<Upstream>>,
     bytes_in: u64,
     bytes_out: u64,
 }
@@ -76,7 +75,6 @@ impl RequestRecord {
                 ended: None,
                 status: StatusCode::from_u16(CLIENT_GONE).unwrap_or(StatusCode::BAD_REQUEST),
                 rejected: None,
-                upstream: None,
                 bytes_in: 0,
                 bytes_out: 0,
             })
@@ -115,10 +113,6 @@ impl RequestRecord {
     /// It was rejected by the gateway, for this reason.
     pub(super) fn note_refused(&mut self, reason: &'static str) {
         self.rejected = Some(reason);
-    }
-
-    pub(super) fn note_upstream(&mut self, upstream: &Rc<Upstream>) {
-        self.upstream = Some(Rc::clone(upstream));
     }
 
     /// The upstream is done with it.
@@ -178,9 +172,9 @@ impl RequestRecord {
         with(Some(LineClass { schema: class.flow_schema(), level: class.priority_level(), flow, seats: *seats }))
     }
 
-    /// Writes its line, if it gets one. The request and everything that was done for it have ended.
+    /// Writes its line, if it gets one. The request and everything that was done for it have ended; this upstream had it last.
     #[cold]
-    pub(super) fn finish(&self) {
+    pub(super) fn finish(&self, upstream: Option<&Upstream>) {
         let Some(log) = &self.log else { return };
         let service = self.started.map_or(Duration::ZERO, |started| {
             let ended = self.ended.unwrap_or_else(Instant::now);
@@ -198,7 +192,7 @@ impl RequestRecord {
                 service,
                 status: self.status.as_u16(),
                 rejected: self.rejected,
-                upstream: self.upstream.as_ref().map(|upstream| &*upstream.known.authority),
+                upstream: upstream.map(|upstream| &*upstream.known.authority),
                 bytes_in: self.bytes_in,
                 bytes_out: self.bytes_out,
             });

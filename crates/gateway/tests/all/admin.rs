@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use evenkeel::{FlowControl, Preset};
 use evenkeel_gateway::config::{AdminConfig, UpstreamConfig};
-use evenkeel_gateway::observe::admin::{self, Admin};
+use evenkeel_gateway::observe::admin::{self, Admin, AdminToken};
+use evenkeel_gateway::observe::dashboard::Frames;
 use evenkeel_gateway::observe::metrics::GatewayMetrics;
 use evenkeel_gateway::{Config, Phase, Readiness, RequestRules};
 use http::StatusCode;
@@ -14,11 +15,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 async fn start(readiness: &Readiness) -> SocketAddr {
+    start_with(readiness, None).await
+}
+
+async fn start_with(readiness: &Readiness, token: Option<AdminToken>) -> SocketAddr {
     let upstreams = vec![UpstreamConfig::new("http://127.0.0.1:9000").unwrap()];
     let metrics = GatewayMetrics::new(2);
     metrics.worker(1).request_ended(StatusCode::BAD_GATEWAY);
+    let flow = FlowControl::builder().server_concurrency(100).build();
+    let frames = Frames::default();
+    tokio::spawn(frames.clone().run_alone(flow.clone()));
     let admin = Admin {
-        flow: FlowControl::builder().server_concurrency(100).build(),
+        flow,
+        frames,
+        token,
         metrics,
         readiness: readiness.clone(),
         config: watch::channel(Arc::new(Config {
@@ -57,7 +67,7 @@ async fn every_page_that_the_index_lists_is_there() {
     let address = start(&readiness).await;
     let index = get(address, "/").await;
     let pages: Vec<_> = index.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
-    assert_eq!(pages.len(), 9, "{index}");
+    assert_eq!(pages.len(), 11, "{index}");
     for page in pages {
         let answer = get(address, page).await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{page}: {answer}");

@@ -209,6 +209,7 @@ async fn a_response_that_ends_with_a_reset_is_broken_for_the_client_too() {
     assert!(!client.rest().await.ends_with(b"0\r\n\r\n"));
     let admin = running.gateway.admin_address().unwrap();
     let page = get(admin, "/metrics", "").await.text();
-    assert!(page.contains("evenkeel_upstream_failures_total{kind=\"cut\"} 1"), "{page}");
+    let series = format!("evenkeel_upstream_failures_total{{kind=\"cut\",upstream=\"http://{}\"}} 1", upstream.address);
+    assert!(page.contains(&series), "{page}");
     running.done().await;
 }

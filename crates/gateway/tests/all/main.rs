@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod access_log;
 mod admin;
 mod any_request;
 mod authority;
@@ -27,6 +28,7 @@ mod identity;
 mod jwt_keys;
 mod live_settings;
 mod long_requests;
+mod metrics;
 mod objects_faults;
 mod paths;
 mod requests;

@@ -35,7 +35,7 @@ async fn a_name_that_nobody_has_is_told_from_an_upstream_that_does_not_listen() 
     assert_eq!(answer.status, 502);
     assert!(answer.text().contains(r#""message":"the upstream's name cannot be resolved""#), "{}", answer.text());
     let page = get(running.gateway.admin_address().unwrap(), "/metrics", "").await.text();
-    assert!(page.lines().any(|line| line == r#"evenkeel_upstream_failures_total{kind="resolve"} 1"#), "{page}");
+    assert!(page.lines().any(|line| line == format!(r#"evenkeel_upstream_failures_total{{kind="resolve",upstream="{NO_NAME}"}} 1"#)), "{page}");
     running.done().await;
 }
 

@@ -23,7 +23,7 @@ impl FlowTable {
     /// The number of a flow, if it is known.
     #[inline]
     pub(super) fn number_of(&self, hash: u64) -> Option<u32> {
-        self.index.get(hash, |number| self.hashes[number as usize] == hash)
+        self.index.get(hash)
     }
 
     pub(super) fn insert(&mut self, hash: u64, flow: ActiveFlow) -> u32 {

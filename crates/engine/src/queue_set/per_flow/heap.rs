@@ -178,9 +178,8 @@ impl FlowHeap {
     fn least_child(&self, position: usize) -> Option<(usize, Entry)> {
         let Group(children) = self.groups.get(position + 1)?;
         // Two and two, and no jumps: which of four is the least is a guess that a processor would lose.
-        let left = usize::from(children[1].is_before(&children[0]));
-        let right = 2 + usize::from(children[3].is_before(&children[2]));
-        let least = if children[right].is_before(&children[left]) { right } else { left };
+        let least_of = |one: usize, other: usize| if children[other].is_before(&children[one]) { other } else { one };
+        let least = least_of(least_of(0, 1), least_of(2, 3));
         let entry = children[least];
         (entry.flow != ABSENT).then_some((position * CHILDREN + 1 + least, entry))
     }

@@ -1,4 +1,4 @@
-//! The numbers of flows by their identity: a hash table of one word for each flow.
+//! The numbers of flows by their identity: a hash table.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -13,12 +13,16 @@ pub(super) struct FlowIndex {
     len: usize,
     /// An odd number.
     secret: u64,
+    /// 64 less the logarithm of the number of entries.
+    shift: u32,
 }
 
-/// A part of the identity of a flow, multiplied by the secret, and the number of the flow.
+/// The identity of a flow, multiplied by the secret, and the number of the flow. No other identity has the same product, since the
+/// secret is odd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(align(16))]
 struct Entry {
-    mixed: u32,
+    mixed: u64,
     number: u32,
 }
 
@@ -34,22 +38,21 @@ impl FlowIndex {
     }
 
     fn with_secret(secret: u64) -> Self {
-        Self { entries: vec![EMPTY; CAPACITY_MIN], len: 0, secret: secret | 1 }
+        Self { entries: vec![EMPTY; CAPACITY_MIN], len: 0, secret: secret | 1, shift: 64 - CAPACITY_MIN.ilog2() }
     }
 
-    /// The number of the flow of that identity. `is_it` tells whether a number is that of the flow: some other identities look
-    /// the same here.
+    /// The number of the flow of that identity.
     #[inline]
-    pub(super) fn get(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+    pub(super) fn get(&self, hash: u64) -> Option<u32> {
         let mixed = self.mix(hash);
         let mut place = self.home(mixed);
         loop {
             let entry = self.entries[place];
-            if entry.mixed == mixed && entry.number != NOBODY && is_it(entry.number) {
-                return Some(entry.number);
-            }
             if entry.number == NOBODY {
                 return None;
+            }
+            if entry.mixed == mixed {
+                return Some(entry.number);
             }
             place = self.after(place);
         }
@@ -106,19 +109,21 @@ impl FlowIndex {
     #[cold]
     fn grow(&mut self) {
         let size = 2 * self.entries.len();
+        self.shift -= 1;
         let before = std::mem::replace(&mut self.entries, vec![EMPTY; size]);
         before.into_iter().filter(|entry| entry.number != NOBODY).for_each(|entry| self.put(entry));
     }
 
     #[inline]
-    fn mix(&self, hash: u64) -> u32 {
-        (hash.wrapping_mul(self.secret) >> 32) as u32
+    fn mix(&self, hash: u64) -> u64 {
+        hash.wrapping_mul(self.secret)
     }
 
     /// Where an entry belongs: by its upper bits, which depend on all bits of the identity.
     #[inline]
-    fn home(&self, mixed: u32) -> usize {
-        (mixed >> (32 - self.entries.len().ilog2().min(32))) as usize
+    #[expect(clippy::cast_possible_truncation, reason = "it is less than the number of entries")]
+    fn home(&self, mixed: u64) -> usize {
+        (mixed >> self.shift) as usize
     }
 
     #[inline]
@@ -144,13 +149,12 @@ mod tests {
             secret in prop::sample::select(vec![1_u64, 0x9e37_79b9_7f4a_7c15]),
         ) {
             let mut index = FlowIndex::with_secret(secret);
-            let (mut plain, mut hashes) = (BTreeMap::new(), Vec::new());
+            let (mut plain, mut numbers) = (BTreeMap::new(), 0..);
             for (identity, is_there) in steps {
                 let hash = identity << shift;
                 match plain.get(&hash).copied() {
                     None if is_there => {
-                        let number = u32::try_from(hashes.len()).unwrap();
-                        hashes.push(hash);
+                        let number = numbers.next().unwrap();
                         index.insert(hash, number);
                         plain.insert(hash, number);
                     }
@@ -162,7 +166,7 @@ mod tests {
                 }
                 for identity in 0..60 {
                     let hash = identity << shift;
-                    let found = index.get(hash, |number| hashes[number as usize] == hash);
+                    let found = index.get(hash);
                     prop_assert_eq!(found, plain.get(&hash).copied());
                 }
                 prop_assert_eq!(index.len, plain.len());

@@ -86,27 +86,27 @@ const VIRTUAL_TIME_MAX: i64 = 1 << 61;
 impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
     /// The queue of a flow, whether it is full or not.
     pub(super) fn queue_of(&mut self, flow: Flow<'_>) -> u32 {
-        let Some(queue) = self.flows.number_of(flow.hash()) else {
+        let known = self.flows.number_of(flow.hash());
+        self.queue_for(flow, known)
+    }
+
+    /// The queue of a flow that has that number already, if it is known.
+    #[inline]
+    fn queue_for(&mut self, flow: Flow<'_>, known: Option<u32>) -> u32 {
+        let Some(queue) = known else {
             let new = ActiveFlow::new(flow.weight(), self.estimate, self.virtual_time);
             return self.flows.insert(flow.hash(), new);
         };
-        let known = self.flows.get_mut(queue);
-        if known.weight != flow.weight() {
-            known.weight = flow.weight();
+        let found = self.flows.get_mut(queue);
+        let is_idle = found.is_idle();
+        if found.weight != flow.weight() {
+            found.weight = flow.weight();
             self.update(queue);
         }
-        self.idle.remove(queue);
+        if is_idle {
+            self.idle.remove(queue);
+        }
         queue
-    }
-
-    /// The identity and the weight of the flow of a queue.
-    pub(super) fn flow_of(&self, queue: u32) -> (u64, u16) {
-        (self.flows.hash_of(queue), self.flows.get(queue).weight)
-    }
-
-    /// A number that is lower for requests that were queued earlier.
-    pub(super) fn arrival_of(&self, slot: u32) -> u32 {
-        u32::MAX - self.waiting.queued_since(slot)
     }
 
     /// The waiting flow with the least key at present. Brings the virtual time up to it (PF-4).
@@ -265,16 +265,16 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
     fn place(&mut self, flow: Flow<'_>, work: WorkEstimate, is_saturated: bool) -> Place {
         let Some(limits) = self.limits else { return Place::Nowhere };
         self.placed += 1;
-        if !is_saturated && self.waiting_count == 0 {
-            return Place::Queue(self.queue_of(flow));
-        }
         let known = self.flows.number_of(flow.hash());
+        if !is_saturated && self.waiting_count == 0 {
+            return Place::Queue(self.queue_for(flow, known));
+        }
         let waiting = known.map_or(0, |queue| self.flows.get(queue).waiting);
         if u64::from(waiting) >= limits.flow {
             return Place::Full(known.unwrap_or(NO_QUEUE));
         }
         if u64::try_from(self.waiting_count).unwrap_or(u64::MAX) < limits.level {
-            return Place::Queue(self.queue_of(flow));
+            return Place::Queue(self.queue_for(flow, known));
         }
         let load = match known {
             Some(queue) => self.flows.get(queue).load(work.max_seats()),
@@ -288,7 +288,7 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
         match self.crowd.heaviest().filter(|(_, heaviest)| *heaviest > load) {
             Some((heaviest, _)) => {
                 let slot = self.flows.get(heaviest).last;
-                Place::Instead { queue: self.queue_of(flow), slot }
+                Place::Instead { queue: self.queue_for(flow, known), slot }
             }
             None => Place::Full(known.unwrap_or(NO_QUEUE)),
         }

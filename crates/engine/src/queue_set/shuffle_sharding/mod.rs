@@ -4,6 +4,7 @@
 //! `placement` chooses a queue for a request, `ready` the queue that is next, and `virtual_time` says what a turn costs.
 //! `queues` adds and removes queues, and `view` shows them.
 
+mod line;
 mod placement;
 mod queue;
 mod queues;
@@ -153,12 +154,12 @@ impl TurnOrder for ShuffleSharding {
     fn enqueue(&mut self, slot: u32, work: WorkEstimate) -> Ticket {
         let queue = &mut self.queues[slot as usize];
         queue.wake(&mut self.meter);
-        let (seats, ticket) = (i64::from(work.max_seats()), self.meter.ticket(work));
+        let seats = i64::from(work.max_seats());
         queue.seats_waiting += seats;
         queue.initial_seats_waiting += i64::from(work.initial_seats);
-        self.waiting_work[queue.index as usize] += ticket.total_work;
+        self.waiting_work[queue.index as usize] += total_work(work);
         self.meter.seats_requested += seats;
-        ticket
+        self.meter.ticket()
     }
 
     #[inline]
@@ -191,7 +192,7 @@ impl TurnOrder for ShuffleSharding {
     fn start<T>(&mut self, next: Next, narrowed: WorkEstimate, requests: &mut Requests<T, Ticket>) {
         let seats = i64::from(next.max_seats);
         let queue = &mut self.queues[next.queue as usize];
-        let total_work = queue.line.front().map_or(SeatSeconds::ZERO, |front| front.ticket.total_work);
+        let total_work = queue.line.front().map_or(SeatSeconds::ZERO, |front| front.total_work);
         queue.line.remove(requests, next.slot);
         queue.waiting -= 1;
         queue.seats_waiting -= seats;
@@ -206,14 +207,13 @@ impl TurnOrder for ShuffleSharding {
 
     fn cancel<T>(&mut self, slot: u32, requests: &mut Requests<T, Ticket>) -> bool {
         let Some(request) = requests.slot(slot) else { return false };
-        let Some(ticket) = request.ticket() else { return false };
         let (key, work) = (request.queue, request.work);
         let queue = &mut self.queues[key as usize];
         queue.line.remove(requests, slot);
         queue.waiting -= 1;
         queue.seats_waiting -= i64::from(work.max_seats());
         queue.initial_seats_waiting -= i64::from(work.initial_seats);
-        self.waiting_work[queue.index as usize] -= ticket.total_work;
+        self.waiting_work[queue.index as usize] -= total_work(work);
         self.meter.seats_requested -= i64::from(work.max_seats());
         queue.forget_old_claims();
         if !queue.is_active() {

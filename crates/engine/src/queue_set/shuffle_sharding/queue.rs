@@ -1,6 +1,6 @@
 //! One queue: its waiting requests, and its share of the virtual time (FQ-8).
 
-use super::super::line::Line;
+use super::line::Line;
 use super::virtual_time::{Meter, Reading, Ticket};
 use crate::SeatSeconds;
 

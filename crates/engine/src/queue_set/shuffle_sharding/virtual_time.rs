@@ -2,7 +2,7 @@
 //! charged for its requests (FQ-5, FQ-6, FQ-11 to FQ-13, FQ-20, FQ-23, FQ-30).
 
 use super::super::Finished;
-use super::super::line::Front;
+use super::line::Front;
 use crate::time::{Instant, MILLISECOND, Nanos};
 use crate::{SeatSeconds, WorkEstimate};
 
@@ -36,8 +36,6 @@ pub(super) struct Reading {
 pub struct Ticket {
     /// The progress when it arrived.
     pub(super) arrival_r: SeatSeconds,
-    /// What it is charged up front.
-    pub(super) total_work: SeatSeconds,
 }
 
 /// By how much readings are wound back.
@@ -103,8 +101,8 @@ impl Meter {
 
     /// What is kept with a request that waits from now on.
     #[inline]
-    pub(super) fn ticket(&self, work: WorkEstimate) -> Ticket {
-        Ticket { arrival_r: self.r, total_work: total_work(work) }
+    pub(super) fn ticket(&self) -> Ticket {
+        Ticket { arrival_r: self.r }
     }
 
     /// Seats per active queue (FQ-11).
@@ -144,7 +142,7 @@ impl Reading {
     /// When the oldest request would finish (FQ-23).
     #[inline]
     pub(super) fn finish(self, front: Option<&Front<Ticket>>) -> Option<SeatSeconds> {
-        front.map(|front| self.next_r + front.ticket.total_work)
+        front.map(|front| self.next_r + front.total_work)
     }
 
     /// A request of the queue starts: it is charged what it is taken to need (FQ-23, step 7).

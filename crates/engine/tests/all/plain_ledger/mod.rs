@@ -49,6 +49,9 @@ impl PlainLevel {
             Some(1)
         } else if u + w <= self.stake.nominal {
             Some(2)
+        } else if !request.may_borrow && u == 0 && self.stake.nominal > 0 && w <= self.stake.max {
+            // Wider than the level's own seats, and long-running: alone, or never.
+            Some(2)
         } else if u + w <= self.stake.max && request.may_borrow {
             Some(3)
         } else {

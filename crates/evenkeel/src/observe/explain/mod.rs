@@ -187,25 +187,27 @@ impl FlowControl {
         extra: &X,
     ) -> Explanation {
         // Configurations change under this lock, so that the objects are those of the configuration. It is held for as long as
-        // it takes to copy what is needed.
+        // it takes to copy what is needed: neither the clauses nor the estimate, which is the caller's, are tried under it.
         let (control, snapshot) = self.shared().controlled();
         let class = snapshot.configuration.classify(attributes);
         let level = &class.schema.level;
+        let found = control.level(&level.name);
+        let (mode, limits) = (found.map(ControlledLevel::mode), found.map(SeatLimits::new));
+        let status = found.and_then(|found| {
+            let known = snapshot.levels.get(found.id())?;
+            Some((known, LevelStatus::new(&level.name, found, control.borrowing(), known)))
+        });
+        let objects = control.objects().flow_schemas.clone();
+        drop(control);
         let watches = work.interested_watches(attributes.request, extra);
         let input = WorkInput { attributes, level, query, watches, extra };
         let estimate = work.estimate(&input);
-        let found = control.level(&level.name);
-        let live = found.and_then(|found| {
-            let known = snapshot.levels.get(found.id())?;
-            let now = self.shared().now();
+        let live = status.map(|(known, status)| {
+            let (now, limit) = (self.shared().now(), self.shared().wait_limit());
             let state = known.lock();
-            let (flow, seats) = (class.flow(), estimate.max_seats());
-            let wait = ExpectedWait::new(&state, now.max(state.latest), flow, seats, self.shared().wait_limit());
-            Some(LiveLevel { status: LevelStatus::of(&level.name, found, &state), wait })
+            let wait = ExpectedWait::new(&state, now.max(state.latest), class.flow(), estimate.max_seats(), limit);
+            LiveLevel { status, wait }
         });
-        let (mode, limits) = (found.map(ControlledLevel::mode), found.map(SeatLimits::new));
-        let objects = control.objects().flow_schemas.clone();
-        drop(control);
         let schemas = in_order(&snapshot.configuration, objects, class.index + 1);
         let tried = schemas.iter().take(class.index).map(|schema| TriedSchema {
             schema: schema.name().to_owned(),

@@ -77,7 +77,7 @@ impl ExpectedWait {
             }
             (Mode::Queue(_), Some(outlook)) => {
                 let queue = format!("{waiting} requests wait in the level, {} of them in its queue", outlook.in_queue);
-                Self::waiting(&outlook, rate, &queue, limit)
+                Self::waiting(&outlook, ends_needed(seats, in_use, set.executing()), rate, &queue, limit)
             }
         }
     }
@@ -95,14 +95,14 @@ impl ExpectedWait {
         }
     }
 
-    fn waiting(outlook: &Outlook, rate: Option<DrainRate>, queue: &str, limit: Duration) -> Self {
+    /// `own_ends` is how many requests have to end for this one alone.
+    fn waiting(outlook: &Outlook, own_ends: f64, rate: Option<DrainRate>, queue: &str, limit: Duration) -> Self {
         let ahead = outlook.ahead;
         let Some(DrainRate { per_second, counted }) = rate else {
             let why = format!("{queue}; none has ended while others waited, so that nobody knows how fast they do");
             return Self { ahead, ..Self::at_once(WaitOutcome::Waits, why) };
         };
-        // The request itself needs a seat too.
-        let ends = ahead + 1.0;
+        let ends = ahead + own_ends;
         let seconds = ends / per_second;
         // Ends come at random, both those that it waits for and those that were counted.
         let spread = 1.0 + DEVIATIONS * (1.0 / ends + 1.0 / counted).sqrt();
@@ -135,6 +135,13 @@ fn service_time(rate: Option<DrainRate>, seats_in_use: i64) -> Duration {
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(Duration::MAX)
 }
 
+/// How many requests have to end before there are so many seats: one, or more if the request is wider than those that run.
+fn ends_needed(seats: u32, seats_in_use: i64, executing: usize) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "seats are few")]
+    let width = seats_in_use.max(1) as f64 / executing.max(1) as f64;
+    (f64::from(seats) / width).max(1.0)
+}
+
 fn is_full(outlook: &Outlook) -> bool {
     u64::try_from(outlook.in_queue).unwrap_or(u64::MAX) >= outlook.in_queue_max
 }
@@ -151,7 +158,7 @@ mod tests {
     fn the_range_is_around_the_expected_wait_and_narrower_the_more_is_known() {
         let wait = |ahead, counted| {
             let rate = Some(DrainRate { per_second: 100.0, counted });
-            ExpectedWait::waiting(&outlook(ahead), rate, "", Duration::from_secs(15))
+            ExpectedWait::waiting(&outlook(ahead), 1.0, rate, "", Duration::from_secs(15))
         };
         let near = wait(399.0, 1000.0);
         assert_eq!((near.outcome, near.expected_ms), (WaitOutcome::Waits, Some(4000.0)));
@@ -165,8 +172,17 @@ mod tests {
     }
 
     #[test]
+    fn a_wide_request_needs_more_ends() {
+        assert_eq!(
+            [(1, 20, 20), (5, 20, 20), (5, 100, 20), (5, 0, 0)]
+                .map(|(seats, used, running)| ends_needed(seats, used, running)),
+            [1.0, 5.0, 1.0, 5.0]
+        );
+    }
+
+    #[test]
     fn without_a_rate_nothing_is_promised() {
-        let wait = ExpectedWait::waiting(&outlook(3.0), None, "4 requests wait", Duration::from_secs(15));
+        let wait = ExpectedWait::waiting(&outlook(3.0), 1.0, None, "4 requests wait", Duration::from_secs(15));
         assert_eq!((wait.outcome, wait.expected_ms, wait.ahead), (WaitOutcome::Waits, None, 3.0));
         assert!(wait.why.starts_with("4 requests wait; none has ended"), "{}", wait.why);
     }

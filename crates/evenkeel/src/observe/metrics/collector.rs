@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use evenkeel_engine::SeatSeconds;
-use evenkeel_engine::queue_set::Rejection;
+use evenkeel_engine::queue_set::{QueuingDiscipline, Rejection};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Registry;
 
+use super::Metric;
 use super::catalogue as names;
-use super::catalogue::Metric;
 use super::crowd::{Crowd, Doing};
 use super::exposition::Exposition;
 use super::histogram::{Bounds, Histogram};
@@ -18,6 +18,7 @@ use super::sample::LevelSample;
 use super::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, WATCHES};
 use super::server::ServerSample;
 use crate::control::flow_control::{FlowControl, Shared};
+use crate::observe::flows::{FlowFigures, LevelFlows};
 
 /// Writes the metrics of a flow control at every scrape; nothing once the flow control is gone.
 #[derive(Debug)]
@@ -28,6 +29,9 @@ struct Writer<'a> {
     out: Exposition<'a>,
     levels: Vec<LevelSample>,
 }
+
+/// How many flows have series of their own (AT-3).
+const FLOWS_MAX: usize = 20;
 
 const REJECTIONS: [Rejection; 3] = [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut];
 
@@ -70,6 +74,7 @@ impl Collector for FlowCollector {
     fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
         let Some(shared) = self.0.upgrade() else { return Ok(()) };
         let (levels, server) = shared.sample_metrics();
+        let flows = shared.flows(FLOWS_MAX);
         drop(shared);
         let mut writer = Writer { out: Exposition::new(encoder), levels };
         writer.counters()?;
@@ -78,7 +83,9 @@ impl Collector for FlowCollector {
         writer.histograms()?;
         writer.ratios(&server)?;
         writer.server(&server)?;
-        writer.long_running()
+        writer.modes()?;
+        writer.long_running()?;
+        writer.flows(&flows)
     }
 }
 
@@ -86,24 +93,24 @@ impl Collector for FlowCollector {
 
 impl Writer<'_> {
     fn counters(&mut self) -> fmt::Result {
-        let mut family = self.out.counters(names::REJECTED)?;
+        let mut family = self.out.family(names::REJECTED)?;
         for (level, schema, numbers) in series(&self.levels) {
             for reason in REJECTIONS {
                 let labels = [("flow_schema", schema), ("priority_level", level), ("reason", reason.as_str())];
                 family.count(&labels, numbers.rejected[reason as usize])?;
             }
         }
-        let mut family = self.out.counters(names::DISPATCHED)?;
+        let mut family = self.out.family(names::DISPATCHED)?;
         for (level, schema, numbers) in series(&self.levels) {
             family.count(&[("flow_schema", schema), ("priority_level", level)], numbers.dispatched)?;
         }
-        let mut family = self.out.counters(names::EPOCH_ADVANCE)?;
+        let mut family = self.out.family(names::EPOCH_ADVANCE)?;
         for level in &self.levels {
             for (is_clean, count) in ["false", "true"].into_iter().zip(level.epoch_advances) {
                 family.count(&[("priority_level", &level.name), ("success", is_clean)], count)?;
             }
         }
-        let mut family = self.out.counters(names::NO_ACCOMMODATION)?;
+        let mut family = self.out.family(names::NO_ACCOMMODATION)?;
         for (level, schema, numbers) in series(&self.levels) {
             family.count(&[("flow_schema", schema), ("priority_level", level)], numbers.blocked)?;
         }
@@ -125,7 +132,7 @@ impl Writer<'_> {
         is_shown: impl Fn(&Numbers) -> bool,
         value: impl Fn(&Numbers) -> i64,
     ) -> fmt::Result {
-        let mut family = self.out.gauges(metric)?;
+        let mut family = self.out.family(metric)?;
         for (level, schema, numbers) in series(&self.levels).filter(|(_, _, numbers)| is_shown(numbers)) {
             family.gauge(&[("flow_schema", schema), ("priority_level", level)], value(numbers))?;
         }
@@ -150,21 +157,34 @@ impl Writer<'_> {
     }
 
     fn gauge(&mut self, metric: Metric, value: impl Fn(&LevelSample) -> i64) -> fmt::Result {
-        let mut family = self.out.gauges(metric)?;
+        let mut family = self.out.family(metric)?;
         self.levels.iter().try_for_each(|level| family.gauge(&[("priority_level", &level.name)], value(level)))
     }
 
     fn float_gauge(&mut self, metric: Metric, value: impl Fn(&LevelSample) -> f64) -> fmt::Result {
-        let mut family = self.out.gauges(metric)?;
+        let mut family = self.out.family(metric)?;
         self.levels.iter().try_for_each(|level| family.float_gauge(&[("priority_level", &level.name)], value(level)))
     }
 
     fn bounds(&mut self, metric: Metric, value: impl Fn(&LevelSample) -> (SeatSeconds, SeatSeconds)) -> fmt::Result {
-        let mut family = self.out.gauges(metric)?;
+        let mut family = self.out.family(metric)?;
         for level in &self.levels {
             let (min, max) = value(level);
             family.float_gauge(&[("bound", "min"), ("priority_level", &level.name)], min.as_f64())?;
             family.float_gauge(&[("bound", "max"), ("priority_level", &level.name)], max.as_f64())?;
+        }
+        Ok(())
+    }
+
+    /// The modes of each level.
+    fn modes(&mut self) -> fmt::Result {
+        let mut family = self.out.family(names::MODES)?;
+        for level in &self.levels {
+            let Some(modes) = level.control.modes else { continue };
+            let queuing = modes.queuing.map_or("none", QueuingDiscipline::name);
+            let labels =
+                [("borrowing", modes.borrowing.name()), ("priority_level", &*level.name), ("queuing", queuing)];
+            family.gauge(&labels, 1)?;
         }
         Ok(())
     }
@@ -176,32 +196,72 @@ impl Writer<'_> {
         if shown.is_empty() {
             return Ok(());
         }
-        let mut family = self.out.gauges(names::LONG_RUNNING)?;
+        let mut family = self.out.family(names::LONG_RUNNING)?;
         for level in &shown {
             family.gauge(&[("priority_level", &level.name)], level.long_running.running().into())?;
         }
-        let mut family = self.out.gauges(names::LONG_RUNNING_LIMIT)?;
+        let mut family = self.out.family(names::LONG_RUNNING_LIMIT)?;
         for level in &shown {
             if let Some(limit) = level.control.max_long_running {
                 family.gauge(&[("priority_level", &level.name)], limit.into())?;
             }
         }
-        let mut family = self.out.counters(names::LONG_RUNNING_REJECTED)?;
+        let mut family = self.out.family(names::LONG_RUNNING_REJECTED)?;
         for level in &shown {
             family.count(&[("priority_level", &level.name)], level.long_running.rejected())?;
         }
         Ok(())
     }
 
+    /// Only where flows are attributed.
+    fn flows(&mut self, levels: &[LevelFlows]) -> fmt::Result {
+        if levels.is_empty() {
+            return Ok(());
+        }
+        self.flow_gauge(levels, names::FLOW_SEATS, |figures| figures.seat_seconds)?;
+        self.flow_gauge(levels, names::FLOW_WAITING, |figures| figures.wait_seconds)?;
+        #[expect(clippy::cast_precision_loss, reason = "a rate")]
+        self.flow_gauge(levels, names::FLOW_REJECTIONS, |figures| figures.rejections as f64)?;
+        self.flow_gauge(levels, names::FLOW_DELAYING, |figures| figures.delay_seconds)
+    }
+
+    /// What the heaviest flows have by a figure, for each second of the window.
+    fn flow_gauge(
+        &mut self,
+        levels: &[LevelFlows],
+        metric: Metric,
+        figure: impl Fn(&FlowFigures) -> f64,
+    ) -> fmt::Result {
+        let mut family = self.out.family(metric)?;
+        for level in levels {
+            let total = figure(&level.total);
+            if total <= 0.0 || level.window_seconds <= 0.0 {
+                continue;
+            }
+            let mut flows: Vec<_> = level.flows.iter().map(|flow| (&flow.id, figure(&flow.figures))).collect();
+            flows.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+            flows.retain(|(_, figure)| *figure > 0.0);
+            flows.truncate(FLOWS_MAX);
+            let other = flows.iter().fold(total, |rest, (_, figure)| (rest - figure).max(0.0));
+            for (id, figure) in flows {
+                let labels = [("flow", &*id.flow), ("flow_schema", &id.schema), ("priority_level", &level.level)];
+                family.float_gauge(&labels, figure / level.window_seconds)?;
+            }
+            let labels = [("flow", "other"), ("flow_schema", ""), ("priority_level", &level.level)];
+            family.float_gauge(&labels, other / level.window_seconds)?;
+        }
+        Ok(())
+    }
+
     fn histograms(&mut self) -> fmt::Result {
-        let mut family = self.out.histograms(names::WAIT_DURATION)?;
+        let mut family = self.out.family(names::WAIT_DURATION)?;
         for (level, schema, numbers) in series(&self.levels) {
             for (executes, wait) in ["false", "true"].into_iter().zip(&numbers.wait) {
                 let labels = [("execute", executes), ("flow_schema", schema), ("priority_level", level)];
                 family.observed(&labels, &wait.show(&DURATIONS))?;
             }
         }
-        let mut family = self.out.histograms(names::EXECUTION_DURATION)?;
+        let mut family = self.out.family(names::EXECUTION_DURATION)?;
         for (level, schema, numbers) in series(&self.levels) {
             for (kind, execution) in ["regular", "watch"].into_iter().zip(&numbers.execution) {
                 let labels = [("flow_schema", schema), ("priority_level", level), ("type", kind)];
@@ -219,7 +279,7 @@ impl Writer<'_> {
         bounds: &Bounds<N>,
         histogram: impl Fn(&Numbers) -> &Histogram<N>,
     ) -> fmt::Result {
-        let mut family = self.out.histograms(metric)?;
+        let mut family = self.out.family(metric)?;
         for (level, schema, numbers) in series(&self.levels) {
             let labels = [("flow_schema", schema), ("priority_level", level)];
             family.observed(&labels, &histogram(numbers).show(bounds))?;
@@ -228,21 +288,21 @@ impl Writer<'_> {
     }
 
     fn ratios(&mut self, server: &ServerSample) -> fmt::Result {
-        let mut family = self.out.histograms(names::SEAT_UTILIZATION)?;
+        let mut family = self.out.family(names::SEAT_UTILIZATION)?;
         for level in &self.levels {
             family.histogram(&[("phase", "executing"), ("priority_level", &level.name)], &level.ratios.seats.show())?;
         }
-        let mut family = self.out.histograms(names::REQUEST_UTILIZATION)?;
+        let mut family = self.out.family(names::REQUEST_UTILIZATION)?;
         for level in &self.levels {
             for (phase, ratio) in [("waiting", &level.ratios.waiting), ("executing", &level.ratios.executing)] {
                 family.histogram(&[("phase", phase), ("priority_level", &level.name)], &ratio.show())?;
             }
         }
-        let mut family = self.out.histograms(names::READ_VS_WRITE)?;
+        let mut family = self.out.family(names::READ_VS_WRITE)?;
         for ((doing, access), ratio) in Crowd::KINDS.iter().zip(&server.ratios) {
             family.histogram(&[("phase", doing.as_str()), ("request_kind", access.as_str())], &ratio.show())?;
         }
-        let mut family = self.out.histograms(names::DEMAND)?;
+        let mut family = self.out.family(names::DEMAND)?;
         for level in &self.levels {
             family.histogram(&[("priority_level", &level.name)], &level.ratios.demand.show())?;
         }
@@ -250,9 +310,9 @@ impl Writer<'_> {
     }
 
     fn server(&mut self, server: &ServerSample) -> fmt::Result {
-        self.out.gauges(names::FAIR_FRACTION)?.lone_gauge(server.fair_fraction)?;
+        self.out.family(names::FAIR_FRACTION)?.lone_gauge(server.fair_fraction)?;
         for (metric, shown) in [(names::CURRENT_INFLIGHT, Doing::Executing), (names::CURRENT_INQUEUE, Doing::Waiting)] {
-            let mut family = self.out.gauges(metric)?;
+            let mut family = self.out.family(metric)?;
             for ((doing, access), peak) in Crowd::KINDS.iter().zip(server.peaks) {
                 if *doing == shown {
                     family.gauge(&[("request_kind", access.as_str())], peak)?;

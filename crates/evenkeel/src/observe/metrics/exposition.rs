@@ -5,8 +5,8 @@ use std::fmt;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-use super::catalogue::Metric;
 use super::histogram::Shown;
+use super::{Metric, MetricKind};
 
 /// Where metrics are written to.
 pub(super) struct Exposition<'a>(DescriptorEncoder<'a>);
@@ -24,19 +24,13 @@ impl<'a> Exposition<'a> {
         Self(encoder)
     }
 
-    pub(super) fn counters(&mut self, metric: Metric) -> Result<Family<'_>, fmt::Error> {
-        self.family(metric, MetricType::Counter)
-    }
-
-    pub(super) fn gauges(&mut self, metric: Metric) -> Result<Family<'_>, fmt::Error> {
-        self.family(metric, MetricType::Gauge)
-    }
-
-    pub(super) fn histograms(&mut self, metric: Metric) -> Result<Family<'_>, fmt::Error> {
-        self.family(metric, MetricType::Histogram)
-    }
-
-    fn family(&mut self, metric: Metric, kind: MetricType) -> Result<Family<'_>, fmt::Error> {
+    /// Begins a metric.
+    pub(super) fn family(&mut self, metric: Metric) -> Result<Family<'_>, fmt::Error> {
+        let kind = match metric.kind {
+            MetricKind::Counter => MetricType::Counter,
+            MetricKind::Gauge => MetricType::Gauge,
+            MetricKind::Histogram => MetricType::Histogram,
+        };
         self.0.encode_descriptor(metric.name, metric.help, None, kind).map(Family)
     }
 }
@@ -63,6 +57,11 @@ impl Family<'_> {
     /// A gauge of the whole server.
     pub(super) fn lone_gauge(&mut self, value: f64) -> fmt::Result {
         self.0.encode_gauge(&value)
+    }
+
+    /// A counter of the whole process.
+    pub(super) fn lone_counter(&mut self, value: f64) -> fmt::Result {
+        self.0.encode_counter::<NoLabelSet, _, u64>(&value, None)
     }
 
     /// A histogram, which may be empty.

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use evenkeel_engine::borrowing::DemandStatistics;
+use evenkeel_engine::controller::Borrowing;
 use evenkeel_engine::limits::LevelLimits;
-use evenkeel_engine::queue_set::{Ended, Mode, Phase, Rejection, RequestId, RequestView};
+use evenkeel_engine::queue_set::{Ended, Mode, Phase, QueuingDiscipline, Rejection, RequestId, RequestView};
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Schema, WorkEstimate};
 
@@ -48,6 +49,16 @@ pub(crate) struct ControlGauges {
     pub(crate) statistics: DemandStatistics,
     pub(crate) target: f64,
     pub(crate) max_long_running: Option<u32>,
+    /// `None` for a level that is gone.
+    pub(crate) modes: Option<Modes>,
+}
+
+/// The modes of a level (BM-4).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Modes {
+    /// `None` for a level without queues.
+    pub(crate) queuing: Option<QueuingDiscipline>,
+    pub(crate) borrowing: Borrowing,
 }
 
 /// What an event brought about, to be counted when it is over.

@@ -24,14 +24,66 @@ mod crowd;
 mod exposition;
 mod histogram;
 mod level;
+#[cfg(feature = "metrics")]
+mod page;
+#[cfg(feature = "metrics")]
+mod process;
 mod ratio;
 mod reading;
 mod sample;
 mod series;
 mod server;
 
+#[cfg(feature = "metrics")]
+pub use page::MetricsPage;
+#[cfg(feature = "metrics")]
+pub use process::register_process;
+
 pub(crate) use crowd::Access;
-pub(crate) use level::{ControlGauges, Ending, LevelMetrics, Mark, Notes, Passed};
+pub(crate) use level::{ControlGauges, Ending, LevelMetrics, Mark, Modes, Notes, Passed};
 pub use reading::{DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading, SchemaReading};
 pub(crate) use sample::{LevelSample, Readings};
 pub(crate) use server::{ServerMetrics, ServerSample};
+
+/// A metric, as it is declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metric {
+    /// Its name. That of a counter lacks its ending `_total`.
+    pub name: &'static str,
+    /// What kind of metric it is.
+    pub kind: MetricKind,
+    /// The names of the labels that its series have, in order.
+    pub labels: &'static [&'static str],
+    /// What it means.
+    pub help: &'static str,
+}
+
+/// A kind of metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    /// A number that only grows.
+    Counter,
+    /// A number that goes up and down.
+    Gauge,
+    /// Observations, counted in buckets.
+    Histogram,
+}
+
+/// All metrics of a flow control and of the process, as they are declared.
+#[cfg(feature = "metrics")]
+pub fn declared() -> impl Iterator<Item = Metric> {
+    catalogue::ALL.iter().chain(process::ALL).copied()
+}
+
+// === impl MetricKind ===
+
+impl MetricKind {
+    /// The word of the exposition formats for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}

@@ -116,7 +116,7 @@ impl FlowControl {
     /// let (user, request) = (User::default(), RequestInfo::default());
     /// drop(flow.arrive(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT));
     /// let reading = flow.reading();
-    /// let level = reading.levels.iter().find(|level| &*level.name == "everyone").unwrap();
+    /// let level = reading.level("everyone").unwrap();
     /// assert_eq!((level.dispatched, level.schemas[0].hits), (1, 1));
     /// ```
     pub fn reading(&self) -> Reading {
@@ -134,6 +134,16 @@ impl FlowControl {
             Some(LevelReading::take(name, controlled, level, schemas, now))
         });
         Reading { at_ns: now.as_nanos(), concurrency, borrowing, levels: levels.collect() }
+    }
+}
+
+// === impl Reading ===
+
+impl Reading {
+    /// The level of this name.
+    pub fn level(&self, name: &str) -> Option<&LevelReading> {
+        let found = self.levels.binary_search_by(|level| level.name.as_bytes().cmp(name.as_bytes()));
+        found.ok().map(|index| &self.levels[index])
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Hosts(Arc<[String]>);
 /// Stands for every name.
 const ANY: &str = "*";
 /// What these show is no secret, and load balancers call them by all sorts of names.
-const HEALTH_CHECKS: [&str; 3] = ["/livez", "/readyz", "/healthz"];
+pub(super) const HEALTH_CHECKS: [&str; 3] = ["/livez", "/readyz", "/healthz"];
 
 /// Answers requests for names that are not known with 421.
 pub(super) async fn check(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {

@@ -1,27 +1,36 @@
-//! The admin endpoint: metrics, health checks, dumps and settings, on a listener of its own.
+//! The admin endpoint: the dashboard, metrics, health checks, dumps and settings, on a listener of its own.
 //!
-//! Nothing here asks who is calling. The listener is for this machine only unless the settings say otherwise, and the
-//! dumps name users and paths: keep it away from clients.
+//! It is for this machine only unless the settings say otherwise, and then it needs a token ([`AdminToken`]): it names users and
+//! paths. Nothing can be changed through it.
 
+mod dashboard;
 mod explain;
 mod hosts;
 mod pages;
 mod server;
 mod slots;
+mod token;
 
 use std::sync::Arc;
 
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::Response;
 use axum::routing::get;
 use axum::{Router, middleware};
 use evenkeel::{FlowControl, debug};
+use http::header::{REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderName, HeaderValue};
 use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::observe::Readiness;
+use crate::observe::dashboard::Frames;
 use crate::observe::metrics::GatewayMetrics;
 use crate::proxy::RequestRules;
 
 pub use server::serve;
+pub use token::{AdminToken, AdminTokenError, TOKEN_VARIABLE};
 
 /// What the admin endpoint shows.
 #[derive(Debug, Clone)]
@@ -36,6 +45,10 @@ pub struct Admin {
     pub config: watch::Receiver<Arc<Config>>,
     /// How requests are interpreted, for explanations.
     pub rules: watch::Receiver<RequestRules>,
+    /// What the dashboard shows.
+    pub frames: Frames,
+    /// What clients have to send, if anything.
+    pub token: Option<AdminToken>,
 }
 
 // === impl Admin ===
@@ -45,17 +58,40 @@ impl Admin {
     pub fn router(self) -> Router {
         let flow = self.flow.clone();
         let hosts = hosts::Hosts::new(&self.config.borrow().admin.hosts);
-        Router::new()
-            .route("/", get(pages::index))
+        let token = self.token.clone();
+        let pages = Router::new()
+            .route("/", get(dashboard::html))
+            .route("/dashboard.css", get(dashboard::css))
+            .route("/dashboard.js", get(dashboard::script))
+            .route("/debug/frames", get(dashboard::frames))
             .route("/metrics", get(pages::metrics))
             .route("/healthz", get(pages::alive))
             .route("/livez", get(pages::alive))
             .route("/readyz", get(pages::ready))
             .route("/config", get(pages::config))
             .route(explain::PATH, get(explain::explain))
+            .route("/debug/status", get(pages::status))
+            .route("/debug/flows", get(pages::flows))
             .fallback(pages::not_found)
             .with_state(pages::State::new(self))
-            .merge(debug::router(flow))
-            .layer(middleware::from_fn_with_state(hosts, hosts::check))
+            .merge(debug::router(flow));
+        let pages = match token {
+            Some(token) => pages.layer(middleware::from_fn_with_state(token, token::check)),
+            None => pages,
+        };
+        pages.layer(middleware::from_fn(guard)).layer(middleware::from_fn_with_state(hosts, hosts::check))
     }
+}
+
+/// No page of another origin may load anything from here, and no browser may guess what it is.
+async fn guard(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    for (name, value) in [
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
 }

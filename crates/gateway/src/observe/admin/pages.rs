@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State as Extract};
-use axum::response::{Html, IntoResponse, Response};
-use http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use evenkeel::metrics::{MetricsPage, register_process};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use prometheus_client::encoding::text;
+use http::{HeaderMap, StatusCode};
 use prometheus_client::registry::Registry;
 
 use super::Admin;
@@ -22,20 +22,9 @@ struct Shown {
     registry: Registry,
 }
 
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// The pages, and what they are for.
-const PAGES: [(&str, &str); 9] = [
-    ("/metrics", "metrics, for Prometheus"),
-    ("/livez", "whether the gateway runs"),
-    ("/readyz?verbose", "whether it accepts requests"),
-    ("/healthz", "the same as /livez"),
-    ("/config", "the settings in effect"),
-    ("/debug/explain?method=GET&url=/&user=alice&group=staff", "where a request would go, and how long it would wait"),
-    ("/debug/api_priority_and_fairness/dump_priority_levels", "what every priority level is doing"),
-    ("/debug/api_priority_and_fairness/dump_queues", "what is in every queue"),
-    ("/debug/api_priority_and_fairness/dump_requests?includeRequestDetails=1", "who waits, and for what"),
-];
+/// How many flows of a level are shown if nobody says how many, and at most.
+const FLOWS_DEFAULT: usize = 20;
+const FLOWS_MAX: usize = 64;
 
 // === impl State ===
 
@@ -48,24 +37,48 @@ impl State {
         let mut registry = Registry::default();
         admin.flow.register_metrics(&mut registry);
         admin.metrics.register(&mut registry);
+        register_process(&mut registry);
         Self(Arc::new(Shown { admin, registry }))
     }
 }
 
-pub(super) async fn index() -> Html<String> {
-    let rows = PAGES.map(|(path, use_for)| format!("<li><a href=\"{path}\">{path}</a>: {use_for}\n")).concat();
-    let version = env!("CARGO_PKG_VERSION");
-    Html(format!(
-        "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Evenkeel</title>\n<h1>Evenkeel {version}</h1>\n<ul>\n{rows}</ul>\n"
-    ))
-}
-
-pub(super) async fn metrics(Extract(state): Extract<State>) -> Response {
-    let mut page = String::new();
-    match text::encode(&mut page, &state.0.registry) {
-        Ok(()) => ([(CONTENT_TYPE, OPEN_METRICS)], page).into_response(),
+pub(super) async fn metrics(Extract(state): Extract<State>, request: HeaderMap) -> Response {
+    match MetricsPage::new(&state.0.registry, &request) {
+        Ok(page) => ([(CONTENT_TYPE, page.content_type)], page.text).into_response(),
         Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "the metrics could not be written\n").into_response(),
     }
+}
+
+/// What every level is doing.
+pub(super) async fn status(Extract(state): Extract<State>) -> Response {
+    let Admin { flow, readiness, metrics, config, .. } = &state.0.admin;
+    let phase = match readiness.phase() {
+        Phase::Starting => "starting",
+        Phase::Ready => "ready",
+        Phase::Draining => "draining",
+    };
+    json(&serde_json::json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "phase": phase,
+        "objectsStale": readiness.objects_stale(),
+        "concurrency": config.borrow().concurrency,
+        "connections": metrics.connections(),
+        "levels": flow.status(),
+        "upstreams": metrics.upstream_status(),
+    }))
+}
+
+/// Who uses the levels, and who delays whom: so many flows of each level as `limit` says.
+pub(super) async fn flows(Extract(state): Extract<State>, RawQuery(query): RawQuery) -> Response {
+    let limit = query.as_deref().unwrap_or_default().split('&').find_map(|parameter| parameter.strip_prefix("limit="));
+    match limit.map_or(Ok(FLOWS_DEFAULT), str::parse::<usize>) {
+        Ok(limit) => json(&serde_json::json!({ "levels": state.0.admin.flow.flows(limit.min(FLOWS_MAX)) })),
+        Err(_) => (StatusCode::BAD_REQUEST, "limit is not a number\n").into_response(),
+    }
+}
+
+fn json(value: &serde_json::Value) -> Response {
+    ([(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "no-store")], value.to_string()).into_response()
 }
 
 /// The gateway is alive if it responds.

@@ -11,6 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
@@ -25,6 +26,8 @@ const HEAD_TIME: Duration = Duration::from_secs(3);
 const CONNECTION_TIME: Duration = Duration::from_secs(300);
 /// A request has no business being longer.
 const HEAD_BYTES: usize = 16 * 1024;
+/// What the system keeps for a client that does not read.
+const UNSENT_BYTES: u32 = 16 * 1024;
 
 /// Serves on this listener for as long as the future lives. It is HTTP/1.1 without TLS.
 pub async fn serve(listener: TcpListener, pages: Router) {
@@ -37,6 +40,8 @@ pub async fn serve(listener: TcpListener, pages: Router) {
 }
 
 fn begin(slots: &Arc<Slots>, stream: TcpStream, pages: Router) {
+    // A client that does not read must not fill megabytes of the system's memory.
+    let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_BYTES);
     let slot = slots.take(CONNECTIONS_MAX);
     let number = slot.number();
     let task = tokio::spawn(async move {

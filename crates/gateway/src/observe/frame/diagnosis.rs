@@ -1,5 +1,7 @@
 //! The diagnosis: what the last frames mean, in one sentence.
 
+use std::collections::HashMap;
+
 use super::{Delay, Diagnosis, Flow, Frame, Level, State, Upstream};
 
 /// Waits below this are nobody's concern.
@@ -8,6 +10,8 @@ const WAIT_MS_MIN: f64 = 10.0;
 const REJECTED_MIN: f64 = 0.1;
 /// How many frames a diagnosis is about. One bad second in ten is worth a word, and a sentence that changes every second is not.
 const FRAMES: usize = 10;
+/// Fewer failures than this part of all requests are an accident.
+const FAILED_SHARE: f64 = 0.02;
 /// Demand that has grown by this factor is not unchanged.
 const GROWN: f64 = 1.5;
 
@@ -16,6 +20,7 @@ pub fn diagnose(frames: &[Frame]) -> Diagnosis {
     let frames = &frames[frames.len().saturating_sub(FRAMES)..];
     let Some(last) = frames.last() else { return Diagnosis::default() };
     upstream_out(last)
+        .or_else(|| upstream_failing(frames))
         .or_else(|| upstream_slow(last))
         .or_else(|| level_in_trouble(frames, last))
         .unwrap_or_else(|| all_is_well(last))
@@ -31,6 +36,23 @@ fn upstream_out(last: &Frame) -> Option<Diagnosis> {
         }
         some => format!("not flow control: {some} of {count} upstreams fail and get no requests, {first} among them"),
     };
+    Some(Diagnosis { state: State::Failing, text, level: None })
+}
+
+/// Requests fail behind the gateway, and no upstream is out: there may be only one.
+#[expect(clippy::cast_precision_loss, reason = "there are ten frames")]
+fn upstream_failing(frames: &[Frame]) -> Option<Diagnosis> {
+    let mean = |of: &dyn Fn(&Frame) -> f64| frames.iter().map(of).sum::<f64>() / frames.len() as f64;
+    let failures = mean(&|frame| frame.server.upstream_failures);
+    let started = mean(&|frame| frame.levels.iter().map(|level| level.dispatched).sum());
+    if failures < REJECTED_MIN || failures < FAILED_SHARE * started {
+        return None;
+    }
+    let text = format!(
+        "not flow control: upstreams fail {} of {} requests a second; the log says why",
+        quantity(failures),
+        quantity(started.max(failures)),
+    );
     Some(Diagnosis { state: State::Failing, text, level: None })
 }
 
@@ -61,8 +83,7 @@ fn upstream_slow(last: &Frame) -> Option<Diagnosis> {
 
 /// The level with the most rejected requests, or else the one with the longest waits.
 fn level_in_trouble(frames: &[Frame], last: &Frame) -> Option<Diagnosis> {
-    let troubles = last.levels.iter().filter(|level| !level.is_exempt()).map(|level| Trouble::of(level, frames));
-    let worst = troubles.max_by(|a, b| {
+    let worst = Trouble::all(last, frames).into_iter().max_by(|a, b| {
         let weight = |one: &Trouble<'_>| if one.rejected >= REJECTED_MIN { one.rejected } else { 0.0 };
         weight(a).total_cmp(&weight(b)).then(a.wait_p99.total_cmp(&b.wait_p99))
     })?;
@@ -100,14 +121,19 @@ struct Trouble<'a> {
 // === impl Trouble ===
 
 impl<'a> Trouble<'a> {
+    /// Those of all levels with a limit. There may be hundreds, so that each frame is gone through once.
     #[expect(clippy::cast_precision_loss, reason = "there are ten frames")]
-    fn of(level: &'a Level, frames: &[Frame]) -> Self {
-        let past = || frames.iter().filter_map(|frame| frame.level(&level.name));
-        Self {
-            level,
-            rejected: past().map(Level::rejected_total).sum::<f64>() / frames.len().max(1) as f64,
-            wait_p99: past().filter_map(|level| level.wait_ms).map(|wait| wait.p99).fold(0.0, f64::max),
+    fn all(last: &'a Frame, frames: &[Frame]) -> Vec<Self> {
+        let limited = last.levels.iter().filter(|level| !level.is_exempt());
+        let mut all: Vec<_> = limited.map(|level| Self { level, rejected: 0.0, wait_p99: 0.0 }).collect();
+        let places: HashMap<&str, usize> =
+            all.iter().enumerate().map(|(place, one)| (one.level.name.as_str(), place)).collect();
+        for level in frames.iter().flat_map(|frame| &frame.levels) {
+            let Some(one) = places.get(level.name.as_str()).and_then(|place| all.get_mut(*place)) else { continue };
+            one.rejected += level.rejected_total() / frames.len() as f64;
+            one.wait_p99 = one.wait_p99.max(level.wait_ms.map_or(0.0, |wait| wait.p99));
         }
+        all
     }
 }
 

@@ -33,6 +33,9 @@ pub struct Level {
     /// The seats in use at the end of the interval. [`utilisation`](Self::utilisation) tells of the whole interval.
     #[serde(skip_serializing_if = "is_default")]
     pub in_use: i64,
+    /// The mean of the seats in use through the interval.
+    #[serde(skip_serializing_if = "is_default")]
+    pub in_use_mean: f64,
     /// The seats that it has from other levels.
     #[serde(skip_serializing_if = "is_default")]
     pub borrowed: i64,

@@ -69,6 +69,9 @@ pub struct Server {
     /// How levels borrow seats: `periodic` or `immediate`. Empty where it is not known.
     #[serde(skip_serializing_if = "is_default")]
     pub borrowing: String,
+    /// Requests that upstreams failed per second: no connection, no response, or one that ended too early.
+    #[serde(skip_serializing_if = "is_default")]
+    pub upstream_failures: f64,
     /// The requests that arrive per second, lately.
     #[serde(skip_serializing_if = "is_default")]
     pub demand: f64,

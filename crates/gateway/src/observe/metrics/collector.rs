@@ -1,155 +1,146 @@
 //! Writes the gateway's counters at a scrape.
 
 use std::fmt;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use evenkeel::metrics::{Metric, MetricKind};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-use super::{CLASSES, GatewayMetrics, UpstreamFailure};
+use super::catalogue as names;
+use super::{CLASSES, GatewayMetrics, IdentityMetrics, UpstreamFailure};
 
 #[derive(Debug)]
 pub(super) struct GatewayCollector(pub(super) GatewayMetrics);
 
-/// A family of counters: its name without `_total`, what it counts, and its series.
+/// Writes only what is counted where requests are authenticated.
+#[derive(Debug)]
+pub(super) struct IdentityCollector(pub(super) IdentityMetrics);
+
+/// Writes metrics one after the other.
+struct Writer<'a>(DescriptorEncoder<'a>);
+
+/// A metric whose series are written one after the other.
 struct Family<'a> {
-    name: &'a str,
-    help: &'a str,
-    label: &'a str,
-    series: Vec<(&'a str, u64)>,
+    encoder: MetricEncoder<'a>,
+    metric: Metric,
 }
 
 // === impl GatewayCollector ===
 
 impl Collector for GatewayCollector {
-    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        let connections = i64::try_from(self.0.connections()).unwrap_or(i64::MAX);
-        gauge(&mut encoder, "evenkeel_connections", "Connections of clients")?.encode_gauge(&connections)?;
-        for (name, help, value) in [
-            (
-                "evenkeel_abandoned_requests",
-                "Requests that upstreams still work on after their clients disconnected",
-                self.0.abandoned_requests(),
-            ),
-            (
-                "evenkeel_buffered_bytes",
-                "Bytes of requests and responses that are buffered because they arrive or leave slowly",
-                self.0.buffered_bytes(),
-            ),
-        ] {
-            let value = i64::try_from(value).unwrap_or(i64::MAX);
-            gauge(&mut encoder, name, help)?.encode_gauge(&value)?;
-        }
-        let stale = i64::from(self.0.0.objects_stale.load(Ordering::Relaxed));
-        let help = "Whether the objects come from the last copy, because the store cannot be opened";
-        gauge(&mut encoder, "evenkeel_objects_stale", help)?.encode_gauge(&stale)?;
-        gauge(&mut encoder, "evenkeel_build_info", "The version that runs")?
-            .encode_family(&[("version", env!("CARGO_PKG_VERSION"))])?
-            .encode_gauge(&1)?;
-        self.counters().iter().try_for_each(|family| family.encode(&mut encoder))
+    fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
+        let (metrics, mut out) = (&self.0, Writer(encoder));
+        out.build_info()?;
+        out.lone(names::CONNECTIONS, metrics.connections())?;
+        out.lone(names::CONNECTIONS_OPENED, metrics.sum(|worker| &worker.opened))?;
+        out.lone(names::CONNECTIONS_REFUSED, metrics.sum(|worker| &worker.refused))?;
+        out.lone(names::CLIENTS_REFUSED, metrics.sum(|worker| &worker.clients_refused))?;
+        out.lone(names::CLIENTS_TOO_SLOW, metrics.sum(|worker| &worker.slow_clients))?;
+        let classes = CLASSES.iter().enumerate();
+        out.each(names::REQUESTS, classes.map(|(class, name)| (*name, metrics.sum(|worker| &worker.requests[class]))))?;
+        out.each(names::AUTHENTICATION_FAILURES, metrics.identity().denials())?;
+        out.lone(names::REQUESTS_ABANDONED, metrics.sum(|worker| &worker.abandoned))?;
+        out.lone(names::ABANDONED_REQUESTS, metrics.abandoned_requests())?;
+        out.lone(names::BUFFERED_BYTES, metrics.buffered_bytes())?;
+        self.upstreams(&mut out)?;
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let shared = &metrics.0;
+        let objects = [("applied", count(&shared.objects_applied)), ("refused", count(&shared.objects_refused))];
+        out.each(names::OBJECTS_CHANGES, objects)?;
+        out.lone(names::OBJECTS_STALE, u64::from(shared.objects_stale.load(Ordering::Relaxed)))?;
+        let settings = [("applied", count(&shared.settings_applied)), ("refused", count(&shared.settings_refused))];
+        out.each(names::SETTINGS_CHANGES, settings)?;
+        out.each(names::JWT_KEY_FETCHES, metrics.identity().key_fetches().counts())?;
+        let lines = metrics.access_log();
+        out.each(names::ACCESS_LOG_LINES, [("written", lines.lines_written()), ("lost", lines.lines_lost())])
     }
 }
 
 impl GatewayCollector {
-    fn counters(&self) -> [Family<'_>; 14] {
-        let metrics = &self.0;
-        let requests = CLASSES.iter().enumerate();
-        let requests = requests.map(|(class, name)| (*name, metrics.sum(|worker| &worker.requests[class])));
-        let failures = UpstreamFailure::ALL.into_iter();
-        let failures = failures.map(|kind| (kind.as_str(), metrics.sum(|worker| &worker.failures[kind as usize])));
-        let applied = metrics.0.objects_applied.load(Ordering::Relaxed);
-        let refused = metrics.0.objects_refused.load(Ordering::Relaxed);
-        let of = |name, help, label, series| Family { name, help, label, series };
-        let lone = |name, help, count| of(name, help, "", vec![("", count)]);
-        [
-            of("evenkeel_requests", "Responses, by status class", "code", requests.collect()),
-            lone("evenkeel_connections_opened", "Connections that were accepted", metrics.sum(|worker| &worker.opened)),
-            lone(
-                "evenkeel_connections_refused",
-                "Connections that were closed because there are too many",
-                metrics.sum(|worker| &worker.refused),
-            ),
-            lone(
-                "evenkeel_clients_refused",
-                "Connections and streams that were refused because their client has too many",
-                metrics.sum(|worker| &worker.clients_refused),
-            ),
-            lone(
-                "evenkeel_clients_too_slow",
-                "Requests that were ended because their client sent or read too slowly",
-                metrics.sum(|worker| &worker.slow_clients),
-            ),
-            lone(
-                "evenkeel_requests_abandoned",
-                "Requests whose client disconnected while an upstream worked on them",
-                metrics.sum(|worker| &worker.abandoned),
-            ),
-            of("evenkeel_upstream_failures", "Failures of upstreams, by kind", "kind", failures.collect()),
-            lone(
-                "evenkeel_upstream_ejections",
-                "Upstreams that were taken out of the rotation",
-                metrics.sum(|worker| &worker.ejections),
-            ),
-            lone("evenkeel_upstream_retries", "Requests that were retried", metrics.sum(|worker| &worker.retries)),
-            of(
-                "evenkeel_objects_changes",
-                "Changes of the objects, and what came of them",
-                "outcome",
-                vec![("applied", applied), ("refused", refused)],
-            ),
-            of(
-                "evenkeel_jwt_key_fetches",
-                "Fetches of the keys of signed tokens, and what came of them",
-                "outcome",
-                metrics.identity().key_fetches().counts(),
-            ),
-            of(
-                "evenkeel_authentication_failures",
-                "Requests that were not authenticated, by reason",
-                "reason",
-                metrics.identity().denials(),
-            ),
-            of(
-                "evenkeel_access_log_lines",
-                "Lines of the access log, and whether they were written or lost",
-                "outcome",
-                vec![("written", metrics.access_log().lines_written()), ("lost", metrics.access_log().lines_lost())],
-            ),
-            of(
-                "evenkeel_settings_changes",
-                "Changes of the settings while the gateway runs, and what came of them",
-                "outcome",
-                vec![
-                    ("applied", metrics.0.settings_applied.load(Ordering::Relaxed)),
-                    ("refused", metrics.0.settings_refused.load(Ordering::Relaxed)),
-                ],
-            ),
-        ]
+    fn upstreams(&self, out: &mut Writer<'_>) -> fmt::Result {
+        let upstreams = self.0.upstreams();
+        let mut family = out.family(names::UPSTREAM_REQUESTS)?;
+        for upstream in &*upstreams {
+            for (class, name) in CLASSES.iter().enumerate() {
+                family.put([*name, upstream.name()], upstream.responses(class))?;
+            }
+        }
+        let mut family = out.family(names::UPSTREAM_IN_FLIGHT)?;
+        upstreams.iter().try_for_each(|upstream| family.put([upstream.name()], upstream.in_flight()))?;
+        let mut family = out.family(names::UPSTREAM_UP)?;
+        upstreams.iter().try_for_each(|upstream| family.put([upstream.name()], u64::from(!upstream.is_ejected())))?;
+        let mut family = out.family(names::UPSTREAM_FAILURES)?;
+        for upstream in &*upstreams {
+            let kinds = UpstreamFailure::ALL.into_iter().filter(|kind| *kind != UpstreamFailure::NoneLeft);
+            for kind in kinds {
+                family.put([kind.as_str(), upstream.name()], upstream.failures(kind))?;
+            }
+        }
+        let none_left = self.0.sum(|worker| &worker.none_left);
+        family.put([UpstreamFailure::NoneLeft.as_str(), ""], none_left)?;
+        let mut family = out.family(names::UPSTREAM_EJECTIONS)?;
+        upstreams.iter().try_for_each(|upstream| family.put([upstream.name()], upstream.ejections()))?;
+        out.lone(names::UPSTREAM_RETRIES, self.0.sum(|worker| &worker.retries))
     }
 }
 
-fn gauge<'a>(
-    encoder: &'a mut DescriptorEncoder<'_>,
-    name: &'a str,
-    help: &str,
-) -> Result<MetricEncoder<'a>, fmt::Error> {
-    encoder.encode_descriptor(name, help, None, MetricType::Gauge)
+// === impl IdentityCollector ===
+
+impl Collector for IdentityCollector {
+    fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
+        let mut out = Writer(encoder);
+        out.build_info()?;
+        out.each(names::AUTHENTICATION_FAILURES, self.0.denials())
+    }
+}
+
+// === impl Writer ===
+
+impl Writer<'_> {
+    fn family(&mut self, metric: Metric) -> Result<Family<'_>, fmt::Error> {
+        let kind = match metric.kind {
+            MetricKind::Counter => MetricType::Counter,
+            MetricKind::Gauge => MetricType::Gauge,
+            MetricKind::Histogram => MetricType::Histogram,
+        };
+        Ok(Family { encoder: self.0.encode_descriptor(metric.name, metric.help, None, kind)?, metric })
+    }
+
+    fn build_info(&mut self) -> fmt::Result {
+        self.family(names::BUILD_INFO)?.put([env!("CARGO_PKG_VERSION")], 1)
+    }
+
+    /// A metric of one series without labels.
+    fn lone(&mut self, metric: Metric, value: u64) -> fmt::Result {
+        self.family(metric)?.put([], value)
+    }
+
+    /// A metric with one label, and a series for each value of it.
+    fn each<'b>(&mut self, metric: Metric, series: impl IntoIterator<Item = (&'b str, u64)>) -> fmt::Result {
+        let mut family = self.family(metric)?;
+        series.into_iter().try_for_each(|(label, value)| family.put([label], value))
+    }
 }
 
 // === impl Family ===
 
 impl Family<'_> {
-    fn encode(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let mut family = encoder.encode_descriptor(self.name, self.help, None, MetricType::Counter)?;
-        for (value, count) in &self.series {
-            if self.label.is_empty() {
-                family.encode_counter::<NoLabelSet, _, u64>(count, None)?;
-            } else {
-                let labels = [(self.label, *value)];
-                family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(count, None)?;
-            }
+    /// A series with these values of the labels that are declared.
+    fn put<const N: usize>(&mut self, values: [&str; N], value: u64) -> fmt::Result {
+        let labels: Vec<(&str, &str)> = self.metric.labels.iter().copied().zip(values).collect();
+        if labels.is_empty() {
+            put_value(&mut self.encoder, self.metric.kind, value)
+        } else {
+            put_value(&mut self.encoder.encode_family(&labels)?, self.metric.kind, value)
         }
-        Ok(())
+    }
+}
+
+fn put_value(encoder: &mut MetricEncoder<'_>, kind: MetricKind, value: u64) -> fmt::Result {
+    match kind {
+        MetricKind::Counter => encoder.encode_counter::<NoLabelSet, _, u64>(&value, None),
+        MetricKind::Gauge | MetricKind::Histogram => encoder.encode_gauge(&i64::try_from(value).unwrap_or(i64::MAX)),
     }
 }

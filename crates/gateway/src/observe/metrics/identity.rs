@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use prometheus_client::registry::Registry;
+
 use super::KeyFetches;
+use super::collector::IdentityCollector;
 use crate::identity::Denial;
 
 /// What is counted where requests are authenticated. Clones share the counts.
@@ -24,6 +27,11 @@ impl IdentityMetrics {
     /// A request was not authenticated.
     pub fn denied(&self, reason: Denial) {
         self.denials[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Shows the failures in a registry, with the version that runs: for a process that has no gateway.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register_collector(Box::new(IdentityCollector(self.clone())));
     }
 
     /// Each reason and how often there was one.

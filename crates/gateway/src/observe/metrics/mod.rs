@@ -4,19 +4,29 @@
 //! for anybody. They are added up when somebody looks.
 
 mod access_log;
+mod catalogue;
 mod collector;
 mod identity;
 mod key_fetches;
+mod upstream;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use arc_swap::ArcSwap;
+use evenkeel::metrics::Metric;
 use http::StatusCode;
 use prometheus_client::registry::Registry;
 
 pub use access_log::AccessLogMetrics;
 pub use identity::IdentityMetrics;
 pub use key_fetches::KeyFetches;
+pub use upstream::{UpstreamMetrics, UpstreamStatus};
+
+/// The gateway's own metrics, as they are declared.
+pub fn declared() -> impl Iterator<Item = Metric> {
+    catalogue::ALL.iter().copied()
+}
 
 /// All counters of a gateway. Clones share them.
 #[derive(Debug, Clone)]
@@ -57,6 +67,8 @@ struct Shared {
     settings_refused: AtomicU64,
     identity: IdentityMetrics,
     access_log: AccessLogMetrics,
+    /// Of the upstreams that there are.
+    upstreams: ArcSwap<Vec<UpstreamMetrics>>,
 }
 
 /// Two cache lines, since processors fetch them in pairs.
@@ -67,8 +79,7 @@ struct Counters {
     opened: AtomicU64,
     closed: AtomicU64,
     refused: AtomicU64,
-    failures: [AtomicU64; UpstreamFailure::ALL.len()],
-    ejections: AtomicU64,
+    none_left: AtomicU64,
     retries: AtomicU64,
     abandoned: AtomicU64,
     abandoned_ended: AtomicU64,
@@ -79,6 +90,11 @@ struct Counters {
 
 /// The classes of status codes; the last is for what is in none of them.
 const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"];
+
+/// The place of the class of a status.
+fn class_of(status: StatusCode) -> usize {
+    usize::from(status.as_u16() / 100).wrapping_sub(1).min(CLASSES.len() - 1)
+}
 
 // === impl GatewayMetrics ===
 
@@ -95,6 +111,7 @@ impl GatewayMetrics {
             settings_refused: AtomicU64::new(0),
             identity: IdentityMetrics::default(),
             access_log: AccessLogMetrics::default(),
+            upstreams: ArcSwap::default(),
         }))
     }
 
@@ -123,6 +140,25 @@ impl GatewayMetrics {
         &self.0.identity
     }
 
+    /// How many workers count.
+    pub fn workers(&self) -> usize {
+        self.0.workers.len()
+    }
+
+    /// These are the upstreams from now on.
+    pub fn set_upstreams(&self, upstreams: Vec<UpstreamMetrics>) {
+        self.0.upstreams.store(Arc::new(upstreams));
+    }
+
+    /// What every upstream is doing.
+    pub fn upstream_status(&self) -> Vec<UpstreamStatus> {
+        self.upstreams().iter().map(UpstreamMetrics::status).collect()
+    }
+
+    fn upstreams(&self) -> Arc<Vec<UpstreamMetrics>> {
+        self.0.upstreams.load_full()
+    }
+
     /// How many lines of the access log were written or lost.
     pub fn access_log(&self) -> &AccessLogMetrics {
         &self.0.access_log
@@ -136,6 +172,18 @@ impl GatewayMetrics {
     /// Settings were changed and could not be used.
     pub fn settings_refused(&self) {
         self.0.settings_refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often upstreams failed, in whatever way.
+    pub(crate) fn upstream_failures(&self) -> u64 {
+        let of_each: u64 = self.upstream_status().iter().map(|upstream| upstream.failures).sum();
+        of_each + self.sum(|worker| &worker.none_left)
+    }
+
+    /// How often objects were applied and refused, and settings applied.
+    pub(crate) fn changes(&self) -> (u64, u64, u64) {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (count(&self.0.objects_applied), count(&self.0.objects_refused), count(&self.0.settings_applied))
     }
 
     /// Shows all of them in a registry.
@@ -186,18 +234,18 @@ impl WorkerMetrics {
 
     /// A response with this status was sent, from an upstream or from the gateway.
     pub fn request_ended(&self, status: StatusCode) {
-        let class = usize::from(status.as_u16() / 100).wrapping_sub(1).min(CLASSES.len() - 1);
+        let class = class_of(status);
         self.add(|worker| &worker.requests[class]);
     }
 
-    /// Something went wrong with an upstream.
-    pub fn upstream_failed(&self, failure: UpstreamFailure) {
-        self.add(|worker| &worker.failures[failure as usize]);
+    /// There was no upstream left for a request.
+    pub fn no_upstream_left(&self) {
+        self.add(|worker| &worker.none_left);
     }
 
-    /// An upstream was taken out of the rotation.
-    pub fn upstream_ejected(&self) {
-        self.add(|worker| &worker.ejections);
+    /// Which worker it is.
+    pub fn index(&self) -> usize {
+        self.index
     }
 
     /// A request is sent once more, to another upstream or on another connection.
@@ -276,14 +324,21 @@ mod tests {
     #[test]
     fn what_all_workers_count_is_added_up() {
         let metrics = GatewayMetrics::new(2);
+        let upstream = UpstreamMetrics::new("http://a", 2);
+        metrics.set_upstreams(vec![upstream.clone()]);
         for index in 0..3 {
             let worker = metrics.worker(index);
             worker.connection_opened();
             worker.request_ended(StatusCode::OK);
             worker.request_ended(StatusCode::TOO_MANY_REQUESTS);
-            worker.upstream_failed(UpstreamFailure::Cut);
+            upstream.failed(index, UpstreamFailure::Cut);
+            upstream.responded(index, StatusCode::OK);
+            upstream.begun(index);
         }
         metrics.worker(1).connection_closed();
+        upstream.ended(0);
+        upstream.ejected(1);
+        metrics.worker(1).no_upstream_left();
         metrics.worker(0).request_ended(StatusCode::from_u16(999).unwrap());
         metrics.objects_refused();
         assert_eq!(metrics.connections(), 2);
@@ -295,8 +350,12 @@ mod tests {
             "evenkeel_requests_total{code=\"4xx\"} 3",
             "evenkeel_requests_total{code=\"5xx\"} 0",
             "evenkeel_requests_total{code=\"other\"} 1",
-            "evenkeel_upstream_failures_total{kind=\"cut\"} 3",
-            "evenkeel_upstream_ejections_total 0",
+            "evenkeel_upstream_requests_total{code=\"2xx\",upstream=\"http://a\"} 3",
+            "evenkeel_upstream_in_flight_requests{upstream=\"http://a\"} 2",
+            "evenkeel_upstream_up{upstream=\"http://a\"} 0",
+            "evenkeel_upstream_failures_total{kind=\"cut\",upstream=\"http://a\"} 3",
+            "evenkeel_upstream_failures_total{kind=\"none-left\",upstream=\"\"} 1",
+            "evenkeel_upstream_ejections_total{upstream=\"http://a\"} 1",
             "evenkeel_objects_stale 0",
             "evenkeel_objects_changes_total{outcome=\"refused\"} 1",
             concat!("evenkeel_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),

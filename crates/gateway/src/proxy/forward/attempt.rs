@@ -19,7 +19,7 @@ use crate::proxy::request_body::{BodyError, RequestBody};
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::service_times::Started;
 use crate::proxy::upstream::{
-    CallError, ConnectError, Consequence, Http1Call, Http2Stream, InFlight, Negotiated, Picked, UpstreamTarget,
+    CallError, ConnectError, Http1Call, Http2Stream, InFlight, Negotiated, Picked, UpstreamTarget,
 };
 use crate::proxy::worker::Worker;
 use crate::timeouts::Elapsed;
@@ -80,7 +80,8 @@ impl Attempts {
     /// room for all others would be moved about with every request.
     pub(super) async fn run(mut self) -> Response<ResponseBody> {
         let body = std::mem::replace(&mut self.body, RequestBody::none());
-        let Some(picked) = self.worker.upstreams.pick(&[]) else {
+        let Some(mut picked) = self.worker.upstreams.pick(&[]) else {
+            self.connection.worker.metrics.no_upstream_left();
             return Failure::NoUpstream.response(&self.parts.headers);
         };
         let outcome = match self.used(&picked) {
@@ -97,12 +98,12 @@ impl Attempts {
                 }
             }
         };
-        match Box::pin(self.retry(picked, outcome)).await {
+        match Box::pin(self.retry(&mut picked, outcome)).await {
             Ok(response) => response,
             Err(failure) => {
                 tracing::debug!(%failure, "no response from an upstream");
                 if let Some(failure) = failure.of_upstream() {
-                    self.connection.worker.metrics.upstream_failed(failure);
+                    picked.upstream.note_failed(failure);
                 }
                 failure.response(&self.parts.headers)
             }
@@ -112,14 +113,14 @@ impl Attempts {
     /// Sends a body to the upstream that was chosen, or to others after it has refused.
     async fn retry(
         &self,
-        mut chosen: Picked,
+        chosen: &mut Picked,
         mut outcome: Result<RequestBody, Box<Refused>>,
     ) -> Result<Response<ResponseBody>, Failure> {
         let (mut tried, mut anew, mut is_fresh_wanted) = (Vec::new(), 0, false);
         loop {
             let refused = match outcome {
                 Err(refused) => refused,
-                Ok(body) => match self.send(&chosen, body).await {
+                Ok(body) => match self.send(chosen, body).await {
                     Ok(response) => return Ok(response),
                     Err(refused) => refused,
                 },
@@ -129,14 +130,14 @@ impl Attempts {
             if self.exchange.has_client_left() {
                 return Err(Failure::ClientGone);
             }
-            if failure.is_of_upstream(next) && chosen.note_failure() == Consequence::Ejected {
-                self.connection.worker.metrics.upstream_ejected();
+            if failure.is_of_upstream(next) {
+                chosen.note_failure();
             }
             let Some(unsent) = body else { return Err(failure) };
             match next {
                 Next::OtherUpstream => {
                     tried.push(chosen.index());
-                    chosen = self.worker.upstreams.pick(&tried).ok_or(failure)?;
+                    *chosen = self.worker.upstreams.pick(&tried).ok_or(failure)?;
                 }
                 Next::SameUpstream if anew < SAME_UPSTREAM_MAX => anew += 1,
                 Next::NewConnection if !is_fresh_wanted && is_idempotent(&self.parts.method) => is_fresh_wanted = true,
@@ -221,8 +222,7 @@ impl Attempts {
 
     /// The upstream gets the request to work on.
     fn in_flight(&self, picked: &Picked) -> InFlight {
-        self.exchange.note_at_upstream();
-        self.exchange.note(|record| record.note_upstream(&picked.upstream));
+        self.exchange.note_at_upstream(&picked.upstream);
         let in_flight = picked.begin();
         match self.exchange.on_leave() {
             OnLeave::Wait => in_flight,
@@ -239,6 +239,7 @@ impl Attempts {
         in_flight: InFlight,
     ) -> Response<ResponseBody> {
         picked.note_success();
+        picked.upstream.note_response(head.status);
         let mut response = Response::new(ResponseBody::default());
         *response.status_mut() = head.status;
         *response.headers_mut() = std::mem::take(&mut head.headers);
@@ -346,6 +347,7 @@ impl Attempts {
                 upload.response_began();
                 let (mut parts, body) = response.into_parts();
                 picked.note_success();
+                picked.upstream.note_response(parts.status);
                 sanitize_response(parts.status, &mut parts.headers, HeadFlags::ANY);
                 Ok(Response::from_parts(parts, ResponseBody::http2(body, self.stall(), in_flight.on(stream))))
             }

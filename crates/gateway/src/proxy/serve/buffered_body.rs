@@ -197,7 +197,7 @@ impl Passed {
         match Pin::new(&mut self.body).poll_frame(context) {
             Poll::Pending if self.exchange.failure().is_some() => Poll::Ready(Some(Err(ResponseBodyError::Request))),
             Poll::Ready(Some(Err(error))) => {
-                self.connection.worker.metrics.upstream_failed(error.kind());
+                self.exchange.note_upstream_failed(error.kind());
                 Poll::Ready(Some(Err(error)))
             }
             Poll::Ready(frame) => {

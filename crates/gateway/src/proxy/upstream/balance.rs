@@ -17,6 +17,8 @@ use crate::timeouts::CoarseTimer;
 #[derive(Debug)]
 pub(crate) struct Upstreams {
     all: Vec<Rc<Upstream>>,
+    /// Which worker's they are.
+    worker: usize,
     /// Where to look first, so that those with equally much to do take turns.
     next: Cell<usize>,
 }
@@ -29,25 +31,26 @@ pub(crate) struct Picked {
     is_trial: Cell<bool>,
     /// Whether anybody compares it with others.
     is_one_of_many: bool,
+    /// When the request was sent, if its latency is measured.
+    started: Cell<Option<Instant>>,
 }
 
 /// A request that an upstream works on. It has one less when this is dropped.
 #[derive(Debug)]
+struct Place {
+    upstream: Rc<Upstream>,
+    /// Whether anybody compares the upstream with others.
+    is_one_of_many: bool,
+}
+
+/// A request that an upstream works on, and what goes with it for as long.
+#[derive(Debug)]
 pub(crate) struct InFlight {
-    known: Option<Arc<UpstreamTarget>>,
+    _place: Place,
     /// Since when, where somebody wants to know how long such requests take.
     timing: Option<(Rc<ServiceTimes>, Started)>,
     /// Its place on a connection that it shares.
     _stream: Option<Http2Stream>,
-}
-
-/// What a failure means for an upstream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Consequence {
-    /// It stays in the rotation.
-    None,
-    /// It gets a pause.
-    Ejected,
 }
 
 // === impl Upstreams ===
@@ -55,13 +58,13 @@ pub(crate) enum Consequence {
 impl Upstreams {
     pub(crate) fn new(
         known: &[Arc<UpstreamTarget>],
+        worker: usize,
         config: &Arc<Config>,
         timer: &Rc<CoarseTimer>,
         buffer_pool: &Rc<BufferPool>,
     ) -> Self {
-        let all =
-            known.iter().map(|known| Rc::new(Upstream::new(Arc::clone(known), config, timer, buffer_pool))).collect();
-        Self { all, next: Cell::new(0) }
+        let upstream = |known: &Arc<_>| Rc::new(Upstream::new(Arc::clone(known), worker, config, timer, buffer_pool));
+        Self { all: known.iter().map(upstream).collect(), worker, next: Cell::new(0) }
     }
 
     /// Those that are there under new settings. An upstream for which nothing changes keeps its connections.
@@ -75,9 +78,9 @@ impl Upstreams {
         let kept = |known: &Arc<UpstreamTarget>| {
             self.all.iter().find(|upstream| Arc::ptr_eq(&upstream.known, known) && upstream.is_as_in(config))
         };
-        let made = |known: &Arc<UpstreamTarget>| Rc::new(Upstream::new(Arc::clone(known), config, timer, buffer_pool));
+        let made = |known: &Arc<_>| Rc::new(Upstream::new(Arc::clone(known), self.worker, config, timer, buffer_pool));
         let all = known.iter().map(|known| kept(known).cloned().unwrap_or_else(|| made(known))).collect();
-        Self { all, next: Cell::new(self.next.get()) }
+        Self { all, worker: self.worker, next: Cell::new(self.next.get()) }
     }
 
     /// Closes the idle connections to those that are not among these any more.
@@ -140,7 +143,8 @@ enum Rank {
 
 impl Picked {
     fn new(upstream: &Rc<Upstream>, index: usize, of: usize) -> Self {
-        Self { upstream: Rc::clone(upstream), index, is_trial: Cell::new(false), is_one_of_many: of > 1 }
+        let (is_trial, started) = (Cell::new(false), Cell::new(None));
+        Self { upstream: Rc::clone(upstream), index, is_trial, is_one_of_many: of > 1, started }
     }
 
     pub(crate) fn index(&self) -> usize {
@@ -150,29 +154,35 @@ impl Picked {
     /// It has responded.
     pub(crate) fn note_success(&self) {
         self.is_trial.set(false);
-        self.upstream.known.health.note_success();
+        if self.upstream.known.health.note_success() {
+            self.upstream.known.metrics.recovered();
+        }
+        self.upstream.stopwatch.stop(self.started.take());
     }
 
-    /// It refused the connection, or cut it before it responded.
-    pub(crate) fn note_failure(&self) -> Consequence {
+    /// It refused the connection, or cut it before it responded. One that does so too often is taken out of the rotation.
+    pub(crate) fn note_failure(&self) {
         self.is_trial.set(false);
         if self.is_one_of_many
             && let Some(pause) = self.upstream.known.health.note_failure(Instant::now())
         {
             let upstream = &self.upstream.known.authority;
             tracing::warn!(upstream, ?pause, "the upstream is failing and is taken out of the rotation");
-            return Consequence::Ejected;
+            self.upstream.known.metrics.ejected(self.upstream.worker);
+            return;
         }
-        Consequence::None
     }
 
     /// It gets the request to work on.
     pub(crate) fn begin(&self) -> InFlight {
-        if !self.is_one_of_many {
-            return InFlight { known: None, timing: None, _stream: None };
+        let upstream = &self.upstream;
+        self.started.set(upstream.stopwatch.start(upstream.timer.now()));
+        upstream.known.metrics.begun(upstream.worker);
+        if self.is_one_of_many {
+            upstream.known.load.fetch_add(1, Ordering::Relaxed);
         }
-        self.upstream.known.load.fetch_add(1, Ordering::Relaxed);
-        InFlight { known: Some(Arc::clone(&self.upstream.known)), timing: None, _stream: None }
+        let place = Place { upstream: Rc::clone(upstream), is_one_of_many: self.is_one_of_many };
+        InFlight { _place: place, timing: None, _stream: None }
     }
 }
 
@@ -188,8 +198,8 @@ impl Drop for Picked {
 
 impl InFlight {
     /// Keeps the request's place on a connection for as long.
-    pub(crate) fn on(mut self, stream: Http2Stream) -> Self {
-        Self { known: self.known.take(), timing: self.timing.take(), _stream: Some(stream) }
+    pub(crate) fn on(self, stream: Http2Stream) -> Self {
+        Self { _stream: Some(stream), ..self }
     }
 
     /// Notes how long the upstream works on the request.
@@ -206,10 +216,14 @@ impl InFlight {
     }
 }
 
-impl Drop for InFlight {
+// === impl Place ===
+
+impl Drop for Place {
     fn drop(&mut self) {
-        if let Some(known) = &self.known {
-            known.load.fetch_sub(1, Ordering::Relaxed);
+        let upstream = &self.upstream;
+        upstream.known.metrics.ended(upstream.worker);
+        if self.is_one_of_many {
+            upstream.known.load.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }

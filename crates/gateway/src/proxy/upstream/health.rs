@@ -70,11 +70,14 @@ impl Health {
         self.record().is_tried = false;
     }
 
-    pub(super) fn note_success(&self) {
-        if self.is_suspect.load(Ordering::Acquire) {
+    /// It has responded. Whether something had gone wrong before.
+    pub(super) fn note_success(&self) -> bool {
+        let was_suspect = self.is_suspect.load(Ordering::Acquire);
+        if was_suspect {
             *self.record() = Record::default();
             self.is_suspect.store(false, Ordering::Release);
         }
+        was_suspect
     }
 
     /// Whether this took it out of the rotation, and for how long.
@@ -119,7 +122,7 @@ mod tests {
         }
         health.abandon_trial();
         assert_eq!(health.condition(now), Condition::Due);
-        health.note_success();
+        assert!(health.note_success() && !health.note_success());
         assert_eq!((health.condition(now), health.note_failure(now)), (Condition::Well, None));
     }
 }

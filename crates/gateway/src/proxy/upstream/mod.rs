@@ -9,27 +9,33 @@ mod health;
 mod http1;
 mod http2;
 mod http2_connection;
+mod latency;
 mod liveness;
 mod pool;
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::time::Instant;
 
+use http::StatusCode;
 use http::uri::Scheme;
 
 use crate::config::{Config, Protocol, UpstreamConfig};
 use crate::http1::BufferPool;
+use crate::observe::dashboard::UpstreamReading;
+use crate::observe::metrics::{UpstreamFailure, UpstreamMetrics};
 use crate::timeouts::CoarseTimer;
 use crate::tls::{ClientTls, TlsError};
 
-pub(crate) use balance::{Consequence, InFlight, Picked, Upstreams};
+pub(crate) use balance::{InFlight, Picked, Upstreams};
 pub(crate) use connect::ConnectError;
 pub(crate) use http1::{CallError, Http1Body, Http1Call, Http1Response};
 pub(crate) use http2::Negotiated;
 pub(crate) use http2_connection::Http2Stream;
 
-use health::Health;
+use health::{Condition, Health};
+use latency::{Latencies, Stopwatch};
 use pool::Pool;
 
 /// What all workers share about an upstream.
@@ -44,8 +50,10 @@ pub(crate) struct UpstreamTarget {
     pub(crate) prefix: String,
     pub(crate) protocol: Protocol,
     pub(crate) tls: Option<ClientTls>,
+    pub(crate) metrics: UpstreamMetrics,
     health: Health,
     load: AtomicUsize,
+    latencies: Latencies,
 }
 
 /// An upstream, with the connections of one worker.
@@ -53,15 +61,19 @@ pub(crate) struct UpstreamTarget {
 pub(crate) struct Upstream {
     pub(crate) known: Arc<UpstreamTarget>,
     pub(crate) pool: Pool,
+    /// Which worker's connections they are.
+    worker: usize,
     timer: Rc<CoarseTimer>,
     buffer_pool: Rc<BufferPool>,
     timeouts: Arc<Config>,
+    stopwatch: Stopwatch,
 }
 
 // === impl UpstreamTarget ===
 
 impl UpstreamTarget {
-    pub(crate) fn new(config: &UpstreamConfig, gateway: &Config) -> Result<Self, TlsError> {
+    /// So many workers send requests to it.
+    pub(crate) fn new(config: &UpstreamConfig, gateway: &Config, workers: usize) -> Result<Self, TlsError> {
         let is_tls = config.url.scheme() == Some(&Scheme::HTTPS);
         let host = config.url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
         let tls = if is_tls { Some(ClientTls::open(&config.tls, &host, config.protocol)?) } else { None };
@@ -73,9 +85,18 @@ impl UpstreamTarget {
             prefix: config.url.path().trim_end_matches('/').to_owned(),
             protocol: config.protocol,
             tls,
+            metrics: UpstreamMetrics::new(config.url.to_string().trim_end_matches('/'), workers),
             health: Health::new(gateway.health.clone()),
             load: AtomicUsize::new(0),
+            latencies: Latencies::default(),
         })
+    }
+
+    /// Its counters, for the dashboard.
+    pub(crate) fn reading(&self) -> UpstreamReading {
+        let [responses, timed, latency_sum_ns] = self.latencies.sums();
+        let is_out = self.health.condition(Instant::now()) != Condition::Well;
+        UpstreamReading { name: self.authority.clone(), is_out, responses, timed, latency_sum_ns }
     }
 
     /// Whether nobody has agreed to HTTP/2 where it is spoken, be it by the settings or under TLS.
@@ -89,12 +110,25 @@ impl UpstreamTarget {
 impl Upstream {
     fn new(
         known: Arc<UpstreamTarget>,
+        worker: usize,
         config: &Arc<Config>,
         timer: &Rc<CoarseTimer>,
         buffer_pool: &Rc<BufferPool>,
     ) -> Self {
         let pool = Pool::new(config.limits.idle_upstream_connections, config.timeouts.idle, Rc::clone(timer));
-        Self { known, pool, timer: Rc::clone(timer), buffer_pool: Rc::clone(buffer_pool), timeouts: Arc::clone(config) }
+        let (timer, buffer_pool) = (Rc::clone(timer), Rc::clone(buffer_pool));
+        let stopwatch = known.latencies.stopwatch();
+        Self { known, pool, worker, timer, buffer_pool, timeouts: Arc::clone(config), stopwatch }
+    }
+
+    /// It has responded to a request.
+    pub(crate) fn note_response(&self, status: StatusCode) {
+        self.known.metrics.responded(self.worker, status);
+    }
+
+    /// A request has failed because of it.
+    pub(crate) fn note_failed(&self, failure: UpstreamFailure) {
+        self.known.metrics.failed(self.worker, failure);
     }
 
     /// Whether these settings are the same for its connections.

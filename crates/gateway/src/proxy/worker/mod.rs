@@ -115,7 +115,7 @@ impl Worker {
             metrics,
             rejections: Arc::clone(&shared.rejections),
             access_log: AccessLog::new(&config.log, live.access_log.as_ref()).map(Rc::new),
-            upstreams: Upstreams::new(&live.upstreams, config, &timer, &buffer_pool),
+            upstreams: Upstreams::new(&live.upstreams, index, config, &timer, &buffer_pool),
             buffer_pool,
             request_ids: Rc::new(RequestIds::new()),
             connections: Arc::clone(&shared.connections),

@@ -135,6 +135,14 @@ fn one_sentence_says_what_is_wrong() {
             "not flow control: the upstream b:2 fails and gets no requests; 1 of 2 serve",
         ),
         (
+            with(&|frame| {
+                frame.server.upstream_failures = 40.0;
+                frame.levels[0].dispatched = 90.0;
+            }),
+            State::Failing,
+            "not flow control: upstreams fail 40 of 90 requests a second; the log says why",
+        ),
+        (
             with(&|frame| frame.upstreams = vec![Upstream { is_out: true, ..upstream("a:1", 1.0, 1.0, None) }]),
             State::Failing,
             "not flow control: none of 1 upstreams responds",

@@ -1,8 +1,6 @@
 //! The access log, the debug header, and why requests are not authenticated.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod support;
+use crate::support;
 
 use std::path::Path;
 

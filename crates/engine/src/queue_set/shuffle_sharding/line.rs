@@ -3,7 +3,9 @@
 //! So a request that gives up leaves at once, wherever it is, and a queue needs no memory of its own. What dispatching asks
 //! of the oldest request is kept here, since it is asked again and again.
 
-use super::requests::{Links, NO_SLOT, Requests, Stage};
+use super::super::requests::{Links, NO_SLOT, Requests, Stage};
+use super::virtual_time::total_work;
+use crate::SeatSeconds;
 
 /// Waiting requests in the order of arrival. `K` is what the discipline keeps with each.
 #[derive(Debug, Clone)]
@@ -23,6 +25,8 @@ pub(super) struct Front<K> {
     pub(super) slot: u32,
     pub(super) max_seats: u32,
     pub(super) ticket: K,
+    /// What it is charged up front.
+    pub(super) total_work: SeatSeconds,
 }
 
 // === impl Line ===
@@ -83,7 +87,7 @@ impl<K: Copy + Default> Line<K> {
     pub(super) fn for_each<T>(&mut self, requests: &mut Requests<T, K>, mut change: impl FnMut(&mut K)) {
         let mut slot = self.front.slot;
         while let Some(request) = requests.slot_mut(slot) {
-            if let Stage::Waiting(ticket) = &mut request.stage {
+            if let Stage::Waiting { ticket, .. } = &mut request.stage {
                 change(ticket);
             }
             slot = requests.links(slot).map_or(NO_SLOT, |links| links.next);
@@ -96,15 +100,18 @@ impl<K: Copy + Default> Line<K> {
 
 impl<K: Copy + Default> Front<K> {
     fn nobody() -> Self {
-        Self { slot: NO_SLOT, max_seats: 0, ticket: K::default() }
+        Self { slot: NO_SLOT, max_seats: 0, ticket: K::default(), total_work: SeatSeconds::ZERO }
     }
 
     #[inline]
     fn of<T>(requests: &Requests<T, K>, slot: u32) -> Self {
         match requests.slot(slot) {
-            Some(request) => {
-                Self { slot, max_seats: request.work.max_seats(), ticket: request.ticket().unwrap_or_default() }
-            }
+            Some(request) => Self {
+                slot,
+                max_seats: request.work.max_seats(),
+                ticket: request.ticket().unwrap_or_default(),
+                total_work: total_work(request.work),
+            },
             None => Self::nobody(),
         }
     }
@@ -138,7 +145,7 @@ mod tests {
             self.pushed += 1;
             let number = self.pushed;
             let work = WorkEstimate { initial_seats: u32::try_from(number).unwrap(), ..WorkEstimate::ONE_SEAT };
-            let stage = Stage::Waiting(2 * number);
+            let stage = self.requests.waiting(2 * number, number, 1);
             let id = self.requests.insert(stage, NO_QUEUE, work, Instant::from_nanos(0), number);
             self.lines[which].push_back(&mut self.requests, id.slot_number());
             self.plain[which].push((id, number));

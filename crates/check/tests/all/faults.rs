@@ -1,0 +1,229 @@
+//! Sixty faults, each put into a configuration in which nothing is wrong: every one is found, at the object that has it.
+
+use evenkeel_api::decode::{Document, Node, parse_yaml};
+use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
+use evenkeel_api::{AnyObject, Version};
+use evenkeel_check::{
+    Assumptions, Call, Checked, ClassificationTest, Endpoint, Expectation, Located, Place, Report, Request, Rule,
+    check_all,
+};
+
+/// What a fault does to the good configuration.
+enum Edit {
+    /// Replaces a text.
+    Replace(&'static str, &'static str),
+    /// Adds a schema: name, level, precedence, a subject, and the rest of the rule.
+    Schema(&'static str, &'static str, i32, &'static str, &'static str),
+    /// Adds an object of that kind: its metadata and its specification.
+    Object(&'static str, &'static str, &'static str),
+    /// Declares a call.
+    Call(&'static str, &'static str),
+    /// Adds a test of a request of alice, in the group tenants: method, path, and the schema that is expected.
+    Test(&'static str, &'static str, &'static str),
+}
+
+use Edit::{Object, Replace, Schema};
+
+const LEVEL: &str = "PriorityLevelConfiguration";
+
+/// The good configuration: metadata and specification of each object.
+#[rustfmt::skip] // a table
+const GOOD: [(&str, &str, &str); 7] = [
+    (LEVEL, "{name: tenants}", "{type: Limited, limited: {nominalConcurrencyShares: 40, lendablePercent: 25, limitResponse: {type: Queue, queuing: {queues: 64, handSize: 6, queueLengthLimit: 50}}}}"),
+    (LEVEL, "{name: etl}", "{type: Limited, limited: {nominalConcurrencyShares: 20, lendablePercent: 50, limitResponse: {type: Queue, queuing: {queues: 128, handSize: 6, queueLengthLimit: 50}}}}"),
+    (LEVEL, "{name: hooks}", "{type: Limited, limited: {nominalConcurrencyShares: 10, limitResponse: {type: Reject}}}"),
+    ("FlowSchema", "{name: health}", "{priorityLevelConfiguration: {name: exempt}, matchingPrecedence: 10, rules: [{subjects: [{kind: User, user: {name: '*'}}], nonResourceRules: [{verbs: [get], nonResourceURLs: [/healthz, /livez]}]}]}"),
+    ("FlowSchema", "{name: webhooks}", "{priorityLevelConfiguration: {name: hooks}, matchingPrecedence: 100, distinguisherMethod: {type: ByUser}, rules: [{subjects: [{kind: ServiceAccount, serviceAccount: {namespace: infra, name: webhook}}], resourceRules: [{verbs: [get], apiGroups: [''], resources: [secrets], namespaces: [infra]}]}]}"),
+    ("FlowSchema", "{name: tenants-flow}", "{priorityLevelConfiguration: {name: tenants}, matchingPrecedence: 1000, distinguisherMethod: {type: ByUser}, rules: [{subjects: [{kind: Group, group: {name: tenants}}], nonResourceRules: [{verbs: [get, delete], nonResourceURLs: [/orders, /carts/*]}]}]}"),
+    ("FlowSchema", "{name: etl-flow}", "{priorityLevelConfiguration: {name: etl}, matchingPrecedence: 2000, distinguisherMethod: {type: ByNamespace}, rules: [{subjects: [{kind: User, user: {name: loader}}], resourceRules: [{verbs: [create, get], apiGroups: [batch], resources: [jobs, jobs/status], namespaces: [night, day]}]}]}"),
+];
+
+const EVERY_RESOURCE: &str =
+    "resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*'], clusterScope: true}]";
+const EVERYTHING: &str = "nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}], \
+                          resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*'], clusterScope: true}]";
+
+#[rustfmt::skip] // a table
+const FAULTS: [(Edit, Rule, &str); 60] = [
+    // One object is wrong in itself.
+    (Replace("matchingPrecedence: 1000", "matchingPrecedence: 10001"), Rule::InvalidObject, "tenants-flow"),
+    (Replace("matchingPrecedence: 1000", "matchingPrecedence: -5"), Rule::InvalidObject, "tenants-flow"),
+    (Replace("matchingPrecedence: 100,", "matchingPrecedence: 1,"), Rule::InvalidObject, "webhooks"),
+    (Replace("type: ByNamespace", "type: ByTenant"), Rule::InvalidObject, "etl-flow"),
+    (Replace("queues: 64, handSize: 6", "queues: 64, handSize: 65"), Rule::InvalidObject, "tenants"),
+    (Replace("lendablePercent: 25", "lendablePercent: 125"), Rule::InvalidObject, "tenants"),
+    (Replace("nominalConcurrencyShares: 10", "nominalConcurrencyShares: -10"), Rule::InvalidObject, "hooks"),
+    (Replace("{type: Reject}", "{type: Drop}"), Rule::InvalidObject, "hooks"),
+    (Replace("verbs: [get, delete]", "verbs: [get, post]"), Rule::InvalidObject, "tenants-flow"),
+    (Replace("[/orders, /carts/*]", "[orders]"), Rule::InvalidObject, "tenants-flow"),
+    (Replace("[/orders, /carts/*]", "[/orders/*/lines]"), Rule::InvalidObject, "tenants-flow"),
+    (Replace("[/orders, /carts/*]", "['*', /orders]"), Rule::InvalidObject, "tenants-flow"),
+    (Replace("namespaces: [night, day]", "namespaces: []"), Rule::InvalidObject, "etl-flow"),
+    (Replace("{kind: Group, group: {name: tenants}}", "{kind: Group, user: {name: tenants}}"), Rule::InvalidObject, "tenants-flow"),
+    (Replace("namespace: infra, name: webhook", "namespace: infra, name: webhook, account: x"), Rule::InvalidObject, "webhooks"),
+    (Object("FlowSchema", "{name: etl-flow}", "{priorityLevelConfiguration: {name: etl}, rules: []}"), Rule::InvalidObject, "etl-flow"),
+    // Requests that never arrive.
+    (Schema("late", "hooks", 3000, "{kind: Group, group: {name: tenants}}", "nonResourceRules: [{verbs: [get], nonResourceURLs: [/orders/*]}]"), Rule::UnreachableSchema, "late"),
+    (Schema("late", "hooks", 3000, "{kind: User, user: {name: loader}}", "resourceRules: [{verbs: [create], apiGroups: [batch], resources: [jobs], namespaces: [day]}]"), Rule::UnreachableSchema, "late"),
+    (Schema("late", "hooks", 10, "{kind: User, user: {name: prober}}", "nonResourceRules: [{verbs: [get], nonResourceURLs: [/livez/ping]}]"), Rule::UnreachableSchema, "late"),
+    (Schema("admins", "hooks", 20, "{kind: Group, group: {name: 'system:masters'}}", EVERYTHING), Rule::UnreachableSchema, "admins"),
+    (Schema("accounts", "hooks", 50, "{kind: Group, group: {name: 'system:serviceaccounts:infra'}}", EVERY_RESOURCE), Rule::UnreachableSchema, "webhooks"),
+    (Schema("accounts", "hooks", 50, "{kind: Group, group: {name: 'system:serviceaccounts'}}", EVERY_RESOURCE), Rule::UnreachableSchema, "webhooks"),
+    (Schema("accounts", "hooks", 50, "{kind: ServiceAccount, serviceAccount: {namespace: infra, name: '*'}}", EVERY_RESOURCE), Rule::UnreachableSchema, "webhooks"),
+    (Schema("accounts", "hooks", 50, "{kind: User, user: {name: 'system:serviceaccount:infra:webhook'}}", EVERY_RESOURCE), Rule::UnreachableSchema, "webhooks"),
+    (Schema("everybody", "hooks", 500, "{kind: Group, group: {name: 'system:authenticated'}}", EVERY_RESOURCE), Rule::UnreachableSchema, "etl-flow"),
+    (Schema("everybody", "hooks", 500, "{kind: User, user: {name: '*'}}", "nonResourceRules: [{verbs: ['*'], nonResourceURLs: [/]}]"), Rule::UnreachableSchema, "tenants-flow"),
+    (Object("FlowSchema", "{name: empty}", "{priorityLevelConfiguration: {name: hooks}, rules: []}"), Rule::UnreachableSchema, "empty"),
+    (Replace("[/orders, /carts/*]", "[/orders, /carts/*]}, {verbs: [get], nonResourceURLs: [/healthz/etcd]"), Rule::UnreachableRule, "tenants-flow"),
+    (Schema("deletes", "hooks", 500, "{kind: Group, group: {name: '*'}}", "nonResourceRules: [{verbs: [get, delete], nonResourceURLs: [/x]}]}, {subjects: [{kind: User, user: {name: prober}}], nonResourceRules: [{verbs: [get], nonResourceURLs: [/livez]}]"), Rule::UnreachableRule, "deletes"),
+    (Schema("nights", "hooks", 3000, "{kind: User, user: {name: loader}}", "resourceRules: [{verbs: [get], apiGroups: [batch], resources: [jobs/status], namespaces: [night]}, {verbs: [get], apiGroups: [''], resources: [pods], namespaces: ['*']}]"), Rule::UnreachableRule, "nights"),
+    (Schema("vips", "hooks", 1000, "{kind: Group, group: {name: vips}}", "nonResourceRules: [{verbs: [get], nonResourceURLs: [/carts/vip]}]"), Rule::PrecedenceTie, "vips"),
+    (Schema("accounts", "hooks", 100, "{kind: Group, group: {name: 'system:serviceaccounts:infra'}}", "resourceRules: [{verbs: ['*'], apiGroups: [''], resources: [secrets], namespaces: ['*']}]"), Rule::PrecedenceTie, "webhooks"),
+    (Schema("all", "hooks", 5000, "{kind: User, user: {name: '*'}}", EVERYTHING), Rule::CatchesEverything, "all"),
+    (Schema("all", "hooks", 5000, "{kind: Group, group: {name: 'system:authenticated'}}", "nonResourceRules: [{verbs: ['*'], nonResourceURLs: [/]}], resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*']}]}, {subjects: [{kind: Group, group: {name: '*'}}], resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: []}]"), Rule::CatchesEverything, "all"),
+    // Names that lead nowhere.
+    (Replace("priorityLevelConfiguration: {name: tenants}", "priorityLevelConfiguration: {name: tenant}"), Rule::DanglingLevel, "tenants-flow"),
+    (Replace("priorityLevelConfiguration: {name: hooks}", "priorityLevelConfiguration: {name: workload-low}"), Rule::DanglingLevel, "webhooks"),
+    (Replace("priorityLevelConfiguration: {name: hooks}", "priorityLevelConfiguration: {name: tenants}"), Rule::UnusedLevel, "hooks"),
+    (Object(LEVEL, "{name: spare}", "{type: Limited, limited: {nominalConcurrencyShares: 20, limitResponse: {type: Reject}}}"), Rule::UnusedLevel, "spare"),
+    // The objects of the server.
+    (Object(LEVEL, "{name: catch-all}", "{type: Limited, limited: {nominalConcurrencyShares: 50, limitResponse: {type: Reject}}}"), Rule::MandatoryEdited, "catch-all"),
+    (Object("FlowSchema", "{name: exempt}", "{priorityLevelConfiguration: {name: exempt}, matchingPrecedence: 1, rules: []}"), Rule::MandatoryEdited, "exempt"),
+    (Schema("service-accounts", "hooks", 9000, "{kind: Group, group: {name: 'system:serviceaccounts'}}", "nonResourceRules: [{verbs: [get], nonResourceURLs: [/version]}]"), Rule::SuggestedEdited, "service-accounts"),
+    (Object(LEVEL, "{name: system, annotations: {apf.kubernetes.io/autoupdate-spec: 'true'}}", "{type: Limited, limited: {nominalConcurrencyShares: 20, limitResponse: {type: Reject}}}"), Rule::SuggestedEdited, "system"),
+    // Flows.
+    (Replace("matchingPrecedence: 1000, distinguisherMethod: {type: ByUser}, ", "matchingPrecedence: 1000, "), Rule::OneFlow, "tenants-flow"),
+    (Replace("matchingPrecedence: 2000, distinguisherMethod: {type: ByNamespace}, ", "matchingPrecedence: 2000, "), Rule::OneFlow, "etl-flow"),
+    (Replace("matchingPrecedence: 1000, distinguisherMethod: {type: ByUser}", "matchingPrecedence: 1000, distinguisherMethod: {type: ByNamespace}"), Rule::UselessDistinguisher, "tenants-flow"),
+    (Replace("namespaces: [night, day]", "namespaces: [], clusterScope: true"), Rule::UselessDistinguisher, "etl-flow"),
+    (Replace("queues: 64, handSize: 6", "queues: 16, handSize: 4"), Rule::HandCollision, "tenants"),
+    (Replace("queues: 64, handSize: 6", "queues: 64, handSize: 1"), Rule::HandCollision, "tenants"),
+    // Seats.
+    (Replace("nominalConcurrencyShares: 40", "nominalConcurrencyShares: 3"), Rule::HandTooWide, "tenants"),
+    (Replace("nominalConcurrencyShares: 20", "nominalConcurrencyShares: 2"), Rule::HandTooWide, "etl"),
+    (Replace("nominalConcurrencyShares: 40", "nominalConcurrencyShares: 4000"), Rule::FewSeats, "hooks"),
+    (Replace("nominalConcurrencyShares: 40", "nominalConcurrencyShares: 40000"), Rule::ZeroSeats, "etl"),
+    (Replace("nominalConcurrencyShares: 10", "nominalConcurrencyShares: 0"), Rule::RejectJail, "hooks"),
+    (Replace("queues: 128, handSize: 6, queueLengthLimit: 50", "queues: 128, handSize: 6, queueLengthLimit: 500"), Rule::Bufferbloat, "etl"),
+    (Replace("lendablePercent: 50", "lendablePercent: 100"), Rule::LendsEverything, "etl"),
+    // Calls, annotations, tests.
+    (Edit::Call("tenants-flow", "tenants-flow"), Rule::Inversion, "tenants-flow"),
+    (Edit::Call("webhooks", "etl-flow"), Rule::Inversion, "etl-flow"),
+    (Replace("{name: etl}, spec: {type: Limited", "{name: etl, annotations: {evenkeel.dev/queuing: each}}, spec: {type: Limited"), Rule::UnknownAnnotation, "etl"),
+    (Replace("{name: health}", "{name: health, annotations: {evenkeel.dev/ignore: 'one-flow,no-such-rule'}}"), Rule::UnknownAnnotation, "health"),
+    (Edit::Test("GET", "/healthz", "tenants-flow"), Rule::ClassificationTest, "a-test"),
+];
+
+fn document((kind, metadata, spec): (&str, &str, &str)) -> String {
+    format!("{{apiVersion: flowcontrol.apiserver.k8s.io/v1, kind: {kind}, metadata: {metadata}, spec: {spec}}}")
+}
+
+fn located(node: &Node) -> Located<'_> {
+    let whole = Document { root: node.clone(), duplicates: Vec::new(), format: evenkeel_api::decode::Format::Yaml };
+    let (object, unknown): (AnyObject, _) = match node.get("kind").and_then(Node::as_str) {
+        Some("FlowSchema") => {
+            let decoded = whole.decode::<FlowSchemaSpec>(Version::V1).unwrap();
+            (decoded.object.into(), decoded.dropped)
+        }
+        _ => {
+            let decoded = whole.decode::<PriorityLevelConfigurationSpec>(Version::V1).unwrap();
+            (decoded.object.into(), decoded.dropped)
+        }
+    };
+    let faults = unknown.unknown().iter().map(|unknown| (unknown.at, format!("{}: unknown field", unknown.path)));
+    Located { object, version: Version::V1, file: "objects.yaml", tree: Some(node), faults: faults.collect() }
+}
+
+fn report(text: &str, calls: &[Call], tests: &[ClassificationTest]) -> Report {
+    let documents = parse_yaml(text.as_bytes()).unwrap();
+    let objects: Vec<Located<'_>> = documents.iter().map(|document| located(&document.root)).collect();
+    check_all(Checked { objects: &objects, calls, tests }, &Assumptions::default())
+}
+
+fn good() -> String {
+    GOOD.map(document).join("\n---\n")
+}
+
+#[test]
+fn nothing_is_wrong_with_the_good_configuration() {
+    assert_eq!(report(&good(), &[], &[]), Report::default());
+}
+
+#[test]
+fn every_fault_is_found() {
+    let mut missed = Vec::new();
+    for (number, (edit, rule, object)) in FAULTS.iter().enumerate() {
+        let good = good();
+        let (mut text, mut calls, mut tests) = (good.clone(), Vec::new(), Vec::new());
+        match edit {
+            Replace(from, to) => text = good.replacen(from, to, 1),
+            Object(kind, metadata, spec) => text += &format!("\n---\n{}", document((kind, metadata, spec))),
+            Schema(name, level, precedence, subject, rest) => {
+                let spec = format!(
+                    "{{priorityLevelConfiguration: {{name: {level}}}, matchingPrecedence: {precedence}, \
+                     distinguisherMethod: {{type: ByUser}}, rules: [{{subjects: [{subject}], {rest}}}]}}"
+                );
+                text += &format!("\n---\n{}", document(("FlowSchema", &format!("{{name: {name}}}"), &spec)));
+            }
+            Edit::Call(caller, callee) => {
+                let end = |name: &str| Endpoint::FlowSchema(name.to_owned());
+                calls.push(Call { caller: end(caller), callee: end(callee), place: Place::default() });
+            }
+            Edit::Test(method, path, schema) => tests.push(ClassificationTest {
+                name: "a-test".to_owned(),
+                request: Request {
+                    user: "alice".to_owned(),
+                    groups: vec!["tenants".to_owned(), "system:authenticated".to_owned()],
+                    method: Some((*method).to_owned()),
+                    path: Some((*path).to_owned()),
+                    ..Request::default()
+                },
+                expect: Expectation { schema: Some((*schema).to_owned()), ..Expectation::default() },
+                place: Place::default(),
+            }),
+        }
+        assert!(text != good || !calls.is_empty() || !tests.is_empty(), "fault {number} changes nothing");
+        let report = report(&text, &calls, &tests);
+        let is_found = |finding: &&evenkeel_check::Finding| finding.rule == *rule && finding.object.name == *object;
+        match report.findings.iter().find(is_found) {
+            Some(finding) => {
+                assert!(!finding.message.is_empty() && !finding.help.is_empty());
+                let has_place = finding.place.at.is_some_and(|at| at.line > 0);
+                assert!(has_place || !calls.is_empty() || !tests.is_empty(), "fault {number}: {finding:?}");
+            }
+            None => missed.push((number, rule, object, report)),
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// An annotation silences a rule for its object, and for no other.
+#[test]
+fn objects_can_be_silenced() {
+    let text = good().replacen("lendablePercent: 50", "lendablePercent: 100", 1);
+    let rules =
+        |text: &str| report(text, &[], &[]).findings.into_iter().map(|finding| finding.rule).collect::<Vec<_>>();
+    assert_eq!(rules(&text), [Rule::LendsEverything]);
+    let silent = text.replacen(
+        "{name: etl}, spec: {type",
+        "{name: etl, annotations: {evenkeel.dev/ignore: 'one-flow, lends-everything'}}, spec: {type",
+        1,
+    );
+    assert_eq!(rules(&silent), []);
+    let other = text.replacen(
+        "{name: tenants}, spec: {type",
+        "{name: tenants, annotations: {evenkeel.dev/ignore: lends-everything}}, spec: {type",
+        1,
+    );
+    assert_eq!(rules(&other), [Rule::LendsEverything]);
+}
+
+/// What the server has by itself is not accused, whatever it says.
+#[test]
+fn nothing_is_found_in_the_objects_of_the_server() {
+    for preset in evenkeel_api::Preset::ALL {
+        let objects: Vec<_> = preset.objects().to_objects().map(Located::without_place).collect();
+        let report = evenkeel_check::check(&objects, &Assumptions { preset, ..Assumptions::default() });
+        assert_eq!(report, Report::default(), "{preset}");
+    }
+}

@@ -1,0 +1,357 @@
+//! `evenkeel check` as a command: what it prints, how it ends, and the pages, the action and the hook that go with it.
+
+use crate::child;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use child::{Running, evenkeel, text};
+use evenkeel_api::decode::{Node, Value, parse_yaml};
+use evenkeel_check::Rule;
+use tempfile::TempDir;
+
+const SCHEMA: &str = "\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: NAME}
+spec:
+  priorityLevelConfiguration: {name: LEVEL}
+  matchingPrecedence: 500
+  rules:
+  - subjects: [{kind: Group, group: {name: dev}}]
+    nonResourceRules: [{verbs: [get], nonResourceURLs: [/orders/*]}]
+";
+
+fn schema(name: &str, level: &str) -> String {
+    SCHEMA.replace("NAME", name).replace("LEVEL", level)
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// A folder with these files.
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+/// Runs `evenkeel check` in a folder, with that on standard input.
+fn check_with(folder: &Path, arguments: &[&str], input: &str) -> Output {
+    let arguments = [&["check"], arguments].concat();
+    let mut command = evenkeel(&arguments);
+    command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn check(folder: &Path, arguments: &[&str]) -> (i32, String) {
+    let output = check_with(folder, arguments, "");
+    assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    (output.status.code().unwrap(), text(&output.stdout))
+}
+
+/// The blocks of a page: the word behind the three backticks, and the text.
+fn blocks(page: &str) -> Vec<(&str, &str)> {
+    let mut blocks = Vec::new();
+    let mut parts = page.split("```");
+    while let (Some(_), Some(block)) = (parts.next(), parts.next()) {
+        blocks.push(block.split_once('\n').unwrap());
+    }
+    blocks
+}
+
+/// Every page has an example; the command on the page finds what the page says, and prints what the page shows.
+#[test]
+fn the_example_of_every_page_is_found_by_its_rule() {
+    let index = fs::read_to_string(root().join("docs/checks/README.md")).unwrap();
+    for rule in Rule::ALL {
+        let page = rule.page();
+        let blocks = blocks(page);
+        let yaml: Vec<&str> = blocks.iter().filter(|(word, _)| *word == "yaml").map(|(_, text)| *text).collect();
+        let mut files = vec![("example.yaml", yaml[0])];
+        files.extend(yaml.get(1).map(|calls| ("calls.yaml", *calls)));
+        let folder = folder(&files);
+        let console = blocks.iter().find(|(word, _)| *word == "console").unwrap().1;
+        let (command, shown) = console.split_once('\n').unwrap();
+        let arguments: Vec<&str> = command.strip_prefix("$ evenkeel check ").unwrap().split(' ').collect();
+        let (_, printed) = check(folder.path(), &arguments);
+        assert_eq!(printed, shown, "the page of {rule} shows something else");
+        assert!(printed.contains(&format!("{}[{rule}]", rule.severity())), "{rule}: {printed}");
+        assert!(
+            page.starts_with(&format!("# {rule}\n")) && page.contains(&format!("\nSeverity: {}.\n", rule.severity()))
+        );
+        let summary = rule.summary().replace('\n', " ");
+        let row = format!("| [{rule}]({rule}.md) | {} | {summary} |", rule.severity());
+        assert!(index.contains(&row), "docs/checks/README.md has no row {row:?}");
+        let explained = check(folder.path(), &["--explain", rule.name()]);
+        let plain: String = page.lines().map(|line| format!("{}\n", line.trim_start_matches(['#', ' ']))).collect();
+        let unindented: String =
+            explained.1.lines().map(|line| format!("{}\n", line.trim_start_matches(['#', ' ']))).collect();
+        assert_eq!((explained.0, unindented), (0, plain));
+    }
+    assert_eq!(fs::read_dir(root().join("docs/checks")).unwrap().count(), Rule::ALL.len() + 1);
+}
+
+/// The example of docs/check.md.
+#[test]
+fn the_tutorial_shows_what_is_printed() {
+    let page = fs::read_to_string(root().join("docs/check.md")).unwrap();
+    let blocks = blocks(&page);
+    let [("yaml", objects), ("console", console)] = blocks[..2] else { panic!("other blocks") };
+    let folder = folder(&[("objects.yaml", objects)]);
+    let shown = console.strip_prefix("$ evenkeel check objects.yaml\n").unwrap();
+    assert_eq!(check(folder.path(), &["objects.yaml"]), (1, shown.to_owned()));
+}
+
+#[test]
+fn exit_codes_follow_the_severity() {
+    let level = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: spare}\n\
+                 spec: {type: Limited, limited: {limitResponse: {type: Reject}}}\n";
+    let old = schema("a", "exempt").replace("/v1\n", "/v1beta3\n");
+    let wrong = SCHEMA.replace("500", "[5]");
+    let good = schema("a", "exempt");
+    let folder = folder(&[
+        ("good.yaml", &good),
+        ("old.yaml", &old),
+        ("warning.yaml", &format!("{good}---\n{level}")),
+        ("error.yaml", &schema("a", "nowhere")),
+        ("wrong.yaml", &wrong),
+        ("broken.yaml", "a: b: c"),
+        ("empty.yaml", "apiVersion: v1\nkind: ConfigMap\n"),
+    ]);
+    let code = |arguments: &[&str]| check_with(folder.path(), arguments, "").status.code().unwrap();
+    assert_eq!(["good.yaml", "old.yaml", "warning.yaml", "error.yaml"].map(|file| code(&[file])), [0, 0, 0, 1]);
+    assert_eq!(["old.yaml", "warning.yaml"].map(|file| code(&["--strict", file])), [0, 1]);
+    for arguments in [
+        &["wrong.yaml"][..],
+        &["broken.yaml"],
+        &["empty.yaml"],
+        &["absent.yaml"],
+        &["--seats", "0", "good.yaml"],
+        &["--explain", "no-such-rule"],
+        &["--calls", "absent.yaml", "good.yaml"],
+        &["--against", "wrong.yaml", "good.yaml"],
+        &["-o", "sarif", "--against", "good.yaml", "good.yaml"],
+        &[],
+    ] {
+        let output = check_with(folder.path(), arguments, "");
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()), "{arguments:?}");
+        assert!(text(&output.stderr).starts_with("evenkeel: "), "{arguments:?}");
+    }
+    let said = text(&check_with(folder.path(), &["wrong.yaml"], "").stderr);
+    assert!(said.starts_with("evenkeel: wrong.yaml:6:23: "), "{said}");
+}
+
+#[test]
+fn json_has_the_fields_of_the_contract() {
+    let folder = folder(&[("a.yaml", &format!("{}---\n{}", schema("a", "exempt"), schema("b", "catch-all")))]);
+    let (code, printed) = check(folder.path(), &["-o", "json", "a.yaml"]);
+    assert_eq!(code, 1);
+    let report: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let finding = &report["findings"][0];
+    assert_eq!(finding["rule"], "unreachable-schema");
+    assert_eq!(finding["severity"], "error");
+    assert_eq!(finding["object"], serde_json::json!({"kind": "FlowSchema", "name": "b"}));
+    assert_eq!((&finding["file"], &finding["line"], &finding["column"]), (&"a.yaml".into(), &13.into(), &12.into()));
+    assert!(finding["message"].is_string() && finding["help"].is_string());
+    assert_eq!(finding["witness"]["flowSchema"], "a");
+    assert_eq!(finding["witness"]["groups"], serde_json::json!(["dev", "system:authenticated"]));
+    assert_eq!(finding["blockers"], serde_json::json!(["a"]));
+    assert_eq!(report["undecided"], serde_json::json!([]));
+
+    let (_, printed) = check(folder.path(), &["-o", "sarif", "a.yaml"]);
+    let log: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(log["version"], "2.1.0");
+    let run = &log["runs"][0];
+    assert_eq!(run["tool"]["driver"]["rules"].as_array().unwrap().len(), Rule::ALL.len());
+    let result = &run["results"][0];
+    let rule = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+    assert_eq!(run["tool"]["driver"]["rules"][rule]["id"], result["ruleId"]);
+    assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 13);
+
+    let (_, printed) = check(folder.path(), &["-o", "github", "a.yaml"]);
+    let first = printed.lines().next().unwrap();
+    assert!(
+        first.starts_with("::error file=a.yaml,line=13,col=12,title=unreachable-schema::FlowSchema \"b\": "),
+        "{first}"
+    );
+    assert!(first.contains("%0AHelp: "), "{first}");
+}
+
+/// `kubectl get flowschemas,prioritylevelconfigurations -o yaml | evenkeel check -`
+#[test]
+fn the_objects_of_a_cluster_can_be_piped_in() {
+    let mut items = Vec::new();
+    for object in evenkeel_api::bootstrap::all().to_objects() {
+        let item = match object {
+            evenkeel_api::AnyObject::FlowSchema(schema) => serde_json::to_value(schema),
+            evenkeel_api::AnyObject::PriorityLevelConfiguration(level) => serde_json::to_value(level),
+        };
+        let mut item = item.unwrap();
+        item["metadata"]["uid"] = "3e0f1b1c-0000-4000-8000-000000000000".into();
+        item["metadata"]["resourceVersion"] = "7".into();
+        item["metadata"]["creationTimestamp"] = "2024-01-02T03:04:05Z".into();
+        items.push(item);
+    }
+    let list =
+        serde_json::json!({"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": items});
+    let output = check_with(Path::new("."), &["--strict", "-"], &serde_json::to_string_pretty(&list).unwrap());
+    assert_eq!(
+        (text(&output.stderr), text(&output.stdout)),
+        (String::new(), "nothing found in 19 objects\n".to_owned())
+    );
+    assert_eq!(output.status.code(), Some(0));
+}
+
+/// Nothing but information about what we ship.
+#[test]
+fn nothing_is_found_in_deploy_and_examples() {
+    for path in ["deploy", "examples/tenants.yaml"] {
+        let (code, printed) = check(&root(), &["--strict", path]);
+        assert_eq!(code, 0, "{printed}");
+        let (code, printed) = check(&root(), &["--strict", "--preset", "plain", path]);
+        assert_eq!(code, 0, "{printed}");
+    }
+    let mistakes = check_with(&root(), &["examples/mistakes.yaml"], "");
+    assert_eq!((mistakes.status.code(), text(&mistakes.stderr).lines().count()), (Some(2), 5));
+}
+
+#[test]
+fn what_moves_is_told_with_a_request() {
+    let folder = folder(&[
+        ("old.yaml", &schema("a", "exempt")),
+        ("same.yaml", &format!("# The same.\n{}", schema("a", "exempt"))),
+        ("new.yaml", &schema("a", "exempt").replace("/orders/*", "/orders/new/*")),
+    ]);
+    let same = check(folder.path(), &["--against", "old.yaml", "same.yaml"]);
+    assert_eq!(same, (0, "no request is classified differently\n".to_owned()));
+    let (code, printed) = check(folder.path(), &["--against", "old.yaml", "new.yaml"]);
+    assert_eq!(code, 1);
+    insta::assert_snapshot!(printed);
+    let (_, printed) = check(folder.path(), &["-o", "json", "--against", "old.yaml", "new.yaml"]);
+    let outcome: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let moved = &outcome["differences"][0];
+    assert_eq!(moved["old"], serde_json::json!({"flowSchema": "a", "priorityLevel": "exempt"}));
+    assert_eq!(moved["new"], serde_json::json!({"flowSchema": "catch-all", "priorityLevel": "catch-all"}));
+    assert_eq!(moved["witness"]["verb"], "get");
+}
+
+#[test]
+fn a_verb_of_the_other_preset_is_told() {
+    let folder = folder(&[("a.yaml", &schema("a", "exempt").replace("verbs: [get]", "verbs: [post]"))]);
+    let (code, printed) = check(folder.path(), &["a.yaml"]);
+    assert!(code == 1 && printed.contains("use `--preset plain`"), "{printed}");
+    assert_eq!(check(folder.path(), &["--preset", "plain", "a.yaml"]).0, 0);
+}
+
+#[test]
+fn tests_in_files_are_run() {
+    let test = "apiVersion: evenkeel.dev/v1\nkind: ClassificationTest\nmetadata: {name: NAME}\n\
+                request: {user: ann, groups: [dev, 'system:authenticated'], method: GET, path: PATH}\n\
+                expect: {schema: a, level: exempt, flow: '', seats: 1}\n";
+    let right = test.replace("NAME", "right").replace("PATH", "/orders/1");
+    let wrong = test.replace("NAME", "wrong").replace("PATH", "/carts/1");
+    let objects = schema("a", "exempt");
+    let folder = folder(&[
+        ("right.yaml", &format!("{objects}---\n{right}")),
+        ("wrong.yaml", &format!("{objects}---\n{right}---\n{wrong}")),
+        ("odd.yaml", &format!("{objects}---\n{}", right.replace("expect:", "wants:"))),
+    ]);
+    assert_eq!(check(folder.path(), &["right.yaml"]), (0, "nothing found in 1 object and 1 test\n".to_owned()));
+    let (code, printed) = check(folder.path(), &["wrong.yaml"]);
+    assert_eq!(code, 1);
+    assert!(printed.contains(r#"the request gets schema "catch-all" instead of "a""#), "{printed}");
+    let odd = check_with(folder.path(), &["odd.yaml"], "");
+    assert_eq!(odd.status.code(), Some(2));
+    assert!(text(&odd.stderr).contains("odd.yaml:11:1: ClassificationTest: "), "{}", text(&odd.stderr));
+}
+
+#[test]
+fn colour_and_links_are_for_terminals() {
+    let folder = folder(&[("a.yaml", &schema("a", "nowhere"))]);
+    let (_, plain) = check(folder.path(), &["a.yaml"]);
+    assert!(!plain.contains('\x1b'), "{plain:?}");
+    let (_, coloured) = check(folder.path(), &["--color", "always", "a.yaml"]);
+    assert!(coloured.contains("\x1b]8;;https://evenkeel.dev/docs/checks/dangling-level\x1b\\"), "{coloured:?}");
+}
+
+/// The gateway logs the same findings when it loads objects.
+#[test]
+fn the_gateway_logs_what_is_found() {
+    let objects = format!("{}---\n{}", schema("a", "exempt"), schema("b", "catch-all"));
+    let folder = folder(&[("objects.yaml", &objects)]);
+    let path = folder.path().join("objects.yaml");
+    let mut gateway = Running::start(&[
+        "serve",
+        "--upstream",
+        "http://127.0.0.1:9",
+        "--listen",
+        "127.0.0.1:0",
+        "--admin-listen",
+        "127.0.0.1:0",
+        "--objects",
+        path.to_str().unwrap(),
+    ]);
+    let line = gateway.line_with("unreachable-schema");
+    assert!(line.contains("WARN") && line.contains("no request can be classified to this schema"), "{line}");
+}
+
+fn item<'a>(node: &'a Node, path: &[&str]) -> &'a Node {
+    path.iter().fold(node, |node, name| node.get(name).unwrap_or_else(|| panic!("no {name}")))
+}
+
+fn list(node: &Node) -> &[Node] {
+    let Value::List(items) = &node.value else { panic!("no list") };
+    items
+}
+
+/// Runs a command line of a file with bash, with the binary in the path.
+fn bash(script: &str, folder: &Path, variables: &[(&str, &str)]) -> Output {
+    let binary = Path::new(env!("CARGO_BIN_EXE_evenkeel"));
+    let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new("bash");
+    command.args(["-e", "-o", "pipefail", "-c", script]).current_dir(folder).env("PATH", path).env("NO_COLOR", "1");
+    command.envs(variables.iter().copied()).output().unwrap()
+}
+
+#[test]
+fn the_action_runs_what_it_names() {
+    let action = parse_yaml(&fs::read(root().join("action.yml")).unwrap()).unwrap();
+    let root = &action[0].root;
+    assert_eq!(item(root, &["runs", "using"]).as_str(), Some("composite"));
+    assert_eq!(item(root, &["inputs", "files", "required"]).value, Value::Bool(true));
+    let steps = list(item(root, &["runs", "steps"]));
+    assert!(steps.iter().all(|step| item(step, &["shell"]).as_str() == Some("bash")));
+    let runs: Vec<&str> = steps.iter().map(|step| item(step, &["run"]).as_str().unwrap()).collect();
+    let folder = folder(&[("a.yaml", &schema("a", "nowhere")), ("b.yaml", &schema("b", "exempt"))]);
+    // Evenkeel is in the path, so nothing is installed.
+    assert!(bash(runs[0], folder.path(), &[]).status.success());
+    let Value::Map(environment) = &item(&steps[1], &["env"]).value else { panic!("no environment") };
+    let inputs: Vec<(&str, &str)> =
+        environment.iter().map(|member| (member.key.as_str(), member.value.as_str().unwrap())).collect();
+    assert_eq!(inputs, [("FILES", "${{ inputs.files }}"), ("ARGUMENTS", "${{ inputs.arguments }}")]);
+    let good = bash(runs[1], folder.path(), &[("FILES", "b.yaml"), ("ARGUMENTS", "")]);
+    assert!(good.status.success() && good.stdout.is_empty(), "{good:?}");
+    let bad = bash(runs[1], folder.path(), &[("FILES", "a.yaml b.yaml"), ("ARGUMENTS", "--strict --seats 200")]);
+    assert_eq!(bad.status.code(), Some(1));
+    assert!(text(&bad.stdout).starts_with("::error file=a.yaml,line=5,"), "{bad:?}");
+}
+
+#[test]
+fn the_hook_runs_what_it_names() {
+    let hooks = parse_yaml(&fs::read(root().join(".pre-commit-hooks.yaml")).unwrap()).unwrap();
+    let hook = &list(&hooks[0].root)[0];
+    assert_eq!(item(hook, &["id"]).as_str(), Some("evenkeel-check"));
+    assert_eq!(item(hook, &["pass_filenames"]).value, Value::Bool(false));
+    let entry = item(hook, &["entry"]).as_str().unwrap();
+    let folder = folder(&[("a.yaml", &schema("a", "nowhere")), ("b.yaml", &schema("b", "exempt"))]);
+    assert_eq!(bash(&format!("{entry} b.yaml"), folder.path(), &[]).status.code(), Some(0));
+    assert_eq!(bash(&format!("{entry} ."), folder.path(), &[]).status.code(), Some(1));
+}

@@ -1,0 +1,293 @@
+//! Who uses a level, and who delays whom (AT-1 to AT-3), in bounded memory.
+//!
+//! [`Attribution`] is an [`Observer`] of a level. It keeps the heaviest flows of the last minute by seat-time, by waiting time
+//! and by rejections; and for flows that wait, whose requests they wait behind: when a request has to wait, one running seat
+//! is drawn at random, and the flow that has it is blamed for the whole wait. On average that is exact, since every seat that
+//! is taken is as much to blame as every other.
+//!
+//! ```
+//! use evenkeel_engine::attribution::Attribution;
+//! use evenkeel_engine::level::{Level, NewRequest};
+//! use evenkeel_engine::queue_set::{Arrival, ConfiguredDiscipline, Mode, NoEffects, QueueSetConfig};
+//! use evenkeel_engine::time::{Instant, SECOND};
+//! use evenkeel_engine::{Flow, WorkEstimate};
+//!
+//! let at = |seconds| Instant::from_nanos(seconds * SECOND);
+//! let config = QueueSetConfig { mode: Mode::queue(64, 8, 50)?, concurrency_limit: 1 };
+//! let mut level: Level<(), ConfiguredDiscipline, _> = Level::with_observer(config, Attribution::new(7), at(0));
+//! let request = |tenant| NewRequest::new(Flow::new("tenants", tenant), WorkEstimate::ONE_SEAT);
+//! for second in 0..3 {
+//!     let Arrival::Started { id, .. } = level.arrive(at(8 * second), request("batch"), (), &mut NoEffects) else { panic!() };
+//!     let Arrival::Waiting { id: other, .. } = level.arrive(at(8 * second), request("web"), (), &mut NoEffects) else { panic!() };
+//!     level.finish(at(8 * second + 6), id, &mut NoEffects);
+//!     level.finish(at(8 * second + 8), other, &mut NoEffects);
+//! }
+//! let usage = level.observer_mut().usage(at(24), 20);
+//! let names: Vec<_> = usage.seat_time.flows.iter().map(|(flow, time)| (usage.name(*flow).unwrap().distinguisher, *time)).collect();
+//! assert_eq!(names, [("batch", 18 * SECOND as u64), ("web", 6 * SECOND as u64)]);
+//! let delay = &usage.delays.pairs[0];
+//! let name = |flow| usage.name(flow).unwrap().distinguisher;
+//! assert_eq!((name(delay.delayed), delay.behind.map(name), delay.wait), ("web", Some("batch"), 18 * SECOND as u64));
+//! # Ok::<(), evenkeel_engine::deal::InvalidDeal>(())
+//! ```
+
+mod flow_key;
+mod heavy_hitters;
+mod names;
+mod random;
+mod usage;
+mod window;
+
+pub use flow_key::FlowKey;
+pub use names::FlowName;
+pub use usage::{Delay, Delays, LevelUsage, Ranking};
+
+use flow_key::FlowPair;
+use names::Names;
+use random::Random;
+use window::Window;
+
+use crate::level::{NewRequest, Observer};
+use crate::queue_set::{Rejection, RequestId};
+use crate::time::{Instant, Nanos, SECOND};
+
+/// Observes who uses a level, and who delays whom.
+///
+/// Its tables take [at most 64 KiB](Self::bytes), however many flows there are. Beside them it keeps 40 bytes for each request
+/// that is in the level, and 4 for each that runs.
+#[derive(Debug)]
+pub struct Attribution {
+    /// By the slot of the request.
+    requests: Vec<Tracked>,
+    /// The slots of requests that have seats, in no order.
+    running: Vec<u32>,
+    /// The most seats that a request of late has had.
+    seats_max: u32,
+    seat_time: Window<FlowKey>,
+    waiting: Window<FlowKey>,
+    rejections: Window<FlowKey>,
+    delays: Window<FlowPair>,
+    names: Names,
+    /// When the last two halves of a minute began, and when the next one does.
+    previous_start: Instant,
+    start: Instant,
+    end: Instant,
+    random: Random,
+    seed: u64,
+}
+
+/// What is kept of a request.
+#[derive(Debug, Clone, Copy)]
+struct Tracked {
+    flow: FlowKey,
+    /// When it arrived; when it started; or until when its seat-time has been counted.
+    since: Instant,
+    seats: u32,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Arrived,
+    /// It waits, and this flow is to blame; nobody if no request of the level has a seat.
+    Waiting(Option<FlowKey>),
+    /// It has seats, and this place among those that have.
+    Running(u32),
+}
+
+/// How long a half of the window is.
+const HALF: Nanos = 30 * SECOND;
+/// The sizes of the tables. Most levels have far fewer flows that wait or are rejected than flows.
+const SEAT_TIME_SLOTS: usize = 1024;
+const WAITING_SLOTS: usize = 256;
+const REJECTION_SLOTS: usize = 256;
+const DELAY_SLOTS: usize = 512;
+/// How often a seat is drawn anew when a request with fewer seats than others was drawn.
+const DRAWS_MAX: usize = 16;
+
+// === impl Attribution ===
+
+impl Attribution {
+    /// Nothing has happened yet. The seed should differ from level to level, and be unknown to clients.
+    pub fn new(seed: u64) -> Self {
+        let start = Instant::default();
+        Self {
+            requests: Vec::new(),
+            running: Vec::new(),
+            seats_max: 1,
+            seat_time: Window::new(SEAT_TIME_SLOTS),
+            waiting: Window::new(WAITING_SLOTS),
+            rejections: Window::new(REJECTION_SLOTS),
+            delays: Window::new(DELAY_SLOTS),
+            names: Names::default(),
+            previous_start: start,
+            start,
+            end: start,
+            random: Random::new(seed),
+            seed,
+        }
+    }
+
+    /// The bytes of its tables (AT-3).
+    pub fn bytes(&self) -> usize {
+        let flows = self.seat_time.bytes() + self.waiting.bytes() + self.rejections.bytes();
+        flows + self.delays.bytes() + self.names.bytes() + size_of::<Self>()
+    }
+
+    /// Begins another half of the window if it is time.
+    #[inline]
+    fn advance(&mut self, now: Instant) {
+        if now >= self.end {
+            self.turn(now);
+        }
+    }
+
+    #[cold]
+    fn turn(&mut self, now: Instant) {
+        self.seats_max = 1;
+        if self.end == Instant::default() {
+            self.previous_start = now;
+        } else if now - self.end >= HALF {
+            // Nothing has happened for so long that both halves are over. What still runs has run all the time.
+            self.each_window(Window::clear, Window::clear);
+            self.previous_start = now + -HALF;
+            self.count_running(now, self.previous_start);
+            self.each_window(Window::turn, Window::turn);
+        } else {
+            self.count_running(now, self.start);
+            self.each_window(Window::turn, Window::turn);
+            self.previous_start = self.start;
+        }
+        self.names.turn();
+        self.start = now;
+        self.end = now + HALF;
+    }
+
+    fn each_window(&mut self, flows: fn(&mut Window<FlowKey>), pairs: fn(&mut Window<FlowPair>)) {
+        [&mut self.seat_time, &mut self.waiting, &mut self.rejections].into_iter().for_each(flows);
+        pairs(&mut self.delays);
+    }
+
+    /// Counts the seat-time of requests that run, from the later of that time and when they were counted last.
+    fn count_running(&mut self, now: Instant, from: Instant) {
+        for place in 0..self.running.len() {
+            let request = &mut self.requests[self.running[place] as usize];
+            let since = request.since.max(from);
+            request.since = now;
+            let (flow, seats) = (request.flow, request.seats);
+            self.seats_max = self.seats_max.max(seats);
+            self.add_seat_time(flow, seats, now - since);
+        }
+    }
+
+    #[inline]
+    fn add_seat_time(&mut self, flow: FlowKey, seats: u32, time: Nanos) {
+        let weight = u64::from(seats) * u64::try_from(time).unwrap_or_default();
+        if self.seat_time.add(flow, weight, &mut self.random) {
+            self.names.want(flow);
+        }
+    }
+
+    /// A request has waited, whatever becomes of it.
+    fn add_wait(&mut self, flow: FlowKey, behind: Option<FlowKey>, wait: Nanos) {
+        let wait = u64::try_from(wait).unwrap_or_default();
+        if self.waiting.add(flow, wait, &mut self.random) {
+            self.names.want(flow);
+        }
+        self.delays.add(FlowPair { delayed: flow, behind }, wait, &mut self.random);
+    }
+
+    /// The flow of a seat that is drawn at random among those that are taken (AT-2).
+    fn draw(&mut self) -> Option<FlowKey> {
+        let mut drawn = None;
+        for _ in 0..DRAWS_MAX {
+            let place = usize::try_from(self.random.below(self.running.len() as u64)).unwrap_or_default();
+            let request = self.requests.get(*self.running.get(place)? as usize)?;
+            drawn = Some(request.flow);
+            // A request with many seats is as many times as likely.
+            if self.seats_max == 1 || self.random.below(self.seats_max.into()) < u64::from(request.seats) {
+                break;
+            }
+        }
+        drawn
+    }
+
+    #[cold]
+    fn learn_name(&mut self, key: FlowKey, request: &NewRequest<'_>) {
+        let Self { names, seat_time, waiting, rejections, .. } = self;
+        // Nanoseconds and rejections are not the same; a rejection is worth some milliseconds of somebody's time.
+        let weight = |key| seat_time.weight(key) + waiting.weight(key) + (rejections.weight(key) << 22);
+        names.learn(key, &request.flow, weight);
+    }
+
+    #[inline]
+    fn tracked(&mut self, id: RequestId) -> Option<&mut Tracked> {
+        self.requests.get_mut(id.slot())
+    }
+}
+
+impl Observer for Attribution {
+    #[inline]
+    fn arrived(&mut self, now: Instant, id: RequestId, request: &NewRequest<'_>) {
+        self.advance(now);
+        let flow = FlowKey::new(&request.flow, self.seed);
+        let tracked = Tracked { flow, since: now, seats: request.work.max_seats(), stage: Stage::Arrived };
+        match self.requests.get_mut(id.slot()) {
+            Some(place) => *place = tracked,
+            None => self.requests.resize(id.slot() + 1, tracked),
+        }
+        if self.names.may_want(flow) {
+            self.learn_name(flow, request);
+        }
+    }
+
+    fn queued(&mut self, _now: Instant, id: RequestId) {
+        let behind = self.draw();
+        if let Some(request) = self.tracked(id) {
+            request.stage = Stage::Waiting(behind);
+        }
+    }
+
+    #[inline]
+    fn started(&mut self, now: Instant, id: RequestId) {
+        let place = u32::try_from(self.running.len()).unwrap_or(u32::MAX);
+        let Some(request) = self.tracked(id) else { return };
+        let Tracked { flow, since, seats, stage } = *request;
+        (request.since, request.stage) = (now, Stage::Running(place));
+        self.running.push(u32::try_from(id.slot()).unwrap_or(u32::MAX));
+        if seats > self.seats_max {
+            self.seats_max = seats;
+        }
+        if let Stage::Waiting(behind) = stage {
+            self.advance(now);
+            self.add_wait(flow, behind, now - since);
+        }
+    }
+
+    #[inline]
+    fn released(&mut self, now: Instant, id: RequestId) {
+        self.advance(now);
+        let Some(Tracked { flow, since, seats, stage: Stage::Running(place) }) = self.tracked(id).copied() else {
+            return;
+        };
+        let place = place as usize;
+        self.running.swap_remove(place);
+        if let Some(moved) = self.running.get(place)
+            && let Some(moved) = self.requests.get_mut(*moved as usize)
+        {
+            moved.stage = Stage::Running(u32::try_from(place).unwrap_or(u32::MAX));
+        }
+        self.add_seat_time(flow, seats, now - since);
+    }
+
+    fn rejected(&mut self, now: Instant, id: RequestId, _reason: Rejection) {
+        self.advance(now);
+        let Some(Tracked { flow, since, stage, .. }) = self.tracked(id).copied() else { return };
+        if let Stage::Waiting(behind) = stage {
+            self.add_wait(flow, behind, now - since);
+        }
+        if self.rejections.add(flow, 1, &mut self.random) {
+            self.names.want(flow);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! `Names`: the names of the few flows that are heavy enough to be shown.
+
+use super::FlowKey;
+use super::heavy_hitters::Key;
+use crate::Flow;
+
+/// The names of some flows. Names come with arrivals only, so a flow that has become heavy is marked, and its name is taken
+/// from its next request. As long as there is room, some names are taken before it is known whether they matter.
+#[derive(Debug)]
+pub(super) struct Names {
+    entries: Vec<Entry>,
+    /// For each slot of a table of open addressing, the place of its entry plus one; zero if it is free.
+    index: Vec<u8>,
+    /// A bit for each flow whose name is wanted. Flows share bits: what they cost is one look too many.
+    wanted: u64,
+    /// How often a name may still be put in the place of another one in this half minute, which takes a look at all.
+    exchanges_left: u32,
+}
+
+/// A flow and its name.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    key: FlowKey,
+    schema_length: u8,
+    distinguisher_length: u8,
+    is_cut: bool,
+    text: [u8; TEXT_BYTES],
+}
+
+/// The name of a flow, as far as it was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowName<'a> {
+    /// The flow schema.
+    pub schema: &'a str,
+    /// What tells the flow from the others of its schema.
+    pub distinguisher: &'a str,
+    /// Whether the end of a name that is too long is missing.
+    pub is_cut: bool,
+}
+
+/// How many names are kept.
+const NAMES_MAX: usize = 96;
+const INDEX_LENGTH: usize = 256;
+/// How often a name may be put in the place of another one in half a minute.
+const EXCHANGES_MAX: u32 = 512;
+/// The bytes of a schema's name and of a distinguisher together.
+const TEXT_BYTES: usize = 116;
+/// The bytes that a schema may take of them if the distinguisher needs the rest.
+const SCHEMA_BYTES: usize = 48;
+
+// === impl Names ===
+
+impl Names {
+    /// The bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>() + self.index.capacity()
+    }
+
+    /// Whether the name of a flow that arrives may be wanted.
+    #[inline]
+    pub(super) fn may_want(&self, key: FlowKey) -> bool {
+        self.wanted & bit(key) != 0
+    }
+
+    /// A flow has become heavy.
+    #[inline]
+    pub(super) fn want(&mut self, key: FlowKey) {
+        let has_room = self.entries.len() < NAMES_MAX || self.exchanges_left > 0;
+        if has_room && self.wanted & bit(key) == 0 && self.find(key).is_none() {
+            self.wanted |= bit(key);
+        }
+    }
+
+    /// Another half minute has begun.
+    pub(super) fn turn(&mut self) {
+        self.exchanges_left = EXCHANGES_MAX;
+        if self.entries.len() < NAMES_MAX {
+            self.wanted = u64::MAX;
+        }
+    }
+
+    /// Learns the name of a flow whose request arrives, if there is room or if it is heavier than another one whose name is
+    /// known.
+    #[cold]
+    pub(super) fn learn(&mut self, key: FlowKey, flow: &Flow<'_>, weight: impl Fn(FlowKey) -> u64) {
+        self.wanted &= !bit(key);
+        if self.find(key).is_some() {
+            return;
+        }
+        if self.entries.is_empty() {
+            self.entries.reserve_exact(NAMES_MAX);
+            self.index = vec![0; INDEX_LENGTH];
+        }
+        let entry = Entry::new(key, flow);
+        if self.entries.len() < NAMES_MAX {
+            self.entries.push(entry);
+        } else {
+            if self.exchanges_left == 0 {
+                return;
+            }
+            self.exchanges_left -= 1;
+            let lightest = self.entries.iter_mut().min_by_key(|entry| weight(entry.key));
+            match lightest {
+                Some(lightest) if weight(lightest.key) < weight(key) => *lightest = entry,
+                _ => return,
+            }
+        }
+        self.rebuild();
+    }
+
+    fn rebuild(&mut self) {
+        self.index.fill(0);
+        for place in 0..self.entries.len() {
+            let mut slot = slot(self.entries[place].key);
+            while self.index[slot] != 0 {
+                slot = (slot + 1) % INDEX_LENGTH;
+            }
+            self.index[slot] = u8::try_from(place + 1).unwrap_or_default();
+        }
+    }
+
+    #[inline]
+    fn find(&self, key: FlowKey) -> Option<&Entry> {
+        let mut slot = slot(key);
+        loop {
+            let place = usize::from(*self.index.get(slot)?).checked_sub(1)?;
+            let entry = self.entries.get(place)?;
+            if entry.key == key {
+                return Some(entry);
+            }
+            slot = (slot + 1) % INDEX_LENGTH;
+        }
+    }
+
+    /// The name of a flow, if it is known.
+    pub(super) fn get(&self, key: FlowKey) -> Option<FlowName<'_>> {
+        self.find(key).map(Entry::name)
+    }
+}
+
+fn bit(key: FlowKey) -> u64 {
+    1 << (key.mixed() & 63)
+}
+
+fn slot(key: FlowKey) -> usize {
+    usize::try_from((key.mixed() >> 8) % INDEX_LENGTH as u64).unwrap_or_default()
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self { entries: Vec::new(), index: Vec::new(), wanted: u64::MAX, exchanges_left: EXCHANGES_MAX }
+    }
+}
+
+// === impl Entry ===
+
+impl Entry {
+    fn new(key: FlowKey, flow: &Flow<'_>) -> Self {
+        let (schema, distinguisher) = (flow.schema(), flow.distinguisher());
+        let room = TEXT_BYTES.saturating_sub(distinguisher.len()).max(SCHEMA_BYTES);
+        let kept_schema = cut(schema, room);
+        let kept = cut(distinguisher, TEXT_BYTES - kept_schema.len());
+        let mut text = [0; TEXT_BYTES];
+        text[..kept_schema.len()].copy_from_slice(kept_schema.as_bytes());
+        text[kept_schema.len()..kept_schema.len() + kept.len()].copy_from_slice(kept.as_bytes());
+        Self {
+            key,
+            schema_length: u8::try_from(kept_schema.len()).unwrap_or_default(),
+            distinguisher_length: u8::try_from(kept.len()).unwrap_or_default(),
+            is_cut: kept_schema.len() < schema.len() || kept.len() < distinguisher.len(),
+            text,
+        }
+    }
+
+    fn name(&self) -> FlowName<'_> {
+        let (schema, rest) = self.text.split_at(usize::from(self.schema_length));
+        let distinguisher = &rest[..usize::from(self.distinguisher_length)];
+        // They were cut where a character ends.
+        let text = |bytes| std::str::from_utf8(bytes).unwrap_or_default();
+        FlowName { schema: text(schema), distinguisher: text(distinguisher), is_cut: self.is_cut }
+    }
+}
+
+/// The beginning of a text, so many bytes at most.
+fn cut(text: &str, bytes_max: usize) -> &str {
+    let end = (0..=bytes_max.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or_default()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_cut_where_a_character_ends() {
+        let mut names = Names::default();
+        let (schema, distinguisher) = ("s".repeat(300), "é".repeat(300));
+        let flow = Flow::new(&schema, &distinguisher);
+        names.learn(FlowKey(1), &flow, |_| 1);
+        let name = names.get(FlowKey(1)).unwrap();
+        assert_eq!((name.schema.len(), name.distinguisher.len(), name.is_cut), (48, 68, true));
+        let flow = Flow::new("tenants", "alice");
+        names.learn(FlowKey(2), &flow, |_| 1);
+        let name = FlowName { schema: "tenants", distinguisher: "alice", is_cut: false };
+        assert_eq!(names.get(FlowKey(2)), Some(name));
+    }
+
+    #[test]
+    fn the_names_of_heavier_flows_take_the_place_of_lighter_ones() {
+        let mut names = Names::default();
+        let weight = |key: FlowKey| key.0;
+        for number in 1..=1000 {
+            names.turn();
+            let text = number.to_string();
+            names.learn(FlowKey(number), &Flow::new("s", &text), weight);
+        }
+        let bytes = names.bytes();
+        names.learn(FlowKey(5), &Flow::new("s", "5"), weight);
+        assert_eq!(names.get(FlowKey(5)), None, "it is lighter than all");
+        let known: Vec<_> = (1..=1000).filter(|number| names.get(FlowKey(*number)).is_some()).collect();
+        assert_eq!(known, (905..=1000).collect::<Vec<_>>());
+        names.exchanges_left = 0;
+        names.learn(FlowKey(2000), &Flow::new("s", "2000"), weight);
+        assert_eq!(names.get(FlowKey(2000)), None, "too many were exchanged");
+        assert!(names.bytes() == bytes && bytes < 14 * 1024, "{bytes}");
+    }
+
+    #[test]
+    fn a_name_is_wanted_until_it_is_known() {
+        let mut names = Names { wanted: 0, ..Names::default() };
+        assert!(!names.may_want(FlowKey(3)));
+        names.want(FlowKey(3));
+        assert!(names.may_want(FlowKey(3)));
+        names.learn(FlowKey(3), &Flow::new("s", "x"), |_| 1);
+        names.want(FlowKey(3));
+        assert!(!names.may_want(FlowKey(3)));
+    }
+}

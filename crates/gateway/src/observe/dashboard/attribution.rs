@@ -1,0 +1,53 @@
+//! Who uses a level and who delays whom, in a frame, within a bound.
+
+use evenkeel::{FlowId, LevelFlows};
+
+use crate::observe::frame::{Delay, Flow, Level, rounded};
+
+/// A frame has so many flows and delays in all; levels that come first take what they need.
+const FLOWS_MAX: usize = 60;
+const DELAYS_MAX: usize = 80;
+/// And one level no more than these.
+const FLOWS_OF_LEVEL: usize = 12;
+const DELAYS_OF_LEVEL: usize = 16;
+
+/// Puts what is known of flows into their levels.
+pub(super) fn attach(levels: &mut [Level], known: &[LevelFlows]) {
+    let (mut flows_left, mut delays_left) = (FLOWS_MAX, DELAYS_MAX);
+    for flows in known {
+        let Some(level) = levels.iter_mut().find(|level| level.name == flows.level) else { continue };
+        (level.flows, level.delays) = of_level(flows, flows_left.min(FLOWS_OF_LEVEL), delays_left.min(DELAYS_OF_LEVEL));
+        flows_left -= level.flows.len();
+        delays_left -= level.delays.len();
+    }
+}
+
+fn of_level(known: &LevelFlows, flows_max: usize, delays_max: usize) -> (Vec<Flow>, Vec<Delay>) {
+    let window = known.window_seconds.max(1.0);
+    #[expect(clippy::cast_precision_loss, reason = "a count within a minute")]
+    let flow = |usage: &evenkeel::FlowUsage| Flow {
+        schema: usage.id.schema.clone(),
+        distinguisher: usage.id.flow.clone(),
+        seats: rounded(usage.figures.seat_seconds / window),
+        waiting: rounded(usage.figures.wait_seconds / window),
+        rejected: rounded(usage.figures.rejections as f64 / window),
+    };
+    let mut flows: Vec<Flow> = known.flows.iter().take(flows_max).map(flow).collect();
+    // A flow that delays others or is delayed is listed with them, whatever else it does.
+    let mut place = |id: &FlowId| {
+        let found = flows.iter().position(|flow| flow.schema == id.schema && flow.distinguisher == id.flow);
+        found.or_else(|| {
+            let usage = known.flows.iter().find(|usage| usage.id == *id)?;
+            (flows.len() < flows_max).then(|| flows.push(flow(usage)))?;
+            Some(flows.len() - 1)
+        })
+    };
+    let total = known.total.wait_seconds;
+    let delays = known.delays.iter().take(delays_max).filter_map(|delay| {
+        let by = delay.behind.as_ref().and_then(&mut place);
+        let share = if total > 0.0 { rounded(delay.wait_seconds / total) } else { 0.0 };
+        Some(Delay { waiter: place(&delay.delayed)?, by, seconds: rounded(delay.wait_seconds), share })
+    });
+    let delays = delays.collect();
+    (flows, delays)
+}

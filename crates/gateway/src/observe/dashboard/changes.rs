@@ -1,0 +1,126 @@
+//! Events: what changed from one look to the next.
+
+use std::collections::VecDeque;
+
+use evenkeel::Reading;
+
+use super::recorder::{Observation, UpstreamReading};
+use crate::observe::frame::{Event, EventKind};
+
+/// So many events are kept.
+const EVENTS_MAX: usize = 16;
+/// Changes of the limit that follow each other within this time are one event.
+const LIMIT_CHANGES_MS: u64 = 10_000;
+/// A text names no more than this.
+const NAMED_MAX: usize = 3;
+
+/// The last events, the latest first.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    latest: VecDeque<Event>,
+    /// The limit before the last change, or before the first of those that are one event.
+    limit_before: i64,
+}
+
+// === impl Events ===
+
+impl Events {
+    /// Notes what changed between two looks.
+    pub(super) fn compare(&mut self, before: &Observation, after: &Observation, time_ms: u64) {
+        if after.objects_applied > before.objects_applied {
+            let what = object_changes(&before.reading, &after.reading);
+            self.note(time_ms, EventKind::ObjectsChanged, format!("the objects changed: {what}"));
+        }
+        if after.objects_refused > before.objects_refused {
+            let text = "the changed objects cannot be used; the log says why, and the old ones stay in effect";
+            self.note(time_ms, EventKind::ObjectsRefused, text.to_owned());
+        }
+        if after.settings_applied > before.settings_applied {
+            self.note(time_ms, EventKind::SettingsChanged, "the settings changed and are in effect".to_owned());
+        }
+        let (old, new) = (before.reading.concurrency, after.reading.concurrency);
+        if old != new {
+            self.note_limit(time_ms, old, new);
+        }
+        for upstream in &after.upstreams {
+            let known = before.upstreams.iter().find(|known| known.name == upstream.name);
+            let UpstreamReading { name, is_out, .. } = upstream;
+            match (known.is_some_and(|known| known.is_out), is_out) {
+                (false, true) => self.note(
+                    time_ms,
+                    EventKind::UpstreamOut,
+                    format!("the upstream {name} fails and is taken out of the rotation"),
+                ),
+                (true, false) => {
+                    self.note(
+                        time_ms,
+                        EventKind::UpstreamBack,
+                        format!("the upstream {name} is in the rotation again"),
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn all(&self) -> Vec<Event> {
+        self.latest.iter().cloned().collect()
+    }
+
+    fn note(&mut self, time_ms: u64, kind: EventKind, text: String) {
+        self.latest.truncate(EVENTS_MAX - 1);
+        self.latest.push_front(Event { time_ms, kind, text });
+    }
+
+    /// A limit that finds itself changes all the time, and must not push all other events out.
+    fn note_limit(&mut self, time_ms: u64, old: i64, new: i64) {
+        let latest = self.latest.front_mut().filter(|event| event.kind == EventKind::LimitChanged);
+        if let Some(event) = latest.filter(|event| time_ms.saturating_sub(event.time_ms) < LIMIT_CHANGES_MS) {
+            event.text = limit_text(self.limit_before, new);
+            event.time_ms = time_ms;
+        } else {
+            self.limit_before = old;
+            self.note(time_ms, EventKind::LimitChanged, limit_text(old, new));
+        }
+    }
+}
+
+fn limit_text(old: i64, new: i64) -> String {
+    format!("all levels together have {old} → {new} seats")
+}
+
+/// What changed in the levels and schemas, in a few words.
+fn object_changes(before: &Reading, after: &Reading) -> String {
+    let mut words = Vec::new();
+    let names = |reading: &Reading| reading.levels.iter().map(|level| level.name.to_string()).collect::<Vec<_>>();
+    let schemas = |reading: &Reading| {
+        let all = reading.levels.iter().flat_map(|level| level.schemas.iter().map(|schema| schema.name.to_string()));
+        all.collect::<Vec<_>>()
+    };
+    for (kind, before, after) in
+        [("level", names(before), names(after)), ("flow schema", schemas(before), schemas(after))]
+    {
+        let missing_in = |these: &[String], those: &[String]| -> Vec<String> {
+            these.iter().filter(|name| !those.contains(name)).cloned().collect()
+        };
+        for (verb, found) in [("added", missing_in(&after, &before)), ("removed", missing_in(&before, &after))] {
+            match &*found {
+                [] => {}
+                few if few.len() <= NAMED_MAX => words.push(format!("{kind} {} {verb}", few.join(", "))),
+                many => words.push(format!("{} {kind}s {verb}", many.len())),
+            }
+        }
+    }
+    let seats = after.levels.iter().filter_map(|level| {
+        let known = before.level(&level.name)?;
+        let (old, new) = (known.limits.nominal, level.limits.nominal);
+        (old != new).then(|| format!("{} has {old} → {new} seats", level.name))
+    });
+    let seats: Vec<_> = seats.collect();
+    match seats.len() {
+        0 => {}
+        few if few <= NAMED_MAX => words.extend(seats),
+        many => words.push(format!("{many} levels have other numbers of seats")),
+    }
+    if words.is_empty() { "no level and no flow schema was added or removed".to_owned() } else { words.join("; ") }
+}

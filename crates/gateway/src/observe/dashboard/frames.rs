@@ -1,0 +1,156 @@
+//! `Frames`: looks once a second, and keeps the latest frame for all viewers.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use evenkeel::FlowControl;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::history::History;
+use super::recorder::{Observation, Recorder, UpstreamReading};
+use super::viewer::{TooManyViewers, Viewer};
+use crate::observe::frame::{Frame, PastLevel};
+use crate::observe::metrics::GatewayMetrics;
+
+/// The frames of a gateway, for the dashboard. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Frames(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    latest: watch::Sender<Arc<Latest>>,
+    history: Mutex<History>,
+    viewers: Arc<Semaphore>,
+}
+
+/// A frame, and its JSON once somebody wanted it.
+#[derive(Debug)]
+pub(super) struct Latest {
+    frame: Frame,
+    text: OnceLock<Bytes>,
+}
+
+/// Where a look finds what there is to see.
+pub(crate) struct Sources {
+    pub(crate) flow: FlowControl,
+    pub(crate) metrics: GatewayMetrics,
+    pub(crate) upstreams: Box<dyn Fn() -> Vec<UpstreamReading> + Send>,
+}
+
+/// How often it looks.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Of so many levels, flows are looked at; and so many flows by each figure.
+const LEVELS_WITH_FLOWS: usize = 10;
+const FLOWS_BY_FIGURE: usize = 8;
+/// Viewers at a time.
+const VIEWERS_MAX: usize = 16;
+
+// === impl Frames ===
+
+impl Frames {
+    /// Looks at these once a second, for as long as the future lives.
+    pub(crate) async fn run(self, sources: Sources) {
+        let mut recorder = Recorder::default();
+        let mut ticks = interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let seen = sources.observe(&recorder);
+            let frame = recorder.record(seen, now_ms(), &mut self.history());
+            self.0.latest.send_replace(Arc::new(Latest { frame, text: OnceLock::new() }));
+        }
+    }
+
+    /// The same for a flow control without a gateway.
+    pub async fn run_alone(self, flow: FlowControl) {
+        self.run(Sources { flow, metrics: GatewayMetrics::new(1), upstreams: Box::new(Vec::new) }).await;
+    }
+
+    /// A body of server-sent events: the past of every level (`past`), then frames (`frame`).
+    pub fn watch(&self) -> Result<Viewer, TooManyViewers> {
+        let permit = Arc::clone(&self.0.viewers).try_acquire_owned().map_err(|_| TooManyViewers)?;
+        Ok(Viewer::new(self.clone(), self.0.latest.subscribe(), permit))
+    }
+
+    /// The latest frame.
+    pub fn latest(&self) -> Frame {
+        self.0.latest.borrow().frame.clone()
+    }
+
+    /// The names of the levels that have a past.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.history().names()
+    }
+
+    pub(super) fn past(&self, name: &str) -> Option<PastLevel> {
+        self.history().of(name)
+    }
+
+    fn history(&self) -> MutexGuard<'_, History> {
+        self.0.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        let latest = Arc::new(Latest { frame: Frame::new(now_ms(), 0), text: OnceLock::new() });
+        let viewers = Arc::new(Semaphore::new(VIEWERS_MAX));
+        Self(Arc::new(Shared { latest: watch::Sender::new(latest), history: Mutex::default(), viewers }))
+    }
+}
+
+// === impl Latest ===
+
+impl Latest {
+    /// Whether there is anything in it: the first look may not have been yet.
+    pub(super) fn is_there(&self) -> bool {
+        !self.frame.levels.is_empty()
+    }
+
+    /// The frame as an event, written by the first who asks.
+    pub(super) fn text(&self) -> Bytes {
+        self.text.get_or_init(|| event("frame", &self.frame)).clone()
+    }
+}
+
+/// A server-sent event.
+pub(super) fn event(kind: &str, data: &impl serde::Serialize) -> Bytes {
+    let mut text = format!("event: {kind}\ndata: ").into_bytes();
+    // Names and numbers can always be written; if not, the reader gets an event without data, which it ignores.
+    let _ = serde_json::to_writer(&mut text, data);
+    text.extend_from_slice(b"\n\n");
+    text.into()
+}
+
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+// === impl Sources ===
+
+impl Sources {
+    fn observe(&self, recorder: &Recorder) -> Observation {
+        let reading = self.flow.reading();
+        let busiest = recorder.busiest(&reading, LEVELS_WITH_FLOWS).into_iter();
+        let flows = busiest.filter_map(|level| self.flow.flows_of(level, FLOWS_BY_FIGURE)).collect();
+        let (objects_applied, objects_refused, settings_applied) = self.metrics.changes();
+        Observation {
+            reading,
+            flows,
+            upstreams: (self.upstreams)(),
+            objects_applied,
+            objects_refused,
+            settings_applied,
+            upstream_failures: self.metrics.upstream_failures(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Sources {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sources").finish_non_exhaustive()
+    }
+}

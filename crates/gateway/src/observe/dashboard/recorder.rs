@@ -1,0 +1,154 @@
+//! `Recorder`: makes a frame of each look at the gateway. It knows no clock: time is an argument.
+
+use std::collections::HashMap;
+
+use evenkeel::{LevelFlows, LevelReading, Reading};
+
+use super::attribution;
+use super::changes::Events;
+use super::history::{History, INTERVALS_MAX, Point};
+use super::interval;
+use crate::observe::frame::{Frame, Upstream, Usual, diagnose, rounded};
+
+/// What there is to see at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Observation {
+    pub(crate) reading: Reading,
+    /// Of the levels with the most to tell, those first.
+    pub(crate) flows: Vec<LevelFlows>,
+    pub(crate) upstreams: Vec<UpstreamReading>,
+    pub(crate) objects_applied: u64,
+    pub(crate) objects_refused: u64,
+    pub(crate) settings_applied: u64,
+    pub(crate) upstream_failures: u64,
+}
+
+/// The counters of an upstream.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct UpstreamReading {
+    /// Its host and port.
+    pub(crate) name: String,
+    pub(crate) is_out: bool,
+    /// How many responses have begun.
+    pub(crate) responses: u64,
+    /// Of how many the latency was measured, and their sum.
+    pub(crate) timed: u64,
+    pub(crate) latency_sum_ns: u64,
+}
+
+/// Makes frames, and remembers what they need of the past.
+#[derive(Debug, Default)]
+pub(super) struct Recorder {
+    before: Option<Observation>,
+    /// The last frames, for the diagnosis.
+    frames: Vec<Frame>,
+    events: Events,
+    demand: Usual,
+    latencies: HashMap<String, Usual>,
+}
+
+/// So many frames are kept for the diagnosis.
+const FRAMES_MAX: usize = 10;
+/// Differences below this are nobody's concern: a second's worth of requests, and milliseconds.
+const DEMAND_SLACK: f64 = 10.0;
+const LATENCY_SLACK_MS: f64 = 2.0;
+
+// === impl Recorder ===
+
+impl Recorder {
+    /// The levels that were busiest since the last look: whose flows there is the most to tell of.
+    pub(super) fn busiest<'a>(&self, reading: &'a Reading, count: usize) -> Vec<&'a str> {
+        let weight = |level: &LevelReading| {
+            let before = self.before.as_ref().and_then(|before| before.reading.level(&level.name));
+            let seat_time = level.utilisation.sum_ns - before.map_or(0.0, |before| before.utilisation.sum_ns);
+            (level.waiting, seat_time)
+        };
+        let mut levels: Vec<_> = reading.levels.iter().map(|level| (weight(level), &*level.name)).collect();
+        levels.sort_by(|(a, _), (b, _)| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
+        levels.into_iter().take(count).map(|(_, name)| name).collect()
+    }
+
+    /// The frame of a look at this time, in milliseconds since 1970.
+    pub(super) fn record(&mut self, seen: Observation, time_ms: u64, history: &mut History) -> Frame {
+        let before = self.before.as_ref();
+        let mut frame = interval::frame(before.map(|before| &before.reading), &seen.reading, time_ms);
+        attribution::attach(&mut frame.levels, &seen.flows);
+        if let Some(before) = &self.before {
+            self.events.compare(before, &seen, time_ms);
+            remember(&frame, history);
+            frame.server.upstream_failures = {
+                let failures = seen.upstream_failures.saturating_sub(before.upstream_failures);
+                per_second(failures, frame.interval_ms)
+            };
+        }
+        frame.upstreams = self.upstreams(&seen, &frame);
+        self.note_demand(&mut frame);
+        frame.events = self.events.all();
+        self.before = Some(seen);
+        if self.frames.len() >= FRAMES_MAX {
+            self.frames.remove(0);
+        }
+        self.frames.push(frame.clone());
+        frame.diagnosis = diagnose(&self.frames);
+        frame
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "an interval is short")]
+    fn upstreams(&mut self, seen: &Observation, frame: &Frame) -> Vec<Upstream> {
+        self.latencies.retain(|name, _| seen.upstreams.iter().any(|upstream| upstream.name == *name));
+        let known = |name: &str| self.before.as_ref()?.upstreams.iter().find(|known| known.name == name);
+        let mut upstreams = Vec::with_capacity(seen.upstreams.len());
+        for reading in &seen.upstreams {
+            let before = known(&reading.name).unwrap_or(reading);
+            let since = |count: fn(&UpstreamReading) -> u64| count(reading).saturating_sub(count(before)) as f64;
+            let usual = self.latencies.entry(reading.name.clone()).or_default();
+            let sum_ms = since(|reading| reading.latency_sum_ns) / 1e6;
+            usual.note(frame.time_ms, sum_ms, since(|reading| reading.timed), LATENCY_SLACK_MS, false);
+            upstreams.push(Upstream {
+                name: reading.name.clone(),
+                is_out: reading.is_out,
+                responses: per_second(reading.responses.saturating_sub(before.responses), frame.interval_ms),
+                latency_ms: usual.now().map(rounded),
+                latency_before_ms: usual.before().map(rounded),
+                changed_ms: usual.changed_ms(),
+            });
+        }
+        upstreams
+    }
+
+    /// Requests arrive that start, wait or are rejected.
+    #[expect(clippy::cast_precision_loss, reason = "an interval is short")]
+    fn note_demand(&mut self, frame: &mut Frame) {
+        let seconds = frame.interval_ms as f64 / 1000.0;
+        let arrived = frame.levels.iter().map(|level| level.dispatched + level.rejected_total()).sum::<f64>() * seconds;
+        // An upstream that is slower changes what clients send.
+        let is_frozen = frame.upstreams.iter().any(|upstream| upstream.changed_ms.is_some());
+        if frame.interval_ms > 0 {
+            self.demand.note(frame.time_ms, arrived, seconds, DEMAND_SLACK, is_frozen);
+        }
+        frame.server.demand = self.demand.now().map(rounded).unwrap_or_default();
+        frame.server.demand_before = self.demand.before().map(rounded);
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an interval is short")]
+fn per_second(count: u64, interval_ms: u64) -> f64 {
+    rounded(count as f64 * 1000.0 / interval_ms.max(1) as f64)
+}
+
+fn remember(frame: &Frame, history: &mut History) {
+    for level in &frame.levels {
+        let small = |number: i64| u32::try_from(number.max(0)).unwrap_or(u32::MAX);
+        let point = Point {
+            in_use: Point::number(level.in_use_mean),
+            current: small(level.current),
+            waiting: small(level.waiting),
+            wait_p99_ms: Point::number(level.wait_ms.map_or(0.0, |wait| wait.p99)),
+        };
+        history.note(&level.name, frame.time_ms, frame.interval_ms, point);
+    }
+    history.forget_before(frame.time_ms.saturating_sub(INTERVALS_MAX as u64 * 1000));
+}
+
+#[cfg(test)]
+mod tests;

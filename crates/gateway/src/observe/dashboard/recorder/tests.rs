@@ -1,0 +1,169 @@
+//! Frames of a flow control whose clock the test moves.
+
+use std::time::Duration;
+
+use evenkeel::{Arrived, Attributes, FlowControl, ManualClock, Preset, RequestInfo, User, WorkEstimate};
+
+use super::*;
+use crate::observe::frame::{EventKind, Queuing, State};
+
+/// A gateway without a network.
+struct Bench {
+    clock: ManualClock,
+    flow: FlowControl,
+    recorder: Recorder,
+    history: History,
+    upstream: UpstreamReading,
+    objects_applied: u64,
+}
+
+impl Bench {
+    fn new(seats: u32) -> Self {
+        let clock = ManualClock::default();
+        let flow = FlowControl::builder().preset(Preset::Plain).server_concurrency(seats).manual_clock(clock.clone());
+        let flow = flow.attribute_flows().drive_by_hand().build();
+        let upstream = UpstreamReading { name: "service:80".to_owned(), ..UpstreamReading::default() };
+        Self { clock, flow, recorder: Recorder::default(), history: History::default(), upstream, objects_applied: 1 }
+    }
+
+    fn arrive(&self, user: &str) -> Arrived {
+        let user = User::new(user, Vec::<String>::new());
+        self.flow.arrive(Attributes { user: &user, request: &RequestInfo::default() }, WorkEstimate::ONE_SEAT)
+    }
+
+    fn pass(&self, time: Duration) {
+        self.clock.advance(time);
+        self.flow.tick();
+    }
+
+    fn frame(&mut self) -> Frame {
+        let reading = self.flow.reading();
+        let busiest = self.recorder.busiest(&reading, 10);
+        let flows = busiest.into_iter().filter_map(|level| self.flow.flows_of(level, 8)).collect();
+        let time_ms = 1_800_000_000_000 + u64::try_from(reading.at_ns / 1_000_000).unwrap();
+        let seen = Observation {
+            reading,
+            flows,
+            upstreams: vec![self.upstream.clone()],
+            objects_applied: self.objects_applied,
+            objects_refused: 0,
+            settings_applied: 0,
+            upstream_failures: 0,
+        };
+        self.recorder.record(seen, time_ms, &mut self.history)
+    }
+}
+
+#[test]
+fn a_frame_tells_of_its_interval_and_not_of_its_end() {
+    let mut bench = Bench::new(10);
+    let first = bench.frame();
+    assert_eq!((first.interval_ms, first.server.concurrency), (0, 10));
+    // Four seats for a quarter of a second, and none at the end.
+    let running: Vec<_> = (0..4).map(|_| bench.arrive("alice")).collect();
+    bench.pass(Duration::from_millis(250));
+    drop(running);
+    bench.pass(Duration::from_millis(750));
+    let frame = bench.frame();
+    assert_eq!(frame.interval_ms, 1000);
+    let level = frame.level("everyone").unwrap();
+    assert_eq!((level.in_use, level.dispatched, level.queuing), (0, 4.0, Some(Queuing::PerFlow)));
+    assert!((level.in_use_mean - 1.0).abs() < 0.01, "{level:?}");
+    let used = level.utilisation.unwrap();
+    assert!(used.min == 0.0 && used.max >= 4.0 / 10.0 && (used.mean - 0.1).abs() < 0.01, "{used:?}");
+    assert_eq!(level.wait_ms.unwrap().p99, 0.0);
+    let schema = level.schemas.iter().find(|schema| schema.hits > 0).unwrap();
+    assert_eq!((schema.hits, schema.rate), (4, 4.0));
+    assert!(frame.levels.iter().flat_map(|level| &level.schemas).any(|schema| schema.hits == 0));
+    assert_eq!(frame.diagnosis.state, State::Well);
+    let past = bench.history.of("everyone").unwrap();
+    assert_eq!((past.in_use.len(), past.until_ms), (1, frame.time_ms));
+}
+
+#[test]
+fn waiting_and_rejected_requests_are_in_the_frame_and_in_the_diagnosis() {
+    let mut bench = Bench::new(2);
+    bench.frame();
+    let running: Vec<_> = (0..2).map(|_| bench.arrive("greedy")).collect();
+    let waiting: Vec<_> = (0..6).map(|_| bench.arrive("greedy")).collect();
+    bench.pass(Duration::from_secs(1));
+    let frame = bench.frame();
+    let level = frame.level("everyone").unwrap();
+    assert_eq!((level.in_use, level.waiting), (2, 6));
+    // They start after 1.2 s.
+    bench.pass(Duration::from_millis(200));
+    drop(running);
+    bench.pass(Duration::from_millis(800));
+    let frame = bench.frame();
+    let wait = frame.level("everyone").unwrap().wait_ms.unwrap();
+    assert!((1000.0..=2000.0).contains(&wait.p99), "{wait:?}");
+    assert_eq!((frame.diagnosis.state, frame.diagnosis.level.as_deref()), (State::Slow, Some("everyone")));
+    let text = &frame.diagnosis.text;
+    assert!(text.contains("of it greedy behind its own requests; it holds "), "{text}");
+    let level = frame.level("everyone").unwrap();
+    let [delay] = &level.delays[..] else { panic!("{level:?}") };
+    assert_eq!((delay.waiter, delay.by, level.flows[0].distinguisher.as_str()), (0, Some(0), "greedy"));
+    assert!(delay.share > 0.99 && level.flows[0].waiting > 0.0, "{level:?}");
+    drop(waiting);
+}
+
+#[test]
+fn a_slow_upstream_is_told_apart_from_flow_control() {
+    let mut bench = Bench::new(10);
+    let second = |bench: &mut Bench, latency_ms: u64| {
+        bench.upstream.responses += 100;
+        bench.upstream.timed += 100;
+        bench.upstream.latency_sum_ns += 100 * latency_ms * 1_000_000;
+        for _ in 0..100 {
+            drop(bench.arrive("alice"));
+        }
+        bench.pass(Duration::from_secs(1));
+        bench.frame()
+    };
+    bench.frame();
+    let frames: Vec<_> = (0..30).map(|_| second(&mut bench, 10)).collect();
+    assert!(frames.iter().all(|frame| frame.diagnosis.state == State::Well));
+    let frame = (0..10).map(|_| second(&mut bench, 60)).last().unwrap();
+    let upstream = &frame.upstreams[0];
+    assert_eq!((upstream.latency_ms, upstream.responses), (Some(60.0), 100.0));
+    let text = &frame.diagnosis.text;
+    assert!(text.starts_with("not flow control: the upstream got ") && text.ends_with("demand is unchanged"), "{text}");
+    assert!((0..10).map(|_| second(&mut bench, 10)).last().unwrap().diagnosis.text.starts_with("all is well"));
+}
+
+#[test]
+fn changes_are_events() {
+    let mut bench = Bench::new(10);
+    bench.frame();
+    bench.flow.set_server_concurrency(20);
+    bench.pass(Duration::from_secs(1));
+    bench.frame();
+    bench.flow.set_server_concurrency(30);
+    bench.upstream.is_out = true;
+    bench.pass(Duration::from_secs(1));
+    bench.frame();
+    bench.upstream.is_out = false;
+    bench.objects_applied += 1;
+    bench.pass(Duration::from_secs(1));
+    let frame = bench.frame();
+    let events: Vec<_> = frame.events.iter().map(|event| (event.kind, event.text.as_str())).collect();
+    assert_eq!(
+        events,
+        [
+            (EventKind::UpstreamBack, "the upstream service:80 is in the rotation again"),
+            (EventKind::ObjectsChanged, "the objects changed: no level and no flow schema was added or removed"),
+            (EventKind::UpstreamOut, "the upstream service:80 fails and is taken out of the rotation"),
+            (EventKind::LimitChanged, "all levels together have 10 → 30 seats"),
+        ]
+        .map(|(kind, text)| (kind, text))
+    );
+    // A limit that changes all the time does not push other events out.
+    for seats in 31..80 {
+        bench.flow.set_server_concurrency(seats);
+        bench.pass(Duration::from_secs(1));
+        bench.frame();
+    }
+    let events = bench.recorder.events.all();
+    assert_eq!(events[0].text, "all levels together have 30 → 79 seats");
+    assert!(events.len() == 5, "{events:?}");
+}

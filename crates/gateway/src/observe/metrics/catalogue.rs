@@ -1,0 +1,40 @@
+//! The gateway's own metrics: their names, their labels, and what they mean.
+//!
+//! The names of counters lack their ending `_total`, which the exposition adds.
+
+use evenkeel::metrics::Metric;
+use evenkeel::metrics::MetricKind::{Counter, Gauge};
+
+macro_rules! metrics {
+    ($($constant:ident: $kind:ident $name:literal $labels:tt, $help:literal;)*) => {
+        $(pub(super) const $constant: Metric = Metric { name: $name, kind: $kind, labels: &$labels, help: $help };)*
+
+        /// All of them.
+        pub(super) const ALL: &[Metric] = &[$($constant),*];
+    };
+}
+
+metrics! {
+    BUILD_INFO: Gauge "evenkeel_build_info" ["version"], "The version that runs";
+    CONNECTIONS: Gauge "evenkeel_connections" [], "Connections of clients";
+    CONNECTIONS_OPENED: Counter "evenkeel_connections_opened" [], "Connections that were accepted";
+    CONNECTIONS_REFUSED: Counter "evenkeel_connections_refused" [], "Connections that were closed because there are too many";
+    CLIENTS_REFUSED: Counter "evenkeel_clients_refused" [], "Connections and streams that were refused because their client has too many";
+    CLIENTS_TOO_SLOW: Counter "evenkeel_clients_too_slow" [], "Requests that were ended because their client sent or read too slowly";
+    REQUESTS: Counter "evenkeel_requests" ["code"], "Responses to clients, by status class";
+    AUTHENTICATION_FAILURES: Counter "evenkeel_authentication_failures" ["reason"], "Requests that were not authenticated, by reason";
+    REQUESTS_ABANDONED: Counter "evenkeel_requests_abandoned" [], "Requests whose client disconnected while an upstream worked on them";
+    ABANDONED_REQUESTS: Gauge "evenkeel_abandoned_requests" [], "Requests that upstreams still work on after their clients disconnected";
+    BUFFERED_BYTES: Gauge "evenkeel_buffered_bytes" [], "Bytes of requests and responses that are buffered because they arrive or leave slowly";
+    UPSTREAM_REQUESTS: Counter "evenkeel_upstream_requests" ["code", "upstream"], "Responses of upstreams, by status class";
+    UPSTREAM_IN_FLIGHT: Gauge "evenkeel_upstream_in_flight_requests" ["upstream"], "Requests that each upstream works on";
+    UPSTREAM_UP: Gauge "evenkeel_upstream_up" ["upstream"], "Whether each upstream is in the rotation";
+    UPSTREAM_FAILURES: Counter "evenkeel_upstream_failures" ["kind", "upstream"], "Requests that failed because of an upstream, by kind; those for which no upstream was left have the upstream \"\"";
+    UPSTREAM_EJECTIONS: Counter "evenkeel_upstream_ejections" ["upstream"], "How often each upstream was taken out of the rotation";
+    UPSTREAM_RETRIES: Counter "evenkeel_upstream_retries" [], "Requests that were retried";
+    OBJECTS_CHANGES: Counter "evenkeel_objects_changes" ["outcome"], "Changes of the objects, and what came of them";
+    OBJECTS_STALE: Gauge "evenkeel_objects_stale" [], "Whether the objects come from the last copy, because the store cannot be opened";
+    SETTINGS_CHANGES: Counter "evenkeel_settings_changes" ["outcome"], "Changes of the settings while the gateway runs, and what came of them";
+    JWT_KEY_FETCHES: Counter "evenkeel_jwt_key_fetches" ["outcome"], "Fetches of the keys of signed tokens, and what came of them";
+    ACCESS_LOG_LINES: Counter "evenkeel_access_log_lines" ["outcome"], "Lines of the access log, and whether they were written or lost";
+}

@@ -1,0 +1,138 @@
+//! `UpstreamMetrics`: what is counted for each upstream.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use http::StatusCode;
+use serde::Serialize;
+
+use super::{CLASSES, UpstreamFailure, class_of};
+
+/// The counters of one upstream. Clones share them. Every worker has its own, as everywhere in the gateway.
+#[derive(Debug, Clone)]
+pub struct UpstreamMetrics(Arc<Shared>);
+
+/// What an upstream is doing, for tools.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct UpstreamStatus {
+    /// Its URL.
+    pub url: String,
+    /// Whether it is in the rotation.
+    pub is_up: bool,
+    /// How many requests it works on.
+    pub in_flight: u64,
+    /// How many responses there were, of every status.
+    pub responses: u64,
+    /// How many requests have failed because of it.
+    pub failures: u64,
+}
+
+#[derive(Debug)]
+struct Shared {
+    name: String,
+    workers: Box<[Counters]>,
+    is_ejected: AtomicBool,
+}
+
+/// Two cache lines, since processors fetch them in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Counters {
+    responses: [AtomicU64; CLASSES.len()],
+    begun: AtomicU64,
+    ended: AtomicU64,
+    failures: [AtomicU64; UpstreamFailure::ALL.len()],
+    ejections: AtomicU64,
+}
+
+// === impl UpstreamMetrics ===
+
+impl UpstreamMetrics {
+    /// Counters of the upstream of that name, for so many workers.
+    pub fn new(name: impl Into<String>, workers: usize) -> Self {
+        let workers = std::iter::repeat_with(Counters::default).take(workers.max(1)).collect();
+        Self(Arc::new(Shared { name: name.into(), workers, is_ejected: AtomicBool::new(false) }))
+    }
+
+    fn of(&self, worker: usize) -> &Counters {
+        let workers = &self.0.workers;
+        &workers[worker % workers.len()]
+    }
+
+    /// A request is sent to it.
+    #[inline]
+    pub fn begun(&self, worker: usize) {
+        self.of(worker).begun.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It is done with a request, or the request was given up.
+    #[inline]
+    pub fn ended(&self, worker: usize) {
+        self.of(worker).ended.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It has responded.
+    #[inline]
+    pub fn responded(&self, worker: usize, status: StatusCode) {
+        self.of(worker).responses[class_of(status)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A request has failed because of it.
+    pub fn failed(&self, worker: usize, failure: UpstreamFailure) {
+        self.of(worker).failures[failure as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It was taken out of the rotation.
+    pub fn ejected(&self, worker: usize) {
+        self.0.is_ejected.store(true, Ordering::Relaxed);
+        self.of(worker).ejections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It is in the rotation again.
+    pub fn recovered(&self) {
+        self.0.is_ejected.store(false, Ordering::Relaxed);
+    }
+
+    /// Its URL.
+    pub(super) fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    pub(super) fn is_ejected(&self) -> bool {
+        self.0.is_ejected.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn in_flight(&self) -> u64 {
+        // Ended first: one that begins and ends in between must not count as ended only.
+        let ended = self.sum(|worker| &worker.ended);
+        self.sum(|worker| &worker.begun).saturating_sub(ended)
+    }
+
+    pub(super) fn responses(&self, class: usize) -> u64 {
+        self.sum(|worker| &worker.responses[class])
+    }
+
+    pub(super) fn failures(&self, failure: UpstreamFailure) -> u64 {
+        self.sum(|worker| &worker.failures[failure as usize])
+    }
+
+    pub(super) fn ejections(&self) -> u64 {
+        self.sum(|worker| &worker.ejections)
+    }
+
+    pub(super) fn status(&self) -> UpstreamStatus {
+        UpstreamStatus {
+            url: self.0.name.clone(),
+            is_up: !self.is_ejected(),
+            in_flight: self.in_flight(),
+            responses: (0..CLASSES.len()).map(|class| self.responses(class)).sum(),
+            failures: UpstreamFailure::ALL.into_iter().map(|failure| self.failures(failure)).sum(),
+        }
+    }
+
+    fn sum(&self, counter: impl Fn(&Counters) -> &AtomicU64) -> u64 {
+        self.0.workers.iter().map(|worker| counter(worker).load(Ordering::Relaxed)).sum()
+    }
+}
