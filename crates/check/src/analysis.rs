@@ -98,7 +98,7 @@ impl<'a> Analysis<'a> {
         let level_names: HashSet<&str> = named.chain(mandatory).collect();
         let level_of = |schema: &FlowSchema| schema.spec.priority_level_configuration.name.clone();
         let usable = schemas.iter().map(|(_, schema)| *schema).filter(|s| level_names.contains(&*level_of(s)));
-        let configuration = Configuration::new(usable);
+        let configuration = Configuration::new(usable, assumptions.preset);
         let space = Arc::new(Space::of(configuration.schemas.iter().copied()));
         let callers = Callers::of(configuration.schemas.iter().copied(), assumptions.preset);
         let view = View::new(configuration, &space);

@@ -84,7 +84,7 @@ enum Moved {
 /// What changes for requests from the old objects to the new ones. Objects that are not valid do not count.
 pub fn diff(old: &[Located<'_>], new: &[Located<'_>], assumptions: &Assumptions) -> Outcome {
     let [old, new] = [old, new].map(|objects| usable(objects, assumptions));
-    let [old, new] = [old, new].map(Configuration::new);
+    let [old, new] = [old, new].map(|schemas| Configuration::new(schemas, assumptions.preset));
     let schemas: Vec<&FlowSchema> = old.schemas.iter().chain(&new.schemas).copied().collect();
     let space = Arc::new(Space::of(schemas.iter().copied()));
     let callers = Callers::of(schemas, assumptions.preset);
