@@ -29,6 +29,7 @@ mod identity;
 mod jwt_keys;
 mod live_settings;
 mod long_requests;
+mod metrics;
 mod objects_faults;
 mod paths;
 mod requests;
