@@ -34,11 +34,11 @@ apiVersion: evenkeel.dev/v1
 kind: Workload
 metadata: {name: one-level}
 spec:
-  seconds: 20
+  seconds: 30
   warmup: 4
   flows:
   - {name: greedy, count: 3, groups: [tenants], seats: 1, arrivals: {closed: {clients: 30}}, service: {uniform: [150ms, 250ms]}, patience: 60s}
-  - {name: polite, count: 8, groups: [tenants], seats: 1, arrivals: {poisson: {rate: 2}}, service: {uniform: [150ms, 250ms]}, patience: 60s}
+  - {name: polite, count: 8, groups: [tenants], seats: 1, arrivals: {poisson: {rate: 5}}, service: {uniform: [150ms, 250ms]}, patience: 60s}
 ";
 
 const TWO_LEVELS: &str = "
@@ -46,7 +46,7 @@ apiVersion: evenkeel.dev/v1
 kind: Workload
 metadata: {name: two-levels}
 spec:
-  seconds: 20
+  seconds: 30
   warmup: 4
   flows:
   - {name: batch, count: 4, groups: [batch], seats: 1, arrivals: {closed: {clients: 15}}, service: {uniform: [150ms, 250ms]}, patience: 60s}
