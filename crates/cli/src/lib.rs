@@ -20,6 +20,7 @@ mod man;
 #[allow(dead_code, reason = "the commands that use all of it come one by one")]
 mod object_files;
 mod reference;
+mod remote;
 mod replay;
 mod report_page;
 mod serve;
@@ -28,6 +29,7 @@ mod simulate;
 mod subcommand;
 #[allow(dead_code, unused_imports, reason = "the commands that use all of it come one by one")]
 mod terminal;
+mod top;
 mod usage;
 
 pub use exit::Exit;

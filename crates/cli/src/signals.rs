@@ -52,6 +52,11 @@ impl Signals {
         while self.next().await != Wish::Stop {}
     }
 
+    /// Waits for any signal: for commands that have no settings to look at again, and end with their terminal (SIGHUP).
+    pub(crate) async fn end(&mut self) {
+        self.next().await;
+    }
+
     /// Waits until somebody who has asked to stop asks again.
     pub(crate) async fn insist(&mut self) {
         let earliest = Instant::now() + ONE_WISH;

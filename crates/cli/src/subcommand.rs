@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::exit::Exit;
-use crate::{check, completions, convert, demo, explain, man, replay, serve, simulate, usage};
+use crate::{check, completions, convert, demo, explain, man, replay, serve, simulate, top, usage};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,6 +33,7 @@ enum Command {
     Demo(demo::Demo),
     Check(check::Check),
     Explain(Box<explain::Explain>),
+    Top(Box<top::TopCommand>),
     Convert(convert::Convert),
     Simulate(Box<simulate::Simulate>),
     Replay(Box<replay::Replay>),
@@ -76,6 +77,7 @@ impl Command {
             Self::Demo(demo) => demo.run(),
             Self::Check(check) => check.run(),
             Self::Explain(explain) => explain.run(),
+            Self::Top(top) => top.run(),
             Self::Convert(convert) => convert.run(),
             Self::Simulate(simulate) => simulate.run(),
             Self::Replay(replay) => replay.run(),

@@ -68,7 +68,7 @@ pub mod observe;
 pub use config::Config;
 pub use gateway::{Drained, Gateway, Reconfigured, StartError};
 pub use identity::{ClientCertificate, Peer, Transport};
-pub use net::fetch::{FetchLimits, Fetcher};
+pub use net::fetch::{Connection, FetchLimits, Fetcher};
 pub use observe::{Phase, Readiness};
 pub use proxy::{RequestRules, RequestRulesError, RouteMatch};
 pub use tls::TlsError;

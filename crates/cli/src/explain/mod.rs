@@ -2,7 +2,6 @@
 
 mod audit;
 mod curl;
-mod kubeconfig;
 mod question;
 mod report;
 mod server;
@@ -20,9 +19,9 @@ use tokio::runtime;
 
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{ObjectFiles, SourceFile};
+use crate::remote::{Access, Pem, kubeconfig};
 use crate::terminal::ColorChoice;
 use crate::usage::number;
-use kubeconfig::{Access, Pem};
 use question::Question;
 
 const EXAMPLES: &str = "\

@@ -16,3 +16,4 @@ mod reference;
 mod replay;
 mod serve;
 mod simulate;
+mod top;

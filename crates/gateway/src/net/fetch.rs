@@ -1,4 +1,4 @@
-//! `Fetcher`: asks another server for a small document, over HTTP/1.1 with TLS or without.
+//! `Fetcher`: asks another server for documents, over HTTP/1.1 with TLS or without.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -10,6 +10,7 @@ use http::uri::Authority;
 use http::{HeaderMap, Request, Response, Uri};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -25,6 +26,14 @@ pub struct Fetcher {
     host: String,
     port: u16,
     tls: Option<ClientTls>,
+    limits: FetchLimits,
+}
+
+/// A connection to a server, for one request after the other.
+#[derive(Debug)]
+pub struct Connection {
+    authority: String,
+    sender: SendRequest<Empty<Bytes>>,
     limits: FetchLimits,
 }
 
@@ -51,48 +60,84 @@ impl Fetcher {
 
     /// Fetches what is at this path, with any status. Errors say what went wrong, without the URL.
     pub async fn get(&self, target: &str, headers: HeaderMap) -> Result<Response<Bytes>, String> {
-        let time = self.limits.time;
-        let fetched = tokio::time::timeout(time, self.get_patiently(target, headers)).await;
-        fetched.unwrap_or_else(|_| Err(format!("it took longer than {time:?}")))
+        self.limits.within(async { self.connect_patiently().await?.get_patiently(target, headers).await }).await
     }
 
-    async fn get_patiently(&self, target: &str, headers: HeaderMap) -> Result<Response<Bytes>, String> {
+    /// Connects, for several requests.
+    pub async fn connect(&self) -> Result<Connection, String> {
+        self.limits.within(self.connect_patiently()).await
+    }
+
+    async fn connect_patiently(&self) -> Result<Connection, String> {
         let stream = match self.host.parse::<IpAddr>() {
             Ok(address) => TcpStream::connect((address, self.port)).await,
             Err(_) => TcpStream::connect((&*self.host, self.port)).await,
         };
         let stream = stream.map_err(|error| format!("no connection: {error}"))?;
-        let response = match &self.tls {
-            None => self.ask(stream, target, headers).await?,
+        match &self.tls {
+            None => self.handshake(stream).await,
             Some(tls) => {
                 // The file of the authorities may have changed.
                 tls.files().refresh();
                 let stream = tls.connect(stream, Offer::Http1).await;
-                self.ask(stream.map_err(|error| format!("no TLS: {error}"))?, target, headers).await?
+                self.handshake(stream.map_err(|error| format!("no TLS: {error}"))?).await
             }
-        };
-        let (head, body) = response.into_parts();
+        }
+    }
+
+    async fn handshake(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    ) -> Result<Connection, String> {
+        let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = handshake.map_err(|error| no_response(&error))?;
+        tokio::spawn(connection);
+        Ok(Connection { authority: self.authority.clone(), sender, limits: self.limits })
+    }
+}
+
+// === impl Connection ===
+
+impl Connection {
+    /// Fetches what is at this path, with any status. Errors say what went wrong, without the URL.
+    pub async fn get(&mut self, target: &str, headers: HeaderMap) -> Result<Response<Bytes>, String> {
+        self.limits.within(self.get_patiently(target, headers)).await
+    }
+
+    /// Asks for what is at this path, with any status. Only the head of the response has to come within the limits: the body
+    /// may have no end.
+    pub async fn open(&mut self, target: &str, headers: HeaderMap) -> Result<Response<Incoming>, String> {
+        self.limits.within(self.ask(target, headers)).await
+    }
+
+    async fn get_patiently(&mut self, target: &str, headers: HeaderMap) -> Result<Response<Bytes>, String> {
+        let (head, body) = self.ask(target, headers).await?.into_parts();
         let body = Limited::new(body, self.limits.bytes).collect().await;
         let bytes = body.map_err(|error| format!("the response cannot be read: {error}"))?.to_bytes();
         Ok(Response::from_parts(head, bytes))
     }
 
-    async fn ask(
-        &self,
-        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        target: &str,
-        headers: HeaderMap,
-    ) -> Result<Response<Incoming>, String> {
-        let fault = |error: &dyn Display| format!("no response: {error}");
-        let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
-        let (mut sender, connection) = handshake.map_err(|error| fault(&error))?;
-        tokio::spawn(connection);
+    async fn ask(&mut self, target: &str, headers: HeaderMap) -> Result<Response<Incoming>, String> {
+        self.sender.ready().await.map_err(|error| no_response(&error))?;
         let mut request = Request::get(target)
             .header(HOST, &self.authority)
             .header(USER_AGENT, concat!("evenkeel/", env!("CARGO_PKG_VERSION")))
             .body(Empty::<Bytes>::new())
-            .map_err(|error| fault(&error))?;
+            .map_err(|error| no_response(&error))?;
         request.headers_mut().extend(headers);
-        sender.send_request(request).await.map_err(|error| fault(&error))
+        self.sender.send_request(request).await.map_err(|error| no_response(&error))
+    }
+}
+
+fn no_response(error: &dyn Display) -> String {
+    format!("no response: {error}")
+}
+
+// === impl FetchLimits ===
+
+impl FetchLimits {
+    async fn within<T>(self, work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+        let done = tokio::time::timeout(self.time, work).await;
+        done.unwrap_or_else(|_| Err(format!("it took longer than {:?}", self.time)))
     }
 }

@@ -30,4 +30,6 @@ pub enum EventKind {
     UpstreamOut,
     /// An upstream is in the rotation again.
     UpstreamBack,
+    /// Another process responds. Only for frames that are made of the metrics of a server (`evenkeel top --kube`).
+    ServerChanged,
 }

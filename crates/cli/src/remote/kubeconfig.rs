@@ -10,18 +10,18 @@ use evenkeel_api::decode::{Node, Value, parse_yaml};
 
 /// An API server, and what it wants to see.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Access {
-    pub(super) server: String,
-    pub(super) token: Option<String>,
-    pub(super) ca: Option<Pem>,
-    pub(super) certificate: Option<Pem>,
-    pub(super) key: Option<Pem>,
-    pub(super) server_name: Option<String>,
+pub(crate) struct Access {
+    pub(crate) server: String,
+    pub(crate) token: Option<String>,
+    pub(crate) ca: Option<Pem>,
+    pub(crate) certificate: Option<Pem>,
+    pub(crate) key: Option<Pem>,
+    pub(crate) server_name: Option<String>,
 }
 
 /// A certificate or a key: in a file, or as its text.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Pem {
+pub(crate) enum Pem {
     File(PathBuf),
     Text(Vec<u8>),
 }
@@ -30,7 +30,7 @@ pub(super) enum Pem {
 struct Files(Vec<(PathBuf, Node)>);
 
 /// The files that `kubectl` would read: the one that was named, those of `KUBECONFIG`, or `~/.kube/config`.
-pub(super) fn paths(named: Option<&Path>) -> Result<Vec<PathBuf>> {
+pub(crate) fn paths(named: Option<&Path>) -> Result<Vec<PathBuf>> {
     if let Some(path) = named {
         return Ok(vec![path.to_owned()]);
     }
@@ -45,7 +45,7 @@ pub(super) fn paths(named: Option<&Path>) -> Result<Vec<PathBuf>> {
 }
 
 /// What the files say of a context, or of the current one.
-pub(super) fn read(paths: &[PathBuf], context: Option<&str>) -> Result<Access> {
+pub(crate) fn read(paths: &[PathBuf], context: Option<&str>) -> Result<Access> {
     let mut files = Vec::new();
     for path in paths {
         let text = fs::read(path).map_err(|error| anyhow!("cannot read {}: {error}", path.display()))?;
@@ -128,7 +128,7 @@ fn pem(folder: &Path, node: &Node, field: &str) -> Result<Option<Pem>> {
 }
 
 /// The token in a file.
-pub(super) fn token_of(path: &Path) -> Result<String> {
+pub(crate) fn token_of(path: &Path) -> Result<String> {
     let token = fs::read_to_string(path).map_err(|error| anyhow!("cannot read {}: {error}", path.display()))?;
     Ok(token.trim().to_owned())
 }

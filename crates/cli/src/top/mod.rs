@@ -1,0 +1,217 @@
+//! `evenkeel top`: levels, flows, and who delays whom, live in a terminal.
+
+mod dump_table;
+mod explain;
+mod figures;
+mod grid;
+mod keys;
+mod kube;
+mod lines;
+mod live;
+mod once;
+mod palette;
+mod printable;
+mod queues;
+mod screen;
+mod source;
+mod state;
+mod stream;
+mod tabs;
+mod view;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use clap::{Args, ValueEnum};
+use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
+use evenkeel_gateway::observe::frame::Frame;
+use tokio::runtime;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use crate::exit::{Exit, WrongUsage};
+use crate::remote::{Access, Pem, Server, kubeconfig};
+use crate::signals::Signals;
+use crate::terminal::{self, ColorChoice};
+use crate::usage::number;
+use kube::DumpUse;
+use palette::Palette;
+use source::{Kind, LIMITS, Source, Update, Wanted};
+use state::Top;
+
+const EXAMPLES: &str = "\
+Examples:
+  A gateway on this machine:
+    evenkeel top
+  Another one, which wants a token:
+    evenkeel top http://gateway.example:9901 --token-file admin-token
+  A Kubernetes API server, through `kubectl proxy`:
+    evenkeel top --kube http://127.0.0.1:8001
+  One of a kubeconfig:
+    evenkeel top --context production
+  One frame as text, or frames for a program:
+    evenkeel top --once
+    evenkeel top -o json";
+
+const ACCESS: &str = "Access to the server";
+/// What comes out of a pipe need not be narrow.
+const PIPE_WIDTH: usize = 160;
+/// How long `--once` waits, besides the interval.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Shows levels, flows, who delays whom, and queues, live in a terminal.
+///
+/// It follows a gateway, or with --kube, --context or --kubeconfig a Kubernetes API server, of which it reads /metrics and the
+/// debug dumps of API Priority and Fairness. It changes nothing there. Press ? for the keys.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
+pub(crate) struct TopCommand {
+    /// The URL of a gateway's admin endpoint.
+    #[arg(value_name = "URL", default_value = "http://127.0.0.1:9901", conflicts_with_all = ["kube", "kubeconfig", "context"])]
+    gateway: String,
+
+    /// The URL of a Kubernetes API server.
+    #[arg(long, value_name = "URL")]
+    kube: Option<String>,
+    /// A kubeconfig that names an API server [default: $KUBECONFIG, or ~/.kube/config].
+    #[arg(long, value_name = "FILE", conflicts_with = "kube")]
+    kubeconfig: Option<PathBuf>,
+    /// A context of the kubeconfig [default: the current one].
+    #[arg(long, value_name = "NAME", conflicts_with = "kube")]
+    context: Option<String>,
+    /// How often an API server is asked, in seconds. A gateway sends a frame every second.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = number::<600>)]
+    interval: u32,
+    /// Do not read the debug dumps of an API server: no flows, delays and queues. It holds a lock while it writes them.
+    #[arg(long)]
+    no_dumps: bool,
+
+    /// A file with a bearer token [default for a gateway: the variable EVENKEEL_ADMIN_TOKEN].
+    #[arg(long, value_name = "FILE", help_heading = ACCESS)]
+    token_file: Option<PathBuf>,
+    /// The authorities that the server is trusted by, in PEM. The default is those of this machine.
+    #[arg(long, value_name = "FILE", help_heading = ACCESS)]
+    certificate_authority: Option<PathBuf>,
+    /// A client certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires = "client_key", help_heading = ACCESS)]
+    client_certificate: Option<PathBuf>,
+    /// Its private key, in PEM.
+    #[arg(long, value_name = "FILE", requires = "client_certificate", help_heading = ACCESS)]
+    client_key: Option<PathBuf>,
+
+    /// Prints one frame and ends, instead of taking over the terminal.
+    #[arg(long)]
+    once: bool,
+    /// How frames are printed. JSON has a frame in each line, as the gateway's /debug/frames sends them.
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+    /// When text is coloured.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    color: ColorChoice,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people: a live screen, or text with --once.
+    Text,
+    /// For programs.
+    Json,
+}
+
+// === impl TopCommand ===
+
+impl TopCommand {
+    pub(crate) fn run(&self) -> Result<Exit> {
+        let is_screen = !self.once && self.output == Output::Text;
+        if is_screen && !io::stdout().is_terminal() {
+            let why = "standard output is not a terminal; use --once for one frame as text, or -o json for a stream of frames";
+            return Err(WrongUsage(why.to_owned()).into());
+        }
+        let source = self.source()?;
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+        runtime.block_on(async {
+            let mut signals = Signals::listen()?;
+            if is_screen {
+                let palette = if self.color.paint(&io::stdout()).is_on() { Palette::Color } else { Palette::Plain };
+                return live::run(source, palette, &mut signals).await;
+            }
+            tokio::select! {
+                done = self.print(source) => done,
+                () = signals.end() => Ok(Exit::Success),
+            }
+        })
+    }
+
+    fn source(&self) -> Result<Source> {
+        let is_kube = self.kube.is_some() || self.kubeconfig.is_some() || self.context.is_some();
+        let file = |path: &Option<PathBuf>| path.clone().map(Pem::File);
+        let mut access = if self.kubeconfig.is_some() || self.context.is_some() {
+            kubeconfig::read(&kubeconfig::paths(self.kubeconfig.as_deref())?, self.context.as_deref())?
+        } else {
+            Access { server: self.kube.clone().unwrap_or_else(|| self.gateway.clone()), ..Access::default() }
+        };
+        let token = match &self.token_file {
+            Some(path) => Some(kubeconfig::token_of(path)?),
+            // It is a gateway's, and no other server gets to see it.
+            None if is_kube => None,
+            None => std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty()),
+        };
+        access.token = token.or(access.token);
+        access.ca = file(&self.certificate_authority).or(access.ca);
+        access.certificate = file(&self.client_certificate).or(access.certificate);
+        access.key = file(&self.client_key).or(access.key);
+        let server = Server::new(&access, LIMITS).map_err(|error| WrongUsage(format!("{error:#}")))?;
+        let interval = Duration::from_secs(self.interval.into());
+        let dumps = if self.no_dumps { DumpUse::Leave } else { DumpUse::Read };
+        Ok(Source { server, kind: if is_kube { Kind::Kube { interval, dumps } } else { Kind::Gateway } })
+    }
+
+    /// Prints one frame, or frames as JSON until it is stopped.
+    async fn print(&self, source: Source) -> Result<Exit> {
+        let url = source.server.url().to_owned();
+        let mut top = Top::new(&url, source.kind);
+        let wants_queues = self.output == Output::Text && !self.no_dumps;
+        let (_wanted, wanted) = watch::channel(Wanted { queues: wants_queues });
+        let (sender, mut updates) = mpsc::channel(16);
+        tokio::spawn(source.run(sender, wanted));
+        let patience = PATIENCE + Duration::from_secs(self.interval.into());
+        let mut has_queues = !wants_queues;
+        loop {
+            let update = timeout(patience, updates.recv()).await.ok().flatten();
+            let update = update.ok_or_else(|| anyhow!("{url} has sent no frame for {patience:?}"))?;
+            has_queues |= matches!(update, Update::Queues(_));
+            match &update {
+                Update::Lost { why, .. } if self.once => return Err(anyhow!("cannot ask {url}: {why}")),
+                Update::Lost { why, retry_in } => {
+                    let _ = writeln!(io::stderr(), "evenkeel: cannot ask {url}: {why}; trying again in {retry_in:?}");
+                }
+                // The first frame of an API server has no rates yet.
+                Update::Frame(frame) if self.output == Output::Json && frame.interval_ms > 0 => {
+                    if write_json(frame).is_err() || self.once {
+                        return Ok(Exit::Success);
+                    }
+                }
+                _ => {}
+            }
+            top.update(update);
+            let is_complete = has_queues && top.frame().is_some_and(|frame| frame.interval_ms > 0);
+            if self.once && is_complete {
+                let stdout = io::stdout();
+                let width = if stdout.is_terminal() { terminal::width(&stdout) } else { PIPE_WIDTH };
+                let text = once::text(&top, width, self.color.paint(&stdout));
+                (&stdout).write_all(text.as_bytes()).context("cannot write to standard output")?;
+                return Ok(Exit::Success);
+            }
+        }
+    }
+}
+
+/// Writes a frame as a line. An error means that nobody reads any more.
+fn write_json(frame: &Frame) -> io::Result<()> {
+    let json = serde_json::to_string(frame)?;
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{}", printable::printable_json(&json))?;
+    stdout.flush()
+}

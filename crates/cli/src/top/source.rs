@@ -1,0 +1,152 @@
+//! Where frames come from: a gateway's stream, or the metrics and dumps of a kube-apiserver. Both are asked again when
+//! they go away.
+
+use std::time::Duration;
+
+use evenkeel_gateway::FetchLimits;
+use evenkeel_gateway::observe::frame::{Frame, PastLevel};
+use http::StatusCode;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::kube::{self, Kube};
+use super::queues::{self, Queue};
+use super::stream;
+use crate::remote::{Link, Server};
+
+/// What a source reports.
+#[derive(Debug)]
+pub(super) enum Update {
+    /// The past of a level, before the first frame.
+    Past(PastLevel),
+    /// The next frame.
+    Frame(Box<Frame>),
+    /// The queues in use, or why they are not known.
+    Queues(Result<Vec<Queue>, String>),
+    /// Something that is not shown, and why.
+    Notice(String),
+    /// The server does not respond; it is asked again after a while.
+    Lost { why: String, retry_in: Duration },
+}
+
+/// Which kind of server it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Gateway,
+    Kube { interval: Duration, dumps: kube::DumpUse },
+}
+
+/// What is shown besides frames, and has to be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Wanted {
+    pub(super) queues: bool,
+}
+
+/// A server that is asked for frames.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) server: Server,
+    pub(super) kind: Kind,
+}
+
+/// Where updates go. A screen that is slow holds the source up, and misses frames.
+pub(super) type Updates = mpsc::Sender<Update>;
+
+/// Nobody reads the updates any more.
+#[derive(Debug)]
+pub(super) struct Gone;
+
+/// For responses that have an end. A large cluster has some ten megabytes of metrics.
+pub(super) const LIMITS: FetchLimits = FetchLimits { time: Duration::from_secs(15), bytes: 64 << 20 };
+const RETRY_MIN: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(8);
+/// A connection that was of use for so long is made again at once, and nobody is told.
+const LASTING: Duration = Duration::from_secs(20);
+const QUEUES_EVERY: Duration = Duration::from_secs(1);
+
+// === impl Wanted ===
+
+impl Wanted {
+    /// Changes to what is wanted now, and says whether that is something else.
+    pub(super) fn replace(wanted: &mut Self, now: Self) -> bool {
+        std::mem::replace(wanted, now) != now
+    }
+}
+
+// === impl Source ===
+
+impl Source {
+    /// Reports until nobody listens any more.
+    pub(super) async fn run(self, updates: Updates, mut wanted: watch::Receiver<Wanted>) {
+        tokio::select! {
+            Gone = self.frames(&updates) => {}
+            Gone = self.queues(&updates, &mut wanted) => {}
+        }
+    }
+
+    async fn frames(&self, updates: &Updates) -> Gone {
+        let mut kube = Kube::default();
+        let mut retry_in = RETRY_MIN;
+        loop {
+            let began = Instant::now();
+            let Err(why) = (match self.kind {
+                Kind::Gateway => stream::follow(&self.server, updates).await,
+                Kind::Kube { interval, dumps } => kube.follow(&self.server, interval, dumps, updates).await,
+            }) else {
+                return Gone;
+            };
+            // A connection that lasted was a good one, and servers end streams now and then.
+            if began.elapsed() > LASTING {
+                retry_in = RETRY_MIN;
+                continue;
+            }
+            if updates.send(Update::Lost { why, retry_in }).await.is_err() {
+                return Gone;
+            }
+            sleep(retry_in).await;
+            retry_in = (retry_in * 2).min(RETRY_MAX);
+        }
+    }
+
+    async fn queues(&self, updates: &Updates, wanted: &mut watch::Receiver<Wanted>) -> Gone {
+        let every = match self.kind {
+            Kind::Gateway => QUEUES_EVERY,
+            Kind::Kube { interval, .. } => interval,
+        };
+        let mut link = None;
+        loop {
+            if wanted.wait_for(|wanted| wanted.queues).await.is_err() {
+                return Gone;
+            }
+            let due = Instant::now() + every;
+            let queues = self.ask_queues(&mut link).await;
+            if updates.send(Update::Queues(queues)).await.is_err() {
+                return Gone;
+            }
+            sleep_until(due).await;
+        }
+    }
+
+    async fn ask_queues<'a>(&'a self, kept: &mut Option<Link<'a>>) -> Result<Vec<Queue>, String> {
+        let link = match kept {
+            Some(link) => link,
+            None => kept.insert(self.server.connect().await?),
+        };
+        let response = link.get(queues::PATH, "text/plain").await?;
+        check(response.status(), queues::PATH)?;
+        Ok(queues::read(&String::from_utf8_lossy(response.body())))
+    }
+}
+
+/// What a status that is not 200 means.
+pub(super) fn check(status: StatusCode, path: &str) -> Result<(), String> {
+    match status {
+        StatusCode::OK => Ok(()),
+        StatusCode::UNAUTHORIZED => Err(format!("{path} needs a token (401); see --token-file")),
+        StatusCode::FORBIDDEN => {
+            Err(format!("{path} is not allowed (403); in Kubernetes, `get` on this nonResourceURL has to be granted"))
+        }
+        StatusCode::NOT_FOUND => Err(format!("there is no {path} (404); is the URL that of the right server?")),
+        status => Err(format!("{path} responds with status {status}")),
+    }
+}

@@ -1,0 +1,138 @@
+//! The tables of the screen: each is a function of the state.
+
+mod delays;
+mod events;
+mod flows;
+mod levels;
+mod queues;
+mod schemas;
+mod upstreams;
+
+use evenkeel_gateway::observe::frame::{Flow, Frame, Level};
+
+pub(super) use delays::behind;
+
+use super::grid::Grid;
+use super::state::Top;
+
+/// A table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tab {
+    Levels,
+    Flows,
+    Delays,
+    Queues,
+    Schemas,
+    Upstreams,
+    Events,
+}
+
+/// Which levels a table is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope<'a> {
+    All,
+    Level(&'a str),
+}
+
+/// A row that can be explained.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Subject<'a> {
+    Level(&'a Level),
+    /// A flow, by its place in its level.
+    Flow(&'a Level, usize),
+}
+
+const NO_FRAME: &str = "Nothing has been received yet.";
+
+// === impl Tab ===
+
+impl Tab {
+    pub(super) const ALL: [Self; 7] =
+        [Self::Levels, Self::Flows, Self::Delays, Self::Queues, Self::Schemas, Self::Upstreams, Self::Events];
+
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Levels => "levels",
+            Self::Flows => "flows",
+            Self::Delays => "delays",
+            Self::Queues => "queues",
+            Self::Schemas => "schemas",
+            Self::Upstreams => "upstreams",
+            Self::Events => "events",
+        }
+    }
+
+    pub(super) fn next(self) -> Self {
+        Self::ALL[(self as usize + 1) % Self::ALL.len()]
+    }
+
+    pub(super) fn previous(self) -> Self {
+        Self::ALL[(self as usize + Self::ALL.len() - 1) % Self::ALL.len()]
+    }
+
+    /// The rows that the filter leaves.
+    pub(super) fn grid(self, top: &Top) -> Grid {
+        let mut grid = self.whole_grid(top, Scope::All);
+        grid.filter(&top.filter);
+        grid
+    }
+
+    /// All rows.
+    pub(super) fn whole_grid(self, top: &Top, scope: Scope<'_>) -> Grid {
+        let Some(frame) = top.frame() else {
+            return Grid { empty: NO_FRAME.to_owned(), ..Grid::default() };
+        };
+        match self {
+            Self::Levels => levels::grid(top, frame),
+            Self::Flows => flows::grid(top, frame, scope),
+            Self::Delays => delays::grid(frame, scope),
+            Self::Queues => queues::grid(&top.queues),
+            Self::Schemas => schemas::grid(frame),
+            Self::Upstreams => upstreams::grid(top, frame),
+            Self::Events => events::grid(frame),
+        }
+    }
+
+    /// What the selected row is about.
+    pub(super) fn subject(self, top: &Top) -> Option<Subject<'_>> {
+        let frame = top.frame()?;
+        let grid = self.grid(top);
+        let keys: Vec<&str> = grid.rows.iter().map(|row| row.key.as_str()).collect();
+        let key = *keys.get(top.selected(self, &keys)?)?;
+        let level = |name: &str| frame.level(name).map(Subject::Level);
+        match self {
+            Self::Levels => level(key),
+            Self::Flows | Self::Delays => flow_of(frame, key.split('\n').next()?),
+            Self::Queues | Self::Schemas => level(key.split('\t').next()?),
+            Self::Upstreams | Self::Events => None,
+        }
+    }
+}
+
+// === impl Scope ===
+
+impl Scope<'_> {
+    fn levels<'a>(self, frame: &'a Frame) -> impl Iterator<Item = &'a Level> {
+        frame.levels.iter().filter(move |level| match self {
+            Self::All => true,
+            Self::Level(name) => level.name == name,
+        })
+    }
+}
+
+/// What a flow is called: who it is, or its schema where all its users share a flow.
+pub(super) fn flow_name(flow: &Flow) -> &str {
+    if flow.distinguisher.is_empty() { &flow.schema } else { &flow.distinguisher }
+}
+
+/// The key of a flow. Names of levels and schemas have neither tabs nor line ends; those of users are cut off from keys that
+/// continue behind them.
+fn flow_key(level: &Level, flow: &Flow) -> String {
+    format!("{}\t{}\t{}", level.name, flow.schema, flow.distinguisher.replace('\n', " "))
+}
+
+fn flow_of<'a>(frame: &'a Frame, key: &str) -> Option<Subject<'a>> {
+    let level = frame.level(key.split('\t').next()?)?;
+    let at = level.flows.iter().position(|flow| flow_key(level, flow) == key)?;
+    Some(Subject::Flow(level, at))
+}
