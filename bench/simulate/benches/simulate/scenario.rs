@@ -38,7 +38,7 @@ spec:
   warmup: 4
   flows:
   - {name: greedy, count: 3, groups: [tenants], seats: 1, arrivals: {closed: {clients: 30}}, service: {uniform: [150ms, 250ms]}, patience: 60s}
-  - {name: polite, count: 8, groups: [tenants], seats: 1, arrivals: {poisson: {rate: 5}}, service: {uniform: [150ms, 250ms]}, patience: 60s}
+  - {name: polite, count: 8, groups: [tenants], seats: 1, arrivals: {poisson: {rate: 2}}, service: {uniform: [150ms, 250ms]}, patience: 60s}
 ";
 
 const TWO_LEVELS: &str = "
