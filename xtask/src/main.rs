@@ -1,9 +1,10 @@
-//! The developer's commands, run by `cargo xtask <command>`: set-up, test, soak, bench, attack, record.
+//! The developer's commands, run by `cargo xtask <command>`: set-up, test, soak, bench, attack, browser, record.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks to its user on the terminal")]
 
 mod attack;
 mod bench;
+mod browser;
 mod comparisons;
 mod record;
 mod run;
@@ -24,6 +25,7 @@ Commands:
   soak [RUNS]      run all of `test` RUNS times (10) beside two busy loops; stops at the first failure
   bench [FILTER]   run the benchmarks
   attack [NAME]    run clients that mean harm against the binary, on loopback, and print what bars hold
+  browser          open the dashboard in a headless Chromium, check it, and keep screenshots
   record FOLDER    copy recordings of a real Kubernetes into tests/recorded, packed
   help             show this text
 
@@ -47,6 +49,7 @@ enum Command {
     Soak { runs: u32 },
     Bench { filter: Option<String> },
     Attack { name: Option<String> },
+    Browser,
     Record { folder: String },
     Help,
 }
@@ -82,9 +85,9 @@ impl Command {
         }
         let arguments_max = match name.as_str() {
             "test" | "soak" | "bench" | "attack" | "record" => 1,
-            "setup" | "help" => 0,
+            "setup" | "browser" | "help" => 0,
             _ => {
-                let commands = "setup, test, soak, bench, attack, record and help";
+                let commands = "setup, test, soak, bench, attack, browser, record and help";
                 return Err(format!("xtask has no command `{name}`; it has {commands}."));
             }
         };
@@ -105,6 +108,7 @@ impl Command {
             },
             ("bench", filter) => Ok(Self::Bench { filter }),
             ("attack", name) => Ok(Self::Attack { name }),
+            ("browser", _) => Ok(Self::Browser),
             ("record", Some(folder)) => Ok(Self::Record { folder }),
             ("record", None) => {
                 Err("`xtask record` needs a folder with recordings; see `cargo xtask help`.".to_owned())
@@ -120,6 +124,7 @@ impl Command {
             Self::Soak { runs } => soak::soak(*runs),
             Self::Bench { filter } => bench::bench(filter.as_deref()),
             Self::Attack { name } => attack::attack(name.as_deref()),
+            Self::Browser => browser::browser(),
             Self::Record { folder } => record::record(folder),
             Self::Help => {
                 print!("{HELP}");
@@ -149,6 +154,7 @@ mod tests {
         assert_eq!(parse("bench tidy"), Ok(Command::Bench { filter }));
         assert_eq!(parse("attack"), Ok(Command::Attack { name: None }));
         assert_eq!(parse("attack drains"), Ok(Command::Attack { name: Some("drains".to_owned()) }));
+        assert_eq!(parse("browser"), Ok(Command::Browser));
         assert_eq!(parse("record there"), Ok(Command::Record { folder: "there".to_owned() }));
     }
 
@@ -163,7 +169,8 @@ mod tests {
     fn faults_are_one_sentence() {
         assert_eq!(
             parse("tidy"),
-            Err("xtask has no command `tidy`; it has setup, test, soak, bench, attack, record and help.".to_owned())
+            Err("xtask has no command `tidy`; it has setup, test, soak, bench, attack, browser, record and help."
+                .to_owned())
         );
         assert_eq!(
             parse("test --nocapture"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evenkeel_api::bootstrap::{self, BootstrapObjects};
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
-use evenkeel_api::{AnyObject, Kind, annotations};
+use evenkeel_api::{AnyObject, Kind, Object, annotations};
 
 use crate::assumptions::Assumptions;
 use crate::caller::Callers;
@@ -94,11 +94,11 @@ impl<'a> Analysis<'a> {
         }
         let named = checked.objects.iter().map(|located| &located.object);
         let named = named.filter(|object| object.kind() == Kind::PriorityLevelConfiguration).map(AnyObject::name);
-        let mandatory = bootstrap::mandatory().priority_levels.iter().map(|level| level.name());
+        let mandatory = bootstrap::mandatory().priority_levels.iter().map(Object::name);
         let level_names: HashSet<&str> = named.chain(mandatory).collect();
         let level_of = |schema: &FlowSchema| schema.spec.priority_level_configuration.name.clone();
         let usable = schemas.iter().map(|(_, schema)| *schema).filter(|s| level_names.contains(&*level_of(s)));
-        let configuration = Configuration::new(usable);
+        let configuration = Configuration::new(usable, assumptions.preset);
         let space = Arc::new(Space::of(configuration.schemas.iter().copied()));
         let callers = Callers::of(configuration.schemas.iter().copied(), assumptions.preset);
         let view = View::new(configuration, &space);

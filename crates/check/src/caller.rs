@@ -208,3 +208,78 @@ impl<'a> Wanted<'a> {
         is_same.then(|| self.namespace = Some(namespace))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_api::v1::{GroupSubject, ServiceAccountSubject, UserSubject};
+
+    use super::*;
+
+    fn user_subject(name: &str) -> Subject {
+        Subject { kind: SubjectKind::User, user: Some(UserSubject { name: name.into() }), ..Subject::default() }
+    }
+
+    fn group_subject(name: &str) -> Subject {
+        Subject { kind: SubjectKind::Group, group: Some(GroupSubject { name: name.into() }), ..Subject::default() }
+    }
+
+    fn account_subject(namespace: &str, name: &str) -> Subject {
+        let service_account = Some(ServiceAccountSubject { namespace: namespace.into(), name: name.into() });
+        Subject { kind: SubjectKind::ServiceAccount, service_account, ..Subject::default() }
+    }
+
+    /// The smallest callers, as `name: groups`.
+    fn smallest(preset: Preset, subjects: &[Subject]) -> Vec<String> {
+        let callers = Callers::of([], preset).smallest(&subjects.iter().collect::<Vec<_>>());
+        callers.iter().map(|user| format!("{}: {}", user.name, user.groups.join(" "))).collect()
+    }
+
+    #[test]
+    fn one_subject_has_one_caller_for_each_way_to_authenticate() {
+        let of = |subject| smallest(Preset::Kubernetes, &[subject]);
+        let anonymous = "system:anonymous: system:unauthenticated";
+        assert_eq!(of(user_subject("ann")), ["ann: system:authenticated"]);
+        assert_eq!(of(user_subject("*")), ["somebody: system:authenticated", anonymous]);
+        assert_eq!(of(group_subject("*")), ["somebody: system:authenticated", anonymous]);
+        assert_eq!(of(user_subject("system:anonymous")), [anonymous]);
+        assert_eq!(of(group_subject("system:unauthenticated")), [anonymous]);
+        assert_eq!(of(group_subject("dev")), ["somebody: dev system:authenticated"]);
+        assert_eq!(of(group_subject("system:authenticated")), ["somebody: system:authenticated"]);
+        let groups = "system:serviceaccounts system:serviceaccounts:a system:authenticated";
+        assert_eq!(of(account_subject("a", "x")), [format!("system:serviceaccount:a:x: {groups}")]);
+        assert_eq!(of(account_subject("a", "*")), [format!("system:serviceaccount:a:some-account: {groups}")]);
+        assert_eq!(of(user_subject("system:serviceaccount:a:x")), [format!("system:serviceaccount:a:x: {groups}")]);
+        let of_namespace = of(group_subject("system:serviceaccounts:a"));
+        assert_eq!(of_namespace, [format!("system:serviceaccount:a:some-account: {groups}")]);
+        assert_eq!(of(group_subject("system:serviceaccounts")).len(), 1);
+        assert_eq!(
+            of(group_subject("system:serviceaccountsx")),
+            ["somebody: system:serviceaccountsx system:authenticated"]
+        );
+    }
+
+    #[test]
+    fn two_subjects_may_have_no_caller_in_common() {
+        let of = |one, other| smallest(Preset::Kubernetes, &[one, other]);
+        assert_eq!(of(group_subject("a"), group_subject("b")), ["somebody: a b system:authenticated"]);
+        assert_eq!(of(user_subject("ann"), group_subject("b")), ["ann: b system:authenticated"]);
+        let none: [&str; 0] = [];
+        assert_eq!(of(user_subject("ann"), user_subject("bob")), none);
+        assert_eq!(of(user_subject("ann"), account_subject("a", "*")), none);
+        assert_eq!(of(user_subject("ann"), group_subject("system:serviceaccounts")), none);
+        assert_eq!(of(account_subject("a", "*"), group_subject("system:serviceaccounts:b")), none);
+        assert_eq!(of(group_subject("dev"), group_subject("system:unauthenticated")), none);
+        assert_eq!(of(account_subject("a", "*"), account_subject("a", "x")).len(), 1);
+    }
+
+    /// Ordinary services name callers without authentication by their addresses.
+    #[test]
+    fn a_name_may_be_that_of_somebody_without_authentication() {
+        let of = |subject| smallest(Preset::Plain, &[subject]);
+        assert_eq!(
+            of(user_subject("10.0.0.7")),
+            ["10.0.0.7: system:authenticated", "10.0.0.7: system:unauthenticated"]
+        );
+        assert_eq!(of(group_subject("system:unauthenticated")), ["192.0.2.1: system:unauthenticated"]);
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use evenkeel_api::Preset;
 use evenkeel_api::bootstrap::{self, CATCH_ALL, EXEMPT};
 use evenkeel_api::v1::FlowSchema;
 use evenkeel_engine::classify::{Classifier, match_order};
@@ -71,15 +72,23 @@ pub(crate) fn clauses(space: &Space, schema: &FlowSchema) -> Vec<Clause> {
 // === impl Configuration ===
 
 impl<'a> Configuration<'a> {
-    /// The schemas of a server that has these. Mandatory schemas that are missing get the places of built-in ones: first and
-    /// last (FM-1, CC-12).
-    pub(crate) fn new(schemas: impl IntoIterator<Item = &'a FlowSchema>) -> Self {
+    /// The schemas of a server that has these, and the mandatory ones that are missing.
+    ///
+    /// A Kubernetes API server stores the mandatory schemas, and tries them in their order. For an ordinary service they are
+    /// built in, and the first and the last one (FM-1, CC-12).
+    pub(crate) fn new(schemas: impl IntoIterator<Item = &'a FlowSchema>, preset: Preset) -> Self {
         let mut ordered: Vec<&FlowSchema> = schemas.into_iter().collect();
-        ordered.sort_by(|one, other| match_order(one, other));
         let is_missing = |name: &str| ordered.iter().all(|schema| schema.name() != name);
         let [exempt, catch_all] =
             [EXEMPT, CATCH_ALL].map(|name| bootstrap::mandatory_flow_schema(name).filter(|_| is_missing(name)));
-        Self::ordered(exempt.into_iter().chain(ordered).chain(catch_all).collect())
+        if preset == Preset::Kubernetes {
+            ordered.extend(exempt.into_iter().chain(catch_all));
+        }
+        ordered.sort_by(|one, other| match_order(one, other));
+        match preset {
+            Preset::Kubernetes => Self::ordered(ordered),
+            Preset::Plain => Self::ordered(exempt.into_iter().chain(ordered).chain(catch_all).collect()),
+        }
     }
 
     /// These schemas and no others, in the order given.

@@ -24,6 +24,13 @@ pub(crate) struct Cover {
 
 /// The smallest cover of some regions, each as a caller sees it, by schemas that are tried before `schema`.
 pub(crate) fn smallest(view: &View<'_>, schema: usize, parts: &[(User, Region)], budget: &mut Budget) -> Option<Cover> {
+    // Most are taken by one schema alone, and then it is the first that comes.
+    let alone = parts.first().and_then(|(user, region)| view.first(user, &view.space.pick(region)?));
+    if let Some(alone) = alone.filter(|alone| *alone < schema)
+        && left_out(view, &[alone], parts, budget)?.is_none()
+    {
+        return Some(Cover { schemas: vec![alone], is_smallest: true });
+    }
     let mut requests: Vec<Vec<usize>> = Vec::new();
     let mut is_smallest = true;
     loop {

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use evenkeel_api::v1::FlowSchema;
-use evenkeel_api::{AnyObject, bootstrap};
+use evenkeel_api::{AnyObject, Object, bootstrap};
 use evenkeel_engine::User;
 use serde::Serialize;
 
@@ -84,7 +84,7 @@ enum Moved {
 /// What changes for requests from the old objects to the new ones. Objects that are not valid do not count.
 pub fn diff(old: &[Located<'_>], new: &[Located<'_>], assumptions: &Assumptions) -> Outcome {
     let [old, new] = [old, new].map(|objects| usable(objects, assumptions));
-    let [old, new] = [old, new].map(Configuration::new);
+    let [old, new] = [old, new].map(|schemas| Configuration::new(schemas, assumptions.preset));
     let schemas: Vec<&FlowSchema> = old.schemas.iter().chain(&new.schemas).copied().collect();
     let space = Arc::new(Space::of(schemas.iter().copied()));
     let callers = Callers::of(schemas, assumptions.preset);
@@ -98,7 +98,7 @@ pub fn diff(old: &[Located<'_>], new: &[Located<'_>], assumptions: &Assumptions)
 /// The schemas that a server would use.
 fn usable<'a>(objects: &'a [Located<'a>], assumptions: &Assumptions) -> Vec<&'a FlowSchema> {
     let valid = validity::valid(objects, assumptions, &mut crate::Report::default());
-    let mut levels: HashSet<&str> = bootstrap::mandatory().priority_levels.iter().map(|level| level.name()).collect();
+    let mut levels: HashSet<&str> = bootstrap::mandatory().priority_levels.iter().map(Object::name).collect();
     for located in objects {
         if let AnyObject::PriorityLevelConfiguration(level) = &located.object {
             levels.insert(level.name());

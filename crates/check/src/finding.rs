@@ -98,7 +98,7 @@ pub struct Report {
     pub undecided: Vec<Undecided>,
 }
 
-#[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+#[expect(clippy::ref_option, reason = "serde calls it so")]
 fn line<S: Serializer>(at: &Option<Position>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u32(at.map_or(0, |at| at.line))
 }
@@ -145,7 +145,7 @@ impl Place {
 
 // === impl Located ===
 
-impl<'a> Located<'a> {
+impl Located<'_> {
     /// An object that is in no file.
     pub fn without_place(object: impl Into<AnyObject>) -> Self {
         Self { object: object.into(), version: Version::V1, file: "", tree: None, faults: Vec::new() }

@@ -87,7 +87,7 @@ fn waiting<O: Observer>(observer: O, names: Names) -> f64 {
 }
 
 /// Whether the heaviest of a million flows are found, and in how much memory.
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "figures")]
+#[expect(clippy::cast_precision_loss, reason = "figures")]
 fn accuracy(bars: &mut Bars) {
     let mut sum = 0.0;
     let add = |rank: usize| {
@@ -108,7 +108,7 @@ fn accuracy(bars: &mut Bars) {
         now = now + 5000;
         let new = NewRequest::new(Flow::new("tenants", &names[rank]), WorkEstimate::ONE_SEAT);
         let Arrival::Started { id, .. } = level.arrive(now, new, (), &mut NoEffects) else { panic!("it has room") };
-        level.finish(now + time as Nanos, id, &mut NoEffects);
+        level.finish(now + time.cast_signed(), id, &mut NoEffects);
     }
     let bytes = level.observer().bytes();
     let usage = level.observer_mut().usage(now, 20);

@@ -200,7 +200,7 @@ impl Crowd {
         for flow in 0..4 {
             match self.flows[flow].load {
                 Load::Closed(count) => {
-                    (0..count).for_each(|number| self.push(i64::from(number) * 1000, Event::Arrival(flow)))
+                    (0..count).for_each(|number| self.push(i64::from(number) * 1000, Event::Arrival(flow)));
                 }
                 Load::Open(mean) => {
                     let first = self.random.exponential(mean);

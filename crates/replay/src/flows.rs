@@ -14,6 +14,8 @@ pub(crate) const SIDES_MAX: usize = 2;
 pub(crate) struct Flows {
     rows: Vec<Flow>,
     numbers: HashMap<FlowKey, u32>,
+    /// When the last request ended.
+    ended: Nanos,
 }
 
 /// Requests that are of one flow under each configuration.
@@ -114,6 +116,11 @@ impl Flows {
         &mut self.rows[number as usize]
     }
 
+    /// When the last request ended.
+    pub(crate) fn ended(&self) -> Nanos {
+        self.ended
+    }
+
     pub(crate) fn into_rows(self) -> Vec<Flow> {
         self.rows
     }
@@ -168,6 +175,7 @@ impl Outcomes<Token> for Counter<'_> {
 
     fn ended(&mut self, outcome: Outcome<Token>) {
         let wait = outcome.wait();
+        self.flows.ended = self.flows.ended.max(outcome.ended);
         let replayed = &mut self.flows.row(outcome.token.flow).replayed[self.side];
         match outcome.end {
             End::Completed { started, seats, lingers } => {

@@ -166,6 +166,7 @@ impl Replay {
         }
         self.notes.unfinished = self.join.unfinished();
         self.notes.late = self.order.late();
+        let ended = self.flows.ended();
         let mut flows = self.flows.into_rows();
         flows.sort_by_cached_key(|flow| std::cmp::Reverse((flow.difference(self.settings.wait_limit), flow.requests)));
         Report {
@@ -174,6 +175,7 @@ impl Replay {
             damaged: self.damaged,
             comparison: self.comparison,
             flows,
+            ended,
             simulators: self.sides.into_iter().map(Side::into_simulator).collect(),
             notes: self.notes,
         }

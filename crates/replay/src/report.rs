@@ -1,5 +1,6 @@
 //! What a replay has found out.
 
+use evenkeel_engine::time::Nanos;
 use evenkeel_sim::{LevelRecord, Simulator};
 
 use crate::damage::Damaged;
@@ -22,6 +23,7 @@ pub struct Report {
     pub flows: Vec<Flow>,
     /// What the log did not tell, and what was left out.
     pub notes: Notes,
+    pub(crate) ended: Nanos,
     pub(crate) simulators: Vec<Simulator<Token>>,
 }
 
@@ -67,10 +69,10 @@ impl Report {
         self.simulators[side].levels()
     }
 
-    /// How long the requests took to arrive and to end, in seconds.
+    /// How long it took from the first arrival to the last end, in seconds.
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     pub fn seconds(&self) -> f64 {
-        self.simulators.iter().map(Simulator::now).max().unwrap_or_default() as f64 / 1e9
+        self.ended as f64 / 1e9
     }
 }
 

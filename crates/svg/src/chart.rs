@@ -180,7 +180,7 @@ impl Frame<'_> {
     }
 
     fn draw_grid(&self, picture: &mut Picture) {
-        for (place, label) in self.y.ticks(4) {
+        for (place, label) in self.y.ticks(6) {
             let y = self.bottom - (self.bottom - self.top) * place;
             picture.path("grid", &format!("M{:.1} {y:.1} H{:.1}", self.left, self.right));
             picture.text("faint end", self.left - 8.0, y + 4.0, &label);

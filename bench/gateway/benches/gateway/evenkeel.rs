@@ -18,12 +18,38 @@ const OBJECTS: &str = include_str!("tenants.yaml");
 /// More than there are connections, where nothing is to be kept away.
 const SEATS: usize = 600;
 
+/// Whether a gateway has an access log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum AccessLog {
+    #[default]
+    Off,
+    Json,
+}
+
+/// What only some gateways have.
+#[derive(Debug, Default)]
+struct More {
+    routes: usize,
+    access_log: AccessLog,
+    admin: Option<SocketAddr>,
+}
+
 pub(crate) fn start(task: Task, tls: Option<&Certificate>, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
     let seats = match task {
         Task::PassOn => SEATS,
         Task::Protect { slots } => slots,
     };
-    run(Role::Gateway.command()?, seats, 0, tls, upstream, folder)
+    run(Role::Gateway.command()?, seats, &More::default(), tls, upstream, folder)
+}
+
+/// Starts a gateway with an admin endpoint.
+pub(crate) fn start_watched(admin: SocketAddr, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
+    run(Role::Gateway.command()?, SEATS, &More { admin: Some(admin), ..More::default() }, None, upstream, folder)
+}
+
+/// Starts a gateway with an access log in the folder, or without one.
+pub(crate) fn start_logged(access_log: AccessLog, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
+    run(Role::Gateway.command()?, SEATS, &More { access_log, ..More::default() }, None, upstream, folder)
 }
 
 /// Starts a gateway with so many routes: this one, or the binary at a path.
@@ -37,13 +63,13 @@ pub(crate) fn start_routed(
         Some(path) => Command::new(path),
         None => Role::Gateway.command()?,
     };
-    run(command, SEATS, routes, None, upstream, folder)
+    run(command, SEATS, &More { routes, ..More::default() }, None, upstream, folder)
 }
 
 fn run(
     mut command: Command,
     seats: usize,
-    routes: usize,
+    more: &More,
     tls: Option<&Certificate>,
     upstream: SocketAddr,
     folder: &Path,
@@ -52,11 +78,15 @@ fn run(
     fs::create_dir(&objects)?;
     fs::write(objects.join("tenants.yaml"), OBJECTS)?;
     let identity = format!("{{fromAddresses: [127.0.0.0/8], userHeader: {TENANT_HEADER}}}");
-    let log = "log: {filter: warn, rejectionsPerSecond: 0}";
+    let access = match more.access_log {
+        AccessLog::Off => String::new(),
+        AccessLog::Json => format!(", access: json, accessFile: '{}'", folder.join("access.log").display()),
+    };
+    let log = format!("log: {{filter: warn, rejectionsPerSecond: 0{access}}}");
     let mut settings = format!("identity: {{sources: [trustedHeaders: {identity}]}}\n{log}\n");
-    if routes > 0 {
+    if more.routes > 0 {
         settings.push_str("requests:\n  routes:\n");
-        for number in 0..routes {
+        for number in 0..more.routes {
             let path = format!("/shops/{{namespace}}/orders-{number}/{{name}}");
             // Writing to a text does not fail.
             let _ = writeln!(settings, "  - {{path: '{path}', resource: orders-{number}, seats: 2}}");
@@ -70,7 +100,8 @@ fn run(
     let _ = writeln!(settings, "listen: [{{address: '{address}'{tls}}}]");
     let file = folder.join("evenkeel.yaml");
     fs::write(&file, settings)?;
-    command.args(["serve", "--admin-listen", "none"]);
+    let admin = more.admin.map_or_else(|| "none".to_owned(), |address| address.to_string());
+    command.args(["serve", "--admin-listen", &admin]);
     command.arg("--upstream").arg(format!("http://{upstream}")).arg("--concurrency").arg(seats.to_string());
     command.arg("--config").arg(file).arg("--objects").arg(objects);
     Process::start(&mut command, address, folder)

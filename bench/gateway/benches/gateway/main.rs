@@ -1,15 +1,18 @@
 //! The gateway beside nginx and `HAProxy`: the same upstream, the same load, in one run.
 //!
-//! Give a part of a group's name (`gateway throughput`, `gateway http2`, `gateway memory`, `gateway connections`, `gateway overload`) to run
+//! Give a part of a group's name (`gateway throughput`, `gateway access log`, `gateway http2`, `gateway memory`, `gateway connections`, `gateway overload`,
+//! `gateway dashboard`) to run
 //! only those that contain it. Every process but wrk, h2load, nginx and `HAProxy` is this executable, which takes one of several roles.
 
 #![allow(clippy::print_stdout, reason = "it says what is left out and why")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
 
+mod access_log;
 mod certificate;
 mod connections;
 mod contestant;
 mod crowd;
+mod dashboard;
 mod evenkeel;
 mod h2load;
 mod haproxy;
@@ -38,12 +41,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// A group of measures: its name, and what adds its figures.
 type Group = (&'static str, fn(&mut Bars) -> io::Result<()>);
 
-const GROUPS: [Group; 5] = [
+const GROUPS: [Group; 6] = [
     ("gateway throughput", throughput::bars),
+    ("gateway access log", access_log::bars),
     ("gateway http2", http2::bars),
     ("gateway memory", memory::bars),
     ("gateway connections", connections::bars),
     ("gateway overload", overload::bars),
+    ("gateway dashboard", dashboard::bars),
 ];
 
 fn main() -> ExitCode {

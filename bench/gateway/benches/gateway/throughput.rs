@@ -3,24 +3,24 @@
 use std::io;
 
 use evenkeel_bars::{Bar, Bars};
-use evenkeel_process::median;
+use evenkeel_process::{Process, median};
 
-use crate::contestant::{Contestant, Entry, Running, Task};
+use crate::contestant::{Contestant, Entry, Task};
 use crate::upstream::Upstream;
 use crate::wrk;
 
-const CONNECTIONS: usize = 64;
+pub(crate) const CONNECTIONS: usize = 64;
 /// Everybody has a turn in each round, so that what disturbs the machine disturbs all alike.
-const ROUNDS: usize = 9;
+pub(crate) const ROUNDS: usize = 9;
 const ROUND_SECONDS: u32 = 2;
 
 /// What one turn has found.
 #[derive(Debug, Clone, Copy)]
-struct Turn {
-    requests_per_second: f64,
+pub(crate) struct Turn {
+    pub(crate) requests_per_second: f64,
     p99_ms: f64,
     /// What a request costs the proxy, in microseconds on a processor. A busy machine changes it less than the others.
-    processor_us: f64,
+    pub(crate) processor_us: f64,
 }
 
 pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
@@ -34,7 +34,7 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
         // Each of them begins a round as often as the others.
         for place in 0..running.len() {
             let index = (round + place) % running.len();
-            turns[index].push(turn(&running[index])?);
+            turns[index].push(turn(&running[index].process)?);
         }
     }
     let medians = |figure: fn(&Turn) -> f64| turns.iter().map(|turns| median(turns.iter().map(figure))).collect();
@@ -47,10 +47,10 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
     Ok(())
 }
 
-fn turn(running: &Running) -> io::Result<Turn> {
-    let before = running.process.processor_time()?;
-    let run = wrk::run(running.process.address, CONNECTIONS, ROUND_SECONDS)?;
-    let processor = running.process.processor_time()?.saturating_sub(before);
+pub(crate) fn turn(process: &Process) -> io::Result<Turn> {
+    let before = process.processor_time()?;
+    let run = wrk::run(process.address, CONNECTIONS, ROUND_SECONDS)?;
+    let processor = process.processor_time()?.saturating_sub(before);
     Ok(Turn {
         requests_per_second: run.requests_per_second,
         p99_ms: run.p99_ms,

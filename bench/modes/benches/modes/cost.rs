@@ -12,8 +12,11 @@ use evenkeel_engine::time::Instant;
 
 use crate::random::Random;
 
-/// How many requests one round makes: enough that reading the clock does not count.
-const ROUND: u32 = 10_000;
+/// How many requests one round makes: enough that reading the clock does not count, and few enough that a round is seldom
+/// interrupted.
+const ROUND: u32 = 1_000;
+/// How many rounds are made before those that count, so that flows come and go as they do later.
+const WARM_UP: u32 = 500;
 /// How many requests wait.
 const CROWD: usize = 100_000;
 
@@ -42,7 +45,7 @@ pub(crate) fn cost(discipline: QueuingDiscipline, flows: u64, next: Next) -> f64
         }
     }
     let (mut random, mut turn) = (Random::new(1), 0);
-    nanos_per_operation(ROUND, || {
+    let mut round = || {
         for _ in 0..ROUND {
             now = now + 1000;
             turn = (turn + 1) % running.len();
@@ -54,7 +57,9 @@ pub(crate) fn cost(discipline: QueuingDiscipline, flows: u64, next: Next) -> f64
             };
             set.arrive(now, hash(flow), WorkEstimate::ONE_SEAT, flow, &mut NoEffects);
         }
-    })
+    };
+    (0..WARM_UP).for_each(|_| round());
+    nanos_per_operation(ROUND, round)
 }
 
 fn hash(flow: u64) -> u64 {

@@ -93,8 +93,15 @@ impl From<&serde_json::Value> for Document {
     }
 }
 
+/// The object of the kind of `S` that a part of a document holds, written in `version`, and the fields that it does not have.
+///
+/// Paths begin at the part. The members `apiVersion` and `kind` are left to the caller.
+pub fn decode_part<S: HubSpec>(part: &Node, version: Version) -> Read<S> {
+    decode_node(part, &Path::Root, version)
+}
+
 /// An object that was read and the fields that were dropped from it.
-type Read<S> = Result<(Object<V1, S>, Vec<Unknown>), Mismatches>;
+pub type Read<S> = Result<(Object<V1, S>, Vec<Unknown>), Mismatches>;
 
 /// The object that a part of a document holds, and the fields that were dropped from it.
 pub(super) fn decode_node<S: HubSpec>(node: &Node, path: &Path<'_>, version: Version) -> Read<S> {

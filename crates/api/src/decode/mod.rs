@@ -30,7 +30,7 @@ mod typed;
 mod yaml;
 mod yaml_scalar;
 
-pub use document::{Decoded, Document, Format};
+pub use document::{Decoded, Document, Format, Read, decode_part};
 pub use finding::{Dropped, Mismatch, Mismatches, SyntaxError, Unknown};
 pub use json::parse_json;
 pub use manifest::{Entry, Manifest, Strictness};

@@ -12,7 +12,7 @@ use evenkeel_engine::Attributes;
 
 use crate::analysis::{Analysis, Output};
 use crate::calls::{Call, Endpoint};
-use crate::finding::{Finding, ObjectName, Place};
+use crate::finding::{Finding, ObjectName};
 use crate::rule::Rule;
 
 pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
@@ -24,7 +24,7 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     let mut edges: Vec<(&str, &str)> = Vec::new();
     for call in analysis.checked.calls {
         match ends(analysis, call) {
-            Ok((caller, callee)) => edges.push((level_of(caller), level_of(callee))),
+            Ok((outer, inner)) => edges.push((level_of(outer), level_of(inner))),
             Err(message) => {
                 let help = "name a flow schema of the files, or describe a request";
                 output.report.findings.push(finding(None, call, message, help.to_owned()));
@@ -32,14 +32,14 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
         }
     }
     for call in analysis.checked.calls {
-        let Ok((caller, callee)) = ends(analysis, call) else { continue };
-        let (from, to) = (level_of(caller), level_of(callee));
+        let Ok((outer, inner)) = ends(analysis, call) else { continue };
+        let (from, to) = (level_of(outer), level_of(inner));
         let rank = |level: &str| ranks.get(level).copied().unwrap_or(i32::MAX);
         if to == EXEMPT || (from != to && rank(to) < rank(from)) {
             continue;
         }
         let start =
-            format!("a request of schema {:?} (level {from:?}) makes one of schema {:?}", caller.name(), callee.name());
+            format!("a request of schema {:?} (level {from:?}) makes one of schema {:?}", outer.name(), inner.name());
         let message = if from == to {
             format!("{start}, in the same level: when all its seats are taken by callers, all of them wait")
         } else if leads_to(&edges, to, from) {
@@ -48,7 +48,7 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
             format!("{start} (level {to:?}), which does not outrank it: {} comes before {}", rank(from), rank(to))
         };
         let help = "classify the call to a level of its own that is matched before, or to `exempt`".to_owned();
-        output.report.findings.push(finding(Some(callee), call, message, help));
+        output.report.findings.push(finding(Some(inner), call, message, help));
     }
 }
 
@@ -58,7 +58,7 @@ fn finding(schema: Option<&FlowSchema>, call: &Call, message: String, help: Stri
         rule: Rule::Inversion,
         severity: Rule::Inversion.severity(),
         object: ObjectName { kind: "FlowSchema".to_owned(), name },
-        place: Place { ..call.place.clone() },
+        place: call.place.clone(),
         message,
         help,
         witness: None,

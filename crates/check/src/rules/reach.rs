@@ -130,7 +130,7 @@ impl Target<'_> {
             );
         }
         let subject = "no request can be classified to this schema";
-        let finding = self.blocked(Rule::UnreachableSchema, located, subject, self.parts(clauses), budget);
+        let finding = self.blocked(Rule::UnreachableSchema, located, subject, &self.parts(clauses), budget);
         let help = "give the schema a lower matchingPrecedence, or remove it";
         Finding { place: located.place("metadata.name"), help: help.to_owned(), ..finding }
     }
@@ -145,7 +145,7 @@ impl Target<'_> {
             let mut find = |field: &str, what: &str, unreachable: &[&Clause]| {
                 let subject = format!("no request can be classified to this schema by {what}");
                 let parts = self.parts(unreachable.iter().copied());
-                let finding = self.blocked(Rule::UnreachableRule, located, &subject, parts, budget);
+                let finding = self.blocked(Rule::UnreachableRule, located, &subject, &parts, budget);
                 findings.push(Finding { place: located.place(field), ..finding });
             };
             if is_whole && !of_rule.is_empty() {
@@ -170,7 +170,7 @@ impl Target<'_> {
         rule: Rule,
         located: &Located<'_>,
         subject: &str,
-        parts: Vec<(User, Region)>,
+        parts: &[(User, Region)],
         budget: &mut Budget,
     ) -> Finding {
         let help = "remove the rule, or give the schema a lower matchingPrecedence";
@@ -183,7 +183,7 @@ impl Target<'_> {
             let first = self.view.configuration.schema(self.view.first(user, &point)?)?;
             Some(Witness { request: self.view.example(user, &point), flow_schema: first.name().to_owned() })
         });
-        let cover = cover::smallest(self.view, self.index, &parts, budget);
+        let cover = cover::smallest(self.view, self.index, parts, budget);
         let (blockers, end) = match cover {
             Some(cover) => {
                 let names = cover.schemas.iter().filter_map(|index| self.view.configuration.schema(*index));

@@ -22,7 +22,7 @@ struct Names<'a> {
 
 /// The answer for two schemas.
 enum Tie {
-    At(Witness),
+    At(Box<Witness>),
     Nowhere,
     Undecided,
 }
@@ -52,7 +52,7 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
                 // One is enough for each schema: what has to change is its precedence.
                 Tie::At(witness) => {
                     let winner = analysis.view.configuration.schema(first);
-                    report(analysis, output, located, schema, winner, witness);
+                    report(analysis, output, located, schema, winner, *witness);
                     break;
                 }
             }
@@ -108,7 +108,8 @@ fn tie(analysis: &Analysis<'_>, output: &mut Output, pairs_left: &mut u64, first
                                 let request = view.example(&user, &point);
                                 let flow_schema =
                                     view.configuration.schema(first).map(|schema| schema.name().to_owned());
-                                return Tie::At(Witness { request, flow_schema: flow_schema.unwrap_or_default() });
+                                let flow_schema = flow_schema.unwrap_or_default();
+                                return Tie::At(Box::new(Witness { request, flow_schema }));
                             }
                             Found::Nothing => {}
                             Found::Undecided => answer = Tie::Undecided,

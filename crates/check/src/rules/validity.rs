@@ -55,7 +55,7 @@ fn problems(located: &Located<'_>, preset: Preset) -> Vec<Finding> {
             return Finding::new(Rule::MandatoryEdited, located, error.field(), message, help);
         }
         let message = format!("{}: {}", error.field(), error.message());
-        let is_verb = error.field().contains(".nonResourceRules[") && error.field().ends_with(".verbs");
+        let is_verb = error.field().contains(".nonResourceRules[") && error.field().rsplit('.').next() == Some("verbs");
         if is_verb && !fails_in(located, other, error.field()) {
             let help = format!(
                 "the preset {preset} does not have this verb, and {other} does: use `--preset {other}`, or a verb of {preset}"

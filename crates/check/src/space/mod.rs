@@ -36,6 +36,10 @@ pub(crate) struct Space {
     paths: Paths,
 }
 
+fn paths_region(verbs: Set, paths: Set) -> Region {
+    Region { sort: Sort::Path, sides: [verbs, paths, Set::interval(0, 1), Set::interval(0, 1)] }
+}
+
 // === impl Space ===
 
 impl Space {
@@ -69,11 +73,10 @@ impl Space {
 
     /// The requests that a resource rule matches (FM-11).
     pub(crate) fn resource_rule(&self, rule: &ResourcePolicyRule) -> Region {
-        let namespaces = match lists_every(&rule.namespaces) {
-            true => Set::interval(CLUSTER_SCOPE + 1, self.namespaces.other_number() + 1),
-            false => {
-                self.namespaces.listed(&rule.namespaces).difference(&Set::interval(CLUSTER_SCOPE, CLUSTER_SCOPE + 1))
-            }
+        let namespaces = if lists_every(&rule.namespaces) {
+            Set::interval(CLUSTER_SCOPE + 1, self.namespaces.other_number() + 1)
+        } else {
+            self.namespaces.listed(&rule.namespaces).difference(&Set::interval(CLUSTER_SCOPE, CLUSTER_SCOPE + 1))
         };
         let cluster = if rule.cluster_scope { CLUSTER_SCOPE + 1 } else { CLUSTER_SCOPE };
         let namespaces = Set::union_of(namespaces.iter_intervals().chain([(CLUSTER_SCOPE, cluster)]));
@@ -90,22 +93,18 @@ impl Space {
 
     /// The requests that a non-resource rule matches (FM-12).
     pub(crate) fn non_resource_rule(&self, rule: &NonResourcePolicyRule) -> Region {
-        self.paths_region(self.path_verbs.listed(&rule.verbs), self.paths.covered(&rule.non_resource_urls))
+        paths_region(self.path_verbs.listed(&rule.verbs), self.paths.covered(&rule.non_resource_urls))
     }
 
     /// All requests of a sort.
     pub(crate) fn all(&self, sort: Sort) -> Region {
         match sort {
-            Sort::Path => self.paths_region(self.path_verbs.all(), self.paths.all()),
+            Sort::Path => paths_region(self.path_verbs.all(), self.paths.all()),
             Sort::Resource => {
                 let names = [&self.verbs, &self.api_groups, &self.resources, &self.namespaces];
                 Region { sort, sides: names.map(Names::all) }
             }
         }
-    }
-
-    fn paths_region(&self, verbs: Set, paths: Set) -> Region {
-        Region { sort: Sort::Path, sides: [verbs, paths, Set::interval(0, 1), Set::interval(0, 1)] }
     }
 
     /// A request of a region, unless it is empty.
@@ -156,24 +155,7 @@ impl Space {
         match region.sort {
             Sort::Path => format!("verbs: {}; paths: {}", self.path_verbs.describe(first), self.paths.describe(second)),
             Sort::Resource => {
-                let cluster = Set::interval(CLUSTER_SCOPE, CLUSTER_SCOPE + 1);
-                let namespaces = fourth.difference(&cluster);
-                // Without the requests that have no namespace, `any` is every namespace.
-                let mut scope = match namespaces == self.namespaces.all().difference(&cluster) {
-                    true => "any".to_owned(),
-                    false => self.namespaces.describe(&Set::union_of(
-                        namespaces.iter_intervals().chain(
-                            namespaces
-                                .contains(self.namespaces.other_number())
-                                .then_some((CLUSTER_SCOPE, CLUSTER_SCOPE + 1)),
-                        ),
-                    )),
-                };
-                if namespaces.is_empty() {
-                    scope = "none (cluster-scoped)".to_owned();
-                } else if fourth.contains(CLUSTER_SCOPE) {
-                    scope += ", and cluster-scoped";
-                }
+                let scope = self.describe_scope(fourth);
                 format!(
                     "verbs: {}; API groups: {}; resources: {}; namespaces: {scope}",
                     self.verbs.describe(first),
@@ -182,5 +164,18 @@ impl Space {
                 )
             }
         }
+    }
+
+    /// The namespaces of a set, and whether requests without one are in it.
+    fn describe_scope(&self, set: &Set) -> String {
+        let cluster = Set::interval(CLUSTER_SCOPE, CLUSTER_SCOPE + 1);
+        let namespaces = set.difference(&cluster);
+        if namespaces.is_empty() {
+            return "none (cluster-scoped)".to_owned();
+        }
+        // The number of requests without a namespace is not one of those that `any but` leaves out.
+        let others = namespaces.contains(self.namespaces.other_number()).then_some((CLUSTER_SCOPE, CLUSTER_SCOPE + 1));
+        let scope = self.namespaces.describe(&Set::union_of(namespaces.iter_intervals().chain(others)));
+        if set.contains(CLUSTER_SCOPE) { format!("{scope}, and cluster-scoped") } else { scope }
     }
 }

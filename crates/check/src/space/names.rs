@@ -11,7 +11,7 @@ const EVERY: &str = "*";
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     numbers: HashMap<String, u32>,
-    names: Vec<String>,
+    listed: Vec<String>,
     /// A value that no rule lists.
     other: String,
     /// Whether `other` is one that requests usually have. If not, a listed value makes a better example.
@@ -24,7 +24,9 @@ impl Names {
     /// Takes in the values of a list. A `*` that is alone in its list is none.
     pub(crate) fn add(&mut self, list: &[String]) {
         if !lists_every(list) {
-            list.iter().for_each(|name| self.add_one(name));
+            for name in list {
+                self.add_one(name);
+            }
         }
     }
 
@@ -32,7 +34,7 @@ impl Names {
     pub(crate) fn add_one(&mut self, name: &str) {
         if !self.numbers.contains_key(name) {
             self.numbers.insert(name.to_owned(), self.other_number());
-            self.names.push(name.to_owned());
+            self.listed.push(name.to_owned());
         }
     }
 
@@ -61,7 +63,7 @@ impl Names {
 
     /// The value of a number.
     pub(crate) fn name(&self, number: u32) -> &str {
-        usize::try_from(number).ok().and_then(|index| self.names.get(index)).unwrap_or(&self.other)
+        usize::try_from(number).ok().and_then(|index| self.listed.get(index)).unwrap_or(&self.other)
     }
 
     /// A number of a set: that of the values which no rule lists if it is there, since the fewest rules match those.
@@ -73,9 +75,10 @@ impl Names {
     /// What a set stands for, for people: `get, list`, or `any but get`.
     pub(crate) fn describe(&self, set: &Set) -> String {
         const LISTED_MAX: usize = 6;
-        let (prefix, described) = match set.contains(self.other_number()) {
-            true => ("any but ", self.all().difference(set)),
-            false => ("", set.clone()),
+        let (prefix, described) = if set.contains(self.other_number()) {
+            ("any but ", self.all().difference(set))
+        } else {
+            ("", set.clone())
         };
         if described.is_empty() {
             return "any".to_owned();
@@ -93,7 +96,7 @@ impl Names {
     }
 
     pub(crate) fn other_number(&self) -> u32 {
-        u32::try_from(self.names.len()).unwrap_or(u32::MAX - 1)
+        u32::try_from(self.listed.len()).unwrap_or(u32::MAX - 1)
     }
 }
 
@@ -107,5 +110,5 @@ pub(crate) fn unused(text: &str, is_taken: impl Fn(&str) -> bool) -> String {
     if !is_taken(text) {
         return text.to_owned();
     }
-    (2_u64..).map(|number| format!("{text}-{number}")).find(|text| !is_taken(text)).unwrap_or_default()
+    (2..=u64::MAX).map(|number| format!("{text}-{number}")).find(|text| !is_taken(text)).unwrap_or_default()
 }

@@ -17,7 +17,7 @@ const EVERY: &str = "*";
 pub(crate) struct Paths {
     /// In the order of the tree: a path, and then all that are below it. Path number `i` has the numbers `2 i` (itself) and
     /// `2 i + 1` (below it).
-    paths: Vec<Vec<String>>,
+    mentioned: Vec<Vec<String>>,
     /// For each path, the first one behind it that is not below it.
     ends: Vec<u32>,
     /// A segment that nobody mentions.
@@ -74,7 +74,7 @@ impl PathsBuilder {
             }
             open.push(index);
         }
-        Paths { paths, ends, segment }
+        Paths { mentioned: paths, ends, segment }
     }
 }
 
@@ -82,7 +82,7 @@ impl PathsBuilder {
 
 impl Paths {
     pub(crate) fn all(&self) -> Set {
-        Set::interval(0, u32::try_from(self.paths.len() * 2).unwrap_or(u32::MAX))
+        Set::interval(0, u32::try_from(self.mentioned.len() * 2).unwrap_or(u32::MAX))
     }
 
     /// What entries cover.
@@ -95,7 +95,7 @@ impl Paths {
 
     fn covered_by(&self, entry: &str) -> Option<(u32, u32)> {
         let (stem, covers_itself) = stem(entry);
-        let index = self.paths.binary_search(&segments(stem)).ok()?;
+        let index = self.mentioned.binary_search(&segments(stem)).ok()?;
         let number = u32::try_from(index * 2).ok()?;
         let end = self.ends.get(index)? * 2;
         // The root itself is no path; its number is one more for what is below it, so that `/` covers everything.
@@ -106,7 +106,7 @@ impl Paths {
     /// A path of that number.
     pub(crate) fn example(&self, number: u32) -> String {
         let index = usize::try_from(number / 2).unwrap_or_default();
-        let path = self.paths.get(index).map(|segments| segments.join("/")).unwrap_or_default();
+        let path = self.mentioned.get(index).map(|segments| segments.join("/")).unwrap_or_default();
         match (number.is_multiple_of(2), path.is_empty()) {
             (true, false) => format!("/{path}"),
             (_, true) => format!("/{}", self.segment),
@@ -156,7 +156,9 @@ mod tests {
     fn fm_13_numbers_stand_for_the_paths_that_entries_cover() {
         let entries = ["*", "/", "/*", "/a", "/a/", "/a/*", "/a/b", "/a/b/c", "/ab", "/a-b", "/a/b/*", "/z/y/x"];
         let mut builder = PathsBuilder::default();
-        entries.iter().for_each(|entry| builder.add(entry));
+        for entry in entries {
+            builder.add(entry);
+        }
         let paths = builder.build();
         assert_eq!(paths.all().iter().count(), 2 * 7);
         for number in paths.all().iter() {
@@ -171,7 +173,9 @@ mod tests {
     #[test]
     fn sets_of_paths_are_described() {
         let mut builder = PathsBuilder::default();
-        ["/a/*", "/a/b"].iter().for_each(|entry| builder.add(entry));
+        for entry in ["/a/*", "/a/b"] {
+            builder.add(entry);
+        }
         let paths = builder.build();
         let covered = |entry: &str| paths.covered(&[entry.to_owned()]);
         assert_eq!(paths.describe(&paths.all()), "any");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use evenkeel_api::Preset;
 use evenkeel_api::v1::FlowSchema;
 use evenkeel_check::{Assumptions, Located, Outcome, Side, diff};
 use fastrand::Rng;
@@ -9,10 +10,14 @@ use fastrand::Rng;
 use crate::oracle::{Server, callers, requests, schema, schemas};
 
 fn outcome(old: &[FlowSchema], new: &[FlowSchema]) -> Outcome {
+    outcome_for(Preset::Kubernetes, old, new)
+}
+
+fn outcome_for(preset: Preset, old: &[FlowSchema], new: &[FlowSchema]) -> Outcome {
     let located = |schemas: &[FlowSchema]| -> Vec<Located<'static>> {
         schemas.iter().cloned().map(Located::without_place).collect()
     };
-    diff(&located(old), &located(new), &Assumptions::default())
+    diff(&located(old), &located(new), &Assumptions { preset, ..Assumptions::default() })
 }
 
 fn side(schema: &FlowSchema) -> Side {
@@ -63,8 +68,7 @@ fn differences_are_those_that_trying_every_request_finds() {
             outcome.differences.iter().map(|difference| (difference.old.clone(), difference.new.clone())).collect();
         assert_eq!(found, expected, "seed {seed}");
         for difference in &outcome.differences {
-            let (user, info) =
-                (difference.witness.user(), difference.witness.info(evenkeel_api::Preset::Kubernetes).unwrap());
+            let (user, info) = (difference.witness.user(), difference.witness.info(Preset::Kubernetes).unwrap());
             assert_eq!(side(&old.schemas[old.classify(&user, &info)]), difference.old, "seed {seed}");
             assert_eq!(side(&new.schemas[new.classify(&user, &info)]), difference.new, "seed {seed}");
             assert!(!difference.requests.is_empty(), "seed {seed}");
@@ -74,16 +78,22 @@ fn differences_are_those_that_trying_every_request_finds() {
     assert!(with > 8 && without > 3, "{with} with differences, {without} without");
 }
 
-/// A built-in `catch-all` is the last schema; a stored one is tried in its order (FM-1).
+/// A built-in `catch-all` is the last schema; a stored one is tried in its order (FM-1). Kubernetes always stores it.
 #[test]
 fn a_stored_catch_all_takes_requests_from_schemas_behind_it() {
     let last = FlowSchema::builder("zzz").priority_level("exempt").matching_precedence(10_000);
     let last = last.rule(|r| r.group("dev").everything()).build();
     let catch_all = evenkeel_api::bootstrap::mandatory_flow_schema("catch-all").unwrap().clone();
-    let outcome = outcome(std::slice::from_ref(&last), &[last.clone(), catch_all]);
-    let moved: Vec<_> =
-        outcome.differences.iter().map(|moved| (&*moved.old.flow_schema, &*moved.new.flow_schema)).collect();
-    assert_eq!(moved, [("zzz", "catch-all")]);
+    for (preset, expected) in [(Preset::Plain, &[("zzz", "catch-all")][..]), (Preset::Kubernetes, &[])] {
+        let outcome = outcome_for(preset, std::slice::from_ref(&last), &[last.clone(), catch_all.clone()]);
+        let moved = outcome.differences.iter().map(|moved| (&*moved.old.flow_schema, &*moved.new.flow_schema));
+        assert_eq!(moved.collect::<Vec<_>>(), expected, "{preset}");
+        let located = [Located::without_place(last.clone())];
+        let report = evenkeel_check::check(&located, &Assumptions { preset, ..Assumptions::default() });
+        let is_unreachable =
+            report.findings.iter().any(|finding| finding.rule == evenkeel_check::Rule::UnreachableSchema);
+        assert_eq!(is_unreachable, preset == Preset::Kubernetes);
+    }
 }
 
 #[test]

@@ -125,10 +125,8 @@ fn duration(text: &str) -> Result<Duration, String> {
 impl Check {
     pub(crate) fn run(&self) -> Result<Exit> {
         // Whatever keeps the command from its work ends it with the code for that.
-        self.run_unless_failing().map_err(|error| match error.is::<WrongUsage>() {
-            true => error,
-            false => WrongUsage(format!("{error:#}")).into(),
-        })
+        self.run_unless_failing()
+            .map_err(|error| if error.is::<WrongUsage>() { error } else { WrongUsage(format!("{error:#}")).into() })
     }
 
     fn run_unless_failing(&self) -> Result<Exit> {

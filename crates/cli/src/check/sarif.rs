@@ -45,7 +45,8 @@ fn result(finding: &Finding) -> Value {
     });
     let name = format!("{}/{}", finding.object.kind, finding.object.name);
     let mut location = json!({"logicalLocations": [{"fullyQualifiedName": name, "kind": "object"}]});
-    if let Some(at) = finding.place.at {
+    // Standard input has no address.
+    if let Some(at) = finding.place.at.filter(|_| !finding.place.file.starts_with('<')) {
         location["physicalLocation"] = json!({
             "artifactLocation": {"uri": finding.place.file.replace(' ', "%20")},
             "region": {"startLine": at.line, "startColumn": at.column},

@@ -116,6 +116,9 @@ impl Demo {
         let mut signals = Signals::listen()?;
         let service = SampleService::start().await.context("cannot start the sample service")?;
         let stage = Stage::set_up(service, self.listen, self.admin_listen).await?;
+        if let Some(dashboard) = stage.dashboard() {
+            progress::announce(&format!("The dashboard is at {dashboard} while the demo runs."));
+        }
         let played = tokio::select! {
             played = self.all_parts(&stage) => played?,
             () = signals.stop() => Played::Interrupted,

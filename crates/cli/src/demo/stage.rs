@@ -86,6 +86,11 @@ impl Stage {
         self.address
     }
 
+    /// The page that shows what the gateway is doing.
+    pub(crate) fn dashboard(&self) -> Option<String> {
+        self.gateway.admin_address().map(|admin| format!("http://{admin}/"))
+    }
+
     /// A private folder, which is removed at the end.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
@@ -142,6 +147,10 @@ impl Stage {
                 ),
             },
         ];
+        if let Some(dashboard) = self.dashboard() {
+            let what = "Watch it in a browser: who uses the seats, and who delays whom";
+            suggestions.insert(0, Suggestion { what, command: dashboard });
+        }
         if let Some(admin) = self.gateway.admin_address() {
             suggestions.push(Suggestion {
                 what: "What is measured",

@@ -1,6 +1,6 @@
 //! The documents of a file, with the items of lists as documents of their own.
 
-use evenkeel_api::decode::{Document, Duplicate, Format, Node, Position, Problem, Value, parse_text};
+use evenkeel_api::decode::{Document, Duplicate, Node, Position, Problem, Value, parse_text};
 use evenkeel_api::{GROUP, Kind, Version};
 
 use super::{EVENKEEL_VERSION, SourceFile};
@@ -18,7 +18,6 @@ pub(crate) struct FileDocument {
     pub(crate) root: Node,
     /// The names that occur twice in it.
     pub(super) duplicates: Vec<Duplicate>,
-    pub(super) format: Format,
     pub(super) content: Content,
 }
 
@@ -75,16 +74,16 @@ struct Reader<'a> {
 // === impl Reader ===
 
 impl Reader<'_> {
-    fn document(&mut self, Document { root, duplicates, format }: Document) {
+    fn document(&mut self, Document { root, duplicates, .. }: Document) {
         match self.found(&root, None) {
-            Ok(Found::Content(content)) => self.add(root, duplicates, format, content),
-            Ok(Found::List(known)) => self.list(root, &duplicates, format, known),
+            Ok(Found::Content(content)) => self.add(root, duplicates, content),
+            Ok(Found::List(known)) => self.list(root, &duplicates, known),
             Ok(Found::Other) => {}
             Err((at, message)) => self.problem(at, message),
         }
     }
 
-    fn list(&mut self, root: Node, duplicates: &[Duplicate], format: Format, known: Option<(Kind, Version)>) {
+    fn list(&mut self, root: Node, duplicates: &[Duplicate], known: Option<(Kind, Version)>) {
         let Value::Map(members) = root.value else { return };
         let Some(items) = members.into_iter().find(|member| member.key == "items") else { return };
         let items = match items.value.value {
@@ -101,7 +100,7 @@ impl Reader<'_> {
                         let path = duplicate.path.strip_prefix(&inside)?.to_owned();
                         Some(Duplicate { path, ..duplicate.clone() })
                     });
-                    self.add(item, of_item.collect(), format, content);
+                    self.add(item, of_item.collect(), content);
                 }
                 Ok(Found::List(_)) => self.problem(item.at, "a list inside a list"),
                 Ok(Found::Other) => {}
@@ -110,8 +109,8 @@ impl Reader<'_> {
         }
     }
 
-    fn add(&mut self, root: Node, duplicates: Vec<Duplicate>, format: Format, content: Content) {
-        self.documents.push(FileDocument { source: self.index, root, duplicates, format, content });
+    fn add(&mut self, root: Node, duplicates: Vec<Duplicate>, content: Content) {
+        self.documents.push(FileDocument { source: self.index, root, duplicates, content });
     }
 
     fn problem(&mut self, at: Position, message: impl Into<String>) {

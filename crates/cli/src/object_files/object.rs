@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use evenkeel_api::decode::{Document, Problem, Unknown};
+use evenkeel_api::decode::{Problem, Unknown, decode_part};
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec, Status, V1};
 use evenkeel_api::validate::{self, Context, FieldErrors};
 use evenkeel_api::{AnyObject, HubSpec, Kind, Object, Preset, Version};
@@ -63,8 +63,7 @@ impl<'a> FileObject<'a> {
             let message = format!("{subject}: {}: the name {:?} occurs twice", duplicate.path, duplicate.key);
             Problem::new(&source.name, duplicate.at, message)
         });
-        let whole = Document { root: node.clone(), duplicates: document.duplicates.clone(), format: document.format };
-        match whole.decode::<S>(version) {
+        match decode_part::<S>(node, version) {
             Err(mismatches) => {
                 let wrong = mismatches.iter().map(|mismatch| {
                     let message = format!("{subject}: {}: {}", mismatch.path, mismatch.message);
@@ -72,10 +71,9 @@ impl<'a> FileObject<'a> {
                 });
                 Err(wrong.chain(mismatches.unknown().iter().map(unknown)).chain(twice).take(PROBLEMS_MAX).collect())
             }
-            Ok(decoded) => {
-                let dropped = decoded.dropped.unknown().iter().map(unknown).chain(twice).take(PROBLEMS_MAX).collect();
+            Ok((mut object, unknown_fields)) => {
+                let dropped = unknown_fields.iter().map(unknown).chain(twice).take(PROBLEMS_MAX).collect();
                 // As on creation, what a file says of the status is not taken over (API-54).
-                let mut object = decoded.object;
                 object.status = Status::default();
                 Ok(Self { object: object.into(), version, document, file: &source.name, dropped })
             }

@@ -41,9 +41,10 @@ impl SourceFile {
         let mut sources = Vec::new();
         let mut faults = Vec::new();
         for path in paths {
-            let read = match path.as_os_str() == OsStr::new(STANDARD_INPUT) {
-                true => Self::read("<stdin>".to_owned(), None, true, io::stdin().lock()).map(|source| vec![source]),
-                false => Self::read_path(path),
+            let read = if path.as_os_str() == OsStr::new(STANDARD_INPUT) {
+                Self::read("<stdin>".to_owned(), None, true, io::stdin().lock()).map(|source| vec![source])
+            } else {
+                Self::read_path(path)
             };
             match read {
                 Ok(read) => sources.extend(read),
@@ -76,9 +77,10 @@ impl SourceFile {
         let whole = io::Cursor::new(start).chain(input);
         let mut text = Vec::new();
         let limit = BYTES_MAX + 1;
-        let length = match is_packed {
-            true => MultiGzDecoder::new(whole).take(limit).read_to_end(&mut text),
-            false => whole.take(limit).read_to_end(&mut text),
+        let length = if is_packed {
+            MultiGzDecoder::new(whole).take(limit).read_to_end(&mut text)
+        } else {
+            whole.take(limit).read_to_end(&mut text)
         };
         if length.map_err(fault)? as u64 > BYTES_MAX {
             return Err(format!("cannot read {name}: it has more than {} MB", BYTES_MAX >> 20));

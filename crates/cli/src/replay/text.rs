@@ -61,7 +61,8 @@ fn summary(report: &Report, paint: Paint) -> String {
     let damaged = report.damaged.count();
     if damaged > 0 {
         let shade = |text: &str| paint.text(Shade::Yellow, text);
-        text += &format!("{}\n", shade(&format!("{} lines could not be read:", count(damaged))));
+        let lines = if damaged == 1 { "line" } else { "lines" };
+        text += &format!("{}\n", shade(&format!("{} {lines} could not be read:", count(damaged))));
         for line in report.damaged.first() {
             text += &format!("  {line}\n");
         }
@@ -250,11 +251,7 @@ pub(super) fn notes(notes: &Notes) -> Vec<String> {
          Clients that were rejected may have sent requests again that they would not have sent otherwise.",
     );
     note(notes.untimed, "How long {} requests took: they take as long as others of the same verb and resource.");
-    note(
-        notes.unknown_waits,
-        "How long {} requests waited, which counts as part of their service times. (A kube-apiserver tells it for requests that \
-         take longer than half a second.)",
-    );
+    note(notes.unknown_waits, "How long {} requests waited, which counts as part of their service times.");
     note(
         notes.lists,
         "How many objects there are, which {} lists depend on: each takes one seat. Give a file of metrics with \
@@ -274,7 +271,11 @@ pub(super) fn notes(notes: &Notes) -> Vec<String> {
     note(notes.unauthenticated, "{} requests failed authentication: flow control never saw them. They were left out.");
     note(notes.not_limited, "{} long-running requests are not limited by flow control. They were left out.");
     if notes.formats.iter().any(|format| format.starts_with("Kubernetes audit log")) {
-        lines.push("Requests that the audit policy leaves out took seats too.".to_owned());
+        lines.push(
+            "Waits of requests that took less than half a second, and requests that the audit policy leaves out: they took \
+             seats too."
+                .to_owned(),
+        );
     }
     lines
 }

@@ -90,11 +90,10 @@ fn the_example_of_every_page_is_found_by_its_rule() {
         let summary = rule.summary().replace('\n', " ");
         let row = format!("| [{rule}]({rule}.md) | {} | {summary} |", rule.severity());
         assert!(index.contains(&row), "docs/checks/README.md has no row {row:?}");
-        let explained = check(folder.path(), &["--explain", rule.name()]);
-        let plain: String = page.lines().map(|line| format!("{}\n", line.trim_start_matches(['#', ' ']))).collect();
-        let unindented: String =
-            explained.1.lines().map(|line| format!("{}\n", line.trim_start_matches(['#', ' ']))).collect();
-        assert_eq!((explained.0, unindented), (0, plain));
+        let (code, explained) = check(folder.path(), &["--explain", rule.name()]);
+        // Headings lose their marks.
+        let words = |text: &str| text.replace('#', "").split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!((code, words(&explained)), (0, words(page)));
     }
     assert_eq!(fs::read_dir(root().join("docs/checks")).unwrap().count(), Rule::ALL.len() + 1);
 }

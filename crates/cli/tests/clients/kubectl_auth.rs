@@ -63,7 +63,15 @@ fn get_raw_shows_paths_metrics_and_dumps_to_those_who_may() {
     for path in paths["paths"].as_array().unwrap() {
         assert!(!raw(path.as_str().unwrap()).is_empty(), "{path}");
     }
-    assert!(raw("/metrics").contains("apiserver_flowcontrol_nominal_limit_seats{priority_level=\"exempt\"}"));
+    let metrics = raw("/metrics");
+    for series in [
+        "apiserver_flowcontrol_nominal_limit_seats{priority_level=\"exempt\"}",
+        "evenkeel_authentication_failures_total{reason=\"unknown-token\"}",
+        "evenkeel_build_info{version=",
+        "process_cpu_seconds_total ",
+    ] {
+        assert!(metrics.contains(&format!("\n{series}")), "{series}: {metrics}");
+    }
     let dumps = "/debug/api_priority_and_fairness";
     assert!(raw(&format!("{dumps}/dump_priority_levels")).starts_with("PriorityLevelName,"));
     let requests = raw(&format!("{dumps}/dump_requests?includeRequestDetails=1"));

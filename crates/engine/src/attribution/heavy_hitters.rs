@@ -135,15 +135,14 @@ impl<K: Key> HeavyHitters<K> {
     /// Takes every key out, and puts those back that are heavier, without moving them to other memory.
     fn subtract(&mut self, median: u64) {
         let mask = self.slots.len() - 1;
-        for slot in &mut self.slots {
-            slot.weight = slot.weight.saturating_sub(median);
-        }
-        // Starts behind a free slot, so that every run of keys is seen from its beginning.
+        // Starts at a slot that is free before, so that every run of keys is seen from its beginning: a key is put back where
+        // everything before it in its run is in its final place.
         let start = self.slots.iter().position(|slot| slot.weight == 0).unwrap_or_default();
         self.used = 0;
         for step in 0..self.slots.len() {
             let index = (start + step) & mask;
-            let slot = std::mem::take(&mut self.slots[index]);
+            let mut slot = std::mem::take(&mut self.slots[index]);
+            slot.weight = slot.weight.saturating_sub(median);
             if slot.weight > 0 {
                 let free = self.find(slot.key);
                 self.slots[free] = slot;
@@ -221,11 +220,18 @@ mod tests {
             let weight = 1 + random.below(50);
             *truth.entry(key).or_default() += weight;
             table.add(key, weight, &mut random);
+            if step % 100 == 0 {
+                assert!(
+                    table.iter().all(|(key, weight)| table.weight(key) == weight),
+                    "a key is not found where it is"
+                );
+            }
         }
         assert!(table.threshold == 0 && table.purged > 0);
         for (key, weight) in table.iter() {
             let exact = truth[&key];
             assert!(weight.abs_diff(exact) <= table.error(), "{key}: {weight} for {exact} ± {}", table.error());
+            assert_eq!(table.weight(key), weight, "{key} is found where it is");
         }
         for (key, exact) in truth {
             assert!(table.weight(key) > 0 || exact <= table.error(), "{key} with {exact} was forgotten");

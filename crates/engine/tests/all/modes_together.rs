@@ -1,6 +1,8 @@
 //! Queues per flow and borrowing at once together (chapters 1 to 3 of `docs/spec/beyond.md`): the engine beside a plain account of
 //! who waits, who runs and what each level may use. Everything changes under load: the modes (BM-3), objects, seats.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use evenkeel_api::annotations::QUEUING;
@@ -55,7 +57,7 @@ struct Run {
     requests: u64,
     widest: usize,
     /// What has been seen, so that a run which never gets there fails.
-    seen: BTreeSet<&'static str>,
+    reached: BTreeSet<&'static str>,
 }
 
 // === impl Random ===
@@ -97,8 +99,8 @@ impl Run {
         let config = ServerConfig::new(random.of(&[5, 20, 60])).period(None).borrowing(Borrowing::Immediate);
         let widest = random.of(&[1, 1, 4, 12]);
         let (engine, borrowing) = (Engine::with_config(config, now), Borrowing::Immediate);
-        let (alive, seen) = (BTreeMap::new(), BTreeSet::new());
-        let mut run = Self { random, seed, event: 0, now, engine, borrowing, alive, requests: 0, widest, seen };
+        let (alive, reached) = (BTreeMap::new(), BTreeSet::new());
+        let mut run = Self { random, seed, event: 0, now, engine, borrowing, alive, requests: 0, widest, reached };
         run.reconfigure();
         run
     }
@@ -147,10 +149,10 @@ impl Run {
                 self.note(number, Alive { level, flow, ticket: Ticket { level, id }, phase: Phase::Waiting });
             }
             Arrival::Rejected { .. } => {
-                self.seen.insert("a request is rejected on arrival");
+                self.reached.insert("a request is rejected on arrival");
             }
         }
-        self.take_over(happened, Rejects::Yes);
+        self.take_over(&happened, Rejects::Yes);
     }
 
     fn note(&mut self, number: u64, alive: Alive) {
@@ -185,7 +187,7 @@ impl Run {
         } else {
             self.alive.remove(&number);
         }
-        self.take_over(happened, Rejects::Never);
+        self.take_over(&happened, Rejects::Never);
     }
 
     /// New objects: levels come, go, and have other seats, other limits and another discipline (BM-3).
@@ -212,7 +214,7 @@ impl Run {
         }
         let mut happened = Happened::default();
         self.engine.apply(objects.with_mandatory_levels(), self.now, &mut happened);
-        self.take_over(happened, Rejects::Never);
+        self.take_over(&happened, Rejects::Never);
     }
 
     /// In the end everybody gets through.
@@ -220,13 +222,15 @@ impl Run {
         self.borrowing = Borrowing::Immediate;
         let mut happened = Happened::default();
         self.engine.set_borrowing(self.borrowing, self.now, &mut happened);
-        self.take_over(happened, Rejects::Never);
+        self.take_over(&happened, Rejects::Never);
         let mut happened = Happened::default();
         self.engine.set_server_limit(60, self.now, &mut happened);
-        self.take_over(happened, Rejects::Never);
+        self.take_over(&happened, Rejects::Never);
         while !self.alive.is_empty() {
             let before = self.alive.len();
-            [Phase::Executing, Phase::Lingering].into_iter().for_each(|phase| self.end_one(phase));
+            for phase in [Phase::Executing, Phase::Lingering] {
+                self.end_one(phase);
+            }
             let holds = self.alive.values().any(|alive| alive.phase != Phase::Waiting);
             if !holds && self.alive.len() == before {
                 let levels = self.engine.levels().map(|view| (view.name.to_owned(), stake_of(view.control)));
@@ -245,24 +249,24 @@ impl Run {
     fn resize(&mut self) {
         let (seats, mut happened) = (self.random.of(&[0, 1, 4, 10, 20, 40, 60]), Happened::default());
         self.engine.set_server_limit(seats, self.now, &mut happened);
-        self.take_over(happened, Rejects::Never);
+        self.take_over(&happened, Rejects::Never);
     }
 
     fn change_borrowing(&mut self) {
         self.borrowing = self.random.of(&[Borrowing::Periodic, Borrowing::Immediate, Borrowing::Immediate]);
         let mut happened = Happened::default();
         self.engine.set_borrowing(self.borrowing, self.now, &mut happened);
-        self.take_over(happened, Rejects::Never);
+        self.take_over(&happened, Rejects::Never);
     }
 
     /// Takes over what has started and who had to give way, and checks everything.
-    fn take_over(&mut self, happened: Happened, rejects: Rejects) {
+    fn take_over(&mut self, happened: &Happened, rejects: Rejects) {
         let context = format!("seed {}, event {}", self.seed, self.event);
         for number in &happened.displaced {
             assert_eq!(rejects, Rejects::Yes, "{context}: request {number} is rejected");
             let gone = self.alive.remove(number).expect("it waited");
             assert_eq!(gone.phase, Phase::Waiting, "{context}");
-            self.seen.insert("a waiting request gives way");
+            self.reached.insert("a waiting request gives way");
         }
         for (ticket, number) in &happened.started {
             let Some(found) = self.alive.get(number).copied() else { panic!("{context}: {number} is unknown") };
@@ -306,7 +310,7 @@ impl Run {
             assert_eq!(set.seats_in_use(), seats, "{context}: {}", view.name);
             in_use_by_all += seats;
             if view.control.mode().is_per_flow() && expected.0 > 0 {
-                self.seen.insert("requests wait in queues per flow");
+                self.reached.insert("requests wait in queues per flow");
             }
             if let Some(ledger) = self.engine.ledger() {
                 assert_eq!(ledger.in_use(id.index()), seats, "{context}: {}", view.name);
@@ -318,7 +322,7 @@ impl Run {
         let seats = controller.server_limit().max(controller.nominal_sum());
         assert_eq!(ledger.free(), seats - in_use_by_all, "{context}");
         if ledger.free() < 0 {
-            self.seen.insert("more seats are in use than there are");
+            self.reached.insert("more seats are in use than there are");
         }
         let exempt_only =
             |(_, alive): (&u64, &Alive)| Some(alive.level) == controller.level("exempt").map(ControlledLevel::id);
@@ -360,26 +364,26 @@ fn stake_of(level: &ControlledLevel) -> Stake {
 }
 
 fn run(seeds: std::ops::Range<u64>, events: u64) -> BTreeSet<&'static str> {
-    let mut seen = BTreeSet::new();
+    let mut reached = BTreeSet::new();
     for seed in seeds {
         let mut run = Run::new(seed);
         (0..events).for_each(|_| run.step());
         run.drain();
-        seen.append(&mut run.seen);
+        reached.append(&mut run.reached);
     }
-    seen
+    reached
 }
 
 #[test]
 fn bm_3_pf_1_lb_2_seats_floors_and_order_hold_in_all_modes_together() {
-    let seen = run(0..24, 500);
+    let reached = run(0..24, 500);
     let expected = [
         "a request is rejected on arrival",
         "a waiting request gives way",
         "more seats are in use than there are",
         "requests wait in queues per flow",
     ];
-    assert_eq!(seen, expected.into(), "the runs do not get everywhere");
+    assert_eq!(reached, expected.into(), "the runs do not get everywhere");
 }
 
 /// `cargo test --release -p evenkeel-engine --test modes_together -- --ignored` takes some minutes.

@@ -65,7 +65,13 @@ impl Findings {
             let key = (finding.rule, finding.object.clone());
             if !told.contains(&key) {
                 let (rule, object) = (finding.rule.name(), &finding.object);
-                tracing::warn!(rule, kind = %object.kind, name = %object.name, "{}; {}", finding.message, finding.help);
+                tracing::warn!(
+                    rule,
+                    kind = %object.kind,
+                    name = %object.name,
+                    "{}; see `evenkeel check --explain {rule}`",
+                    finding.message
+                );
             }
             now.insert(key);
         }

@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use crate::config::{Config, ListenAddress};
 use crate::identity::IdentityError;
 use crate::observe::admin::{self, Admin, AdminToken, AdminTokenError, TOKEN_VARIABLE};
-use crate::observe::dashboard::{Frames, Sources, UpstreamReading};
+use crate::observe::dashboard::{Frames, Recording, Sources, UpstreamReading};
 use crate::proxy::buffers::BufferedBytes;
 use findings::Findings;
 use live::Live;
@@ -194,7 +194,7 @@ impl Gateway {
                 let admin = Admin { flow, metrics, readiness, config: shown, rules, frames, token };
                 let (address, pages) = operate(address, admin)?;
                 control.extend(pages);
-                control.push(Control(tokio::spawn(frames_in.run(sources))));
+                control.push(Control(tokio::spawn(Recording::new(frames_in, sources).run())));
                 address
             }
             None => None,

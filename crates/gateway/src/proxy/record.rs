@@ -173,7 +173,6 @@ impl RequestRecord {
     }
 
     /// Writes its line, if it gets one. The request and everything that was done for it have ended; this upstream had it last.
-    #[cold]
     pub(super) fn finish(&self, upstream: Option<&Upstream>) {
         let Some(log) = &self.log else { return };
         let service = self.started.map_or(Duration::ZERO, |started| {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use evenkeel::{FlowControl, Preset};
 use evenkeel_gateway::config::{AdminConfig, UpstreamConfig};
 use evenkeel_gateway::observe::admin::{self, Admin, AdminToken};
-use evenkeel_gateway::observe::dashboard::Frames;
+use evenkeel_gateway::observe::dashboard::{Frames, Recording};
 use evenkeel_gateway::observe::metrics::GatewayMetrics;
 use evenkeel_gateway::{Config, Phase, Readiness, RequestRules};
 use http::StatusCode;
@@ -18,13 +18,23 @@ async fn start(readiness: &Readiness) -> SocketAddr {
     start_with(readiness, None).await
 }
 
-async fn start_with(readiness: &Readiness, token: Option<AdminToken>) -> SocketAddr {
+pub(crate) async fn start_with(readiness: &Readiness, token: Option<AdminToken>) -> SocketAddr {
+    let flow = FlowControl::builder().server_concurrency(100).build();
+    let frames = Frames::default();
+    tokio::spawn(Recording::alone(frames.clone(), flow.clone()).run());
+    serve(readiness, token, flow, frames).await
+}
+
+/// An admin endpoint that shows these frames.
+pub(crate) async fn serve(
+    readiness: &Readiness,
+    token: Option<AdminToken>,
+    flow: FlowControl,
+    frames: Frames,
+) -> SocketAddr {
     let upstreams = vec![UpstreamConfig::new("http://127.0.0.1:9000").unwrap()];
     let metrics = GatewayMetrics::new(2);
     metrics.worker(1).request_ended(StatusCode::BAD_GATEWAY);
-    let flow = FlowControl::builder().server_concurrency(100).build();
-    let frames = Frames::default();
-    tokio::spawn(frames.clone().run_alone(flow.clone()));
     let admin = Admin {
         flow,
         frames,
@@ -46,27 +56,32 @@ async fn start_with(readiness: &Readiness, token: Option<AdminToken>) -> SocketA
 }
 
 /// The whole answer, head and body.
-async fn get(address: SocketAddr, path: &str) -> String {
+pub(crate) async fn get(address: SocketAddr, path: &str) -> String {
     get_as(address, path, &address.to_string()).await
 }
 
 /// The same, for this host.
-async fn get_as(address: SocketAddr, path: &str, host: &str) -> String {
+pub(crate) async fn get_as(address: SocketAddr, path: &str, host: &str) -> String {
+    send(address, &format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n")).await
+}
+
+/// The response to a request with this head, which lacks its last line.
+pub(crate) async fn send(address: SocketAddr, head: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
+    stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).await.unwrap();
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).await.unwrap();
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 #[tokio::test]
-async fn every_page_that_the_index_lists_is_there() {
+async fn every_page_that_the_dashboard_links_to_is_there() {
     let readiness = Readiness::default();
     readiness.enter(Phase::Ready);
     let address = start(&readiness).await;
     let index = get(address, "/").await;
-    let pages: Vec<_> = index.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    let links = index.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let pages: Vec<_> = links.filter(|link| link.starts_with('/')).collect();
     assert_eq!(pages.len(), 11, "{index}");
     for page in pages {
         let answer = get(address, page).await;

@@ -11,6 +11,7 @@ mod bodies;
 mod client_limits;
 mod config;
 mod curl;
+mod dashboard;
 mod drain;
 mod expect;
 mod explain;

@@ -144,13 +144,9 @@ async fn a_scrape_shows_what_is_declared_in_both_formats() {
     running.done().await;
 }
 
-/// Where it is installed: `promtool` comes with Prometheus.
 #[tokio::test]
+#[ignore = "needs promtool, which comes with Prometheus"]
 async fn promtool_finds_nothing_wrong() {
-    if Command::new("promtool").arg("--version").output().is_err() {
-        eprintln!("promtool is not installed; nothing is tested");
-        return;
-    }
     let (running, admin, _upstream) = busy().await;
     let page = get(admin, "/metrics", "Accept: text/plain\r\n").await.text();
     // Kubernetes has chosen its own names, and some of them are not what promtool likes.

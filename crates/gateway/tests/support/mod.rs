@@ -47,7 +47,7 @@ pub struct Running {
 pub fn config(upstreams: &[SocketAddr]) -> Config {
     Config {
         listen: vec![ListenConfig { address: SocketAddr::from(([127, 0, 0, 1], 0)).into(), tls: None }],
-        admin: AdminConfig { address: None, hosts: vec!["shop.example".to_owned()], token_file: None },
+        admin: AdminConfig { address: None, hosts: vec!["shop.example".to_owned()], ..AdminConfig::default() },
         upstreams: upstreams.iter().map(|address| UpstreamConfig::new(&format!("http://{address}")).unwrap()).collect(),
         workers: Some(1),
         ..Config::default()

@@ -62,7 +62,7 @@ fn damage(random: &mut fastrand::Rng, line: &mut Vec<u8>, other: &[u8]) {
 
 /// How many lines are tried; `HOSTILE_LINES` sets another number.
 fn lines() -> u64 {
-    std::env::var("HOSTILE_LINES").map_or(30_000, |lines| lines.parse().unwrap())
+    std::env::var("HOSTILE_LINES").map_or(10_000, |lines| lines.parse().unwrap())
 }
 
 #[test]

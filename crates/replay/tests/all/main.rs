@@ -5,4 +5,5 @@
 mod hostile;
 mod kinds;
 mod logs;
+mod own_log;
 mod recorded;

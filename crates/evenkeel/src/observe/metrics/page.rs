@@ -30,7 +30,7 @@ const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 impl MetricsPage {
     /// The metrics of a registry, for a request with these headers: in the plain text format of Prometheus if `Accept` prefers
-    /// that, and in the format of OpenMetrics otherwise.
+    /// that, and in that of `OpenMetrics` otherwise.
     ///
     /// ```
     /// use evenkeel::FlowControl;

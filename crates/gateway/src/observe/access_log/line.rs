@@ -329,7 +329,7 @@ mod tests {
             prop_assert_eq!(&parsed["groups"], &json!([group]));
             prop_assert_eq!(&parsed["path"], &json!(path));
             let micros = parsed["waitMs"].as_f64().unwrap() * 1000.0;
-            prop_assert!((micros - wait.as_micros() as f64).abs() < 0.5);
+            prop_assert!((micros - wait.as_secs_f64() * 1e6).abs() < 0.5);
             let date = httpdate::fmt_http_date(std::time::UNIX_EPOCH + line.time);
             let time = parsed["time"].as_str().unwrap();
             prop_assert!(date.contains(&time[11..19]) && date.contains(&time[..4]) && date.contains(&time[8..10]));

@@ -158,7 +158,7 @@ fn moment() -> (Instant, Duration) {
     reason = "it is a part"
 )]
 fn sample_max(sample: f64) -> Option<u64> {
-    (sample > 0.0).then(|| if sample >= 1.0 { u64::MAX } else { (sample * u64::MAX as f64) as u64 })
+    (sample > 0.0).then_some(if sample >= 1.0 { u64::MAX } else { (sample * u64::MAX as f64) as u64 })
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ impl Events {
     pub(super) fn compare(&mut self, before: &Observation, after: &Observation, time_ms: u64) {
         if after.objects_applied > before.objects_applied {
             let what = object_changes(&before.reading, &after.reading);
-            self.note(time_ms, EventKind::ObjectsChanged, format!("the objects changed: {what}"));
+            self.note(time_ms, EventKind::ObjectsChanged, what);
         }
         if after.objects_refused > before.objects_refused {
             let text = "the changed objects cannot be used; the log says why, and the old ones stay in effect";
@@ -122,5 +122,8 @@ fn object_changes(before: &Reading, after: &Reading) -> String {
         few if few <= NAMED_MAX => words.extend(seats),
         many => words.push(format!("{many} levels have other numbers of seats")),
     }
-    if words.is_empty() { "no level and no flow schema was added or removed".to_owned() } else { words.join("; ") }
+    if words.is_empty() {
+        return "the objects changed; levels, seats and the names of flow schemas are the same".to_owned();
+    }
+    format!("the objects changed: {}", words.join("; "))
 }

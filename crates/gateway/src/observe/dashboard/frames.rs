@@ -11,7 +11,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::history::History;
 use super::recorder::{Observation, Recorder, UpstreamReading};
 use super::viewer::{TooManyViewers, Viewer};
-use crate::observe::frame::{Frame, PastLevel};
+use crate::observe::frame::{Frame, Level, PastLevel};
 use crate::observe::metrics::GatewayMetrics;
 
 /// The frames of a gateway, for the dashboard. Clones share them.
@@ -32,6 +32,14 @@ pub(super) struct Latest {
     text: OnceLock<Bytes>,
 }
 
+/// Makes the frames.
+#[derive(Debug)]
+pub struct Recording {
+    frames: Frames,
+    recorder: Recorder,
+    sources: Sources,
+}
+
 /// Where a look finds what there is to see.
 pub(crate) struct Sources {
     pub(crate) flow: FlowControl,
@@ -39,6 +47,8 @@ pub(crate) struct Sources {
     pub(crate) upstreams: Box<dyn Fn() -> Vec<UpstreamReading> + Send>,
 }
 
+/// No frame is longer than this, whatever there is to tell.
+const FRAME_BYTES_MAX: usize = 64 * 1024;
 /// How often it looks.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Of so many levels, flows are looked at; and so many flows by each figure.
@@ -50,24 +60,6 @@ const VIEWERS_MAX: usize = 16;
 // === impl Frames ===
 
 impl Frames {
-    /// Looks at these once a second, for as long as the future lives.
-    pub(crate) async fn run(self, sources: Sources) {
-        let mut recorder = Recorder::default();
-        let mut ticks = interval(INTERVAL);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            ticks.tick().await;
-            let seen = sources.observe(&recorder);
-            let frame = recorder.record(seen, now_ms(), &mut self.history());
-            self.0.latest.send_replace(Arc::new(Latest { frame, text: OnceLock::new() }));
-        }
-    }
-
-    /// The same for a flow control without a gateway.
-    pub async fn run_alone(self, flow: FlowControl) {
-        self.run(Sources { flow, metrics: GatewayMetrics::new(1), upstreams: Box::new(Vec::new) }).await;
-    }
-
     /// A body of server-sent events: the past of every level (`past`), then frames (`frame`).
     pub fn watch(&self) -> Result<Viewer, TooManyViewers> {
         let permit = Arc::clone(&self.0.viewers).try_acquire_owned().map_err(|_| TooManyViewers)?;
@@ -101,6 +93,36 @@ impl Default for Frames {
     }
 }
 
+// === impl Recording ===
+
+impl Recording {
+    pub(crate) fn new(frames: Frames, sources: Sources) -> Self {
+        Self { frames, recorder: Recorder::default(), sources }
+    }
+
+    /// Frames of a flow control without a gateway.
+    pub fn alone(frames: Frames, flow: FlowControl) -> Self {
+        Self::new(frames, Sources { flow, metrics: GatewayMetrics::new(1), upstreams: Box::new(Vec::new) })
+    }
+
+    /// Looks once a second, for as long as the future lives.
+    pub async fn run(mut self) {
+        let mut ticks = interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.look();
+        }
+    }
+
+    /// Makes a frame of what there is to see now.
+    pub fn look(&mut self) {
+        let seen = self.sources.observe(&self.recorder);
+        let frame = self.recorder.record(seen, now_ms(), &mut self.frames.history());
+        self.frames.0.latest.send_replace(Arc::new(Latest { frame, text: OnceLock::new() }));
+    }
+}
+
 // === impl Latest ===
 
 impl Latest {
@@ -111,8 +133,30 @@ impl Latest {
 
     /// The frame as an event, written by the first who asks.
     pub(super) fn text(&self) -> Bytes {
-        self.text.get_or_init(|| event("frame", &self.frame)).clone()
+        self.text.get_or_init(|| fitted(&self.frame)).clone()
     }
+}
+
+/// A frame as an event of bounded length. With hundreds of levels, what is needed least is left out.
+fn fitted(frame: &Frame) -> Bytes {
+    let mut text = event("frame", frame);
+    if text.len() <= FRAME_BYTES_MAX {
+        return text;
+    }
+    let mut brief = frame.clone();
+    let cuts: [fn(&mut Level); 3] = [
+        |level| level.execution_ms = None,
+        |level| level.schemas.clear(),
+        |level| (level.flows, level.delays) = (Vec::new(), Vec::new()),
+    ];
+    for cut in cuts {
+        brief.levels.iter_mut().for_each(cut);
+        text = event("frame", &brief);
+        if text.len() <= FRAME_BYTES_MAX {
+            break;
+        }
+    }
+    text
 }
 
 /// A server-sent event.

@@ -17,5 +17,5 @@ pub(crate) use frames::Sources;
 pub(crate) use page::{Asset, page};
 pub(crate) use recorder::UpstreamReading;
 
-pub use frames::Frames;
+pub use frames::{Frames, Recording};
 pub use viewer::{TooManyViewers, Viewer};

@@ -100,7 +100,7 @@ fn level_in_trouble(frames: &[Frame], last: &Frame) -> Option<Diagnosis> {
         format!("{name} waits {} at p99", milliseconds(wait_p99))
     };
     text += ": ";
-    text += &cause(level);
+    text += &if is_rejecting { rejected_flow(level) } else { None }.unwrap_or_else(|| cause(level));
     if let Some(idle) = idle_elsewhere(level, last) {
         text += "; ";
         text += &idle;
@@ -143,6 +143,18 @@ fn reason(level: &Level, frames: &[Frame]) -> String {
     let all = past.flat_map(|level| level.rejected.iter());
     let most = all.max_by(|a, b| a.1.total_cmp(b.1));
     most.map(|(reason, _)| format!(" ({reason})")).unwrap_or_default()
+}
+
+/// Whose requests are rejected, if most of them are of one flow.
+fn rejected_flow(level: &Level) -> Option<String> {
+    let total: f64 = level.flows.iter().map(|flow| flow.rejected).sum();
+    let most = level.flows.iter().max_by(|a, b| a.rejected.total_cmp(&b.rejected))?;
+    if total <= 0.0 || most.rejected < 0.5 * total {
+        return None;
+    }
+    let (name, share) = (flow_name(most), (most.rejected / total * 100.0).round());
+    let seats = level.current.max(level.in_use);
+    Some(format!("{share} % of them of {name}, which holds {} of {seats} seats", quantity(most.seats)))
 }
 
 /// Who is in the way, or how full the level is.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::is_default;
+use super::{is_default, short};
 
 /// A priority level: its seats, what waits for them, and who uses them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub struct Level {
     #[serde(skip_serializing_if = "is_default")]
     pub in_use: i64,
     /// The mean of the seats in use through the interval.
-    #[serde(skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default", serialize_with = "short")]
     pub in_use_mean: f64,
     /// The seats that it has from other levels.
     #[serde(skip_serializing_if = "is_default")]
@@ -52,7 +52,7 @@ pub struct Level {
     #[serde(skip_serializing_if = "is_default")]
     pub execution_ms: Option<Percentiles>,
     /// Requests started per second.
-    #[serde(skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default", serialize_with = "short")]
     pub dispatched: f64,
     /// Requests rejected per second, by reason, as the metric `apiserver_flowcontrol_rejected_requests_total` names it.
     #[serde(skip_serializing_if = "is_default")]
@@ -89,8 +89,10 @@ pub enum Queuing {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Percentiles {
     /// Half of the values are below it.
+    #[serde(serialize_with = "short")]
     pub p50: f64,
     /// 99 of 100 values are below it.
+    #[serde(serialize_with = "short")]
     pub p99: f64,
 }
 
@@ -99,10 +101,13 @@ pub struct Percentiles {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Utilisation {
     /// It was never below this.
+    #[serde(serialize_with = "short")]
     pub min: f64,
     /// Its mean over time.
+    #[serde(serialize_with = "short")]
     pub mean: f64,
     /// It was never above this.
+    #[serde(serialize_with = "short")]
     pub max: f64,
 }
 
@@ -115,7 +120,7 @@ pub struct Schema {
     /// The requests that it has matched since the server started.
     pub hits: u64,
     /// The requests that it matched in the interval, per second.
-    #[serde(skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default", serialize_with = "short")]
     pub rate: f64,
 }
 
@@ -129,13 +134,13 @@ pub struct Flow {
     #[serde(skip_serializing_if = "is_default")]
     pub distinguisher: String,
     /// The seats that it held on average.
-    #[serde(skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default", serialize_with = "short")]
     pub seats: f64,
     /// The requests that waited on average.
-    #[serde(skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default", serialize_with = "short")]
     pub waiting: f64,
     /// The requests that were rejected, per second.
-    #[serde(skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default", serialize_with = "short")]
     pub rejected: f64,
 }
 
@@ -150,8 +155,10 @@ pub struct Delay {
     #[serde(default, skip_serializing_if = "is_default")]
     pub by: Option<usize>,
     /// For how long, summed over all its requests.
+    #[serde(serialize_with = "short")]
     pub seconds: f64,
     /// The share of all waiting of the level.
+    #[serde(serialize_with = "short")]
     pub share: f64,
 }
 

@@ -14,7 +14,7 @@ mod past;
 mod upstream;
 mod usual;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 pub use buckets::{percentiles, rounded, utilisation};
 pub use diagnosis::diagnose;
@@ -106,6 +106,17 @@ pub enum State {
     Failing,
 }
 
+/// A whole number needs no fraction: `8` instead of `8.0`.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+pub(crate) fn short<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    const EXACT: f64 = 1e15;
+    if value.fract() == 0.0 && value.abs() < EXACT {
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
+        return serializer.serialize_i64(*value as i64);
+    }
+    serializer.serialize_f64(*value)
+}
+
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -157,6 +168,6 @@ mod tests {
         let text = serde_json::to_string(&frame).unwrap();
         assert_eq!(serde_json::from_str::<Frame>(&text).unwrap(), frame);
         assert!(text.contains(r#"{"name":"workload-low","nominal":245}"#), "{text}");
-        assert!(text.contains(r#""waitMs":{"p50":0.0,"p99":12.5}"#), "{text}");
+        assert!(text.contains(r#""waitMs":{"p50":0,"p99":12.5}"#), "{text}");
     }
 }

@@ -234,8 +234,7 @@ impl Serving {
         let target = worker.rules.target(&mut parts);
         let arrival = Arrival::new(connection, &target, &parts);
         let (exchange, id) = (Rc::clone(&inbound.exchange), inbound.id.clone());
-        let subject =
-            Subject { connection: &**connection, exchange: &exchange, id: &id, method: &method, target: &uri };
+        let subject = Subject { connection, exchange: &exchange, id: &id, method: &method, target: &uri };
         subject.note_arrival(&arrival);
         total.set(arrival.total_after(connection));
         if !inbound.body.is_there() && arrival.waits_for_body(&parts) {

@@ -169,7 +169,6 @@ impl Picked {
             let upstream = &self.upstream.known.authority;
             tracing::warn!(upstream, ?pause, "the upstream is failing and is taken out of the rotation");
             self.upstream.known.metrics.ejected(self.upstream.worker);
-            return;
         }
     }
 

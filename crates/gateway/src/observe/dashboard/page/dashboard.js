@@ -109,18 +109,25 @@ function draw() {
   drawUpstreams();
   drawEvents();
   drawSchemas(levels);
-  byId("content").hidden = false;
+  if (byId("content").hidden) {
+    byId("content").hidden = false;
+    document.documentElement.dataset.usableMs = Math.round(performance.now());
+  }
   drawChart(levels);
   showLive();
 }
 
+// The numbers of the sentence change every second. Only a change of what it says is announced and animated.
 function drawDiagnosis() {
-  const { state, text } = frame.diagnosis;
+  const { state, text, level } = frame.diagnosis;
   byId("diagnosis").className = state;
+  const said = (level && text.startsWith(level) ? text : text.charAt(0).toUpperCase() + text.slice(1)) + ".";
   const sentence = byId("sentence");
-  const said = text.charAt(0).toUpperCase() + text.slice(1) + ".";
-  if (sentence.textContent !== said) {
-    sentence.textContent = said;
+  setText(sentence, said);
+  const topic = `${state} ${level || text.split(/[:;0-9]/)[0]}`;
+  if (sentence.dataset.topic !== topic) {
+    sentence.dataset.topic = topic;
+    setText(byId("announced"), said);
     sentence.classList.remove("pulse");
     void sentence.offsetWidth; // so that the animation begins anew
     sentence.classList.add("pulse");
@@ -228,13 +235,13 @@ function drawFlows(levels) {
   flows.sort((a, b) => weight(b) - weight(a));
   byId("flows-empty").hidden = flows.length > 0;
   rows(byId("flow-rows"), flows.slice(0, ROWS), ({ flow, level }) => `${level}\n${flow.schema}\n${flow.distinguisher || ""}`,
-    ({ flow, level }) => el("tr", {}, el("td", {}, flowName(flow), flow.distinguisher ? small(flow.schema) : ""), el("td", {}, level),
+    ({ flow, level }) => el("tr", {}, el("td", {}, flowName(flow), small(`${flow.schema} → ${level}`)),
       cell("seats"), cell("waiting"), cell("rejected/s")),
     (row, { flow }) => {
-      setText(row.children[2], number(flow.seats));
-      setText(row.children[3], number(flow.waiting));
-      setText(row.children[4], number(flow.rejected));
-      row.children[4].className = flow.rejected ? "number bad" : "number";
+      setText(row.children[1], number(flow.seats));
+      setText(row.children[2], number(flow.waiting));
+      setText(row.children[3], number(flow.rejected));
+      row.children[3].className = flow.rejected ? "number bad" : "number";
     });
 }
 
@@ -331,7 +338,7 @@ function drawChart(levels) {
     nodes.push(svg("line", { class: "grid", x1: EDGE.left, x2: width - EDGE.right, y1: y(value), y2: y(value) }));
     nodes.push(svg("text", { x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end" }, number(value)));
   }
-  for (let minutes = 10; minutes >= 0; minutes -= 2) {
+  for (let minutes = 10; minutes >= 0; minutes -= width < 520 ? 5 : 2) {
     const at = x(now - minutes * 60000);
     const anchor = minutes === 0 ? "end" : minutes === 10 ? "start" : "middle";
     nodes.push(svg("text", { x: at, y: height - 5, "text-anchor": anchor }, minutes ? `−${minutes} min` : "now"));
@@ -360,19 +367,17 @@ function stackParts(levels) {
   const shown = busiest.slice(0, busiest.length > SERIES ? SERIES - 1 : SERIES).map(([name]) => name).sort();
   const others = busiest.map(([name]) => name).filter((name) => !shown.includes(name));
   const groups = [...shown.map((name) => [name, [name]]), ...(others.length ? [[`${others.length} others`, others]] : [])];
-  const floor = new Map();
+  // Intervals are not exactly a second long. Each level has one value for each second, that of a neighbour if need be.
+  const seconds = new Map(shown.concat(others).map((name) =>
+    [name, new Map((past.get(name) || []).map((point) => [Math.round(point.t / 1000), point.inUse]))]));
+  const times = [...new Set([...seconds.values()].flatMap((values) => [...values.keys()]))].sort((a, b) => a - b);
+  const at = (name, t) => [t, t - 1, t + 1].map((second) => seconds.get(name).get(second)).find((value) => value !== undefined) || 0;
+  const tops = times.map(() => 0);
   const areas = groups.map(([, names], index) => {
-    const here = new Map();
-    for (const name of names) {
-      for (const point of past.get(name) || []) {
-        const t = Math.round(point.t / 1000) * 1000;
-        here.set(t, (here.get(t) || 0) + point.inUse);
-      }
-    }
-    const points = [...here].sort((a, b) => a[0] - b[0]).map(([t, inUse]) => {
-      const low = floor.get(t) || 0;
-      floor.set(t, low + inUse);
-      return { t, low, high: low + inUse };
+    const points = times.map((t, place) => {
+      const low = tops[place];
+      tops[place] += sum(names.map((name) => at(name, t)));
+      return { t: t * 1000, low, high: tops[place] };
     });
     return { kind: "area", color: colour(index), points, low: (p) => p.low, high: (p) => p.high };
   });
@@ -381,7 +386,7 @@ function stackParts(levels) {
   return {
     areas,
     lines: [{ kind: "nominal", points: span, value: () => total }],
-    values: [total, ...floor.values()],
+    values: [total, ...tops],
     legend: [...groups.map(([name], index) => ["area", name, colour(index)]), ["nominal", "all seats"]],
     description: `Mean seats in use each second, by level. ${number(frame.server.inUse)} of ${number(total)} are in use now.`,
   };

@@ -71,7 +71,7 @@ fn a_frame_tells_of_its_interval_and_not_of_its_end() {
     assert!((level.in_use_mean - 1.0).abs() < 0.01, "{level:?}");
     let used = level.utilisation.unwrap();
     assert!(used.min == 0.0 && used.max >= 4.0 / 10.0 && (used.mean - 0.1).abs() < 0.01, "{used:?}");
-    assert_eq!(level.wait_ms.unwrap().p99, 0.0);
+    assert!(level.wait_ms.unwrap().p99 < 0.001);
     let schema = level.schemas.iter().find(|schema| schema.hits > 0).unwrap();
     assert_eq!((schema.hits, schema.rate), (4, 4.0));
     assert!(frame.levels.iter().flat_map(|level| &level.schemas).any(|schema| schema.hits == 0));
@@ -151,7 +151,10 @@ fn changes_are_events() {
         events,
         [
             (EventKind::UpstreamBack, "the upstream service:80 is in the rotation again"),
-            (EventKind::ObjectsChanged, "the objects changed: no level and no flow schema was added or removed"),
+            (
+                EventKind::ObjectsChanged,
+                "the objects changed; levels, seats and the names of flow schemas are the same"
+            ),
             (EventKind::UpstreamOut, "the upstream service:80 fails and is taken out of the rotation"),
             (EventKind::LimitChanged, "all levels together have 10 → 30 seats"),
         ]

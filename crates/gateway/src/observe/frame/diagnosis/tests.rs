@@ -46,29 +46,41 @@ fn upstream(name: &str, now: f64, before: f64, changed_ms: Option<u64>) -> Upstr
 /// 12:03 UTC on some day.
 const NOON: u64 = (12 * 60 + 3) * 60_000 + 86_400_000 * 20_000;
 
+/// Somebody waits, and something else may be the matter too.
+fn with(change: impl Fn(&mut Frame)) -> Frame {
+    let mut frame = frame(vec![busy(), level("workload-high", 120, 0)]);
+    change(&mut frame);
+    frame
+}
+
+fn slow(frame: &mut Frame) {
+    frame.upstreams = vec![upstream("a:1", 72.0, 12.0, Some(NOON))];
+}
+
+fn check(cases: Vec<(Frame, State, &str)>) {
+    for (frame, state, text) in cases {
+        let found = diagnose(&[frame]);
+        assert_eq!((found.text.as_str(), found.state), (text, state));
+    }
+}
+
 #[test]
-fn one_sentence_says_what_is_wrong() {
-    let with = |change: &dyn Fn(&mut Frame)| {
-        let mut frame = frame(vec![busy(), level("workload-high", 120, 0)]);
-        change(&mut frame);
-        frame
-    };
-    let slow = |frame: &mut Frame| frame.upstreams = vec![upstream("a:1", 72.0, 12.0, Some(NOON))];
-    let cases: Vec<(Frame, State, &str)> = vec![
+fn one_sentence_says_who_waits_and_why() {
+    check(vec![
         (
-            with(&|_| {}),
+            with(|_| {}),
             State::Slow,
             "workload-low waits 80 ms at p99: 71 % of it behind batch-7, which holds 190 of 245 seats; 120 seats of other \
              levels are idle and not lendable",
         ),
         (
-            with(&|frame| frame.levels[1].floor = 20),
+            with(|frame| frame.levels[1].floor = 20),
             State::Slow,
             "workload-low waits 80 ms at p99: 71 % of it behind batch-7, which holds 190 of 245 seats; 20 seats of other \
              levels are idle and not lendable",
         ),
         (
-            with(&|frame| {
+            with(|frame| {
                 frame.levels[1].floor = 20;
                 frame.server.borrowing = "periodic".to_owned();
             }),
@@ -77,7 +89,7 @@ fn one_sentence_says_what_is_wrong() {
              other levels are lent when seats are divided next, every ten seconds",
         ),
         (
-            with(&|frame| {
+            with(|frame| {
                 frame.levels[1].floor = 20;
                 frame.levels[0].limit = 245;
             }),
@@ -86,7 +98,7 @@ fn one_sentence_says_what_is_wrong() {
              more than 0 of 120 idle seats",
         ),
         (
-            with(&|frame| {
+            with(|frame| {
                 frame.levels[0].delays = vec![delay(0, 0, 0.9)];
                 frame.levels[1].in_use = 120;
             }),
@@ -94,7 +106,7 @@ fn one_sentence_says_what_is_wrong() {
             "workload-low waits 80 ms at p99: 90 % of it batch-7 behind its own requests; it holds 190 of 245 seats",
         ),
         (
-            with(&|frame| {
+            with(|frame| {
                 frame.levels[0].delays.clear();
                 frame.levels[0].rejected = [("queue-full".to_owned(), 120.0), ("time-out".to_owned(), 3.0)].into();
             }),
@@ -103,13 +115,28 @@ fn one_sentence_says_what_is_wrong() {
              levels are idle and not lendable",
         ),
         (
-            with(&slow),
+            with(|frame| {
+                frame.levels[0].rejected = [("queue-full".to_owned(), 50.0)].into();
+                (frame.levels[0].flows[0].rejected, frame.levels[0].flows[1].rejected) = (49.0, 1.0);
+                frame.levels[1].in_use = 120;
+            }),
+            State::Failing,
+            "workload-low rejects 50 requests a second (queue-full): 98 % of them of batch-7, which holds 190 of 245 seats",
+        ),
+    ]);
+}
+
+#[test]
+fn upstreams_are_told_apart_from_flow_control() {
+    check(vec![
+        (
+            with(slow),
             State::Slow,
             "not flow control: the upstream got six times slower at 12:03 UTC (12 ms → 72 ms at the mean), demand is \
              unchanged",
         ),
         (
-            with(&|frame| {
+            with(|frame| {
                 slow(frame);
                 (frame.server.demand, frame.server.demand_before) = (300.0, Some(100.0));
             }),
@@ -117,7 +144,7 @@ fn one_sentence_says_what_is_wrong() {
             "the upstream got six times slower at 12:03 UTC (12 ms → 72 ms at the mean) while demand grew threefold",
         ),
         (
-            with(&|frame| {
+            with(|frame| {
                 slow(frame);
                 frame.upstreams.push(upstream("b:2", 5.0, 4.0, None));
                 frame.upstreams[0].latency_ms = Some(24.0);
@@ -127,7 +154,7 @@ fn one_sentence_says_what_is_wrong() {
              unchanged",
         ),
         (
-            with(&|frame| {
+            with(|frame| {
                 frame.upstreams = vec![upstream("a:1", 1.0, 1.0, None), upstream("b:2", 1.0, 1.0, None)];
                 frame.upstreams[1].is_out = true;
             }),
@@ -135,7 +162,7 @@ fn one_sentence_says_what_is_wrong() {
             "not flow control: the upstream b:2 fails and gets no requests; 1 of 2 serve",
         ),
         (
-            with(&|frame| {
+            with(|frame| {
                 frame.server.upstream_failures = 40.0;
                 frame.levels[0].dispatched = 90.0;
             }),
@@ -143,10 +170,16 @@ fn one_sentence_says_what_is_wrong() {
             "not flow control: upstreams fail 40 of 90 requests a second; the log says why",
         ),
         (
-            with(&|frame| frame.upstreams = vec![Upstream { is_out: true, ..upstream("a:1", 1.0, 1.0, None) }]),
+            with(|frame| frame.upstreams = vec![Upstream { is_out: true, ..upstream("a:1", 1.0, 1.0, None) }]),
             State::Failing,
             "not flow control: none of 1 upstreams responds",
         ),
+    ]);
+}
+
+#[test]
+fn all_is_well_if_nobody_waits_for_long() {
+    check(vec![
         (
             frame(vec![level("a", 300, 12), level("b", 300, 0)]),
             State::Well,
@@ -166,11 +199,7 @@ fn one_sentence_says_what_is_wrong() {
             State::Well,
             "all is well: 245 of 600 seats are in use, 12 requests wait, not for long",
         ),
-    ];
-    for (frame, state, text) in cases {
-        let found = diagnose(&[frame]);
-        assert_eq!((found.text.as_str(), found.state), (text, state));
-    }
+    ]);
 }
 
 #[test]

@@ -1,0 +1,141 @@
+//! What it costs to watch: viewers of the dashboard beside load, and one look at many levels and flows.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use evenkeel::{
+    Attributes, FlowControl, FlowSchema, Objects, PriorityLevelConfiguration, RequestInfo, User, WorkEstimate,
+};
+use evenkeel_bars::{Bar, Bars};
+use evenkeel_gateway::observe::dashboard::{Frames, Recording};
+use evenkeel_process::{free_address, median};
+
+use crate::evenkeel::start_watched;
+use crate::upstream::Upstream;
+use crate::wrk;
+
+const CONNECTIONS: usize = 64;
+const ROUNDS: usize = 15;
+const ROUND_SECONDS: u32 = 2;
+/// Ten browsers and `evenkeel top`.
+const VIEWERS: usize = 11;
+const LEVELS: usize = 200;
+const FLOWS: usize = 50_000;
+const LOOKS: usize = 200;
+
+/// Somebody who reads frames until he is told to stop.
+struct Viewers {
+    is_over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+}
+
+pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
+    look(bars);
+    watched(bars)
+}
+
+fn watched(bars: &mut Bars) -> io::Result<()> {
+    let (upstream, folder, admin) = (Upstream::start()?, tempfile::tempdir()?, free_address()?);
+    let gateway = start_watched(admin, upstream.process.address, folder.path())?;
+    wrk::run(gateway.address, CONNECTIONS, 1)?;
+    let mut turns = [Vec::new(), Vec::new()];
+    for round in 0..ROUNDS {
+        // Each of the two begins as often as the other.
+        for place in 0..2 {
+            let is_watched = (round + place) % 2 == 1;
+            let viewers = is_watched.then(|| Viewers::start(admin));
+            turns[usize::from(is_watched)].push(wrk::run(gateway.address, CONNECTIONS, ROUND_SECONDS)?);
+            viewers.map_or(Ok(()), Viewers::stop)?;
+        }
+    }
+    let medians = |figure: fn(&wrk::Run) -> f64| turns.each_ref().map(|turns| median(turns.iter().map(figure)));
+    let [alone, watched] = medians(|run| run.requests_per_second);
+    bars.add("requests per second, nobody watches", alone, "", Bar::None);
+    bars.add("requests per second, 11 viewers", watched, "", Bar::TimesAtLeast(0.99, alone));
+    let [alone, watched] = medians(|run| run.p99_ms);
+    bars.add("p99, nobody watches", alone, "ms", Bar::None);
+    bars.add("p99, 11 viewers", watched, "ms", Bar::TimesAtMost(1.02, alone));
+    Ok(())
+}
+
+/// One look at many levels, of which many have flows, and what a frame is long.
+fn look(bars: &mut Bars) {
+    let names: Vec<_> = (0..LEVELS).map(|index| format!("level-{index:03}")).collect();
+    let flow = FlowControl::builder().server_concurrency(2000).attribute_flows().objects(objects(&names));
+    let flow = flow.drive_by_hand().build();
+    let frames = Frames::default();
+    let mut recording = Recording::alone(frames.clone(), flow.clone());
+    let request = RequestInfo::default();
+    let users: Vec<_> =
+        (0..FLOWS).map(|index| User::new(format!("some-user-{index:05}"), [names[index % LEVELS].clone()])).collect();
+    let mut held = Vec::new();
+    let mut times: Vec<Duration> = (0..LOOKS)
+        .map(|turn| {
+            // Between two looks, every flow is busy, and some requests wait.
+            held.clear();
+            let turn = users.iter().skip(turn % 7);
+            held.extend(turn.map(|user| flow.arrive(Attributes { user, request: &request }, WorkEstimate::ONE_SEAT)));
+            let began = Instant::now();
+            recording.look();
+            began.elapsed()
+        })
+        .collect();
+    times.sort();
+    let length = serde_json::to_vec(&frames.latest()).map_or(0, |text| text.len());
+    bars.add(
+        "a look at 200 levels and 50,000 flows",
+        times[LOOKS / 2].as_secs_f64() * 1e3,
+        "ms",
+        Bar::AtMost(2.0, "ms"),
+    );
+    bars.add("a frame of them", length as f64, "bytes", Bar::AtMost(65536.0, "bytes"));
+}
+
+fn objects(names: &[String]) -> Objects {
+    let levels = names.iter().map(|name| {
+        let level = PriorityLevelConfiguration::builder(name);
+        level.limited(|l| l.shares(10).queue(|q| q.queues(64).hand_size(4).queue_length_limit(50))).build()
+    });
+    let schemas = names.iter().map(|name| {
+        let schema = FlowSchema::builder(format!("schema-of-{name}")).priority_level(name).matching_precedence(100);
+        schema.by_user().rule(|r| r.group(name).everything()).build()
+    });
+    Objects { priority_levels: levels.map(Arc::new).collect(), flow_schemas: schemas.map(Arc::new).collect() }
+}
+
+// === impl Viewers ===
+
+impl Viewers {
+    fn start(admin: SocketAddr) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let threads = (0..VIEWERS).map(|_| {
+            let is_over = Arc::clone(&is_over);
+            std::thread::spawn(move || watch(admin, &is_over))
+        });
+        let threads = threads.collect();
+        Self { is_over, threads }
+    }
+
+    fn stop(self) -> io::Result<()> {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
+    }
+}
+
+fn watch(admin: SocketAddr, is_over: &AtomicBool) -> io::Result<()> {
+    let mut stream = TcpStream::connect(admin)?;
+    stream.write_all(format!("GET /debug/frames HTTP/1.1\r\nHost: {admin}\r\n\r\n").as_bytes())?;
+    let mut buffer = vec![0; 65536];
+    while !is_over.load(Ordering::Relaxed) {
+        if stream.read(&mut buffer)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(())
+}
