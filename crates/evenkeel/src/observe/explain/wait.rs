@@ -173,11 +173,10 @@ mod tests {
 
     #[test]
     fn a_wide_request_needs_more_ends() {
-        assert_eq!(
-            [(1, 20, 20), (5, 20, 20), (5, 100, 20), (5, 0, 0)]
-                .map(|(seats, used, running)| ends_needed(seats, used, running)),
-            [1.0, 5.0, 1.0, 5.0]
-        );
+        for (seats, used, running, expected) in [(1, 20, 20, 1.0), (5, 20, 20, 5.0), (5, 100, 20, 1.0), (5, 0, 0, 5.0)]
+        {
+            assert!((ends_needed(seats, used, running) - expected).abs() < 1e-9, "{seats} {used} {running}");
+        }
     }
 
     #[test]
