@@ -1,25 +1,64 @@
-//! Whether the check is right about what is reachable: many random configurations, each with many random requests.
+//! How long a check takes, and whether it is right about what is reachable: many random configurations, each with many random
+//! requests.
 
 #[path = "../tests/oracle/mod.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
 mod oracle;
 
+mod many;
+
 use std::collections::HashSet;
 use std::time::Instant;
 
+use evenkeel_api::decode::{Node, decode_part, parse_text};
+use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
+use evenkeel_api::{AnyObject, Version};
 use evenkeel_bars::{Bar, Bars};
 use evenkeel_check::{Assumptions, Located, Rule, check};
 use fastrand::Rng;
 use oracle::{Server, callers, requests, schema};
 
+const RUNS: u32 = 15;
 const CONFIGURATIONS: u64 = 200;
 const REQUESTS: u64 = 1_000_000;
 
 fn main() {
     let mut bars = Bars::filtered(std::env::args().skip(1));
+    time(&mut bars);
     reachability(&mut bars);
     bars.print("The check");
     assert_eq!(bars.missed(), 0, "bars are missed");
+}
+
+/// The parts of what `evenkeel check` does with a file.
+fn time(bars: &mut Bars) {
+    const MEASURE: &str = "check 1,000 schemas with 5,000 rules";
+    if !bars.wants(MEASURE) {
+        return;
+    }
+    let text = many::objects();
+    let (mut reading, mut checking) = (f64::MAX, f64::MAX);
+    for _ in 0..RUNS {
+        let start = Instant::now();
+        let documents = parse_text(text.as_bytes()).expect("YAML");
+        let located: Vec<Located<'_>> = documents.iter().map(|document| located(&document.root)).collect();
+        reading = reading.min(start.elapsed().as_secs_f64() * 1e3);
+        let start = Instant::now();
+        let report = check(&located, &Assumptions::default());
+        checking = checking.min(start.elapsed().as_secs_f64() * 1e3);
+        assert_eq!(report.undecided, []);
+    }
+    bars.add(format!("{MEASURE}: reading"), reading, "ms", Bar::None);
+    bars.add(format!("{MEASURE}: checking"), checking, "ms", Bar::None);
+    bars.add(format!("{MEASURE}: both"), reading + checking, "ms", Bar::AtMost(150.0, "ms"));
+}
+
+fn located(node: &Node) -> Located<'_> {
+    let object: AnyObject = match node.get("kind").and_then(Node::as_str) {
+        Some("FlowSchema") => decode_part::<FlowSchemaSpec>(node, Version::V1).expect("a flow schema").0.into(),
+        _ => decode_part::<PriorityLevelConfigurationSpec>(node, Version::V1).expect("a level").0.into(),
+    };
+    Located { object, version: Version::V1, file: "objects.yaml", tree: Some(node), faults: Vec::new() }
 }
 
 fn reachability(bars: &mut Bars) {
