@@ -144,8 +144,9 @@ fn fitted(frame: &Frame) -> Bytes {
         return text;
     }
     let mut brief = frame.clone();
-    let cuts: [fn(&mut Level); 3] = [
+    let cuts: [fn(&mut Level); 4] = [
         |level| level.execution_ms = None,
+        |level| level.schemas.iter_mut().for_each(|schema| schema.rate = 0.0),
         |level| level.schemas.clear(),
         |level| (level.flows, level.delays) = (Vec::new(), Vec::new()),
     ];
