@@ -67,7 +67,7 @@ fn simulate(workload: &str, seconds: u32, seats: i64, borrowing: Borrowing) -> (
     let scenario = Scenario { settings, objects: objects.with_mandatory_levels(), applied: Vec::new() };
     let start = processor_time();
     let report = run(&workload, &scenario, 1, &mut |_| {}).report;
-    ((processor_time() - start).as_secs_f64(), report.events as f64)
+    (processor_time().saturating_sub(start).as_secs_f64(), report.events as f64)
 }
 
 fn processor_time() -> Duration {

@@ -41,7 +41,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// A group of measures: its name, and what adds its figures.
 type Group = (&'static str, fn(&mut Bars) -> io::Result<()>);
 
-const GROUPS: [Group; 6] = [
+const GROUPS: [Group; 7] = [
     ("gateway throughput", throughput::bars),
     ("gateway access log", access_log::bars),
     ("gateway http2", http2::bars),

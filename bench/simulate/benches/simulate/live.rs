@@ -120,9 +120,12 @@ async fn drive(workload: &Workload, target: SocketAddr) -> Result<Vec<Row>> {
     while let Some(ended) = tasks.join_next().await {
         ended??;
     }
+    let service = |tally: &Mutex<Tally>| tally.lock().unwrap_or_else(PoisonError::into_inner).service.as_secs_f64();
+    let all: f64 = rows.iter().map(|(_, tally)| service(tally)).sum();
     let row = |(name, tally): (String, Arc<Mutex<Tally>>)| {
-        let tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
-        Row { name, p99_ms: milliseconds(tally.total.percentile(0.99)), seat_seconds: tally.service.as_secs_f64() }
+        let share = 100.0 * service(&tally) / all;
+        let p99 = tally.lock().unwrap_or_else(PoisonError::into_inner).total.percentile(0.99);
+        Row { name, p99_ms: milliseconds(p99), share }
     };
     Ok(rows.into_iter().map(row).collect())
 }

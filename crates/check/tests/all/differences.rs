@@ -33,8 +33,8 @@ fn changed(rng: &mut Rng, old: &[FlowSchema]) -> Vec<FlowSchema> {
         0 => drop(new.remove(index)),
         1 => new.push(schema(rng, "new")),
         2 => new[index].spec.matching_precedence = rng.i32(2..9),
-        3 => new[index].spec.priority_level_configuration.name = "exempt".to_owned(),
-        4 => new[index] = schema(rng, &new[index].name().to_owned()),
+        3 => "exempt".clone_into(&mut new[index].spec.priority_level_configuration.name),
+        4 => new[index] = schema(rng, new[index].name()),
         _ => {
             let rule = new[index].spec.rules[0].clone();
             new[index].spec.rules.push(rule);

@@ -122,11 +122,11 @@ fn located(node: &Node) -> Located<'_> {
     let whole = Document { root: node.clone(), duplicates: Vec::new(), format: evenkeel_api::decode::Format::Yaml };
     let (object, unknown): (AnyObject, _) = match node.get("kind").and_then(Node::as_str) {
         Some("FlowSchema") => {
-            let decoded = whole.decode::<FlowSchemaSpec>(Version::V1).unwrap();
+            let decoded = whole.decode::<FlowSchemaSpec>(Version::V1).expect("a flow schema");
             (decoded.object.into(), decoded.dropped)
         }
         _ => {
-            let decoded = whole.decode::<PriorityLevelConfigurationSpec>(Version::V1).unwrap();
+            let decoded = whole.decode::<PriorityLevelConfigurationSpec>(Version::V1).expect("a level");
             (decoded.object.into(), decoded.dropped)
         }
     };
@@ -135,7 +135,7 @@ fn located(node: &Node) -> Located<'_> {
 }
 
 fn report(text: &str, calls: &[Call], tests: &[ClassificationTest]) -> Report {
-    let documents = parse_yaml(text.as_bytes()).unwrap();
+    let documents = parse_yaml(text.as_bytes()).expect("YAML");
     let objects: Vec<Located<'_>> = documents.iter().map(|document| located(&document.root)).collect();
     check_all(Checked { objects: &objects, calls, tests }, &Assumptions::default())
 }
@@ -165,9 +165,9 @@ fn every_fault_is_found() {
                 );
                 text += &format!("\n---\n{}", document(("FlowSchema", &format!("{{name: {name}}}"), &spec)));
             }
-            Edit::Call(caller, callee) => {
+            Edit::Call(outer, inner) => {
                 let end = |name: &str| Endpoint::FlowSchema(name.to_owned());
-                calls.push(Call { caller: end(caller), callee: end(callee), place: Place::default() });
+                calls.push(Call { caller: end(outer), callee: end(inner), place: Place::default() });
             }
             Edit::Test(method, path, schema) => tests.push(ClassificationTest {
                 name: "a-test".to_owned(),

@@ -89,9 +89,9 @@ fn path_rule(rng: &mut Rng) -> NonResourcePolicyRule {
 /// A schema. It leads to a level that is always there.
 pub(crate) fn schema(rng: &mut Rng, name: &str) -> FlowSchema {
     let mut schema = FlowSchema::default();
-    schema.metadata.name = name.to_owned();
+    name.clone_into(&mut schema.metadata.name);
     let level = if rng.bool() { EXEMPT } else { CATCH_ALL };
-    schema.spec.priority_level_configuration.name = level.to_owned();
+    level.clone_into(&mut schema.spec.priority_level_configuration.name);
     schema.spec.matching_precedence = rng.i32(2..9);
     for _ in 0..rng.usize(1..3) {
         let mut rule = PolicyRulesWithSubjects::default();
@@ -174,7 +174,8 @@ pub(crate) fn requests() -> Vec<RequestInfo<'static>> {
 impl Server {
     pub(crate) fn new(mut schemas: Vec<FlowSchema>) -> Self {
         schemas.sort_by(match_order);
-        let [exempt, catch_all] = [EXEMPT, CATCH_ALL].map(|name| bootstrap::mandatory_flow_schema(name).unwrap());
+        let [exempt, catch_all] =
+            [EXEMPT, CATCH_ALL].map(|name| bootstrap::mandatory_flow_schema(name).expect("it is mandatory"));
         schemas.insert(0, exempt.clone());
         schemas.push(catch_all.clone());
         let classifier = Classifier::compile(&schemas);
@@ -182,7 +183,7 @@ impl Server {
     }
 
     pub(crate) fn classify(&self, user: &User, request: &RequestInfo<'_>) -> usize {
-        self.classifier.classify(Attributes { user, request }).unwrap().get()
+        self.classifier.classify(Attributes { user, request }).expect("catch-all matches").get()
     }
 }
 

@@ -1,6 +1,5 @@
 //! The figures for people.
 
-use evenkeel_engine::time::SECOND;
 use serde_json::Value;
 
 use super::inputs::Inputs;
@@ -65,15 +64,14 @@ pub(super) fn tables(inputs: &Inputs, figures: &[Figures], paint: Paint) -> Stri
 /// What was simulated, in one line.
 pub(super) fn heading(inputs: &Inputs, figures: &[Figures]) -> String {
     let settings = &inputs.configurations[0].scenario.settings;
-    let (seed, events) = figures.first().map_or((0.0, 0.0), |figures| {
-        (at(&figures.median, &["seed"]).unwrap_or(0.0), at(&figures.median, &["events"]).unwrap_or(0.0))
-    });
+    let first = |name| figures.first().and_then(|figures| at(&figures.median, &[name])).unwrap_or(0.0);
+    let (events, seconds) = (first("events"), first("simulatedSeconds"));
+    let seed = figures.first().map_or_else(String::new, |figures| figures.median["seed"].to_string());
     let runs = figures.first().map_or(1, |figures| figures.runs);
     let runs =
         if runs > 1 { format!("medians and ranges of {runs} runs from seed {seed}") } else { format!("seed {seed}") };
     format!(
-        "{} s simulated, {} events, {} seats, {} borrowing, {runs}",
-        inputs.workload.span / SECOND,
+        "{seconds} s simulated, {} events, {} seats, {} borrowing, {runs}",
         written(events, Unit::Count),
         settings.seats,
         settings.borrowing,

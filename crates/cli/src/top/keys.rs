@@ -56,9 +56,8 @@ fn filter(top: &mut Top, code: KeyCode) {
 fn browse(top: &mut Top, code: KeyCode) -> ControlFlow<()> {
     match code {
         KeyCode::Char('q') => return ControlFlow::Break(()),
-        KeyCode::Esc if top.mode == Mode::Explain => top.mode = Mode::Browse,
+        KeyCode::Esc | KeyCode::Enter if top.mode == Mode::Explain => top.mode = Mode::Browse,
         KeyCode::Esc => top.filter.clear(),
-        KeyCode::Enter if top.mode == Mode::Explain => top.mode = Mode::Browse,
         KeyCode::Enter => top.mode = Mode::Explain,
         KeyCode::Char('?' | 'h') => top.mode = Mode::Help,
         KeyCode::Char('/') => top.mode = Mode::Filter,

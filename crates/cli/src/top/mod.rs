@@ -88,7 +88,7 @@ pub(crate) struct TopCommand {
     #[arg(long)]
     no_dumps: bool,
 
-    /// A file with a bearer token [default for a gateway: the variable EVENKEEL_ADMIN_TOKEN].
+    /// A file with a bearer token [default for a gateway: the variable `EVENKEEL_ADMIN_TOKEN`].
     #[arg(long, value_name = "FILE", help_heading = ACCESS)]
     token_file: Option<PathBuf>,
     /// The authorities that the server is trusted by, in PEM. The default is those of this machine.
@@ -188,10 +188,12 @@ impl TopCommand {
                     let _ = writeln!(io::stderr(), "evenkeel: cannot ask {url}: {why}; trying again in {retry_in:?}");
                 }
                 // The first frame of an API server has no rates yet.
-                Update::Frame(frame) if self.output == Output::Json && frame.interval_ms > 0 => {
-                    if write_json(frame).is_err() || self.once {
-                        return Ok(Exit::Success);
-                    }
+                Update::Frame(frame)
+                    if self.output == Output::Json
+                        && frame.interval_ms > 0
+                        && (write_json(frame).is_err() || self.once) =>
+                {
+                    return Ok(Exit::Success);
                 }
                 _ => {}
             }

@@ -18,10 +18,9 @@ impl Palette {
     pub(super) fn style(self, tone: Tone) -> Style {
         let style = Style::new();
         match (tone, self) {
-            (Tone::Normal, _) => style,
+            (Tone::Normal, _) | (Tone::Good, Self::Plain) => style,
             (Tone::Faint, _) => style.add_modifier(Modifier::DIM),
             (Tone::Strong, _) | (Tone::Warn | Tone::Bad, Self::Plain) => style.add_modifier(Modifier::BOLD),
-            (Tone::Good, Self::Plain) => style,
             (Tone::Good, Self::Color) => style.fg(Color::Green),
             (Tone::Warn, Self::Color) => style.fg(Color::Yellow),
             (Tone::Bad, Self::Color) => style.fg(Color::LightRed).add_modifier(Modifier::BOLD),

@@ -142,9 +142,9 @@ mod tests {
     fn an_event_without_an_end_takes_no_memory() {
         let mut events = Events::new();
         for _ in 0..40 {
-            assert!(events.push(&[b'x'; 1 << 18]).is_empty());
+            assert!(events.push(&vec![b'x'; 1 << 18]).is_empty());
             assert!(events.push(b"\ndata: ").is_empty());
-            assert!(events.push(&[b'y'; 1 << 18]).is_empty());
+            assert!(events.push(&vec![b'y'; 1 << 18]).is_empty());
         }
         assert!(events.unfinished.data.len() <= EVENT_BYTES_MAX);
     }

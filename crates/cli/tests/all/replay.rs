@@ -228,7 +228,9 @@ fn access_log(folder: &TempDir) -> PathBuf {
     let greedy = (0..16).map(|_| client(address, "greedy", Duration::from_millis(30)));
     let polite = (0..3).map(|_| client(address, "polite", Duration::from_millis(100)));
     let clients: Vec<_> = greedy.chain(polite).collect();
-    clients.into_iter().for_each(|client| client.join().unwrap());
+    for client in clients {
+        client.join().unwrap();
+    }
     gateway.signal("TERM");
     assert!(gateway.end().0.success());
     name("access.log")

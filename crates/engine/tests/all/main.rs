@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod attribution;
 mod borrowing_properties;
 mod busy_engine;
 mod classify_model;

@@ -8,6 +8,7 @@ mod debug_router;
 mod e2e_gone;
 mod explain;
 mod fairness;
+mod flows;
 mod keeper;
 #[path = "../layer/mod.rs"]
 mod layer;

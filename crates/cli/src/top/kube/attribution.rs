@@ -114,20 +114,20 @@ fn delays<'a>(moments: impl Iterator<Item = (f64, &'a LevelMoment)>, shown: &Has
     for (seconds, LevelMoment { flows, others }) in moments {
         let seats = others.seats + flows.values().map(|held| held.seats).sum::<f64>();
         all += others.waiting * seconds;
-        for (waiter, held) in flows.iter().filter(|(_, held)| held.waiting > 0.0) {
-            let waited = held.waiting * seconds;
-            all += waited;
-            let Some(waiter) = shown.get(waiter).copied() else { continue };
+        for (flow, held) in flows.iter().filter(|(_, held)| held.waiting > 0.0) {
+            let wait_seconds = held.waiting * seconds;
+            all += wait_seconds;
+            let Some(waiter) = shown.get(flow).copied() else { continue };
             let mut blame = |by, part: f64| {
                 if part > 0.0 {
-                    *sums.entry((waiter, by)).or_default() += waited * part;
+                    *sums.entry((waiter, by)).or_default() += wait_seconds * part;
                 }
             };
             // Nobody is to blame where no seat is held: the seats may have changed hands while the dump was written.
             blame(None, if seats > 0.0 { others.seats / seats } else { 1.0 });
-            flows
-                .iter()
-                .for_each(|(by, holder)| blame(shown.get(by).copied(), holder.seats / seats.max(f64::MIN_POSITIVE)));
+            for (by, holder) in flows {
+                blame(shown.get(by).copied(), holder.seats / seats.max(f64::MIN_POSITIVE));
+            }
         }
     }
     let share = |seconds: f64| if all > 0.0 { seconds / all } else { 0.0 };

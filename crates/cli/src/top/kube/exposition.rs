@@ -1,4 +1,4 @@
-//! Samples of the Prometheus text format and of OpenMetrics, a line at a time. What it cannot read it skips.
+//! Samples of the Prometheus text format and of `OpenMetrics`, a line at a time. What it cannot read it skips.
 
 use std::borrow::Cow;
 
@@ -6,9 +6,12 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sample<'a> {
     pub(super) name: &'a str,
-    labels: Vec<(&'a str, Cow<'a, str>)>,
+    labels: Labels<'a>,
     pub(super) value: f64,
 }
+
+/// Names and values.
+type Labels<'a> = Vec<(&'a str, Cow<'a, str>)>;
 
 /// More labels than any series has that we want.
 const LABELS_MAX: usize = 32;
@@ -46,7 +49,7 @@ pub(super) fn parse_number(text: &str) -> Option<f64> {
 }
 
 /// Labels up to the closing brace, and what follows it.
-fn parse_labels(text: &str) -> Option<(Vec<(&str, Cow<'_, str>)>, &str)> {
+fn parse_labels(text: &str) -> Option<(Labels<'_>, &str)> {
     let mut labels = Vec::new();
     let mut rest = text.trim_start_matches(is_blank);
     loop {

@@ -69,7 +69,9 @@ mod tests {
 
     fn histogram(buckets: &[(f64, f64)]) -> Histogram {
         let mut histogram = Histogram::default();
-        buckets.iter().for_each(|(bound, count)| histogram.add_bucket(*bound, *count));
+        for (bound, count) in buckets {
+            histogram.add_bucket(*bound, *count);
+        }
         histogram.count = buckets.last().map_or(0.0, |(_, count)| *count);
         histogram
     }

@@ -192,9 +192,10 @@ mod tests {
         assert_eq!((scrape.levels.len(), scrape.left_out, scrape.process_start), (10, 0, None));
         let batch = &scrape.levels["batch"];
         let seats = [batch.nominal, batch.floor, batch.limit, batch.current];
-        assert_eq!(seats, [1.0, 1.0, 1.0, 1.0]);
+        assert_eq!(seats.map(f64::to_bits), [1.0_f64; 4].map(f64::to_bits));
         let schema = &batch.schemas["batch"];
-        assert_eq!([schema.waiting, schema.seats, schema.dispatched], [12.0, 1.0, 301.0]);
+        let figures = [schema.waiting, schema.seats, schema.dispatched];
+        assert_eq!(figures.map(f64::to_bits), [12.0_f64, 1.0, 301.0].map(f64::to_bits));
         assert_eq!(schema.rejected, BTreeMap::from([("queue-full".to_owned(), 31522.0)]));
         assert_eq!(batch.wait.count.to_bits(), 303.0_f64.to_bits());
         // 85 waited from 1 to 2 s.

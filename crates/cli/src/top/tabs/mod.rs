@@ -112,7 +112,7 @@ impl Tab {
 // === impl Scope ===
 
 impl Scope<'_> {
-    fn levels<'a>(self, frame: &'a Frame) -> impl Iterator<Item = &'a Level> {
+    fn levels(self, frame: &Frame) -> impl Iterator<Item = &Level> {
         frame.levels.iter().filter(move |level| match self {
             Self::All => true,
             Self::Level(name) => level.name == name,

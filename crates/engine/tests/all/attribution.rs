@@ -1,7 +1,5 @@
 //! Who uses a level, and who delays whom (AT-1 to AT-3).
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 

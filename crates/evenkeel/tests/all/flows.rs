@@ -1,7 +1,5 @@
 //! Who uses the levels and who delays whom: `FlowControl::flows`, and the metrics of it.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::time::Duration;
 
 use evenkeel::{Attributes, FlowControl, LevelFlows, ManualClock, RequestInfo, User, WorkEstimate};
