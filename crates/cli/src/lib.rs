@@ -17,7 +17,6 @@ mod demo;
 mod exit;
 mod explain;
 mod man;
-#[allow(dead_code, reason = "the commands that use all of it come one by one")]
 mod object_files;
 mod reference;
 mod remote;
@@ -27,7 +26,6 @@ mod serve;
 mod signals;
 mod simulate;
 mod subcommand;
-#[allow(dead_code, unused_imports, reason = "the commands that use all of it come one by one")]
 mod terminal;
 mod top;
 mod usage;

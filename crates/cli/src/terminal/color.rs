@@ -77,11 +77,6 @@ impl Paint {
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }
-
-    /// The text as a hyperlink (OSC 8).
-    pub(crate) fn link(self, address: &str, text: &str) -> String {
-        if self.is_on { format!("\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\") } else { text.to_owned() }
-    }
 }
 
 #[cfg(test)]
@@ -96,8 +91,7 @@ mod tests {
         let paint = ColorChoice::Always.paint(&file);
         assert_eq!(paint.text(Shade::Red, "no"), "\x1b[1;31mno\x1b[0m");
         assert_eq!(paint.text(Shade::Red, ""), "");
-        assert_eq!(paint.link("https://a", "b"), "\x1b]8;;https://a\x1b\\b\x1b]8;;\x1b\\");
         let plain = ColorChoice::Never.paint(&file);
-        assert_eq!((plain.text(Shade::Red, "no"), plain.link("https://a", "b")), ("no".to_owned(), "b".to_owned()));
+        assert_eq!(plain.text(Shade::Red, "no"), "no");
     }
 }

@@ -7,5 +7,5 @@ mod width;
 
 pub(crate) use color::{ColorChoice, Paint, Shade};
 pub(crate) use number::{milliseconds, thousands};
-pub(crate) use table::{Align, Column, Table};
+pub(crate) use table::{Column, Table};
 pub(crate) use width::width;

@@ -386,7 +386,7 @@ fn bm_3_pf_1_lb_2_seats_floors_and_order_hold_in_all_modes_together() {
     assert_eq!(reached, expected.into(), "the runs do not get everywhere");
 }
 
-/// `cargo test --release -p evenkeel-engine --test modes_together -- --ignored` takes some minutes.
+/// `cargo test --release -p evenkeel-engine --test all modes_together -- --ignored` takes some minutes.
 #[test]
 #[ignore = "ten million events"]
 fn bm_3_pf_1_lb_2_the_same_ten_million_times() {

@@ -37,7 +37,7 @@ fn reference() -> String {
         This page is generated from the declarations of the metrics.\n"
         .to_owned();
     let sections = [
-        ("Gateway", "evenkeel_", &["evenkeel_flow_", "evenkeel_long_"] as &[&str]),
+        ("Gateway", "evenkeel_", &["evenkeel_flow_", "evenkeel_long_", "evenkeel_priority_"] as &[&str]),
         ("Flow control", "apiserver_", &[]),
         ("Flow control, beyond Kubernetes", "evenkeel_", &[]),
         ("Process", "process_", &[]),
@@ -72,7 +72,7 @@ fn the_committed_page_is_up_to_date() {
     assert!(
         committed == generated,
         "docs/metrics.md is not what the declarations make; to update it, run\n\
-         EVENKEEL_UPDATE=1 cargo test -p evenkeel-gateway --test metrics"
+         EVENKEEL_UPDATE=1 cargo test -p evenkeel-gateway --test all metrics"
     );
 }
 

@@ -192,9 +192,10 @@ fn idle_elsewhere(level: &Level, last: &Frame) -> Option<String> {
     let idle: i64 = others().map(|other| (other.nominal - other.lent - other.in_use.max(other.floor)).max(0)).sum();
     let is_at_limit = level.limit > 0 && level.current >= level.limit;
     match (idle, kept) {
-        (idle, _) if idle > 0 && is_at_limit => {
-            Some(format!("it may not borrow more than {} of {} idle seats", level.limit - level.nominal, idle + kept))
-        }
+        (idle, _) if idle > 0 && is_at_limit => Some(match level.limit - level.nominal {
+            ..=0 => format!("it may not borrow, although {} seats of other levels are idle", idle + kept),
+            borrowed => format!("it may not borrow more than {borrowed} of {} idle seats", idle + kept),
+        }),
         (idle, _) if idle > 0 && last.server.borrowing == "periodic" => {
             Some(format!("{idle} idle seats of other levels are lent when seats are divided next, every ten seconds"))
         }
