@@ -75,7 +75,7 @@ pub trait Discipline: Look + fmt::Debug + Sized {
 /// Decides who of those that wait in a level is next: where a request waits (placing), whose turn it is (choosing), and
 /// what the turn costs (charging), by a time of its own (virtual time).
 ///
-/// The [`Core`] of a queue set tells it of every step of an event. Whether there are seats for the request that is next is not
+/// The `Core` of a queue set tells it of every step of an event. Whether there are seats for the request that is next is not
 /// its concern.
 ///
 /// Queues go by keys, which mean something only to the discipline. A request keeps its key until its seats are free, also
