@@ -96,7 +96,7 @@ pub(crate) fn number(value: f64) -> String {
     // So many digits that steps of 1, 2 and 5 times a power of ten are shown in full.
     let text = format!("{value:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
-    let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+    let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| (if rest == "0" { "" } else { "-" }, rest));
     let (whole, fraction) = text.split_once('.').map_or((text, None), |(whole, fraction)| (whole, Some(fraction)));
     let mut grouped = String::from(sign);
     for (place, digit) in whole.chars().enumerate() {

@@ -71,6 +71,11 @@ impl Frames {
         self.0.latest.borrow().frame.clone()
     }
 
+    /// The latest frame as viewers get it: an event of bounded length.
+    pub fn latest_event(&self) -> Bytes {
+        self.0.latest.borrow().text()
+    }
+
     /// The names of the levels that have a past.
     pub(super) fn names(&self) -> Vec<String> {
         self.history().names()
