@@ -9,13 +9,13 @@ pub enum Exit {
     Success = 0,
     /// Something failed while it started or ran, or a tool has findings.
     Failure = 1,
-    /// It was not told properly what to do.
+    /// It was not told properly what to do, or a tool could not do its work.
     Usage = 2,
     /// It was stopped before the requests that it had begun had ended.
     Cut = 3,
 }
 
-/// The command line or the settings are wrong: ends with [`Exit::Usage`].
+/// The command line or the settings are wrong, or a tool cannot do its work with them: ends with [`Exit::Usage`].
 #[derive(Debug)]
 pub(crate) struct WrongUsage(pub(crate) String);
 
@@ -37,7 +37,9 @@ impl Exit {
             Self::Failure => {
                 "something failed while it started or ran, or a tool has findings; the message says what, and what to do"
             }
-            Self::Usage => "a flag, the settings or the objects are wrong; the message says where",
+            Self::Usage => {
+                "a flag, the settings or the objects are wrong, or a tool could not do its work; the message says where and why"
+            }
             Self::Cut => "it was stopped before all requests that it had begun had ended, and cut off the rest",
         }
     }

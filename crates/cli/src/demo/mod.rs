@@ -17,12 +17,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use tokio::runtime::Runtime;
 
 use crate::exit::Exit;
 use crate::serve;
 use crate::signals::Signals;
+use crate::terminal::OutputFormat;
 use crate::usage::{address, number};
 use burst::Burst;
 use crowd::{CrowdGateway, Modes};
@@ -71,7 +72,7 @@ pub(crate) struct Demo {
 
     /// How the figures are printed.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    output: Output,
+    output: OutputFormat,
 
     /// How long each of the four parts is, in seconds.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = number::<600>)]
@@ -84,14 +85,6 @@ pub(crate) struct Demo {
     /// Where the gateway shows metrics and dumps. Port 0 is any free port.
     #[arg(long, value_name = "ADDR", default_value_t = any_port(), value_parser = address)]
     admin_listen: SocketAddr,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// A table for people.
-    Text,
-    /// JSON for programs.
-    Json,
 }
 
 /// How the parts ended.
@@ -160,7 +153,7 @@ impl Demo {
         })?;
         let burst = Burst::measure();
         self.print_text(|| format!("\n{}", burst.summary()))?;
-        if self.output == Output::Json {
+        if self.output == OutputFormat::Json {
             let parts = Parts { without, with, many_as_kubernetes, many_with, burst };
             let report = serde_json::to_string_pretty(&Report::new(&parts, length))?;
             writeln!(io::stdout(), "{report}").context(CANNOT_WRITE)?;
@@ -171,8 +164,8 @@ impl Demo {
     /// Prints a table as soon as it is there, so that it can be read while the demo goes on.
     fn print_text(&self, text: impl FnOnce() -> String) -> Result<()> {
         match self.output {
-            Output::Text => writeln!(io::stdout(), "{}", text()).context(CANNOT_WRITE),
-            Output::Json => Ok(()),
+            OutputFormat::Text => writeln!(io::stdout(), "{}", text()).context(CANNOT_WRITE),
+            OutputFormat::Json => Ok(()),
         }
     }
 
@@ -180,8 +173,8 @@ impl Demo {
     fn invite(&self, stage: &Stage) -> Result<()> {
         let invitation = stage.invitation();
         let written = match self.output {
-            Output::Text => writeln!(io::stdout(), "\n{invitation}"),
-            Output::Json => writeln!(io::stderr(), "\n{invitation}"),
+            OutputFormat::Text => writeln!(io::stdout(), "\n{invitation}"),
+            OutputFormat::Json => writeln!(io::stderr(), "\n{invitation}"),
         };
         written.context("cannot write the commands to try")
     }

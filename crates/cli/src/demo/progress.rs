@@ -1,10 +1,11 @@
 //! How far the demo is: one line that changes on a terminal, a line now and then elsewhere.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use super::part::Part;
 use crate::terminal::milliseconds;
+use crate::terminal::status_line::write;
 
 /// Without a terminal, so much time is between two lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -71,10 +72,4 @@ impl Progress {
 /// Says what comes next.
 pub(crate) fn announce(text: &str) {
     write(&format!("{text}\n"));
-}
-
-/// The demo goes on where nobody can be told about it.
-fn write(text: &str) {
-    let mut stderr = io::stderr();
-    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use evenkeel::{Explanation, FlowControl, Objects};
 use evenkeel_api::Preset;
 use evenkeel_gateway::{Config, RequestRules};
@@ -20,7 +20,7 @@ use tokio::runtime;
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{ObjectFiles, SourceFile};
 use crate::remote::{Access, Pem, kubeconfig};
-use crate::terminal::ColorChoice;
+use crate::terminal::{ColorChoice, OutputFormat};
 use crate::usage::number;
 use question::Question;
 
@@ -113,18 +113,10 @@ pub(crate) struct Explain {
 
     /// How the explanation is printed. Several audit events give several JSON documents.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    output: Output,
+    output: OutputFormat,
     /// When text is coloured.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     color: ColorChoice,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// Text for people.
-    Text,
-    /// JSON for programs.
-    Json,
 }
 
 /// Whom to ask about requests.
@@ -167,8 +159,8 @@ impl Explain {
         for question in &questions {
             let explanation = runtime.block_on(source.explain(question))?;
             match self.output {
-                Output::Json => page += &(serde_json::to_string_pretty(&explanation)? + "\n"),
-                Output::Text => {
+                OutputFormat::Json => page += &(serde_json::to_string_pretty(&explanation)? + "\n"),
+                OutputFormat::Text => {
                     page += if page.is_empty() { "" } else { "\n" };
                     page += &report::report(question, &explanation, &source.objects, paint);
                 }

@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use evenkeel_api::Preset;
 use evenkeel_engine::controller::{Borrowing, Objects};
 use evenkeel_engine::digest::parse_duration;
@@ -19,7 +19,7 @@ use evenkeel_replay::{Format, Input, ObjectNumbers, Replay as Run, Report, Setti
 
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::ObjectFiles;
-use crate::terminal::{ColorChoice, width};
+use crate::terminal::{ColorChoice, OutputFormat, width};
 use crate::usage::number;
 pub(crate) use json::FIELDS;
 use progress::Progress;
@@ -97,7 +97,7 @@ pub(crate) struct Replay {
 
     /// How the result is printed.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    output: Output,
+    output: OutputFormat,
 
     /// How many flows are printed; 0 for all. JSON has all of them.
     #[arg(long, value_name = "N", default_value_t = 20)]
@@ -106,14 +106,6 @@ pub(crate) struct Replay {
     /// When the output is coloured.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     color: ColorChoice,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// Tables for people.
-    Text,
-    /// JSON for programs.
-    Json,
 }
 
 /// Reads a time such as `15s`.
@@ -173,12 +165,12 @@ impl Replay {
     fn print(&self, report: &Report) -> Result<()> {
         let mut output = io::stdout().lock();
         let written = match self.output {
-            Output::Text => {
+            OutputFormat::Text => {
                 let paint = self.color.paint(&output);
                 let width = output.is_terminal().then(|| width(&output));
                 write!(output, "{}", text::render(report, self.top, paint, width))
             }
-            Output::Json => {
+            OutputFormat::Json => {
                 let json = serde_json::to_string_pretty(&json::JsonReport::new(report))?;
                 writeln!(output, "{json}")
             }

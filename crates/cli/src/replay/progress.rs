@@ -1,62 +1,43 @@
-//! How far a replay is: one line on standard error that changes, if that is a terminal.
+//! How far a replay is: the log, a bar, the lines read, and the seconds left.
 
-use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use evenkeel_replay::Input;
 
-use crate::terminal::thousands;
+use crate::terminal::status_line::{bar, seconds_left};
+use crate::terminal::{StatusLine, thousands};
 
 /// Tells about one log.
 #[derive(Debug)]
 pub(crate) struct Progress {
     started: Instant,
-    /// `None`: nobody sees it.
-    next: Option<Instant>,
+    line: StatusLine,
 }
-
-const EVERY: Duration = Duration::from_millis(100);
-const BAR: usize = 24;
 
 // === impl Progress ===
 
 impl Progress {
     pub(crate) fn new() -> Self {
-        let started = Instant::now();
-        Self { started, next: io::stderr().is_terminal().then_some(started + EVERY) }
+        Self { started: Instant::now(), line: StatusLine::new() }
     }
 
     /// Shows how far it is, if it is time for that.
     pub(crate) fn show(&mut self, lines: u64, input: &Input) {
-        let now = Instant::now();
-        if self.next.is_some_and(|next| now >= next) {
-            self.next = Some(now + EVERY);
-            write(&format!("\r\x1b[2K{}", line(input.name(), lines, input.progress(), now - self.started)));
-        }
+        self.line.show(|| line(input.name(), lines, input.progress(), self.started.elapsed()));
     }
 
     /// Removes the line.
     pub(crate) fn end(&self) {
-        if self.next.is_some() {
-            write("\r\x1b[2K");
-        }
+        self.line.clear();
     }
 }
 
-/// The name of the log, a bar, the lines read, and the seconds left.
 fn line(name: &str, lines: u64, part: Option<f64>, elapsed: Duration) -> String {
     let lines = thousands(usize::try_from(lines).unwrap_or(usize::MAX));
-    let Some(part) = part.filter(|part| *part > 0.0) else { return format!("{name}: {lines} lines") };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a bar")]
-    let done = ((part * BAR as f64) as usize).min(BAR);
-    let left = elapsed.as_secs_f64() * (1.0 - part) / part;
-    format!("{name} [{}{}] {lines} lines, {left:.0} s left", "=".repeat(done), " ".repeat(BAR - done))
-}
-
-/// The replay goes on where nobody can be told about it.
-fn write(text: &str) {
-    let mut stderr = io::stderr();
-    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    match part.filter(|part| *part > 0.0) {
+        None => format!("{name}: {lines} lines"),
+        Some(part) => format!("{name} {} {lines} lines, {:.0} s left", bar(part), seconds_left(part, elapsed)),
+    }
 }
 
 #[cfg(test)]

@@ -11,13 +11,13 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use evenkeel_api::Preset;
 use evenkeel_engine::controller::Borrowing;
 use serde_json::Value;
 
 use crate::exit::Exit;
-use crate::terminal::ColorChoice;
+use crate::terminal::{ColorChoice, OutputFormat};
 use crate::usage::number;
 use inputs::Inputs;
 use runs::{Figures, Simulated};
@@ -80,20 +80,11 @@ pub(crate) struct Simulate {
 
     /// How the figures are printed.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    output: Output,
+    output: OutputFormat,
 
     /// Whether to use colour.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     color: ColorChoice,
-}
-
-/// How the figures are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// Tables.
-    Text,
-    /// One JSON object.
-    Json,
 }
 
 // === impl Simulate ===
@@ -108,11 +99,11 @@ impl Simulate {
             std::fs::write(file, page).with_context(|| format!("cannot write the report {}", file.display()))?;
         }
         let text = match self.output {
-            Output::Json => {
+            OutputFormat::Json => {
                 let value = combined(&figures);
                 serde_json::to_string_pretty(&value).context("cannot encode the figures")? + "\n"
             }
-            Output::Text => table::tables(&inputs, &figures, self.color.paint(&io::stdout())),
+            OutputFormat::Text => table::tables(&inputs, &figures, self.color.paint(&io::stdout())),
         };
         io::stdout().write_all(text.as_bytes()).context(CANNOT_WRITE)?;
         Ok(Exit::Success)

@@ -1,70 +1,53 @@
-//! How far the simulation is: a bar on terminals, and nothing elsewhere.
+//! How far the simulation is: a bar, the simulated seconds, and the seconds left.
 
-use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A bar on standard error, which several threads move.
+use crate::terminal::StatusLine;
+use crate::terminal::status_line::{bar, seconds_left};
+
+/// Tells about all runs, which several threads carry out.
 #[derive(Debug)]
 pub(super) struct Progress {
     total: u64,
     started: Instant,
-    /// Absent where nobody would see it.
-    state: Option<Mutex<State>>,
+    state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
     done: u64,
-    shown: Instant,
+    line: StatusLine,
 }
-
-/// Nobody reads faster.
-const SHOW_EVERY: Duration = Duration::from_millis(100);
-const WIDTH: u64 = 40;
 
 // === impl Progress ===
 
 impl Progress {
     /// A bar for so many simulated seconds.
     pub(super) fn new(total: u64) -> Self {
-        let started = Instant::now();
-        let state = State { done: 0, shown: started };
-        Self { total, started, state: io::stderr().is_terminal().then(|| Mutex::new(state)) }
+        let state = State { done: 0, line: StatusLine::new() };
+        Self { total, started: Instant::now(), state: Mutex::new(state) }
     }
 
     /// One more second is simulated.
     pub(super) fn advance(&self) {
-        let Some(state) = &self.state else { return };
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.done += 1;
-        if state.shown.elapsed() >= SHOW_EVERY {
-            state.shown = Instant::now();
-            write(&format!("\r\x1b[2K{}", line(state.done, self.total, self.started.elapsed())));
-        }
+        let done = state.done;
+        state.line.show(|| line(done, self.total, self.started.elapsed()));
     }
 
-    /// The bar goes.
+    /// Removes the bar.
     pub(super) fn end(&self) {
-        if self.state.is_some() {
-            write("\r\x1b[2K");
-        }
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).line.clear();
     }
 }
 
 fn line(done: u64, total: u64, elapsed: Duration) -> String {
-    let done = done.min(total);
-    let filled = usize::try_from(WIDTH * done / total.max(1)).unwrap_or_default();
-    let empty = usize::try_from(WIDTH).unwrap_or_default() - filled;
-    let left = elapsed.as_millis() * u128::from(total - done) / u128::from(done.max(1)) / 1000;
-    let bar = format!("[{}{}]", "=".repeat(filled), " ".repeat(empty));
-    format!("{bar} {} % of {total} simulated seconds, {left} s left", 100 * done / total.max(1))
-}
-
-/// The simulation goes on where nobody can be told about it.
-fn write(text: &str) {
-    let mut stderr = io::stderr();
-    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    #[expect(clippy::cast_precision_loss, reason = "a bar")]
+    let part = done.clamp(1, total.max(1)) as f64 / total.max(1) as f64;
+    let percent = part * 100.0;
+    format!("{} {percent:.0} % of {total} simulated seconds, {:.0} s left", bar(part), seconds_left(part, elapsed))
 }
 
 #[cfg(test)]
@@ -74,8 +57,8 @@ mod tests {
     #[test]
     fn the_bar_fills_and_says_what_is_left() {
         let at = |done| line(done, 200, Duration::from_secs(10));
-        assert_eq!(at(50), format!("[{}{}] 25 % of 200 simulated seconds, 30 s left", "=".repeat(10), " ".repeat(30)));
-        assert_eq!(at(200), format!("[{}] 100 % of 200 simulated seconds, 0 s left", "=".repeat(40)));
-        assert!(line(0, 0, Duration::ZERO).contains("0 % of 0"));
+        assert_eq!(at(50), format!("[{}{}] 25 % of 200 simulated seconds, 30 s left", "=".repeat(6), " ".repeat(18)));
+        assert_eq!(at(200), format!("[{}] 100 % of 200 simulated seconds, 0 s left", "=".repeat(24)));
+        assert!(line(0, 0, Duration::ZERO).contains("of 0 simulated seconds"));
     }
 }

@@ -1,11 +1,15 @@
-//! What all tools print for people: colour, hyperlinks, tables, numbers, and the width of the terminal.
+//! What all tools print for people: colour, tables, numbers, how far they are, and the width of the terminal.
 
 mod color;
 mod number;
+mod output_format;
+pub(crate) mod status_line;
 mod table;
 mod width;
 
 pub(crate) use color::{ColorChoice, Paint, Shade};
 pub(crate) use number::{milliseconds, thousands};
+pub(crate) use output_format::OutputFormat;
+pub(crate) use status_line::StatusLine;
 pub(crate) use table::{Column, Table};
 pub(crate) use width::width;

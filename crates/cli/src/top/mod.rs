@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
 use evenkeel_gateway::observe::frame::Frame;
 use tokio::runtime;
@@ -34,7 +34,7 @@ use tokio::time::timeout;
 use crate::exit::{Exit, WrongUsage};
 use crate::remote::{Access, Pem, Server, kubeconfig};
 use crate::signals::Signals;
-use crate::terminal::{self, ColorChoice};
+use crate::terminal::{self, ColorChoice, OutputFormat};
 use crate::usage::number;
 use kube::DumpUse;
 use palette::Palette;
@@ -106,25 +106,17 @@ pub(crate) struct TopCommand {
     once: bool,
     /// How frames are printed. JSON has a frame in each line, as the gateway's /debug/frames sends them.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    output: Output,
+    output: OutputFormat,
     /// When text is coloured.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     color: ColorChoice,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// For people: a live screen, or text with --once.
-    Text,
-    /// For programs.
-    Json,
 }
 
 // === impl TopCommand ===
 
 impl TopCommand {
     pub(crate) fn run(&self) -> Result<Exit> {
-        let is_screen = !self.once && self.output == Output::Text;
+        let is_screen = !self.once && self.output == OutputFormat::Text;
         if is_screen && !io::stdout().is_terminal() {
             let why = "standard output is not a terminal; use --once for one frame as text, or -o json for a stream of frames";
             return Err(WrongUsage(why.to_owned()).into());
@@ -172,7 +164,7 @@ impl TopCommand {
     async fn print(&self, source: Source) -> Result<Exit> {
         let url = source.server.url().to_owned();
         let mut top = Top::new(&url, source.kind);
-        let wants_queues = self.output == Output::Text && !self.no_dumps;
+        let wants_queues = self.output == OutputFormat::Text && !self.no_dumps;
         let (_wanted, wanted) = watch::channel(Wanted { queues: wants_queues });
         let (sender, mut updates) = mpsc::channel(16);
         tokio::spawn(source.run(sender, wanted));
@@ -183,13 +175,15 @@ impl TopCommand {
             let update = update.ok_or_else(|| anyhow!("{url} has sent no frame for {patience:?}"))?;
             has_queues |= matches!(update, Update::Queues(_));
             match &update {
-                Update::Lost { why, .. } if self.once => return Err(anyhow!("cannot ask {url}: {why}")),
+                Update::Lost { why, .. } if self.once => {
+                    return Err(WrongUsage(format!("cannot ask {url}: {why}")).into());
+                }
                 Update::Lost { why, retry_in } => {
                     let _ = writeln!(io::stderr(), "evenkeel: cannot ask {url}: {why}; trying again in {retry_in:?}");
                 }
                 // The first frame of an API server has no rates yet.
                 Update::Frame(frame)
-                    if self.output == Output::Json
+                    if self.output == OutputFormat::Json
                         && frame.interval_ms > 0
                         && (write_json(frame).is_err() || self.once) =>
                 {

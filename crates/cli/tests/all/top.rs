@@ -281,9 +281,9 @@ fn what_goes_wrong_is_said() {
     server.pages.lock().unwrap().documents.insert("/metrics".to_owned(), "up 1\n".to_owned());
     let url = server.url();
     for (arguments, code, part) in [
-        (&["--once", &*unreachable][..], 1, "no connection: "),
-        (&["--once", &*url], 1, "there is no /debug/frames (404); name the admin endpoint of a gateway, or use --kube"),
-        (&["--once", "--kube", &*url], 1, "/metrics has no metrics of flow control"),
+        (&["--once", &*unreachable][..], 2, "no connection: "),
+        (&["--once", &*url], 2, "there is no /debug/frames (404); name the admin endpoint of a gateway, or use --kube"),
+        (&["--once", "--kube", &*url], 2, "/metrics has no metrics of flow control"),
         (&["--once", "gateway"], 2, "\"gateway\" is not a URL; it must begin with http:// or https://"),
         (&["--once", &*url, "--kube", &*url], 2, "cannot be used with"),
         (&[&*url], 2, "standard output is not a terminal; use --once"),
