@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,8 @@ const VIEWERS: usize = 11;
 const LEVELS: usize = 200;
 const FLOWS: usize = 50_000;
 const LOOKS: usize = 200;
+/// How a frame begins in the stream.
+const FRAME: &[u8] = b"event: frame";
 
 /// Somebody who reads frames until he is told to stop.
 struct Viewers {
@@ -47,7 +50,7 @@ fn watched(bars: &mut Bars) -> io::Result<()> {
         // Each of the two begins as often as the other.
         for place in 0..2 {
             let is_watched = (round + place) % 2 == 1;
-            let viewers = is_watched.then(|| Viewers::start(admin));
+            let viewers = is_watched.then(|| Viewers::start(admin)).transpose()?;
             turns[usize::from(is_watched)].push(wrk::run(gateway.address, CONNECTIONS, ROUND_SECONDS)?);
             viewers.map_or(Ok(()), Viewers::stop)?;
         }
@@ -110,14 +113,20 @@ fn objects(names: &[String]) -> Objects {
 // === impl Viewers ===
 
 impl Viewers {
-    fn start(admin: SocketAddr) -> Self {
+    /// Connects them, and waits until each has its first frame: what is measured is watching, not the way there.
+    fn start(admin: SocketAddr) -> io::Result<Self> {
         let is_over = Arc::new(AtomicBool::new(false));
+        let (has_frame, frames) = channel();
         let threads = (0..VIEWERS).map(|_| {
-            let is_over = Arc::clone(&is_over);
-            std::thread::spawn(move || watch(admin, &is_over))
+            let (is_over, has_frame) = (Arc::clone(&is_over), has_frame.clone());
+            std::thread::spawn(move || watch(admin, &is_over, &has_frame))
         });
         let threads = threads.collect();
-        Self { is_over, threads }
+        drop(has_frame);
+        match frames.iter().take(VIEWERS).count() {
+            VIEWERS => Ok(Self { is_over, threads }),
+            _ => Err(io::Error::other("a viewer got no frame")),
+        }
     }
 
     fn stop(self) -> io::Result<()> {
@@ -128,13 +137,20 @@ impl Viewers {
     }
 }
 
-fn watch(admin: SocketAddr, is_over: &AtomicBool) -> io::Result<()> {
+fn watch(admin: SocketAddr, is_over: &AtomicBool, has_frame: &Sender<()>) -> io::Result<()> {
     let mut stream = TcpStream::connect(admin)?;
     stream.write_all(format!("GET /debug/frames HTTP/1.1\r\nHost: {admin}\r\n\r\n").as_bytes())?;
     let mut buffer = vec![0; 65536];
+    let mut is_watching = false;
     while !is_over.load(Ordering::Relaxed) {
-        if stream.read(&mut buffer)? == 0 {
+        let length = stream.read(&mut buffer)?;
+        if length == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if !is_watching && buffer[..length].windows(FRAME.len()).any(|window| window == FRAME) {
+            is_watching = true;
+            // Nobody waits any more if another viewer failed.
+            let _ = has_frame.send(());
         }
     }
     Ok(())

@@ -80,7 +80,12 @@ fn run(
     let identity = format!("{{fromAddresses: [127.0.0.0/8], userHeader: {TENANT_HEADER}}}");
     let access = match more.access_log {
         AccessLog::Off => String::new(),
-        AccessLog::Json => format!(", access: json, accessFile: '{}'", folder.join("access.log").display()),
+        // In a folder of its own, as an installation has it: the folder of the settings is watched.
+        AccessLog::Json => {
+            let logs = folder.join("log");
+            fs::create_dir(&logs)?;
+            format!(", access: json, accessFile: '{}'", logs.join("access.log").display())
+        }
     };
     let log = format!("log: {{filter: warn, rejectionsPerSecond: 0{access}}}");
     let mut settings = format!("identity: {{sources: [trustedHeaders: {identity}]}}\n{log}\n");

@@ -10,7 +10,7 @@ mod folders;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use notify::event::{AccessKind, AccessMode};
+use notify::event::{AccessKind, AccessMode, ModifyKind};
 use notify::{Event, EventKind, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 
 use folders::folders_of;
@@ -28,6 +28,8 @@ pub(crate) struct FileWatcher {
 
 /// Where the system tells of no changes, somebody has to look for them.
 const POLL_PERIOD: Duration = Duration::from_millis(500);
+/// Linux tells when a file that was written is closed.
+const TELLS_OF_CLOSED_FILES: bool = cfg!(any(target_os = "linux", target_os = "android"));
 /// Systems that tell of changes may lose some, or none may ever come from a file system of the network.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
@@ -38,7 +40,7 @@ impl FileWatcher {
     pub(crate) fn new(changed: impl Fn() + Clone + Send + 'static) -> Self {
         let tell = Box::new(move || Box::new(changed.clone()) as Box<dyn Fn() + Send>);
         let mut watch = Self { watcher: Box::new(notify::NullWatcher), tell, watched: Vec::new(), is_polling: false };
-        match RecommendedWatcher::new(watch.handler(), notify::Config::default()) {
+        match RecommendedWatcher::new(watch.handler(TELLS_OF_CLOSED_FILES), notify::Config::default()) {
             Ok(watcher) => watch.watcher = Box::new(watcher),
             Err(error) => watch.poll(&error),
         }
@@ -83,20 +85,22 @@ impl FileWatcher {
         self.is_polling = true;
         tracing::warn!(%reason, "the system does not report file changes; files are polled twice a second instead");
         let config = notify::Config::default().with_poll_interval(POLL_PERIOD).with_compare_contents(true);
-        match PollWatcher::new(self.handler(), config) {
+        match PollWatcher::new(self.handler(false), config) {
             Ok(watcher) => self.watcher = Box::new(watcher),
             Err(error) => tracing::warn!(%error, "file changes are noticed late"),
         }
         let _ = self.watch_all();
     }
 
-    fn handler(&self) -> impl Fn(notify::Result<Event>) + Send + use<> {
+    fn handler(&self, tells_of_closed_files: bool) -> impl Fn(notify::Result<Event>) + Send + use<> {
         let tell = (self.tell)();
         move |event: notify::Result<Event>| {
-            // Reading a file is an event too, and telling of it would make the reader read again. An error may stand for
-            // changes that were lost.
+            // Reading a file is an event too, and telling of it would make the reader read again. Where the end of writing
+            // is told, each write before it is not: a log in the same folder is written all the time. An error may stand
+            // for changes that were lost.
             let is_change = event.map_or(true, |event| match event.kind {
                 EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
+                EventKind::Modify(ModifyKind::Data(_)) => !tells_of_closed_files,
                 _ => true,
             });
             if is_change {
@@ -117,5 +121,42 @@ fn is_absence(error: &notify::Error) -> bool {
 impl std::fmt::Debug for FileWatcher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FileWatcher").field("watched", &self.watched).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs::File;
+    use std::io::Write;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_log_in_a_watched_folder_is_no_change_with_every_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = folder.path().join("settings.yaml");
+        let mut log = File::create(folder.path().join("access.log")).unwrap();
+        let changes = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&changes);
+        let mut watcher = FileWatcher::new(move || {
+            counter.fetch_add(1, Ordering::SeqCst);
+        });
+        watcher.follow(&settings);
+        for _ in 0..1000 {
+            log.write_all(b"a line\n").unwrap();
+        }
+        // Events come in order: once this is noticed, so were the lines.
+        std::fs::write(&settings, "new").unwrap();
+        let patience = Instant::now() + Duration::from_secs(60);
+        while changes.load(Ordering::SeqCst) == 0 {
+            assert!(Instant::now() < patience, "the new file was never noticed");
+            std::thread::yield_now();
+        }
+        // To make a file, and to close it.
+        let noticed = changes.load(Ordering::SeqCst);
+        assert!(noticed <= 2, "{noticed}");
     }
 }

@@ -43,10 +43,10 @@ struct State {
     moment: (Instant, Duration),
 }
 
-/// A buffer with so many bytes goes to the thread.
-const CHUNK_BYTES: usize = 32 * 1024;
+/// A buffer with so many bytes goes to the thread. Waking it up costs more than the write itself.
+const CHUNK_BYTES: usize = 64 * 1024;
 /// A buffer with so many bytes, which the thread has had no time for, takes no more lines.
-const BUFFER_BYTES_MAX: usize = 128 * 1024;
+const BUFFER_BYTES_MAX: usize = 256 * 1024;
 
 // === impl AccessLog ===
 

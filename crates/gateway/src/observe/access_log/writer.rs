@@ -49,7 +49,7 @@ enum Output {
 /// Chunks that wait to be written. With those of the workers this bounds the memory of the log.
 const QUEUE_LENGTH: usize = 64;
 /// Larger buffers are not used again.
-const SPARE_BYTES_MAX: usize = 256 * 1024;
+const SPARE_BYTES_MAX: usize = 512 * 1024;
 /// How often somebody looks whether the file is still there.
 const CHECK_PERIOD: Duration = Duration::from_secs(1);
 /// How long the last lines are waited for when the gateway stops.
