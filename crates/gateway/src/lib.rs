@@ -72,3 +72,8 @@ pub use net::fetch::{Connection, FetchLimits, Fetcher};
 pub use observe::{Phase, Readiness};
 pub use proxy::{RequestRules, RequestRulesError, RouteMatch};
 pub use tls::TlsError;
+
+/// Tests the example of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
