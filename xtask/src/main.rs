@@ -1,5 +1,5 @@
-//! The developer's commands, run by `cargo xtask <command>`: set-up, test, features, site, workflows, soak, bench,
-//! attack, browser, record.
+//! The developer's commands, run by `cargo xtask <command>`: set-up, test, features, packages, site, workflows,
+//! soak, bench, attack, browser, record.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks to its user on the terminal")]
 
@@ -9,6 +9,7 @@ mod browser;
 mod comparisons;
 mod features;
 mod markdown;
+mod packages;
 mod record;
 mod run;
 mod setup;
@@ -26,8 +27,9 @@ Usage: cargo xtask <command>
 
 Commands:
   setup            install what the tests need and this machine lacks
-  test [FILTER]    set-up, format, clippy, all tests, documentation tests, documentation, and the next three
-  features         build each published crate alone, and with each of its features
+  test [FILTER]    set-up, format, clippy, all tests, documentation tests, documentation, and the next four
+  features         build each published crate that has features alone, and with each of them
+  packages         pack the published crates, and check how large they are
   site             build the documentation site in target/site, and check its links
   workflows        check the workflow files and issue forms against GitHub's schemas
   soak [RUNS]      run all of `test` RUNS times (10) beside two busy loops; stops at the first failure
@@ -55,6 +57,7 @@ enum Command {
     Setup,
     Test { filter: Option<String> },
     Features,
+    Packages,
     Site,
     Workflows,
     Soak { runs: u32 },
@@ -96,9 +99,10 @@ impl Command {
         }
         let arguments_max = match name.as_str() {
             "test" | "soak" | "bench" | "attack" | "record" => 1,
-            "setup" | "features" | "site" | "workflows" | "browser" | "help" => 0,
+            "setup" | "features" | "packages" | "site" | "workflows" | "browser" | "help" => 0,
             _ => {
-                let commands = "setup, test, features, site, workflows, soak, bench, attack, browser, record and help";
+                let commands =
+                    "setup, test, features, packages, site, workflows, soak, bench, attack, browser, record and help";
                 return Err(format!("xtask has no command `{name}`; it has {commands}."));
             }
         };
@@ -113,6 +117,7 @@ impl Command {
             ("setup", _) => Ok(Self::Setup),
             ("test", filter) => Ok(Self::Test { filter }),
             ("features", _) => Ok(Self::Features),
+            ("packages", _) => Ok(Self::Packages),
             ("site", _) => Ok(Self::Site),
             ("workflows", _) => Ok(Self::Workflows),
             ("soak", None) => Ok(Self::Soak { runs: soak::RUNS }),
@@ -136,6 +141,7 @@ impl Command {
             Self::Setup => setup::setup(),
             Self::Test { filter } => test::test(filter.as_deref()),
             Self::Features => features::features(),
+            Self::Packages => packages::packages(),
             Self::Site => site::site(),
             Self::Workflows => workflows::workflows(),
             Self::Soak { runs } => soak::soak(*runs),
@@ -167,6 +173,7 @@ mod tests {
         assert_eq!(parse("test"), Ok(Command::Test { filter: None }));
         assert_eq!(parse("test tidy"), Ok(Command::Test { filter: filter.clone() }));
         assert_eq!(parse("features"), Ok(Command::Features));
+        assert_eq!(parse("packages"), Ok(Command::Packages));
         assert_eq!(parse("site"), Ok(Command::Site));
         assert_eq!(parse("workflows"), Ok(Command::Workflows));
         assert_eq!(parse("soak"), Ok(Command::Soak { runs: 10 }));
@@ -189,7 +196,7 @@ mod tests {
     fn faults_are_one_sentence() {
         assert_eq!(
             parse("tidy"),
-            Err("xtask has no command `tidy`; it has setup, test, features, site, workflows, soak, bench, attack, browser, record and help."
+            Err("xtask has no command `tidy`; it has setup, test, features, packages, site, workflows, soak, bench, attack, browser, record and help."
                 .to_owned())
         );
         assert_eq!(

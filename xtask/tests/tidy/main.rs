@@ -64,6 +64,7 @@ fn the_tree_is_tidy() {
     let commands = commands(tree.text("xtask/src/main.rs").unwrap());
     assert!(commands.contains(&"test"), "the commands of xtask were not found: {commands:?}");
     offences.extend(tree.files().flat_map(|(path, text)| workflow::check(path, text, &commands)));
+    offences.extend(workflow::check_fuzzing(tree.text(workflow::FUZZING).unwrap_or_default(), tree.paths()));
     fail_on(offences);
 }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::offence::Offence;
 
 const FOLDER: &str = ".github/workflows/";
+pub(crate) const FUZZING: &str = ".github/workflows/fuzz.yml";
 
 /// `commands` are those of `cargo xtask`.
 pub(crate) fn check(path: &str, text: &str, commands: &[&str]) -> Vec<Offence> {
@@ -16,6 +17,13 @@ pub(crate) fn check(path: &str, text: &str, commands: &[&str]) -> Vec<Offence> {
         Err(error) => vec![format!("cannot be read: {error}")],
     };
     faults.into_iter().map(|fault| Offence::new(path, 1, fault)).collect()
+}
+
+/// Every fuzz target is fuzzed by its workflow.
+pub(crate) fn check_fuzzing<'a>(workflow: &str, paths: impl Iterator<Item = &'a str>) -> Vec<Offence> {
+    let targets = paths.filter_map(|path| path.strip_prefix("fuzz/fuzz_targets/")?.strip_suffix(".rs"));
+    let missing = targets.filter(|target| !workflow.lines().any(|line| line.trim_start() == format!("- {target}")));
+    missing.map(|target| Offence::new(FUZZING, 1, format!("the target `{target}` is not fuzzed"))).collect()
 }
 
 fn faults(workflow: &Value, commands: &[&str]) -> Vec<String> {
@@ -75,6 +83,13 @@ jobs:
 ";
         assert_offences(&check(".github/workflows/a.yml", text, &["test", "site"]), &[]);
         assert_offences(&check("action.yml", "no workflow", &[]), &[]);
+    }
+
+    #[test]
+    fn forgotten_fuzz_targets() {
+        let paths = ["fuzz/Cargo.toml", "fuzz/fuzz_targets/a.rs", "fuzz/fuzz_targets/b.rs"];
+        let expected = [".github/workflows/fuzz.yml:1: the target `b` is not fuzzed"];
+        assert_offences(&check_fuzzing("target:\n  - a\n  - b_too\n", paths.into_iter()), &expected);
     }
 
     #[test]
