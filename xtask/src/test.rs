@@ -72,7 +72,16 @@ fn steps(filter: Option<&str>, runner: Runner, lockfile: Lockfile) -> Vec<Step> 
                 // `k8s-openapi` wants to know a Kubernetes version. The oldest one is built here, the tests have the latest.
                 .env("K8S_OPENAPI_ENABLED_VERSION", "1.33"),
         ),
+        step("features", xtask("features", lockfile)),
+        step("packages", xtask("packages", lockfile)),
+        step("site", xtask("site", lockfile)),
+        step("workflows", xtask("workflows", lockfile)),
     ]
+}
+
+/// Another of our own commands, as a command line that can be pasted.
+fn xtask(command: &str, lockfile: Lockfile) -> CommandLine {
+    CommandLine::cargo(&["run", "--quiet"], lockfile).args(["--package", "xtask", "--", command])
 }
 
 // === impl Runner ===
@@ -125,6 +134,10 @@ mod tests {
                 "cargo nextest run --workspace --all-features",
                 "cargo test --workspace --all-features --doc",
                 "RUSTDOCFLAGS='-D warnings' K8S_OPENAPI_ENABLED_VERSION=1.33 cargo doc --workspace --all-features --no-deps",
+                "cargo run --quiet --package xtask -- features",
+                "cargo run --quiet --package xtask -- packages",
+                "cargo run --quiet --package xtask -- site",
+                "cargo run --quiet --package xtask -- workflows",
             ]
         );
     }

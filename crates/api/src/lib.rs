@@ -43,6 +43,7 @@
 //! assert!(text.contains(r#""nominalConcurrencyShares":40"#));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod any_object;
 mod convert;
@@ -76,3 +77,8 @@ pub use list::List;
 pub use object::{InVersion, Object, Spec};
 pub use path::Path;
 pub use preset::{Preset, UnknownPreset};
+
+/// Tests the example of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -48,3 +48,8 @@ pub use evenkeel_engine::controller::Borrowing;
 pub use finding::{Finding, Located, ObjectName, Place, Report, Undecided, Witness};
 pub use request::Request;
 pub use rule::{Rule, Severity, UnknownRule};
+
+/// Tests the example of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

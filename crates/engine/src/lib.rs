@@ -63,3 +63,8 @@ pub use flow::Flow;
 pub use flow_hash::{FlowHasher, flow_hash};
 pub use seat_seconds::SeatSeconds;
 pub use work_estimate::WorkEstimate;
+
+/// Tests the example of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

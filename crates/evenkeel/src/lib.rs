@@ -1,5 +1,6 @@
 //! Priority and fairness for any Rust service.
 #![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod control;
 mod layer;

@@ -93,7 +93,7 @@ impl<'a> Element<'a> {
     }
 }
 
-/// A number of so many digits, and what follows it.
+/// A number of this many digits, and what follows it.
 fn number(digits: &[u8], count: usize) -> Option<(u64, &[u8])> {
     let (digits, rest) = digits.split_at_checked(count)?;
     let number = std::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|digit| digit.is_ascii_digit()))?;

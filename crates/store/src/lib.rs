@@ -55,3 +55,8 @@ pub use object::{NAME_BYTES_MAX, Object, PAYLOAD_BYTES_MAX};
 pub use read::{At, Freshness, List, ListOptions};
 pub use store::{Store, StoreFuture};
 pub use watch::{Watch, WatchOptions};
+
+/// Tests the example of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -28,3 +28,8 @@ pub use chart::{Area, Chart, Line};
 pub use element::escape;
 pub use intervals::{Interval, Intervals};
 pub use style::COLORS;
+
+/// Tests the example of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

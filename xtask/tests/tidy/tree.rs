@@ -6,7 +6,9 @@ use std::process::Command;
 use std::{env, fs};
 
 pub(crate) struct Tree {
-    /// Text by path from the root, with `/` between its parts.
+    /// All files by path from the root, with `/` between its parts.
+    paths: Vec<String>,
+    /// The text of each file that is one.
     texts: BTreeMap<String, String>,
 }
 
@@ -16,8 +18,15 @@ impl Tree {
     pub(crate) fn read() -> Self {
         let root = root();
         let paths = listed_by_git(&root).unwrap_or_else(|| walked(&root));
-        let texts = paths.into_iter().filter_map(|path| text(&root.join(&path)).map(|text| (path, text)));
-        Self { texts: texts.collect() }
+        // A file that git still lists may be gone.
+        let paths: Vec<String> =
+            paths.into_iter().filter(|path| fs::symlink_metadata(root.join(path)).is_ok()).collect();
+        let texts = paths.iter().filter_map(|path| text(&root.join(path)).map(|text| (path.clone(), text))).collect();
+        Self { paths, texts }
+    }
+
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().map(String::as_str)
     }
 
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &str)> {

@@ -61,6 +61,11 @@ fn follow(name: &'static str) {
 }
 
 #[test]
+fn getting_started() {
+    follow("docs/getting-started.md");
+}
+
+#[test]
 fn explain() {
     follow("docs/explain.md");
 }

@@ -43,6 +43,7 @@ impl LongRunningCount {
     }
 
     /// Whether there has ever been one.
+    #[cfg(feature = "metrics")]
     pub(crate) fn is_used(&self) -> bool {
         self.is_used.load(Ordering::Relaxed)
     }

@@ -17,7 +17,7 @@ pub struct DebugHeaderConfig {
 // === impl DebugHeaderConfig ===
 
 impl DebugHeaderConfig {
-    /// Whether nobody may.
+    /// Whether the header is off for everybody.
     pub(crate) fn is_empty(&self) -> bool {
         self.users.is_empty() && self.groups.is_empty()
     }

@@ -23,7 +23,7 @@ pub struct IdentityConfig {
     pub open_paths: Vec<String>,
 }
 
-/// What happens to requests of which nobody knows who sent them.
+/// What happens to requests that no source recognises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AnonymousRequests {

@@ -63,7 +63,7 @@ pub struct Limits {
     /// upgrades, routes with `longRunning`) may be slower. Zero means no limit.
     pub body_bytes_per_second_min: u64,
     /// The bytes of a request's body that are received before the request may take a seat. A longer body takes its seat
-    /// when so many bytes are there. Zero means that a request takes its seat as soon as its head is there.
+    /// when this many bytes have arrived. Zero means that a request takes its seat as soon as its head has arrived.
     pub request_buffer: usize,
     /// The bytes of a response that are kept for a client that reads slowly, so that the request gives its seat back when
     /// the upstream has sent the last byte.

@@ -51,13 +51,13 @@ pub struct UpstreamTls {
     pub key: Option<PathBuf>,
 }
 
-/// When an upstream is taken out of the rotation. Nothing is sent to find out: what happens to requests tells.
+/// When an upstream is taken out of the rotation. There are no probes: the outcome of requests decides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HealthConfig {
-    /// After so many failures in a row: connections refused or cut before a response.
+    /// The number of consecutive failures: connections that are refused, or closed before a response.
     pub failures: u32,
-    /// For so long at first; twice as long each time it fails again.
+    /// The first pause; it doubles each time the upstream fails again.
     #[serde(with = "duration")]
     pub pause: Duration,
     /// And never for longer than this.

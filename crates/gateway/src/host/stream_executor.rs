@@ -19,7 +19,7 @@ use tower_service::Service;
 
 use crate::timeouts::{StreamProgress, StreamTimeout, TrackedBody};
 
-/// Runs streams, and ends those that nobody reads.
+/// Runs streams, and ends those whose client does not read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StreamExecutor {
     pub(super) unread_after: Duration,

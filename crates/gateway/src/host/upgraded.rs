@@ -15,7 +15,7 @@ struct InUse {
     _connection: mpsc::Sender<Infallible>,
 }
 
-/// Waits until nobody uses the connection.
+/// Waits until the connection is no longer used.
 #[derive(Debug)]
 pub(super) struct Unused(mpsc::Receiver<Infallible>);
 

@@ -1,4 +1,4 @@
-//! `BufferPool`: the buffers of a worker's connections that nobody needs at the moment.
+//! `BufferPool`: the buffers that no connection of a worker needs at the moment.
 //!
 //! Most connections are idle most of the time. They hold no buffers: a connection takes them when there is something to read or
 //! to write, and gives them back when it waits for its next message.
@@ -51,7 +51,7 @@ impl BufferPool {
         self.inputs.borrow_mut().pop().unwrap_or_default()
     }
 
-    /// Takes a buffer with nothing in it. It is kept if it has room for so many bytes.
+    /// Takes back an empty buffer. It is kept if it has room for `bytes_min` bytes.
     pub(super) fn put_input(&self, mut input: BytesMut, bytes_min: usize) {
         let mut inputs = self.inputs.borrow_mut();
         if inputs.len() < COUNT_MAX && input.capacity() <= BYTES_MAX && input.try_reclaim(bytes_min) {

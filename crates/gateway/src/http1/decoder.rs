@@ -11,7 +11,7 @@ pub(crate) struct Decoder(Kind);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// After so many more bytes.
+    /// After this many more bytes.
     Length(u64),
     /// After the last chunk.
     Chunked(Chunks),

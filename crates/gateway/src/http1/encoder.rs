@@ -10,7 +10,7 @@ use super::wire::Wire;
 /// How a body that leaves ends, and how far it has been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoder {
-    /// After so many more bytes.
+    /// After this many more bytes.
     Length(u64),
     /// After the last chunk.
     Chunked,

@@ -22,7 +22,7 @@ impl HeadMemory {
         self.bytes.split().freeze()
     }
 
-    /// A map with room for so many fields, and some more.
+    /// A map with room for this many fields, and some more.
     pub(super) fn map(&mut self, fields: usize) -> HeaderMap {
         let mut map = std::mem::take(&mut self.map);
         map.reserve(fields + 4);

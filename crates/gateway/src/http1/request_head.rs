@@ -48,7 +48,7 @@ pub(crate) struct HeadFault {
     pub(crate) reason: &'static str,
 }
 
-/// With up to so many fields, nothing is allocated to read them.
+/// Up to this many fields are read without an allocation.
 const FIELDS_ON_STACK: usize = 128;
 
 // === impl RequestHead ===

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use evenkeel::identify::Unidentified;
 use http::StatusCode;
 
-/// Why nobody knows who sent a request. The response is the same for most of them, so that an attacker learns nothing.
+/// Why a request is not authenticated. The response is the same for most of them, so that an attacker learns nothing.
 ///
 /// Of several sources that look at the same credential, the last in this order knows the most of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -120,7 +120,7 @@ enum Verdict {
     Absent,
     /// There is one, and it is invalid.
     Wrong(Denial),
-    /// There is one, and nobody can tell yet: the keys of its issuer are being fetched.
+    /// There is one, but it cannot be checked yet: the keys of its issuer are being fetched.
     Undecided,
 }
 
@@ -213,7 +213,7 @@ impl PeerIdentity {
         self.0.address
     }
 
-    /// Who sent a request, or why nobody knows, which is counted.
+    /// Authenticates a request. A failure is counted by its reason.
     pub(crate) fn authenticate(&self, parts: &Parts) -> Result<Arc<User>, Denied> {
         match self.find(parts) {
             Ok(user) => Ok(user),

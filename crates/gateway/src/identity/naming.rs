@@ -17,7 +17,7 @@ pub(super) struct Naming {
 
 /// What Kubernetes' own names begin with.
 const SYSTEM: &str = "system:";
-/// Longer names are nobody's.
+/// Longer names are refused.
 const NAME_BYTES_MAX: usize = 4096;
 
 // === impl Naming ===

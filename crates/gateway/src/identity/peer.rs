@@ -27,7 +27,7 @@ pub enum Transport {
 /// What a verified client certificate says of its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClientCertificate {
-    /// The common name of the subject: the user. A certificate without one is nobody's.
+    /// The common name of the subject: the user. A certificate without one identifies nobody.
     pub common_name: Option<String>,
     /// The organisations of the subject: the user's groups.
     pub organizations: Vec<String>,

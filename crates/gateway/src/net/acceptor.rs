@@ -81,7 +81,7 @@ impl Acceptor {
         }
     }
 
-    /// Trying again at once would help nobody.
+    /// Retrying at once would fail again.
     async fn pause(&mut self, error: &io::Error) {
         if self.warnings.may_log() {
             tracing::warn!(%error, listener = self.name, "cannot accept a connection");

@@ -152,7 +152,7 @@ impl Buffers {
 // === impl EvictableBuffer ===
 
 impl EvictableBuffer {
-    /// It has so many bytes now. If that is too many, the slowest message makes way, which may be this one.
+    /// Sets how many bytes it holds now. If all together are too many, the slowest message is dropped, which may be this one.
     pub(crate) fn set(&mut self, bytes: usize) {
         let buffers = &self.buffers;
         if let Some(counted) = buffers.evictable.borrow_mut().get_mut(self.key)
@@ -170,7 +170,7 @@ impl EvictableBuffer {
         }
     }
 
-    /// Waits until it has to make way.
+    /// Waits until it is dropped to make room.
     pub(crate) fn poll_evicted(&self, context: &Context<'_>) -> Poll<()> {
         match self.buffers.evictable.borrow_mut().get_mut(self.key) {
             Some(buffer) if !buffer.is_evicted => {
@@ -181,7 +181,7 @@ impl EvictableBuffer {
         }
     }
 
-    /// The message has arrived as far as it has to: it makes way for nobody any more.
+    /// The message has arrived as far as it has to: it is no longer dropped to make room.
     pub(crate) fn arrived(self) -> HeldBuffer {
         // What is counted for it goes over.
         let bytes =

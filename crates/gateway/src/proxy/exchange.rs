@@ -128,7 +128,7 @@ impl Exchange {
         self.on_leave.get()
     }
 
-    /// The upstream was told that nothing more comes of the request, in a way after which nothing more is heard of it.
+    /// The request was cancelled at the upstream in a way that ends the connection or the stream, so no response follows.
     pub(crate) fn note_cancelled(&self) {
         if let OnLeave::Wait = self.on_leave.get() {
             self.on_leave.set(OnLeave::Cancel(self.started.get().unwrap_or_else(|| Started::now("", ""))));

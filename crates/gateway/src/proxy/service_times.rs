@@ -26,7 +26,7 @@ pub(crate) struct Started {
 const KINDS_MAX: usize = 4096;
 /// The expected time as long as no request has run to its end.
 const UNKNOWN: Duration = Duration::from_secs(1);
-/// A sample counts for the mean by one part in so many.
+/// The weight of a sample in the mean is one divided by this.
 const WEIGHT: u32 = 8;
 
 // === impl ServiceTimes ===

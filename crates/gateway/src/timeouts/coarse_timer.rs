@@ -97,12 +97,12 @@ impl CoarseTimer {
         self.now.get()
     }
 
-    /// How many timer that is at least.
+    /// The number of ticks, rounded up.
     pub(crate) fn count(duration: Duration) -> u64 {
         u64::try_from(duration.as_millis().div_ceil(TICK.as_millis())).unwrap_or(u64::MAX)
     }
 
-    /// How long so many timer take.
+    /// How long this many ticks take.
     pub(crate) fn duration(timer: u64) -> Duration {
         TICK.saturating_mul(u32::try_from(timer).unwrap_or(u32::MAX))
     }

@@ -81,7 +81,7 @@ impl<T: Restart> StreamTimeout<T> {
         Self { progress, timeout, after, seen: (0, false) }
     }
 
-    /// Whether nobody has read the response for too long. To be called whenever the stream has been polled.
+    /// Whether the client has not read the response for too long. To be called whenever the stream has been polled.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let is_waiting = self.progress.is_waiting();
         let now = (self.progress.polled.load(Ordering::Relaxed), is_waiting);

@@ -46,6 +46,7 @@ pub(crate) use sample::{LevelSample, Readings};
 pub(crate) use server::{ServerMetrics, ServerSample};
 
 /// A metric, as it is declared.
+#[cfg(feature = "metrics")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
     /// Its name. That of a counter lacks its ending `_total`.
@@ -59,6 +60,7 @@ pub struct Metric {
 }
 
 /// A kind of metric.
+#[cfg(feature = "metrics")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
     /// A number that only grows.
@@ -77,6 +79,7 @@ pub fn declared() -> impl Iterator<Item = Metric> {
 
 // === impl MetricKind ===
 
+#[cfg(feature = "metrics")]
 impl MetricKind {
     /// The word of the exposition formats for it.
     pub fn as_str(self) -> &'static str {

@@ -41,7 +41,7 @@ impl Rules {
     pub(super) fn judge(&self, claims: &Map<String, Value>, now: u64) -> Result<(Arc<User>, u64), Denial> {
         let until = claims.get("exp").and_then(seconds).ok_or(Denial::Claims)?.saturating_add(self.leeway);
         let from = claims.get("nbf").map_or(Some(0), seconds).ok_or(Denial::Claims)?.saturating_sub(self.leeway);
-        // First whose it is: that a token of somebody else has expired tells nobody anything.
+        // The issuer first: whether a token of another issuer has expired does not matter.
         if !self.is_from_issuer(claims) {
             return Err(Denial::Issuer);
         }

@@ -42,7 +42,7 @@ enum IssuerKeys {
     Url(FetchedKeys),
 }
 
-/// The keys as they are now, and whose tokens were found to be good with them. New keys start with nobody known.
+/// The current keys, and a cache of the tokens that were valid with them. New keys start with an empty cache.
 #[derive(Debug)]
 pub(crate) struct Verifier {
     keys: Keys,
@@ -51,7 +51,7 @@ pub(crate) struct Verifier {
     known: Cache<SecretHash, GoodToken>,
 }
 
-/// Whose token it is, and when it ceases to be good.
+/// The user of a token, and when the token expires.
 #[derive(Debug, Clone)]
 struct GoodToken {
     user: Arc<User>,

@@ -10,7 +10,7 @@ use crate::config::HealthConfig;
 #[derive(Debug)]
 pub(super) struct Health {
     config: HealthConfig,
-    /// Whether something has gone wrong lately. As long as nothing has, nobody takes the lock.
+    /// Whether there was a failure lately. Without one, the lock is not taken.
     is_suspect: AtomicBool,
     record: Mutex<Record>,
 }
@@ -22,7 +22,7 @@ struct Record {
     /// How often it was taken out of the rotation without a success in between, and until when it is.
     ejections: u32,
     ejected_until: Option<Instant>,
-    /// A request tries whether it is well again.
+    /// A request probes whether it is healthy again.
     is_tried: bool,
 }
 
@@ -60,7 +60,7 @@ impl Health {
         }
     }
 
-    /// Takes the right to try whether it is well again. Only one request gets it.
+    /// Takes the right to probe whether it is healthy again. Only one request gets it.
     pub(super) fn begin_trial(&self) -> bool {
         !std::mem::replace(&mut self.record().is_tried, true)
     }

@@ -1,6 +1,6 @@
 //! A request to an upstream over HTTP/1.1.
 //!
-//! It is driven by whoever waits for the response: there is no task for a connection, and dropping the request closes it.
+//! The future that waits for the response drives it: a connection has no task of its own, and dropping the request closes it.
 
 use std::io;
 use std::pin::Pin;
@@ -95,7 +95,7 @@ impl Http1Call {
         Self { sending, method, has_input: false }
     }
 
-    /// Tells the upstream that nobody waits for its response, by closing the sending half of the connection.
+    /// Tells the upstream that its client has disconnected, by closing the sending half of the connection.
     pub(crate) fn half_close(&mut self) {
         self.sending.half_close();
     }

@@ -18,7 +18,7 @@ use crate::net::Stream;
 use crate::proxy::request_body::RequestBody;
 use crate::timeouts::CoarseTimer;
 
-/// A connection, and how the requests on it get on. It closes when nobody has it any more.
+/// A connection, and the progress of its requests. It closes when its last user drops it.
 pub(super) struct Http2Connection {
     sender: SendRequest<RequestBody>,
     run: Run,
@@ -124,7 +124,7 @@ impl fmt::Debug for Http2Connection {
     }
 }
 
-/// Runs a connection until it ends, by itself or because nobody has it any more.
+/// Runs a connection until it ends, by itself or because its last user has dropped it.
 async fn to_the_end(run: Run) {
     let ended = poll_fn(|context| match &mut *run.borrow_mut() {
         Some(run) => Pin::new(run).poll(context),

@@ -1,7 +1,7 @@
 //! The services behind the gateway: which one gets a request, and the connections to it.
 //!
-//! Every worker has connections of its own. What workers share is how much every upstream has to do and whether it is
-//! well, and that only matters where there is more than one.
+//! Every worker has its own connections. Workers share the load and the health of each upstream, which only matters if there
+//! is more than one.
 
 mod balance;
 mod connect;
@@ -99,7 +99,7 @@ impl UpstreamTarget {
         UpstreamReading { name: self.authority.clone(), is_out, responses, timed, latency_sum_ns }
     }
 
-    /// Whether nobody has agreed to HTTP/2 where it is spoken, be it by the settings or under TLS.
+    /// Whether HTTP/2 is only assumed: neither the settings nor ALPN have chosen it.
     pub(crate) fn is_http2_a_guess(&self) -> bool {
         self.protocol == Protocol::Auto && self.tls.is_none()
     }
