@@ -67,12 +67,12 @@
 - name: tls
   secret:
     secretName: {{ .Values.tls.secretName }}
-    defaultMode: 0440
+    defaultMode: 288 # 0440
 {{- if .Values.tls.clientCaSecretName }}
 - name: client-ca
   secret:
     secretName: {{ .Values.tls.clientCaSecretName }}
-    defaultMode: 0440
+    defaultMode: 288 # 0440
     items:
     - key: ca.crt
       path: ca.crt
@@ -86,24 +86,24 @@
 - name: api-authority
   secret:
     secretName: {{ .Values.api.secretName }}
-    defaultMode: 0440
+    defaultMode: 288 # 0440
 {{- if .Values.api.tokenSecretName }}
 - name: api-tokens
   secret:
     secretName: {{ .Values.api.tokenSecretName }}
-    defaultMode: 0440
+    defaultMode: 288 # 0440
 {{- end }}
 {{- if and (eq .Values.api.store "etcd") .Values.api.etcd.tls.secretName }}
 - name: etcd-tls
   secret:
     secretName: {{ .Values.api.etcd.tls.secretName }}
-    defaultMode: 0440
+    defaultMode: 288 # 0440
 {{- end }}
 {{- if and (eq .Values.api.store "etcd") .Values.api.etcd.user }}
 - name: etcd-password
   secret:
     secretName: {{ .Values.api.etcd.passwordSecretName }}
-    defaultMode: 0440
+    defaultMode: 288 # 0440
 {{- end }}
 {{- end }}
 {{- with .Values.extraVolumes }}
