@@ -2,6 +2,8 @@
 {{- define "evenkeel.checks" -}}
 {{- $isGateway := include "evenkeel.hasGateway" . -}}
 {{- $hasApi := include "evenkeel.hasApi" . -}}
+{{- /* A key without a value, under which everything is commented out, is null. */ -}}
+{{- $settings := default dict .Values.settings -}}
 {{- if and $isGateway (not .Values.upstreams) -}}
 {{- fail "upstreams is empty: set the service that requests are forwarded to, for example --set upstreams[0].url=http://my-service:80" -}}
 {{- end -}}
@@ -9,7 +11,7 @@
 {{- if .Values.capacity -}}
 {{- fail "capacity is for a service behind all pods, and in mode sidecar each pod has its own: set concurrency to what one pod can process" -}}
 {{- end -}}
-{{- if not .Values.sidecar.container.image -}}
+{{- if not (default dict .Values.sidecar.container).image -}}
 {{- fail "sidecar.container.image is missing: in mode sidecar, sidecar.container is the container of your service" -}}
 {{- end -}}
 {{- if and (not .Values.sidecar.container.lifecycle) (semverCompare "<1.30-0" .Capabilities.KubeVersion.Version) -}}
@@ -61,14 +63,14 @@
 {{- fail "objects.files and objects.existingConfigMap are both set: choose one" -}}
 {{- end -}}
 {{- range $name, $advice := dict "listen" "use listenAddress, ports.http and tls" "upstreams" "use upstreams" "concurrency" "use capacity or concurrency" "preset" "use preset" "objects" "use objects.files or objects.existingConfigMap" -}}
-{{- if hasKey $.Values.settings $name -}}
+{{- if hasKey $settings $name -}}
 {{- fail (printf "settings.%s is set by the chart: %s" $name $advice) -}}
 {{- end -}}
 {{- end -}}
-{{- if or (hasKey (default dict .Values.settings.timeouts) "drain") (hasKey (default dict .Values.settings.timeouts) "drainNotice") -}}
+{{- if or (hasKey (default dict $settings.timeouts) "drain") (hasKey (default dict $settings.timeouts) "drainNotice") -}}
 {{- fail "settings.timeouts.drain and settings.timeouts.drainNotice are set by the chart: use drain.seconds and drain.noticeSeconds, from which it computes how long Kubernetes waits" -}}
 {{- end -}}
-{{- if or (hasKey (default dict .Values.settings.admin) "address") (hasKey (default dict .Values.settings.admin) "tokenFile") -}}
+{{- if or (hasKey (default dict $settings.admin) "address") (hasKey (default dict $settings.admin) "tokenFile") -}}
 {{- fail "settings.admin.address and settings.admin.tokenFile are set by the chart: use ports.admin and admin.existingSecret" -}}
 {{- end -}}
 {{- end -}}

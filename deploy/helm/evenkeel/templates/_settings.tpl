@@ -1,6 +1,6 @@
 {{/* evenkeel.yaml: the settings that the chart decides, over those in `settings`. */}}
 {{- define "evenkeel.settings" -}}
-{{- $settings := deepCopy .Values.settings -}}
+{{- $settings := deepCopy (default dict .Values.settings) -}}
 {{- $listen := dict "address" (printf "%s:%d" .Values.listenAddress (int .Values.ports.http)) -}}
 {{- if .Values.tls.secretName -}}
 {{- $tls := dict "certificate" "/etc/evenkeel/tls/tls.crt" "key" "/etc/evenkeel/tls/tls.key" -}}
