@@ -7,6 +7,13 @@
 {{- if and $isGateway (not .Values.upstreams) -}}
 {{- fail "upstreams is empty: set the service that requests are forwarded to, for example --set upstreams[0].url=http://my-service:80" -}}
 {{- end -}}
+{{- if not $isGateway -}}
+{{- range $name, $value := dict "upstreams" .Values.upstreams "capacity" .Values.capacity "concurrency" .Values.concurrency "settings" $settings "tls.secretName" .Values.tls.secretName -}}
+{{- if $value -}}
+{{- fail (printf "%s has no meaning in mode api, which forwards no requests: remove it, or set mode=gateway and api.enabled=true" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if eq .Values.mode "sidecar" -}}
 {{- if .Values.capacity -}}
 {{- fail "capacity is for a service behind all pods, and in mode sidecar each pod has its own: set concurrency to what one pod can process" -}}

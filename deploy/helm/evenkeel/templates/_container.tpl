@@ -1,7 +1,7 @@
 {{/* The container of Evenkeel. */}}
 {{- define "evenkeel.container" -}}
 name: evenkeel
-image: {{ include "evenkeel.image" . }}
+image: {{ include "evenkeel.image" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 args:
 {{ include "evenkeel.args" . }}
@@ -12,7 +12,7 @@ env:
   valueFrom:
     secretKeyRef:
       name: {{ include "evenkeel.adminSecret" . }}
-      key: {{ .Values.admin.secretKey }}
+      key: {{ .Values.admin.secretKey | quote }}
 {{- end }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
@@ -85,18 +85,18 @@ scheme: HTTPS
 {{- if include "evenkeel.hasApi" . }}
 {{- $name := printf "%s-api" (include "evenkeel.fullname" .) }}
 - --data-dir=/var/lib/evenkeel
-- --api-listen={{ .Values.listenAddress }}:{{ .Values.ports.api }}
+- {{ printf "--api-listen=%s:%d" .Values.listenAddress (int .Values.ports.api) | quote }}
 - --api-name={{ $name }}
 - --api-name={{ $name }}.{{ .Release.Namespace }}
 - --api-name={{ $name }}.{{ .Release.Namespace }}.svc
 {{- range .Values.api.names }}
-- --api-name={{ . }}
+- {{ printf "--api-name=%s" . | quote }}
 {{- end }}
 {{- if .Values.api.tokenSecretName }}
 - --token-file=/etc/evenkeel/api-tokens/tokens.csv
 {{- end }}
 {{- if eq .Values.api.store "etcd" }}
-- --store=etcd://{{ join "," .Values.api.etcd.endpoints }}{{ .Values.api.etcd.prefix }}
+- {{ printf "--store=etcd://%s%s" (join "," .Values.api.etcd.endpoints) .Values.api.etcd.prefix | quote }}
 {{- if .Values.api.etcd.tls.secretName }}
 - --etcd-ca=/etc/evenkeel/etcd-tls/ca.crt
 {{- if .Values.api.etcd.tls.clientCertificate }}
@@ -104,11 +104,11 @@ scheme: HTTPS
 - --etcd-key=/etc/evenkeel/etcd-tls/tls.key
 {{- end }}
 {{- if .Values.api.etcd.tls.serverName }}
-- --etcd-server-name={{ .Values.api.etcd.tls.serverName }}
+- {{ printf "--etcd-server-name=%s" .Values.api.etcd.tls.serverName | quote }}
 {{- end }}
 {{- end }}
 {{- if .Values.api.etcd.user }}
-- --etcd-user={{ .Values.api.etcd.user }}
+- {{ printf "--etcd-user=%s" .Values.api.etcd.user | quote }}
 - --etcd-password-file=/etc/evenkeel/etcd-password/password
 {{- end }}
 {{- end }}

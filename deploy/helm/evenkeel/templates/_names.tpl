@@ -16,8 +16,8 @@
 {{- end -}}
 
 {{- define "evenkeel.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "evenkeel.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "evenkeel.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: {{ .Values.mode }}
 {{- end -}}
 

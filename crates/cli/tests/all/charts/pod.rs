@@ -118,11 +118,11 @@ impl Pod {
         fs::rename(path.join("..data_tmp"), path.join("..data")).unwrap();
     }
 
-    /// Changes the one file of a ConfigMap, as the kubelet does after `helm upgrade`.
+    /// Changes the one file of a `ConfigMap`, as the kubelet does after `helm upgrade`.
     pub(super) fn change(&self, folder: &str, file: &str, change: impl Fn(&str) -> String) {
         let path = self.path(folder);
-        let (old, new) = (fs::read_to_string(path.join(file)).unwrap(), String::new());
-        let new = new + &change(&old);
+        let old = fs::read_to_string(path.join(file)).unwrap();
+        let new = change(&old);
         assert_ne!(new, old, "nothing has changed");
         self.put(&path, &BTreeMap::from([(file.to_owned(), new)]), 0o644);
     }

@@ -6,13 +6,15 @@ use std::process::Command;
 
 use evenkeel_api::decode::{Node, Value as NodeValue, parse_yaml};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::child::text;
 
 /// The values files of the chart, `ci/NAME.yaml`.
 pub(super) const VALUES: [&str; 5] = ["api-embedded", "api-etcd", "fleet", "gateway", "sidecar"];
 /// The folders that `kubectl apply -k` takes.
-pub(super) const OVERLAYS: [&str; 4] = ["base", "overlays/api-embedded", "overlays/fleet", "overlays/sidecar"];
+pub(super) const OVERLAYS: [&str; 5] =
+    ["base", "overlays/api-embedded", "overlays/fleet", "overlays/gateway", "overlays/sidecar"];
 
 /// The objects of one rendering.
 #[derive(Debug)]
@@ -44,6 +46,14 @@ pub(super) fn chart() -> PathBuf {
 
 pub(super) fn values_file(name: &str) -> PathBuf {
     chart().join(format!("ci/{name}.yaml"))
+}
+
+/// A copy of the chart to change.
+pub(super) fn copy_of_chart() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let status = Command::new("cp").arg("-r").arg(chart().join(".")).arg(folder.path()).status().unwrap();
+    assert!(status.success());
+    folder
 }
 
 /// A program in the environment that `cargo xtask setup` makes.
@@ -100,6 +110,25 @@ impl Helm {
             return Err(text(&output.stderr));
         }
         Ok(Rendered::new(&format!("helm {values}"), text(&output.stdout)))
+    }
+
+    /// The chart with a fault in one of its templates.
+    pub(super) fn render_fault(&self, values: &str, file: &str, right: &str, wrong: &str) -> Rendered {
+        let folder = copy_of_chart();
+        let path = folder.path().join("templates").join(file);
+        let template = fs::read_to_string(&path).unwrap();
+        assert!(template.contains(right), "{file} has no {right:?}");
+        fs::write(&path, template.replacen(right, wrong, 1)).unwrap();
+        let rendered = self.render_chart(folder.path(), values, &[]).unwrap();
+        Rendered { name: wrong.to_owned(), ..rendered }
+    }
+
+    /// What is installed by `helm install` with these arguments, as they are typed in the root of the repository.
+    pub(super) fn template(&self, arguments: &str) -> Result<String, String> {
+        let mut command = Command::new("bash");
+        command.arg("-c").arg(format!("\"$0\" template {arguments}")).arg(&self.program);
+        let output = command.current_dir(deploy("..")).output().unwrap();
+        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
     }
 
     /// What `helm lint` says, if it is not content.
@@ -167,7 +196,7 @@ impl Rendered {
         containers.find(|container| container["name"] == "evenkeel").unwrap_or_else(|| panic!("{}", self.name))
     }
 
-    /// The text of a file in the ConfigMap that this volume is made of.
+    /// The files of the `ConfigMap` that this volume is made of, with their texts.
     pub(super) fn files(&self, volume: &str) -> Vec<(&str, &str)> {
         let volumes = list(&self.template()["spec"]["volumes"]).iter();
         let volume = volumes.into_iter().find(|one| one["name"] == volume);

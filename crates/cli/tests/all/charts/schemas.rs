@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::rendered::{Helm, Rendered, chart, everything, installed};
+use super::rendered::{Helm, Rendered, everything, installed};
 use crate::child::text;
 
 const SCRIPT: &str = include_str!("validate.py");
@@ -49,30 +49,6 @@ fn everything_is_valid_in_the_oldest_and_in_the_newest_kubernetes() {
     assert_eq!(count, 2 * all.iter().map(|rendered| rendered.objects.len()).sum::<usize>());
 }
 
-/// A chart of which one template has a fault.
-fn faulty(helm: &Helm, file: &str, right: &str, wrong: &str) -> Rendered {
-    let folder = tempfile::tempdir().unwrap();
-    copy(&chart(), folder.path());
-    let path = folder.path().join("templates").join(file);
-    let template = fs::read_to_string(&path).unwrap();
-    assert!(template.contains(right), "{file} has no {right:?}");
-    fs::write(&path, template.replacen(right, wrong, 1)).unwrap();
-    let rendered = helm.render_chart(folder.path(), "gateway", &[]).unwrap();
-    Rendered { name: wrong.to_owned(), ..rendered }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in from.read_dir().unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
 #[test]
 fn faults_in_templates_are_found() {
     let Some(helm) = Helm::find() else { return };
@@ -94,7 +70,7 @@ fn faults_in_templates_are_found() {
         ("servicemonitor.yaml", "authorization:", "authorisation:", "'authorisation' was unexpected"),
         ("poddisruptionbudget.yaml", "policy/v1", "policy/v2", "Couldn't find schema for kind PodDisruptionBudget"),
     ];
-    let charts = faults.map(|(file, right, wrong, _)| faulty(&helm, file, right, wrong));
+    let charts = faults.map(|(file, right, wrong, _)| helm.render_fault("gateway", file, right, wrong));
     let Some((problems, _)) = problems(&charts) else { return };
     for (_, _, wrong, message) in faults {
         let found = problems.iter().filter(|problem| problem.contains(&file_name(wrong)) && problem.contains(message));

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::rendered::{Helm, Rendered, arguments, list, string};
 use crate::child::{run, text};
 
-/// The settings in the ConfigMap; the API alone has none.
+/// The settings in the `ConfigMap`; the API alone has none.
 pub(super) fn settings(rendered: &Rendered) -> Option<Config> {
     let volume = string(&list(&rendered.container()["volumeMounts"]).first()?["name"]);
     let (file, text) = rendered.files(volume).into_iter().find(|(file, _)| *file == "evenkeel.yaml")?;

@@ -1,11 +1,11 @@
 //! The pods of the five values files, started for real: with the rendered arguments, settings and objects, on loopback.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::net::SocketAddr;
 use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
-use std::{fs, path::Path};
 
 use tempfile::TempDir;
 
@@ -152,17 +152,13 @@ fn the_embedded_store_keeps_objects_across_restarts() {
     assert_eq!(get(addresses.http, "/hello"), (200, "upstream saw /hello\n".to_owned()));
     user.apply(api_address(&mut running));
     stop(running);
-    assert!(has_file(&pod.path("/var/lib/evenkeel/store.redb")));
+    assert!(pod.path("/var/lib/evenkeel/store.redb").is_file());
 
     let (mut running, _) = pod.start_gateway();
     let output =
         user.kubectl(api_address(&mut running), &["get", "prioritylevelconfiguration", "vip", "--output=name"]);
     assert!(text(&output.stdout).contains("/vip"), "{}", text(&output.stderr));
     stop(running);
-}
-
-fn has_file(path: &Path) -> bool {
-    path.is_file()
 }
 
 /// What is applied at the API governs all gateways of the fleet, each of which also serves the API.

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use evenkeel_api::decode::parse_yaml;
 use serde_json::Value;
 
-use super::rendered::{Helm, VALUES, chart, deploy, json};
+use super::rendered::{Helm, VALUES, chart, copy_of_chart, deploy, json};
 
 fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path.as_ref()).unwrap_or_else(|error| panic!("{}: {error}", path.as_ref().display()))
@@ -52,6 +51,7 @@ fn wrong_values_are_refused_with_a_message_that_helps() {
         ("api-embedded", &["replicas=2"], "replicas is 2, but only one pod can open an embedded store"),
         ("api-embedded", &["api.secretName="], "the API needs a Secret with ca.crt, ca.key and admin-token.csv"),
         ("api-etcd", &["serviceMonitor.apiTokenSecretName="], "serviceMonitor.apiTokenSecretName is missing"),
+        ("api-etcd", &["capacity=5"], "capacity has no meaning in mode api, which forwards no requests"),
         ("api-etcd", &["api.etcd.passwordSecretName="], "need each other"),
         ("fleet", &["api.etcd.endpoints=null"], "api.etcd.endpoints is empty"),
         ("fleet", &["api.etcd.tls.clientCertificate=true"], "needs api.etcd.tls.secretName"),
@@ -92,10 +92,10 @@ fn documented() -> Vec<Documented> {
                 parents.truncate(depth);
                 parents.push(key.to_owned());
                 let (path, default) = (parents.join("."), value.trim().to_owned());
-                if !comment.is_empty() {
-                    values.push(Documented { path, default, description: comment.join(" ") });
-                } else {
+                if comment.is_empty() {
                     assert!(default.is_empty(), "values.yaml does not describe {path}");
+                } else {
+                    values.push(Documented { path, default, description: comment.join(" ") });
                 }
             }
             comment.clear();
@@ -175,13 +175,27 @@ fn versions_are_those_of_the_binary() {
     }
 }
 
+/// The commands of the pages work as they are printed, from the root of the repository.
+#[test]
+fn the_commands_of_the_pages_render() {
+    let Some(helm) = Helm::find() else { return };
+    let pages = [deploy("../docs/kubernetes.md"), chart().join("README.md")];
+    let mut count = 0;
+    for page in pages.map(read) {
+        let page = page.replace("\\\n", " ");
+        for command in page.lines().filter_map(|line| line.strip_prefix("    helm install ")) {
+            helm.template(command).unwrap_or_else(|error| panic!("helm install {command}: {error}"));
+            count += 1;
+        }
+    }
+    assert!(count >= VALUES.len(), "{count} commands were found");
+}
+
 /// helm shows NOTES.txt only after an installation, so a template of a copy shows it.
 #[test]
 fn the_notes_say_how_to_go_on() {
     let Some(helm) = Helm::find() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let copied = Command::new("cp").arg("-r").arg(chart().join(".")).arg(folder.path()).status().unwrap();
-    assert!(copied.success());
+    let folder = copy_of_chart();
     fs::copy(chart().join("templates/NOTES.txt"), folder.path().join("notes.txt")).unwrap();
     let template = "notes: |\n  {{- tpl (.Files.Get \"notes.txt\") . | nindent 2 }}\n";
     fs::write(folder.path().join("templates/shown.yaml"), template).unwrap();
