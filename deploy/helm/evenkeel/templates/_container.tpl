@@ -50,8 +50,10 @@ securityContext:
   allowPrivilegeEscalation: false
   readOnlyRootFilesystem: true
   runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
+  {{- with .Values.runAsUser }}
+  runAsUser: {{ . }}
+  runAsGroup: {{ . }}
+  {{- end }}
   capabilities:
     drop: ["ALL"]
   seccompProfile:

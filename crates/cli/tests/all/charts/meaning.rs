@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::rendered::{Helm, Rendered, arguments, list, string};
+use super::rendered::{Helm, Rendered, VALUES, arguments, list, string};
 
 /// Secrets that the user makes; the pages say how.
 const SECRETS_OF_USERS: [&str; 9] = [
@@ -242,6 +242,36 @@ pub(super) fn prometheus_has_the_token_of_the_admin_endpoint(rendered: &Rendered
             }
             None => assert_eq!(endpoint["scheme"], "https", "{}", rendered.name),
         }
+    }
+}
+
+/// Clients are distinguished by their addresses, which a load balancer hides unless it is told not to.
+#[test]
+fn a_load_balancer_keeps_the_addresses_of_clients() {
+    let Some(helm) = Helm::find() else { return };
+    for (more, expected) in [
+        (vec![], Value::Null),
+        (vec!["service.type=LoadBalancer"], Value::from("Local")),
+        (vec!["service.type=NodePort", "service.externalTrafficPolicy=Cluster"], Value::from("Cluster")),
+    ] {
+        let rendered = helm.render("gateway", &more);
+        let service =
+            rendered.of_kind("Service").find(|service| service["metadata"]["name"] == "shop-evenkeel").unwrap();
+        assert_eq!(service["spec"]["externalTrafficPolicy"], expected, "{more:?}");
+    }
+}
+
+#[test]
+fn a_platform_may_choose_the_user() {
+    let Some(helm) = Helm::find() else { return };
+    for values in VALUES {
+        let rendered = helm.render(values, &["runAsUser=null"]);
+        assert!(!rendered.text.contains("65532"), "{values}");
+        assert_eq!(rendered.container()["securityContext"]["runAsNonRoot"], true, "{values}");
+        assert!(rendered.template()["spec"]["securityContext"].get("fsGroup").is_none(), "{values}");
+        let other = helm.render(values, &["runAsUser=1000"]);
+        assert_eq!(other.container()["securityContext"]["runAsUser"], 1000, "{values}");
+        assert_eq!(other.template()["spec"]["securityContext"]["fsGroup"], 1000, "{values}");
     }
 }
 

@@ -48,7 +48,7 @@ fn everything_fits_together() {
 fn faults_in_what_templates_mean_are_found() {
     let Some(helm) = Helm::find() else { return };
     let faults = [
-        ("fleet", "_container.tpl", "runAsUser: 65532", "runAsUser: 0"),
+        ("fleet", "_container.tpl", "runAsUser: {{ . }}", "runAsUser: 0"),
         ("fleet", "_container.tpl", "readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false"),
         ("fleet", "_container.tpl", "path: /readyz", "path: /ready"),
         ("fleet", "_container.tpl", "port: admin", "port: metrics"),
