@@ -13,6 +13,39 @@ const OLDEST: &str = "1.25";
 const OLDEST_WITH_SLEEP: &str = "1.30";
 const NEWEST: &str = "1.37";
 
+/// Values that the values files leave as they are.
+const OPTIONS: &[&str] = &[
+    "listenAddress=[::]",
+    "imagePullSecrets[0].name=registry",
+    "podLabels.a=b",
+    "podAnnotations.a=b",
+    "nodeSelector.a=b",
+    "tolerations[0].key=a",
+    "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey=a",
+    "topologySpreadConstraints[0].maxSkew=1",
+    "topologySpreadConstraints[0].topologyKey=a",
+    "topologySpreadConstraints[0].whenUnsatisfiable=DoNotSchedule",
+    "priorityClassName=high",
+    "extraEnv[0].name=A",
+    "extraEnv[0].value=b: c",
+    "serviceMonitor.interval=30s",
+    "networkPolicy.api[0].podSelector.matchLabels.a=b",
+    "networkPolicy.admin[0].podSelector.matchLabels.a=b",
+    "networkPolicy.egress[0].to[0].ipBlock.cidr=10.0.0.0/8",
+];
+const OTHER_NAMES: &[&str] = &[
+    "fullnameOverride=other",
+    "image.digest=sha256:0123456789012345678901234567890123456789012345678901234567890123",
+    "tls.clientCaSecretName=authorities",
+    "objects.existingConfigMap=objects-of-others",
+    "serviceAccount.create=false",
+    "serviceAccount.name=account-of-others",
+    "service.type=LoadBalancer",
+    "service.port=8443",
+    "service.annotations.a=b",
+    "runAsUser=null",
+];
+
 /// Problems that the schemas find, and how many documents were looked at. `None` where Python has no schemas.
 fn problems(rendered: &[Rendered]) -> Option<(Vec<String>, usize)> {
     let folder = tempfile::tempdir().unwrap();
@@ -43,7 +76,12 @@ fn file_name(name: &str) -> String {
 
 #[test]
 fn everything_is_valid_in_the_oldest_and_in_the_newest_kubernetes() {
-    let all = everything();
+    let mut all = everything();
+    if let Some(helm) = Helm::find() {
+        let named = |name: &str, rendered: Rendered| Rendered { name: name.to_owned(), ..rendered };
+        all.push(named("every value that places pods", helm.render("fleet", OPTIONS)));
+        all.push(named("names of others", helm.render("gateway", OTHER_NAMES)));
+    }
     let Some((problems, count)) = problems(&all) else { return };
     assert_eq!(problems, [""; 0]);
     assert_eq!(count, 2 * all.iter().map(|rendered| rendered.objects.len()).sum::<usize>());
