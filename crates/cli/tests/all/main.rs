@@ -2,13 +2,19 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod charts;
 mod check;
 #[path = "../child/mod.rs"]
 mod child;
 mod convert;
 mod deploy;
 mod errors;
+#[path = "../../../store/tests/store/etcd_server.rs"]
+#[allow(dead_code, reason = "the tests of the store need more of it")]
+mod etcd_server;
 mod explain;
+#[path = "../../../store/tests/store/folder.rs"]
+mod folder;
 mod pages;
 #[path = "../peer/mod.rs"]
 mod peer;
@@ -17,3 +23,6 @@ mod replay;
 mod serve;
 mod simulate;
 mod top;
+#[path = "../../../store/tests/store/until.rs"]
+#[allow(dead_code, reason = "the tests of the store need more of it")]
+mod until;

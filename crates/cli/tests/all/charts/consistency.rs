@@ -1,0 +1,98 @@
+//! The chart, the Kustomize files and `deploy/sidecar.yaml` describe the same pods.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::rendered::{Helm, Kustomize, Rendered, deploy};
+use super::settings::settings;
+
+fn sidecar_file() -> Rendered {
+    Rendered::new("deploy/sidecar.yaml", fs::read_to_string(deploy("sidecar.yaml")).unwrap())
+}
+
+#[test]
+fn the_objects_are_the_same_everywhere() {
+    let objects = fs::read_to_string(deploy("objects.yaml")).unwrap();
+    let copies = ["helm/evenkeel/files", "kustomize/base", "kustomize/components/sidecar"];
+    for copy in copies {
+        let path = deploy(copy).join("objects.yaml");
+        assert!(fs::read_to_string(&path).unwrap() == objects, "{} differs from deploy/objects.yaml", path.display());
+    }
+    assert_eq!(sidecar_file().files("objects"), [("objects.yaml", objects.as_str())]);
+}
+
+#[test]
+fn the_sidecar_file_is_what_the_chart_renders() {
+    let Some(helm) = Helm::find() else { return };
+    let (chart, file) = (helm.render("sidecar", &[]), sidecar_file());
+    assert_eq!(chart.container(), file.container());
+    assert_eq!(settings(&chart), settings(&file));
+}
+
+/// All but the names of ports and volumes, which must not collide with those of the service.
+#[test]
+fn the_sidecar_of_kustomize_is_that_of_the_file() {
+    let Some(kustomize) = Kustomize::find() else { return };
+    let (overlay, file) = (kustomize.render("overlays/sidecar"), sidecar_file());
+    for part in ["image", "args", "env", "resources", "securityContext", "imagePullPolicy"] {
+        assert_eq!(overlay.container()[part], file.container()[part], "{part}");
+    }
+    assert_eq!(settings(&overlay), settings(&file));
+}
+
+#[test]
+fn the_base_of_kustomize_is_what_the_chart_renders() {
+    let (Some(helm), Some(kustomize)) = (Helm::find(), Kustomize::find()) else { return };
+    let base = kustomize.render("base");
+    let values = [
+        "fullnameOverride=evenkeel",
+        "replicas=2",
+        "capacity=120",
+        "upstreams[0].url=http://service:80",
+        "api.enabled=false",
+        "serviceMonitor.enabled=false",
+    ];
+    let chart = helm.render("fleet", &values);
+    assert_eq!(base.container(), chart.container());
+    assert_eq!(settings(&base), settings(&chart));
+    let pod = |rendered: &Rendered| {
+        let mut pod = rendered.template()["spec"].clone();
+        // Their labels are those of other tools.
+        for constraint in pod["topologySpreadConstraints"].as_array_mut().unwrap() {
+            constraint["labelSelector"] = Value::Null;
+        }
+        pod
+    };
+    assert_eq!(pod(&base), pod(&chart));
+    let kinds = |rendered: &Rendered| {
+        let mut kinds: Vec<String> =
+            rendered.objects.iter().map(|one| format!("{} {}", one["kind"], one["metadata"]["name"])).collect();
+        // `helm test` has no counterpart.
+        kinds.retain(|kind| !kind.starts_with("\"Pod\""));
+        kinds.sort();
+        kinds
+    };
+    assert_eq!(kinds(&base), kinds(&chart));
+}
+
+#[test]
+fn the_fleet_of_kustomize_is_what_the_chart_renders() {
+    let (Some(helm), Some(kustomize)) = (Helm::find(), Kustomize::find()) else { return };
+    let overlay = kustomize.render("overlays/fleet");
+    let chart = helm.render("fleet", &["fullnameOverride=evenkeel", "upstreams[0].url=http://service:80"]);
+    let flags = |rendered: &Rendered| {
+        let flags: Vec<String> =
+            super::rendered::arguments(rendered.container()).into_iter().map(str::to_owned).collect();
+        // The chart knows the namespace.
+        flags.into_iter().filter(|flag| !flag.contains("evenkeel-api.demo")).collect::<Vec<_>>()
+    };
+    assert_eq!(flags(&overlay), flags(&chart));
+    let mut mounts = [overlay.container(), chart.container()].map(|container| {
+        let mut mounts = container["volumeMounts"].as_array().unwrap().clone();
+        mounts.sort_by_key(ToString::to_string);
+        mounts
+    });
+    let chart_mounts = std::mem::take(&mut mounts[1]);
+    assert_eq!(mounts[0], chart_mounts);
+}

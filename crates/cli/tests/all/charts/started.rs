@@ -1,0 +1,213 @@
+//! The pods of the five values files, started for real: with the rendered arguments, settings and objects, on loopback.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::pod::{Pod, Secrets};
+use super::rendered::{Helm, Rendered};
+use crate::child::{PATIENCE, Running, address_after, text};
+use crate::etcd_server::EtcdServer;
+use crate::folder::folder;
+use crate::peer::{Upstream, get};
+
+/// What the pages tell the user to do before an installation.
+struct User {
+    folder: TempDir,
+}
+
+const TOKEN: &str = "a-token-that-nobody-guesses";
+const LEVEL: &str = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: vip}\n\
+                     spec: {type: Limited, limited: {nominalConcurrencyShares: 7, limitResponse: {type: Reject}}}\n";
+/// Without the wait in which endpoints are updated.
+const AT_ONCE: &str = "drain.noticeSeconds=0";
+
+// === impl User ===
+
+impl User {
+    /// Makes the files of the API: `evenkeel serve --api-only --data-dir DIR`, until it is ready.
+    fn new() -> Self {
+        let folder = folder();
+        let arguments = ["serve", "--api-only", "--api-listen", "127.0.0.1:0", "--data-dir"];
+        let mut running = Running::start(&[&arguments[..], &[folder.path().to_str().unwrap()]].concat());
+        running.output_until("API ready on");
+        stop(running);
+        Self { folder }
+    }
+
+    fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.path().join(name)).unwrap()
+    }
+
+    /// The Secrets that the values files name.
+    fn secrets(&self) -> Secrets {
+        let secret = |files: &[(&str, String)]| -> BTreeMap<String, String> {
+            files.iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect()
+        };
+        let own = |name: &'static str| (name, self.file(name));
+        let tls = [("tls.crt", self.file("serving.crt")), ("tls.key", self.file("serving.key"))];
+        let users = "viewer-token,carol,carol,\"evenkeel:viewers\"\n";
+        Secrets::from([
+            ("evenkeel-admin".to_owned(), secret(&[("token", TOKEN.to_owned())])),
+            ("evenkeel-api".to_owned(), secret(&[own("ca.crt"), own("ca.key"), own("admin-token.csv")])),
+            ("evenkeel-api-tokens".to_owned(), secret(&[("tokens.csv", users.to_owned())])),
+            ("orders-tls".to_owned(), secret(&tls)),
+            ("orders-keys".to_owned(), secret(&[("keys.csv", "key-of-alice,alice,alice\n".to_owned())])),
+        ])
+    }
+
+    /// kubectl with the kubeconfig that was made with the Secret, at the address to which a port is forwarded.
+    fn kubectl(&self, address: SocketAddr, arguments: &[&str]) -> Output {
+        let mut command = Command::new("kubectl");
+        command.arg("--kubeconfig").arg(self.folder.path().join("kubeconfig")).args(arguments);
+        let server = format!("--server=https://127.0.0.1:{}", address.port());
+        command.arg(server).env("HOME", self.folder.path()).env_remove("KUBECONFIG").output().unwrap()
+    }
+
+    /// Applies a priority level.
+    fn apply(&self, address: SocketAddr) {
+        let file = self.folder.path().join("vip.yaml");
+        fs::write(&file, LEVEL).unwrap();
+        let output = self.kubectl(address, &["apply", "--filename", file.to_str().unwrap()]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+}
+
+fn stop(mut running: Running) {
+    running.signal("TERM");
+    let (status, _) = running.end();
+    assert_eq!(status.code(), Some(0), "{}", running.rest());
+}
+
+fn until(what: &str, mut ask: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !ask() {
+        assert!(start.elapsed() < PATIENCE, "gave up waiting: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The probes and the scrape of a gateway that has started.
+fn assert_healthy(pod: &Pod, admin: SocketAddr) {
+    for path in ["/livez", "/readyz"] {
+        assert_eq!(get(admin, path).0, 200, "{path}");
+    }
+    assert_eq!(get(admin, "/metrics").0, 401);
+    let (status, metrics) = pod.ask(admin, "/metrics");
+    assert!(status == 200 && metrics.contains("evenkeel_build_info"), "{metrics}");
+}
+
+fn api_address(running: &mut Running) -> SocketAddr {
+    address_after(&running.output_until("API ready on"), "API ready on https://")
+}
+
+#[test]
+fn the_gateway_serves_with_tls_and_api_keys() {
+    let Some(helm) = Helm::find() else { return };
+    let (user, upstream) = (User::new(), Upstream::start());
+    let pod = Pod::new(&helm.render("gateway", &[AT_ONCE]), &user.secrets(), &upstream.url());
+    let (running, addresses) = pod.start_gateway();
+    assert_healthy(&pod, addresses.admin);
+    let url = format!("https://127.0.0.1:{}/hello", addresses.http.port());
+    let ca = user.folder.path().join("ca.crt");
+    let mut command = Command::new("curl");
+    command.args(["--silent", "--show-error", "--header", "X-Api-Key: key-of-alice", &url, "--cacert"]).arg(ca);
+    match command.output() {
+        Ok(output) => assert_eq!(text(&output.stdout), "upstream saw /hello\n", "{}", text(&output.stderr)),
+        Err(_) => eprintln!("curl is not installed; no request was sent"),
+    }
+    stop(running);
+}
+
+#[test]
+fn the_sidecar_serves_and_follows_its_config_maps() {
+    let Some(helm) = Helm::find() else { return };
+    let (user, upstream) = (User::new(), Upstream::start());
+    let pod = Pod::new(&helm.render("sidecar", &[AT_ONCE]), &user.secrets(), &upstream.url());
+    let (mut running, addresses) = pod.start_gateway();
+    assert_healthy(&pod, addresses.admin);
+    assert_eq!(get(addresses.http, "/hello"), (200, "upstream saw /hello\n".to_owned()));
+
+    pod.change("/etc/evenkeel/settings", "evenkeel.yaml", |old| old.replace("concurrency: 50", "concurrency: 7"));
+    running.line_with("in effect: concurrency");
+    assert!(pod.ask(addresses.admin, "/config").1.contains("concurrency: 7\n"));
+    pod.change("/etc/evenkeel/objects", "objects.yaml", |old| old.to_owned() + "---\n" + LEVEL);
+    let levels = "/debug/api_priority_and_fairness/dump_priority_levels";
+    until("the new level", || pod.ask(addresses.admin, levels).1.contains("\nvip,"));
+    stop(running);
+}
+
+#[test]
+fn the_embedded_store_keeps_objects_across_restarts() {
+    let Some(helm) = Helm::find() else { return };
+    let (user, upstream) = (User::new(), Upstream::start());
+    let pod = Pod::new(&helm.render("api-embedded", &[AT_ONCE]), &user.secrets(), &upstream.url());
+    let (mut running, addresses) = pod.start_gateway();
+    assert_healthy(&pod, addresses.admin);
+    assert_eq!(get(addresses.http, "/hello"), (200, "upstream saw /hello\n".to_owned()));
+    user.apply(api_address(&mut running));
+    stop(running);
+    assert!(pod.path("/var/lib/evenkeel/store.redb").is_file());
+
+    let (mut running, _) = pod.start_gateway();
+    let output =
+        user.kubectl(api_address(&mut running), &["get", "prioritylevelconfiguration", "vip", "--output=name"]);
+    assert!(text(&output.stdout).contains("/vip"), "{}", text(&output.stderr));
+    stop(running);
+}
+
+/// What is applied at the API governs all gateways of the fleet, each of which also serves the API.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_fleet_follows_the_api_through_etcd() {
+    let Some(helm) = Helm::find() else { return };
+    if Command::new("etcd").arg("--version").output().is_err() {
+        eprintln!("skipped: etcd is not installed; `cargo xtask setup` installs it");
+        return;
+    }
+    let etcd = EtcdServer::start().await;
+    let members = format!("api.etcd.endpoints={{{}}}", etcd.endpoint());
+    // This etcd has neither TLS nor users.
+    let plain = [
+        "api.etcd.tls.secretName=",
+        "api.etcd.tls.clientCertificate=false",
+        "api.etcd.user=",
+        "api.etcd.passwordSecretName=",
+    ];
+    let render =
+        |values: &str| -> Rendered { helm.render(values, &[&[members.as_str(), AT_ONCE][..], &plain[..]].concat()) };
+    let (user, upstream) = (User::new(), Upstream::start());
+    let secrets = user.secrets();
+
+    let api = Pod::new(&render("api-etcd"), &secrets, "");
+    let mut api = api.start();
+    let api_address = api_address(&mut api);
+    for path in ["/livez", "/readyz"] {
+        let output = user.kubectl(api_address, &["get", "--raw", path]);
+        assert_eq!(text(&output.stdout), "ok", "{}", text(&output.stderr));
+    }
+    let viewer = ["get", "flowschemas", "--output=name", "--token=viewer-token"];
+    assert!(user.kubectl(api_address, &viewer).status.success());
+
+    let rendered = render("fleet");
+    let pods = [(); 2].map(|()| Pod::new(&rendered, &secrets, &upstream.url()));
+    let gateways = pods.each_ref().map(Pod::start_gateway);
+    user.apply(api_address);
+    for (pod, (_, addresses)) in pods.iter().zip(&gateways) {
+        assert_healthy(pod, addresses.admin);
+        let levels = "/debug/api_priority_and_fairness/dump_priority_levels";
+        until("the new level", || pod.ask(addresses.admin, levels).1.contains("\nvip,"));
+    }
+    for (mut running, _) in gateways {
+        // The same CA and the same token everywhere, so that one kubeconfig is enough.
+        let address = self::api_address(&mut running);
+        let output = user.kubectl(address, &["get", "prioritylevelconfiguration", "vip", "--output=name"]);
+        assert!(text(&output.stdout).contains("/vip"), "{}", text(&output.stderr));
+        stop(running);
+    }
+    stop(api);
+}
