@@ -9,6 +9,7 @@ mod convert;
 mod deploy;
 mod errors;
 mod explain;
+mod monitoring;
 mod pages;
 #[path = "../peer/mod.rs"]
 mod peer;
