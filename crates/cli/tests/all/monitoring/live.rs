@@ -51,6 +51,10 @@ fn rules_and_queries_find_data_in_a_gateway_and_in_a_kube_apiserver() {
     ] {
         prometheus.wait_for("the alert is pending", &format!("ALERTS{{job=\"evenkeel\", alertname=\"{alert}\"}}"));
     }
+    // What was recorded: its level `batch` may not borrow, and has twelve requests waiting beside idle seats of others.
+    let idle =
+        "ALERTS{alertname=\"FlowControlSeatsIdleWhileRequestsWait\", job=\"kube-apiserver\", priority_level=\"batch\"}";
+    prometheus.wait_for("the alert is pending", idle);
     let groups = prometheus.ask("/api/v1/rules")["groups"].as_array().cloned().unwrap();
     for rule in groups.iter().flat_map(|group| group["rules"].as_array().unwrap()) {
         assert_eq!(rule["health"], "ok", "{rule}");

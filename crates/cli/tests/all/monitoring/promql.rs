@@ -34,11 +34,11 @@ impl Used {
             let next = after.first().copied();
             if GROUPING.contains(&word) {
                 let list = after.iter().take_while(|token| **token != Token::Sign(')'));
-                used.groupings.extend(list.clone().filter_map(|token| token.word()));
+                used.groupings.extend(list.clone().filter_map(Token::word));
                 rest = &after[list.count()..];
             } else if next == Some(Token::Sign('{')) {
                 let matchers = after.iter().take_while(|token| **token != Token::Sign('}'));
-                let labels = matchers.clone().filter_map(|token| token.word()).collect();
+                let labels = matchers.clone().filter_map(Token::word).collect();
                 used.selectors.push((word.to_owned(), labels));
                 rest = &after[matchers.count()..];
             } else {

@@ -49,3 +49,12 @@ impl Scrape {
         missing
     }
 }
+
+#[test]
+fn what_a_page_does_not_show_is_missing() {
+    let mut scrape = Scrape::default();
+    scrape.add("# TYPE a gauge\na{x=\"1\",y=\"{2}, 3\"} 4\nb 5\n");
+    assert_eq!(scrape.missing_for("sum by (job, x) (rate(a{y=~\"$y\", instance=\"c\"}[5m])) / on (y) b"), [""; 0]);
+    assert_eq!(scrape.missing_for("sum by (x) (b) or a{z=\"1\"} or c"), ["a{z}", "c"]);
+    assert_eq!(scrape.missing_for("sum by (x) (b)"), ["x"]);
+}

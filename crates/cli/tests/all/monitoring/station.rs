@@ -135,11 +135,11 @@ impl Gateway {
     /// Two upstreams, one of which never responds; clients that wait, are rejected for every reason, or are unknown.
     pub(super) fn under_load() -> Self {
         let folder = TempDir::new().unwrap();
-        let (live, dead) = (serve("ok", SERVICE_TIME), address_apart());
+        let (service, dead) = (serve("ok", SERVICE_TIME), address_apart());
         let settings = format!(
             "listen: [{{address: 127.0.0.1:0}}]\n\
              admin: {{address: 127.0.0.1:0, tokenFile: admin-token}}\n\
-             upstreams: [{{url: http://{live}}}, {{url: http://{dead}:9}}]\n\
+             upstreams: [{{url: http://{service}}}, {{url: http://{dead}:9}}]\n\
              health: {{pause: 100ms, pauseMax: 100ms}}\n\
              concurrency: 10\n\
              identity: {{sources: [{{trustedHeaders: {{fromAddresses: [127.0.0.0/8]}}}}], anonymous: deny}}\n\
