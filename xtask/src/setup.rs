@@ -78,6 +78,14 @@ const NEEDS: &[Need] = &[
         install: Install::DebianPackage("openssl"),
     },
     Need {
+        name: "prometheus",
+        why: "the metrics, the alerts and the Grafana dashboard are tested with it and its promtool",
+        present: || {
+            ["prometheus", "promtool"].iter().all(|name| CommandLine::new(*name).args(["--version"]).succeeds())
+        },
+        install: Install::DebianPackage("prometheus"),
+    },
+    Need {
         name: "PyYAML",
         why: "without it, the replayer of recorded conversations does not compare responses in YAML",
         present: || CommandLine::new("python3").args(["-c", "import yaml"]).succeeds(),
@@ -202,7 +210,8 @@ fn install_commands(missing: &[&Need]) -> Vec<CommandLine> {
         commands.push(CommandLine::new("rustup").args(["component", "add"]).args(components));
     }
     if !packages.is_empty() {
-        let install = ["apt-get", "install", "--yes", "--no-install-recommends"];
+        // The tests start what they need themselves: installing etcd or Prometheus must not start a service.
+        let install = ["env", "SYSTEMD_OFFLINE=1", "apt-get", "install", "--yes", "--no-install-recommends"];
         commands.push(as_root(&["apt-get", "update"]));
         commands.push(as_root(&install).args(packages));
     }
@@ -282,7 +291,7 @@ mod tests {
         let commands: Vec<_> =
             install_commands(&needs.iter().collect::<Vec<_>>()).iter().map(ToString::to_string).collect();
         let commands: Vec<_> = commands.iter().map(|command| command.trim_start_matches("sudo ")).collect();
-        let install = "apt-get install --yes --no-install-recommends one three";
+        let install = "env SYSTEMD_OFFLINE=1 apt-get install --yes --no-install-recommends one three";
         assert_eq!(commands, ["rustup component add two", "apt-get update", install]);
     }
 

@@ -6,6 +6,7 @@ mod clock;
 mod continue_token;
 mod controllers;
 mod data_dir;
+mod denials;
 mod discovery;
 mod document;
 mod failure;
@@ -39,6 +40,7 @@ pub mod managed_fields;
 pub mod patch;
 
 pub use data_dir::{DataDir, DataDirError, ObjectsCopy};
+pub use denials::declared_metrics;
 pub use failure::Failure;
 pub use follow::{ObjectState, ObjectStream};
 pub use http::{Api, ApiBody};

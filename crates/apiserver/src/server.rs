@@ -144,7 +144,8 @@ impl ApiServer {
     /// A `tower` service for the requests of one connection, which `identity` authenticates. It is for tasks of a
     /// runtime, and not for a `LocalSet`: work on large objects lets the thread's other tasks go on elsewhere.
     pub fn service<I: evenkeel::Identify>(&self, identity: I) -> ApiService<I> {
-        ApiService::new(self.limited.clone(), self.api.in_flight().connection(), identity)
+        let (in_flight, denials) = (self.api.in_flight().connection(), self.api.denials().clone());
+        ApiService::new(self.limited.clone(), in_flight, denials, identity)
     }
 
     /// The API itself, without authentication and flow control.

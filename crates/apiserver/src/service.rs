@@ -18,6 +18,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::access::effective_user;
+use crate::denials::{Denial, Denials};
 use crate::failure::Failure;
 use crate::http::{Api, ApiBody, discard, reject};
 use crate::in_flight::ConnectionInFlight;
@@ -30,6 +31,7 @@ use crate::websocket::accept_bearer_protocol;
 pub struct ApiService<I> {
     identity: Arc<I>,
     in_flight: ConnectionInFlight,
+    denials: Denials,
     limited: LimitedApi,
 }
 
@@ -60,8 +62,8 @@ pub(crate) fn limited(api: &Api, flow: &FlowControl, work: KubernetesWork) -> Li
 // === impl ApiService ===
 
 impl<I> ApiService<I> {
-    pub(crate) fn new(limited: LimitedApi, in_flight: ConnectionInFlight, identity: I) -> Self {
-        Self { limited, identity: Arc::new(identity), in_flight }
+    pub(crate) fn new(limited: LimitedApi, in_flight: ConnectionInFlight, denials: Denials, identity: I) -> Self {
+        Self { limited, identity: Arc::new(identity), in_flight, denials }
     }
 
     /// What is known of a request before it waits for a seat.
@@ -70,10 +72,17 @@ impl<I> ApiService<I> {
         I: Identify,
     {
         let user = self.identity.identify(parts).map_err(|refused| match refused.status {
-            StatusCode::UNAUTHORIZED => Failure::unauthorized(),
+            StatusCode::UNAUTHORIZED => {
+                self.denials.count(Denial::Unauthenticated);
+                Failure::unauthorized()
+            }
             _ => Failure::bad_request(refused.message),
         })?;
-        let user = effective_user(user, &parts.headers)?;
+        let user = effective_user(user, &parts.headers).inspect_err(|failure| {
+            if failure.status == StatusCode::FORBIDDEN {
+                self.denials.count(Denial::Impersonation);
+            }
+        })?;
         let target = Target::of(parts).map_err(|error| match error {
             // Nobody can tell what such a request is about, so it is rejected before its user is authorized (API-100).
             DigestError::NoResource { .. } => Failure::no_resource(),
@@ -85,7 +94,9 @@ impl<I> ApiService<I> {
 
 impl<I> Clone for ApiService<I> {
     fn clone(&self) -> Self {
-        Self { identity: Arc::clone(&self.identity), in_flight: self.in_flight.clone(), limited: self.limited.clone() }
+        let Self { identity, in_flight, denials, limited } = self;
+        let (in_flight, denials, limited) = (in_flight.clone(), denials.clone(), limited.clone());
+        Self { identity: Arc::clone(identity), in_flight, denials, limited }
     }
 }
 

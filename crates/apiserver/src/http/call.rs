@@ -18,6 +18,7 @@ use super::reply::{ApiBody, Reply};
 use super::request_body::{discard, read};
 use super::{Shared, fixed_routes};
 use crate::access::authorize;
+use crate::denials::Denial;
 use crate::failure::Failure;
 use crate::in_flight::ConnectionInFlight;
 use crate::negotiate::{self, Asked, ResponseKind};
@@ -76,7 +77,10 @@ pub(crate) fn reject(parts: &Parts, failure: &Failure, warnings: &[String]) -> R
 
 /// The context of a request that did not come through [`ApiService`](crate::ApiService).
 fn context(shared: &Shared, parts: &Parts) -> Result<RequestContext, Failure> {
-    let user = parts.extensions.get::<Arc<User>>().cloned().ok_or_else(Failure::unauthorized)?;
+    let user = parts.extensions.get::<Arc<User>>().cloned().ok_or_else(|| {
+        shared.denials.count(Denial::Unauthenticated);
+        Failure::unauthorized()
+    })?;
     let target = Target::of(parts).map_err(|error| Failure::bad_request(error.to_string()))?;
     Ok(RequestContext { user, target, in_flight: shared.in_flight.connection() })
 }
@@ -160,12 +164,17 @@ impl Call<'_> {
     fn authorize(&self) -> Result<(), Failure> {
         let request = self.context.target.request();
         let attributes = Attributes { user: &self.context.user, request };
-        authorize(attributes, || {
+        let authorized = authorize(attributes, || {
             // A list that a field selector limits to one name is about that object.
             let is_about_many = matches!(&*request.verb, "list" | "watch" | "deletecollection");
             let fields = self.query.first("fieldSelector").filter(|_| is_about_many)?;
             let name = FieldSelector::well_formed(&fields)?.exact_value("metadata.name")?;
             Some(name.into_owned())
-        })
+        });
+        if authorized.is_err() {
+            let denial = if request.is_resource_request { Denial::Resource } else { Denial::Path };
+            self.shared.denials.count(denial);
+        }
+        authorized
     }
 }

@@ -18,6 +18,7 @@ use http::{Request, Response};
 use http_body::Body;
 use tokio::sync::watch;
 
+use crate::denials::Denials;
 use crate::follow::ObjectStream;
 use crate::in_flight::InFlight;
 use crate::other_metrics::OtherMetrics;
@@ -46,6 +47,7 @@ struct Shared {
     /// The API's own flow control, which its metrics and dumps are about.
     flow: FlowControl,
     other_metrics: OtherMetrics,
+    denials: Denials,
     /// The revision that the API's own flow control follows.
     applied: watch::Receiver<u64>,
 }
@@ -71,6 +73,7 @@ impl Api {
                 in_flight,
                 flow,
                 other_metrics,
+                denials: Denials::default(),
                 applied,
             }),
         }
@@ -93,6 +96,10 @@ impl Api {
 
     pub(crate) fn in_flight(&self) -> &InFlight {
         &self.shared.in_flight
+    }
+
+    pub(crate) fn denials(&self) -> &Denials {
+        &self.shared.denials
     }
 
     pub(crate) fn schemas(&self) -> &Registry<FlowSchemaSpec> {

@@ -40,10 +40,11 @@ pub(super) fn index(call: Call<'_>) -> Result<ResponseData, Failure> {
     Ok(ResponseData::document(StatusCode::OK, line, call.asked.document()?))
 }
 
-/// The metrics of the API's own flow control, of the process, and of whoever runs the API.
+/// The metrics of the API and its own flow control, of the process, and of whoever runs the API.
 pub(super) fn metrics(call: Call<'_>) -> Result<ResponseData, Failure> {
     let mut registry = Registry::default();
     call.shared.flow.register_metrics(&mut registry);
+    call.shared.denials.register(&mut registry);
     call.shared.other_metrics.register(&mut registry);
     register_process(&mut registry);
     let page = MetricsPage::new(&registry, &call.parts.headers);

@@ -2,11 +2,15 @@
 
 use evenkeel::identify::{anonymous, authenticated};
 use evenkeel_api::protobuf::{Envelope, Writer, sealed};
+use evenkeel_apiserver::ApiServerOptions;
 use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
-use crate::ask::{JSON, ask, ask_as, get, server};
+use crate::ask::{JSON, SCHEMAS, ask, ask_as, get, server};
+use crate::server::TestServer;
 
 const ACCESS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 const RULES: &str = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
@@ -69,4 +73,40 @@ async fn reviews_are_spoken_in_protobuf() {
     let body = sealed("authentication.k8s.io/v1", "SelfSubjectReview", &[]);
     let answer = ask_as(&server, authenticated("u", ["g"]), Method::POST, path, headers, body).await;
     assert!(answer.bytes.windows(5).any(|bytes| bytes == b"\x0a\x01u\x1a\x01"), "{:?}", answer.bytes);
+}
+
+#[tokio::test]
+async fn every_401_and_403_is_counted_by_reason() {
+    let server = TestServer::start(ApiServerOptions::default()).await;
+    let send = async |token: &str, head: &str, headers: &str| {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let text = format!(
+            "{head} HTTP/1.1\r\nHost: test\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n{headers}\r\n"
+        );
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        response
+    };
+    for (token, head, headers, status) in [
+        ("wrong", "GET /version", "", 401),
+        ("wrong", "GET /metrics", "", 401),
+        ("nobody-token", "GET /metrics", "", 403),
+        ("viewer-token", &format!("DELETE {SCHEMAS}/exempt"), "", 403),
+        ("viewer-token", &format!("POST {SCHEMAS}"), "", 403),
+        ("viewer-token", &format!("GET {SCHEMAS}"), "", 200),
+        ("viewer-token", "GET /version", "Impersonate-User: alice\r\n", 403),
+        // Malformed, which is neither of the two.
+        ("admin-token", "GET /version", "Impersonate-Group: staff\r\n", 400),
+    ] {
+        let response = send(token, head, headers).await;
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{head}: {response}");
+    }
+    let page = send("admin-token", "GET /metrics", "").await;
+    for (code, reason, count) in
+        [(401, "unauthenticated", 2), (403, "impersonation", 1), (403, "path", 1), (403, "resource", 2)]
+    {
+        let line = format!("\nevenkeel_api_denied_requests_total{{code=\"{code}\",reason=\"{reason}\"}} {count}\n");
+        assert!(page.contains(&line), "{line} is not in\n{page}");
+    }
 }

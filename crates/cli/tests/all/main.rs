@@ -15,6 +15,7 @@ mod etcd_server;
 mod explain;
 #[path = "../../../store/tests/store/folder.rs"]
 mod folder;
+mod monitoring;
 mod pages;
 #[path = "../peer/mod.rs"]
 mod peer;

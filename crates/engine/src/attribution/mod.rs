@@ -134,6 +134,17 @@ impl Attribution {
         flows + self.delays.bytes() + self.names.bytes() + size_of::<Self>()
     }
 
+    /// A request is rejected before the level sees it, as one too many of those that run long. It counts among the rejections
+    /// of its flow.
+    pub fn rejected_on_arrival(&mut self, now: Instant, request: &NewRequest<'_>) {
+        self.advance(now);
+        let flow = FlowKey::new(&request.flow, self.seed);
+        if self.names.may_want(flow) {
+            self.learn_name(flow, request);
+        }
+        self.add_rejection(flow);
+    }
+
     /// Begins another half of the window if it is time.
     #[inline]
     fn advance(&mut self, now: Instant) {
@@ -195,6 +206,12 @@ impl Attribution {
             self.names.want(flow);
         }
         self.delays.add(FlowPair { delayed: flow, behind }, wait, &mut self.random);
+    }
+
+    fn add_rejection(&mut self, flow: FlowKey) {
+        if self.rejections.add(flow, 1, &mut self.random) {
+            self.names.want(flow);
+        }
     }
 
     /// The flow of a seat that is drawn at random among those that are taken (AT-2).
@@ -286,8 +303,6 @@ impl Observer for Attribution {
         if let Stage::Waiting(behind) = stage {
             self.add_wait(flow, behind, now - since);
         }
-        if self.rejections.add(flow, 1, &mut self.random) {
-            self.names.want(flow);
-        }
+        self.add_rejection(flow);
     }
 }

@@ -10,6 +10,7 @@ use evenkeel_api::v1::FlowSchema;
 use evenkeel_api::{Kind, Preset};
 use evenkeel_engine::controller::{Applied, Borrowing, ControlledLevel, Controller, Dangling, Objects, Unusable};
 use evenkeel_engine::digest::Query;
+use evenkeel_engine::level::NewRequest;
 use evenkeel_engine::queue_set::{Arrival, Rejection};
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Attributes, LevelInfo, WorkEstimate};
@@ -331,6 +332,9 @@ impl FlowControl {
         let now = state.at(now);
         if request.is_long_running && !long_running.enter(class.schema.level.max_long_running) {
             state.retry.record_drop(|| clock.unix_second());
+            if let Some(attribution) = &mut state.level.observer_mut().attribution {
+                attribution.rejected_on_arrival(now, &NewRequest::new(class.flow(), work));
+            }
             let advice = state.retry.advise_long_running();
             drop(state);
             let reason = Rejection::TooManyLongRunning;
@@ -507,6 +511,12 @@ impl Shared {
         }
         let next = next_in_levels.into_iter().chain(self.next_division()).min();
         next.map_or(Duration::MAX, |next| Duration::from_nanos(u64::try_from(next - now).unwrap_or(0)))
+    }
+
+    /// The flow schemas that are not used because their levels are missing.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn dangling(&self) -> Vec<Dangling> {
+        self.control().report.dangling.iter().filter(|schema| schema.is_dangling).cloned().collect()
     }
 
     /// When the seats are to be divided next.

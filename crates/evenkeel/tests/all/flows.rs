@@ -1,8 +1,14 @@
 //! Who uses the levels and who delays whom: `FlowControl::flows`, and the metrics of it.
 
+use crate::observed::schema;
+
 use std::time::Duration;
 
-use evenkeel::{Attributes, FlowControl, LevelFlows, ManualClock, RequestInfo, User, WorkEstimate};
+use evenkeel::{
+    Attributes, FlowControl, LevelFlows, ManualClock, Objects, PriorityLevelConfiguration, Request, RequestInfo, User,
+    WorkEstimate,
+};
+use evenkeel_api::AnyObject;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 
@@ -69,6 +75,34 @@ fn at_2_a_flow_that_waits_is_shown_with_the_one_it_waits_behind() {
     ] {
         assert!(page.contains(line), "{line}\n{page}");
     }
+}
+
+#[test]
+fn at_1_long_running_requests_beyond_the_limit_are_rejections_of_their_flow() {
+    let attributed = Attributed::new(10);
+    let level = PriorityLevelConfiguration::builder("everyone").limited(|limited| limited.queue(|queue| queue));
+    let level: AnyObject = level.annotation("evenkeel.dev/max-long-running", "1").build().into();
+    attributed.flow.apply([level, schema("everyone", "everyone")].into_iter().collect::<Objects>());
+    let watch = |user: &str| {
+        let (user, request) = (User::new(user, ["system:authenticated"]), RequestInfo::default());
+        attributed.flow.arrive_request(Request::new(Attributes { user: &user, request: &request }).watch())
+    };
+    let first = watch("web");
+    for _ in 0..3 {
+        drop(watch("batch"));
+    }
+    attributed.seconds(1);
+    drop(first);
+    let usage = attributed.everyone();
+    let rejections: Vec<_> = usage
+        .flows
+        .iter()
+        .map(|usage| (&*usage.id.flow, usage.figures.rejections))
+        .filter(|found| found.1 > 0)
+        .collect();
+    assert_eq!((rejections, usage.total.rejections), (vec![("batch", 3)], 3));
+    let line = "evenkeel_flow_rejections_per_second{flow=\"batch\",flow_schema=\"everyone\",priority_level=\"everyone\"} 3.0\n";
+    assert!(attributed.page().contains(line), "{}", attributed.page());
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn ob_1_to_ob_5_every_metric_of_the_specification() {
     let mut names: BTreeSet<String> = TABLE.iter().map(|row| format!("apiserver_flowcontrol_{}", row.0)).collect();
     names.insert("apiserver_flowcontrol_epoch_advance".to_owned());
     // What Kubernetes does not have begins with another name (BM-4).
-    names.insert("evenkeel_priority_level_mode".to_owned());
+    names.extend(["evenkeel_priority_level_mode", "evenkeel_flow_schema_dangling"].map(str::to_owned));
     names.extend(["inflight", "inqueue"].map(|which| format!("apiserver_current_{which}_requests")));
     assert_eq!(families.keys().cloned().collect::<BTreeSet<_>>(), names);
     assert_eq!(families["apiserver_flowcontrol_epoch_advance"].kind, "counter");
@@ -203,4 +203,18 @@ fn bm_4_a_metric_and_the_status_name_the_modes_of_each_level() {
     assert_eq!(modes().len(), flow.status().len());
     let status = tenants();
     assert_eq!((status.queuing, status.borrowing), (Some(QueuingDiscipline::ShuffleSharded), Borrowing::Periodic));
+}
+
+#[test]
+fn cc_9_a_metric_names_each_flow_schema_whose_level_is_missing() {
+    let observed =
+        Observed::new(4, vec![queuing_level("demo", 5, 1, 1, 2), schema("fs", "demo"), schema("lost", "gone")]);
+    let lines = || {
+        let page = observed.page();
+        let lines = page.lines().filter_map(|line| line.strip_prefix("evenkeel_flow_schema_dangling"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(), ["{flow_schema=\"lost\",priority_level=\"gone\"} 1"]);
+    observed.apply(vec![queuing_level("demo", 5, 1, 1, 2), schema("fs", "demo"), schema("lost", "demo")]);
+    assert_eq!(lines(), [""; 0]);
 }

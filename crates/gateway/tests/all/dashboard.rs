@@ -330,4 +330,8 @@ async fn with_a_token_only_health_checks_are_free() {
     }
     let wrong = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}x\r\n");
     assert!(send(address, &wrong).await.starts_with("HTTP/1.1 401"));
+    let page = send(address, &wrong.replace(&format!("{TOKEN}x"), TOKEN)).await;
+    for series in ["{reason=\"no-token\"} 6\n", "{reason=\"wrong-token\"} 1\n"] {
+        assert!(page.contains(&format!("\nevenkeel_admin_authentication_failures_total{series}")), "{series}: {page}");
+    }
 }

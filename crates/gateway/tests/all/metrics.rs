@@ -1,12 +1,9 @@
-//! Metrics: what is declared is what a scrape shows, in both formats, and what docs/metrics.md says.
+//! Metrics: what is declared is what a scrape shows, in both formats.
 
 use crate::support;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
-use std::io::Write as _;
 use std::net::SocketAddr;
-use std::process::{Command, Stdio};
 
 use evenkeel::metrics::{Metric, MetricKind};
 use evenkeel_gateway::observe::metrics;
@@ -14,8 +11,6 @@ use serde_json::Value;
 use support::client::get;
 use support::upstream::Upstream;
 use support::{ONE_LEVEL, Running, config, eventually, one_level_with_long_running, start_with};
-
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
 
 fn declared() -> Vec<Metric> {
     metrics::declared().chain(evenkeel::metrics::declared()).collect()
@@ -25,55 +20,6 @@ fn declared() -> Vec<Metric> {
 fn shown(metric: &Metric) -> String {
     let end = if metric.kind == MetricKind::Counter { "_total" } else { "" };
     format!("{}{end}", metric.name)
-}
-
-/// The page about all metrics.
-fn reference() -> String {
-    let mut page = "# Metrics\n\n\
-        The gateway shows these metrics on its [admin endpoint](gateway.md#admin-endpoint) at `/metrics`, in the plain text format of \
-        Prometheus\nif the `Accept` header prefers `text/plain`, and in the OpenMetrics format otherwise. The API shows those of its own flow \
-        control,\n`evenkeel_build_info`, `evenkeel_authentication_failures_total` and those of the process at `/metrics` of its own listener, \
-        for\nauthorized users, also with `--api-only`. [Observing Evenkeel](observe.md) says how to use them.\n\n\
-        This page is generated from the declarations of the metrics.\n"
-        .to_owned();
-    let sections = [
-        ("Gateway", "evenkeel_", &["evenkeel_flow_", "evenkeel_long_", "evenkeel_priority_"] as &[&str]),
-        ("Flow control", "apiserver_", &[]),
-        ("Flow control, beyond Kubernetes", "evenkeel_", &[]),
-        ("Process", "process_", &[]),
-    ];
-    let mut left = declared();
-    left.sort_by_key(shown);
-    for (title, prefix, except) in sections {
-        let is_of = |metric: &Metric| {
-            metric.name.starts_with(prefix) && !except.iter().any(|other| metric.name.starts_with(other))
-        };
-        write!(page, "\n## {title}\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n").unwrap();
-        for metric in left.iter().filter(|metric| is_of(metric)) {
-            let labels: Vec<_> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
-            let help = metric.help.replace('|', "\\|");
-            writeln!(page, "| `{}` | {} | {} | {help} |", shown(metric), metric.kind.as_str(), labels.join(", "))
-                .unwrap();
-        }
-        left.retain(|metric| !is_of(metric));
-    }
-    assert_eq!(left, [], "every metric is in a section");
-    page
-}
-
-#[test]
-fn the_committed_page_is_up_to_date() {
-    let generated = reference();
-    if std::env::var_os("EVENKEEL_UPDATE").is_some() {
-        std::fs::write(FILE, &generated).unwrap();
-    }
-    // A checkout may have other line ends than the repository.
-    let committed = std::fs::read_to_string(FILE).unwrap_or_default().replace("\r\n", "\n");
-    assert!(
-        committed == generated,
-        "docs/metrics.md is not what the declarations make; to update it, run\n\
-         EVENKEEL_UPDATE=1 cargo test -p evenkeel-gateway --test all metrics"
-    );
 }
 
 /// A gateway of which every kind of metric has something to say.
@@ -142,29 +88,6 @@ async fn a_scrape_shows_what_is_declared_in_both_formats() {
         assert!(plain.contains("\nprocess_resident_memory_bytes "), "{plain}");
     }
     running.done().await;
-}
-
-#[tokio::test]
-#[ignore = "needs promtool, which comes with Prometheus"]
-async fn promtool_finds_nothing_wrong() {
-    let (running, admin, _upstream) = busy().await;
-    let page = get(admin, "/metrics", "Accept: text/plain\r\n").await.text();
-    // Kubernetes has chosen its own names, and some of them are not what promtool likes.
-    let own = without_kubernetes(&page);
-    let mut check = Command::new("promtool");
-    check.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut check = check.spawn().unwrap();
-    check.stdin.take().unwrap().write_all(own.as_bytes()).unwrap();
-    let output = check.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(output.status.success() && said.trim().is_empty(), "{said}");
-    running.done().await;
-}
-
-fn without_kubernetes(page: &str) -> String {
-    let is_own =
-        |line: &&str| !line.trim_start_matches("# HELP ").trim_start_matches("# TYPE ").starts_with("apiserver_");
-    page.lines().filter(is_own).flat_map(|line| [line, "\n"]).collect()
 }
 
 #[tokio::test]

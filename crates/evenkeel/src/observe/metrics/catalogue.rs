@@ -52,6 +52,7 @@ metrics! {
     LONG_RUNNING: Gauge "evenkeel_long_running_requests" ["priority_level"], "Number of long-running requests (watches, upgrades, streams) that wait or run in each priority level";
     LONG_RUNNING_LIMIT: Gauge "evenkeel_long_running_limit" ["priority_level"], "Number of long-running requests that each priority level with such a limit lets in at a time";
     LONG_RUNNING_REJECTED: Counter "evenkeel_long_running_rejected_requests" ["priority_level"], "Number of requests rejected since their priority level had too many long-running ones";
+    DANGLING: Gauge "evenkeel_flow_schema_dangling" ["flow_schema", "priority_level"], "1 for each flow schema that is not used because its priority level is missing; there is no series for the others";
     FLOW_SEATS: Gauge "evenkeel_flow_seats" ["flow", "flow_schema", "priority_level"], "Seats that each of the heaviest flows used on average within the last minute; all others are flow=\"other\"";
     FLOW_WAITING: Gauge "evenkeel_flow_waiting_requests" ["flow", "flow_schema", "priority_level"], "Requests that waited on average within the last minute, for the flows that waited most; all others are flow=\"other\"";
     FLOW_REJECTIONS: Gauge "evenkeel_flow_rejections_per_second" ["flow", "flow_schema", "priority_level"], "Requests rejected within the last minute, for the flows with most of them; all others are flow=\"other\"";

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use evenkeel_engine::SeatSeconds;
+use evenkeel_engine::controller::Dangling;
 use evenkeel_engine::queue_set::{QueuingDiscipline, Rejection};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
@@ -74,7 +75,7 @@ impl Collector for FlowCollector {
     fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
         let Some(shared) = self.0.upgrade() else { return Ok(()) };
         let (levels, server) = shared.sample_metrics();
-        let flows = shared.flows(FLOWS_MAX);
+        let (flows, dangling) = (shared.flows(FLOWS_MAX), shared.dangling());
         drop(shared);
         let mut writer = Writer { out: Exposition::new(encoder), levels };
         writer.counters()?;
@@ -84,6 +85,7 @@ impl Collector for FlowCollector {
         writer.ratios(&server)?;
         writer.server(&server)?;
         writer.modes()?;
+        writer.dangling(&dangling)?;
         writer.long_running()?;
         writer.flows(&flows)
     }
@@ -187,6 +189,13 @@ impl Writer<'_> {
             family.gauge(&labels, 1)?;
         }
         Ok(())
+    }
+
+    fn dangling(&mut self, schemas: &[Dangling]) -> fmt::Result {
+        let mut family = self.out.family(names::DANGLING)?;
+        schemas.iter().try_for_each(|Dangling { schema, level, .. }| {
+            family.gauge(&[("flow_schema", schema), ("priority_level", level)], 1)
+        })
     }
 
     /// Only of levels that have long-running requests, or a limit on them.

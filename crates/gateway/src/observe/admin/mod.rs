@@ -58,7 +58,7 @@ impl Admin {
     pub fn router(self) -> Router {
         let flow = self.flow.clone();
         let hosts = hosts::Hosts::new(&self.config.borrow().admin.hosts);
-        let token = self.token.clone();
+        let checked = self.token.clone().map(|token| (token, self.metrics.clone()));
         let pages = Router::new()
             .route("/", get(dashboard::html))
             .route("/dashboard.css", get(dashboard::css))
@@ -75,8 +75,8 @@ impl Admin {
             .fallback(pages::not_found)
             .with_state(pages::State::new(self))
             .merge(debug::router(flow));
-        let pages = match token {
-            Some(token) => pages.layer(middleware::from_fn_with_state(token, token::check)),
+        let pages = match checked {
+            Some(checked) => pages.layer(middleware::from_fn_with_state(checked, token::check)),
             None => pages,
         };
         pages.layer(middleware::from_fn(guard)).layer(middleware::from_fn_with_state(hosts, hosts::check))

@@ -19,6 +19,7 @@ use ring::rand::SystemRandom;
 
 use super::hosts::HEALTH_CHECKS;
 use crate::config::AdminConfig;
+use crate::observe::metrics::GatewayMetrics;
 
 /// The token, as a hash under a key that is new in every process.
 #[derive(Clone)]
@@ -64,9 +65,18 @@ pub enum AdminTokenError {
 }
 
 /// Rejects requests without the token with 401. Health checks need none.
-pub(super) async fn check(State(token): State<AdminToken>, request: Request, next: Next) -> Response {
+pub(super) async fn check(
+    State((token, metrics)): State<(AdminToken, GatewayMetrics)>,
+    request: Request,
+    next: Next,
+) -> Response {
     if HEALTH_CHECKS.contains(&request.uri().path()) || token.is_in(request.headers()) {
         return next.run(request).await;
+    }
+    if request.headers().contains_key(AUTHORIZATION) {
+        metrics.admin_wrong_token();
+    } else {
+        metrics.admin_without_token();
     }
     let text = "the admin endpoint needs its token: send `Authorization: Bearer TOKEN`, or the token as a password\n";
     let mut response = (StatusCode::UNAUTHORIZED, [(CACHE_CONTROL, "no-store")], text).into_response();

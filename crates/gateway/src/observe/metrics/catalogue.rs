@@ -23,6 +23,7 @@ metrics! {
     CLIENTS_TOO_SLOW: Counter "evenkeel_clients_too_slow" [], "Requests that were ended because their client sent or read too slowly";
     REQUESTS: Counter "evenkeel_requests" ["code"], "Responses to clients, by status class";
     AUTHENTICATION_FAILURES: Counter "evenkeel_authentication_failures" ["reason"], "Requests that were not authenticated, by reason";
+    ADMIN_AUTHENTICATION_FAILURES: Counter "evenkeel_admin_authentication_failures" ["reason"], "Requests to the admin endpoint without its token, by reason";
     REQUESTS_ABANDONED: Counter "evenkeel_requests_abandoned" [], "Requests whose client disconnected while an upstream worked on them";
     ABANDONED_REQUESTS: Gauge "evenkeel_abandoned_requests" [], "Requests that upstreams still work on after their clients disconnected";
     BUFFERED_BYTES: Gauge "evenkeel_buffered_bytes" [], "Bytes of requests and responses that are buffered because they arrive or leave slowly";

@@ -41,6 +41,7 @@ impl Collector for GatewayCollector {
         let classes = CLASSES.iter().enumerate();
         out.each(names::REQUESTS, classes.map(|(class, name)| (*name, metrics.sum(|worker| &worker.requests[class]))))?;
         out.each(names::AUTHENTICATION_FAILURES, metrics.identity().denials())?;
+        out.each(names::ADMIN_AUTHENTICATION_FAILURES, metrics.admin_denials())?;
         out.lone(names::REQUESTS_ABANDONED, metrics.sum(|worker| &worker.abandoned))?;
         out.lone(names::ABANDONED_REQUESTS, metrics.abandoned_requests())?;
         out.lone(names::BUFFERED_BYTES, metrics.buffered_bytes())?;

@@ -66,6 +66,8 @@ struct Shared {
     settings_applied: AtomicU64,
     settings_refused: AtomicU64,
     identity: IdentityMetrics,
+    admin_without_token: AtomicU64,
+    admin_wrong_token: AtomicU64,
     access_log: AccessLogMetrics,
     /// Of the upstreams that there are.
     upstreams: ArcSwap<Vec<UpstreamMetrics>>,
@@ -110,6 +112,8 @@ impl GatewayMetrics {
             settings_applied: AtomicU64::new(0),
             settings_refused: AtomicU64::new(0),
             identity: IdentityMetrics::default(),
+            admin_without_token: AtomicU64::new(0),
+            admin_wrong_token: AtomicU64::new(0),
             access_log: AccessLogMetrics::default(),
             upstreams: ArcSwap::default(),
         }))
@@ -138,6 +142,22 @@ impl GatewayMetrics {
     /// What is counted where requests are authenticated.
     pub fn identity(&self) -> &IdentityMetrics {
         &self.0.identity
+    }
+
+    /// The admin endpoint rejected a request that sent no credential.
+    pub fn admin_without_token(&self) {
+        self.0.admin_without_token.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The admin endpoint rejected a request with another credential than its token.
+    pub fn admin_wrong_token(&self) {
+        self.0.admin_wrong_token.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Each reason for which the admin endpoint rejects requests, and how often it did.
+    fn admin_denials(&self) -> [(&'static str, u64); 2] {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        [("no-token", count(&self.0.admin_without_token)), ("wrong-token", count(&self.0.admin_wrong_token))]
     }
 
     /// How many workers count.
