@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../browser/mod.rs"]
+mod browser;
 mod check;
 #[path = "../child/mod.rs"]
 mod child;
 mod convert;
+mod dashboard;
 mod deploy;
 mod errors;
 mod explain;

@@ -28,8 +28,9 @@ impl Events {
     /// Notes what changed between two looks.
     pub(super) fn compare(&mut self, before: &Observation, after: &Observation, time_ms: u64) {
         if after.objects_applied > before.objects_applied {
-            let what = object_changes(&before.reading, &after.reading);
-            self.note(time_ms, EventKind::ObjectsChanged, what);
+            if let Some(what) = object_changes(&before.reading, &after.reading, &after.objects_edited) {
+                self.note(time_ms, EventKind::ObjectsChanged, what);
+            }
         }
         if after.objects_refused > before.objects_refused {
             let text = "the changed objects cannot be used; the log says why, and the old ones stay in effect";
@@ -49,14 +50,10 @@ impl Events {
                 (false, true) => self.note(
                     time_ms,
                     EventKind::UpstreamOut,
-                    format!("the upstream {name} fails and is taken out of the rotation"),
+                    format!("the upstream {name} fails and gets no requests"),
                 ),
                 (true, false) => {
-                    self.note(
-                        time_ms,
-                        EventKind::UpstreamBack,
-                        format!("the upstream {name} is in the rotation again"),
-                    );
+                    self.note(time_ms, EventKind::UpstreamBack, format!("the upstream {name} gets requests again"));
                 }
                 _ => {}
             }
@@ -89,8 +86,9 @@ fn limit_text(old: i64, new: i64) -> String {
     format!("all levels together have {old} → {new} seats")
 }
 
-/// What changed in the levels and schemas, in a few words.
-fn object_changes(before: &Reading, after: &Reading) -> String {
+/// What changed in the levels and schemas, in a few words; `None` if nothing did: a source also tells of what does not matter
+/// here, such as the status of an object.
+fn object_changes(before: &Reading, after: &Reading, edited: &[String]) -> Option<String> {
     let mut words = Vec::new();
     let names = |reading: &Reading| reading.levels.iter().map(|level| level.name.to_string()).collect::<Vec<_>>();
     let schemas = |reading: &Reading| {
@@ -122,8 +120,10 @@ fn object_changes(before: &Reading, after: &Reading) -> String {
         few if few <= NAMED_MAX => words.extend(seats),
         many => words.push(format!("{many} levels have other numbers of seats")),
     }
-    if words.is_empty() {
-        return "the objects changed; levels, seats and the names of flow schemas are the same".to_owned();
+    match edited {
+        [] => {}
+        few if few.len() <= NAMED_MAX => words.push(format!("{} edited", few.join(", "))),
+        many => words.push(format!("{} objects edited", many.len())),
     }
-    format!("the objects changed: {}", words.join("; "))
+    (!words.is_empty()).then(|| format!("the objects changed: {}", words.join("; ")))
 }

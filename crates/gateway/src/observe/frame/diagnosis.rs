@@ -30,7 +30,8 @@ fn upstream_out(last: &Frame) -> Option<Diagnosis> {
     let out: Vec<&str> = last.upstreams.iter().filter(|one| one.is_out).map(|one| one.name.as_str()).collect();
     let (first, count) = (out.first()?, last.upstreams.len());
     let text = match out.len() {
-        all if all == count => format!("not flow control: none of {count} upstreams responds"),
+        1 if count == 1 => format!("not flow control: the upstream {first} fails"),
+        all if all == count => format!("not flow control: all {count} upstreams fail"),
         1 => {
             format!("not flow control: the upstream {first} fails and gets no requests; {} of {count} serve", count - 1)
         }
@@ -64,6 +65,8 @@ fn upstream_slow(last: &Frame) -> Option<Diagnosis> {
         Some(before) if before > 0.0 && last.server.demand >= GROWN * before => {
             format!("while demand grew {}", times(last.server.demand / before, "fold"))
         }
+        // Clients that wait for responses send less when these are slow.
+        Some(before) if last.server.demand * GROWN <= before => "demand has not grown".to_owned(),
         _ => "demand is unchanged".to_owned(),
     };
     let is_demand = demand.starts_with("while");
@@ -154,7 +157,8 @@ fn rejected_flow(level: &Level) -> Option<String> {
     }
     let (name, share) = (flow_name(most), (most.rejected / total * 100.0).round());
     let seats = level.current.max(level.in_use);
-    Some(format!("{share} % of them of {name}, which holds {} of {seats} seats", quantity(most.seats)))
+    let part = if most.rejected >= total { "all".to_owned() } else { format!("{} %", share.min(99.0)) };
+    Some(format!("{part} of them are from {name}, which holds {} of {seats} seats", quantity(most.seats)))
 }
 
 /// Who is in the way, or how full the level is.

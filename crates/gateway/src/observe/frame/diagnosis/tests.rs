@@ -121,7 +121,8 @@ fn one_sentence_says_who_waits_and_why() {
                 frame.levels[1].in_use = 120;
             }),
             State::Failing,
-            "workload-low rejects 50 requests a second (queue-full): 98 % of them of batch-7, which holds 190 of 245 seats",
+            "workload-low rejects 50 requests a second (queue-full): 98 % of them are from batch-7, which holds 190 \
+             of 245 seats",
         ),
     ]);
 }
@@ -142,6 +143,15 @@ fn upstreams_are_told_apart_from_flow_control() {
             }),
             State::Slow,
             "the upstream got six times slower at 12:03 UTC (12 ms → 72 ms at the mean) while demand grew threefold",
+        ),
+        (
+            with(|frame| {
+                slow(frame);
+                (frame.server.demand, frame.server.demand_before) = (20.0, Some(100.0));
+            }),
+            State::Slow,
+            "not flow control: the upstream got six times slower at 12:03 UTC (12 ms → 72 ms at the mean), demand has not \
+             grown",
         ),
         (
             with(|frame| {
@@ -172,7 +182,7 @@ fn upstreams_are_told_apart_from_flow_control() {
         (
             with(|frame| frame.upstreams = vec![Upstream { is_out: true, ..upstream("a:1", 1.0, 1.0, None) }]),
             State::Failing,
-            "not flow control: none of 1 upstreams responds",
+            "not flow control: the upstream a:1 fails",
         ),
     ]);
 }
