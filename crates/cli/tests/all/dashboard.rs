@@ -157,13 +157,14 @@ fn check_names(browser: &mut Browser) {
     let tree = browser.call("Accessibility.getFullAXTree", &json!({}));
     let role = |node: &Value| text(&node["role"]["value"]);
     let nodes: Vec<_> = tree["nodes"].as_array().unwrap().iter().filter(|node| node["ignored"] != true).collect();
-    let nameless = nodes.iter().filter(|node| NAMED.contains(&role(node).as_str()) && text(&node["name"]["value"]).is_empty());
+    let nameless =
+        nodes.iter().filter(|node| NAMED.contains(&role(node).as_str()) && text(&node["name"]["value"]).is_empty());
     assert_eq!(nameless.collect::<Vec<_>>(), Vec::<&&Value>::new());
     let roles: BTreeSet<_> = nodes.iter().map(|node| role(node)).collect();
     assert!(NAMED.iter().all(|role| roles.contains(*role)), "{roles:?}");
 }
 
-const USABLE: &str = "Boolean(document.documentElement.dataset.usableMs)";
+const USABLE: &str = "Boolean(document.documentElement?.dataset.usableMs)";
 
 #[test]
 fn the_dashboard_in_a_browser() {
@@ -198,7 +199,9 @@ fn the_dashboard_in_a_browser() {
 
     // With a keyboard: a level is chosen and left again.
     let pressed = "document.activeElement.getAttribute('aria-pressed')";
-    browser.value("[...document.querySelectorAll('#level-rows button')].find((one) => one.textContent === 'tenants').focus()");
+    browser.value(
+        "[...document.querySelectorAll('#level-rows button')].find((one) => one.textContent === 'tenants').focus()",
+    );
     browser.press("Enter");
     browser.wait_for(&format!("{pressed} === 'true' && document.getElementById('chart-level').value === 'tenants'"));
     // Frames come, and the focus stays.

@@ -49,9 +49,8 @@ fn of_level(known: &LevelFlows, flows_max: usize, delays_max: usize) -> (Vec<Flo
     let total = known.total.wait_seconds;
     let share = |seconds: f64| if total > 0.0 { rounded(seconds / total) } else { 0.0 };
     let delays = known.delays.iter().take(delays_max).filter_map(|delay| {
-        let by = delay.behind.as_ref().and_then(&mut place);
-        let seconds = delay.wait_seconds;
-        Some(Delay { waiter: place(&delay.delayed)?, by, seconds: rounded(seconds), share: share(seconds) })
+        let (by, seconds) = (place(delay.behind.as_ref()?)?, delay.wait_seconds);
+        Some(Delay { waiter: place(&delay.delayed)?, by: Some(by), seconds: rounded(seconds), share: share(seconds) })
     });
     let mut delays: Vec<Delay> = delays.collect();
     let rest: Vec<Delay> = flows

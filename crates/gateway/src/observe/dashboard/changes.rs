@@ -18,8 +18,6 @@ const NAMED_MAX: usize = 3;
 #[derive(Debug, Default)]
 pub(super) struct Events {
     latest: VecDeque<Event>,
-    /// The limit before the last change, or before the first of those that are one event.
-    limit_before: i64,
 }
 
 // === impl Events ===
@@ -65,25 +63,30 @@ impl Events {
     }
 
     fn note(&mut self, time_ms: u64, kind: EventKind, text: String) {
+        self.push(Event { time_ms, kind, text, seats: None });
+    }
+
+    fn push(&mut self, event: Event) {
         self.latest.truncate(EVENTS_MAX - 1);
-        self.latest.push_front(Event { time_ms, kind, text });
+        self.latest.push_front(event);
     }
 
     /// A limit that finds itself changes all the time, and must not push all other events out.
     fn note_limit(&mut self, time_ms: u64, old: i64, new: i64) {
         let latest = self.latest.front_mut().filter(|event| event.kind == EventKind::LimitChanged);
         if let Some(event) = latest.filter(|event| time_ms.saturating_sub(event.time_ms) < LIMIT_CHANGES_MS) {
-            event.text = limit_text(self.limit_before, new);
-            event.time_ms = time_ms;
+            // The same event goes on: from what there was before it.
+            let old = event.seats.map_or(old, |[before, _]| before);
+            *event = limit_event(time_ms, old, new);
         } else {
-            self.limit_before = old;
-            self.note(time_ms, EventKind::LimitChanged, limit_text(old, new));
+            self.push(limit_event(time_ms, old, new));
         }
     }
 }
 
-fn limit_text(old: i64, new: i64) -> String {
-    format!("all levels together have {old} → {new} seats")
+fn limit_event(time_ms: u64, old: i64, new: i64) -> Event {
+    let text = format!("all levels together have {old} → {new} seats");
+    Event { time_ms, kind: EventKind::LimitChanged, text, seats: Some([old, new]) }
 }
 
 /// What changed in the levels and schemas, in a few words; `None` if nothing did: a source also tells of what does not matter

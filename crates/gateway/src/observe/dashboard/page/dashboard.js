@@ -237,8 +237,11 @@ function drawLevels(levels) {
   });
 }
 
-// A level cannot have more seats than there are, whatever its object allows.
-const limitOf = (level) => Math.min(level.limit || 0, Math.max(level.nominal || 0, frame.server.concurrency));
+// A level cannot have more seats than the others can lend, whatever its object allows.
+function limitOf(level) {
+  const kept = sum(list(frame.levels).filter((other) => other.name !== level.name && !isExempt(other)).map((other) => other.floor || 0));
+  return Math.min(level.limit || 0, Math.max(level.nominal || 0, frame.server.concurrency - kept));
+}
 function seatText(level) {
   if (isExempt(level)) return `${number(level.inUse)} in use`;
   const bounds = level.floor === level.nominal && limitOf(level) === level.nominal ? ""
@@ -388,7 +391,7 @@ function drawChart(levels) {
     nodes.push(svg("line", { class: "grid", x1: EDGE.left, x2: width - EDGE.right, y1: y(value), y2: y(value) }));
     nodes.push(svg("text", { x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end" }, number(value)));
   }
-  const marks = width < 520 ? 2 : 5;
+  const marks = width < 520 ? 2 : span < 300000 ? 4 : 5;
   for (let mark = 0; mark <= marks; mark += 1) {
     const ago = (span * (marks - mark)) / marks;
     const anchor = mark === marks ? "end" : mark === 0 ? "start" : "middle";

@@ -102,7 +102,7 @@ fn waiting_and_rejected_requests_are_in_the_frame_and_in_the_diagnosis() {
     assert!((1000.0..=2000.0).contains(&wait.p99), "{wait:?}");
     assert_eq!((frame.diagnosis.state, frame.diagnosis.level.as_deref()), (State::Slow, Some("everyone")));
     let text = &frame.diagnosis.text;
-    assert!(text.contains("of it greedy behind its own requests; it holds "), "{text}");
+    assert!(text.contains("of it is greedy behind its own requests, which hold "), "{text}");
     let level = frame.level("everyone").unwrap();
     let [delay] = &level.delays[..] else { panic!("{level:?}") };
     assert_eq!((delay.waiter, delay.by, level.flows[0].distinguisher.as_str()), (0, Some(0), "greedy"));
