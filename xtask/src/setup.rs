@@ -26,6 +26,9 @@ enum Install {
     PythonPackage(&'static str),
 }
 
+/// The programs that are a Chromium. The first is the smallest package of Debian; without a screen, the others do no more.
+pub(crate) const CHROMIUM: [&str; 3] = ["chromium-headless-shell", "chromium", "google-chrome"];
+
 const NEEDS: &[Need] = &[
     Need {
         name: "rustfmt",
@@ -68,6 +71,12 @@ const NEEDS: &[Need] = &[
         why: "the cookbook makes a certificate with it",
         present: || CommandLine::new("openssl").args(["version"]).succeeds(),
         install: Install::DebianPackage("openssl"),
+    },
+    Need {
+        name: "Chromium",
+        why: "the dashboard is tested in it",
+        present: || CHROMIUM.iter().any(|name| CommandLine::new(*name).args(["--version"]).succeeds()),
+        install: Install::DebianPackage("chromium-headless-shell"),
     },
     Need {
         name: "PyYAML",

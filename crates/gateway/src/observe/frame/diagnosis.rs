@@ -223,6 +223,7 @@ fn idle_elsewhere(level: &Level, last: &Frame) -> Option<String> {
         (idle, _) if idle > 0 && last.server.borrowing == "periodic" => {
             Some(format!("{idle} idle seats of other levels are lent when seats are divided next, every ten seconds"))
         }
+        (_, 1) => Some("1 seat of other levels is idle and not lendable".to_owned()),
         (_, kept) if kept > 0 => Some(format!("{kept} seats of other levels are idle and not lendable")),
         _ => None,
     }

@@ -244,8 +244,8 @@ function limitOf(level) {
 }
 function seatText(level) {
   if (isExempt(level)) return `${number(level.inUse)} in use`;
-  const bounds = level.floor === level.nominal && limitOf(level) === level.nominal ? ""
-    : `, floor ${number(level.floor)}, limit ${number(limitOf(level))}`;
+  const isFixed = [level.floor || 0, limitOf(level)].every((bound) => bound === (level.nominal || 0));
+  const bounds = isFixed ? "" : `, floor ${number(level.floor)}, limit ${number(limitOf(level))}`;
   return `${number(level.inUse)} of ${number(level.current)}${bounds}`;
 }
 
