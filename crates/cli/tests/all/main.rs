@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../browser/mod.rs"]
+mod browser;
 mod charts;
 mod check;
 #[path = "../child/mod.rs"]
 mod child;
 mod convert;
+mod dashboard;
 mod deploy;
 mod errors;
 #[path = "../../../store/tests/store/etcd_server.rs"]

@@ -115,7 +115,7 @@ fn at_1_the_heaviest_of_a_million_flows_are_found() {
 fn at_3_hostile_names_take_no_memory() {
     let mut level = level(Mode::Exempt, 0);
     let mut bytes = 0;
-    for number in 0..300_000_i64 {
+    for number in 0..1_000_000_i64 {
         let now = number * 1000;
         let id = start(&mut level, now, request(&format!("attacker-{number}")));
         level.finish(at(now + 900), id, &mut NoEffects);
@@ -123,15 +123,15 @@ fn at_3_hostile_names_take_no_memory() {
             let id = start(&mut level, now, request("honest"));
             level.finish(at(now + 20_000), id, &mut NoEffects);
         }
-        if number == 30_000 {
+        if number == 100_000 {
             bytes = level.observer().bytes();
         }
     }
     assert!(level.observer().bytes() <= bytes.max(60 * 1024), "{bytes} and then {}", level.observer().bytes());
-    let usage = level.observer_mut().usage(at(300_000_000), 20);
+    let usage = level.observer_mut().usage(at(1_000_000_000), 20);
     let found = named(&usage, &usage.seat_time.flows);
     assert_eq!(found[0].0, "honest", "{found:?}");
-    let (weight, exact) = (found[0].1, 3000 * 20_000);
+    let (weight, exact) = (found[0].1, 10_000 * 20_000);
     assert!(weight.abs_diff(exact) <= usage.seat_time.error, "{weight} ± {}", usage.seat_time.error);
 }
 
@@ -248,7 +248,9 @@ impl Crowd {
     }
 }
 
-/// AT-2: after 100,000 waits, whom a flow waited behind is within 2 points of the exact integral.
+/// AT-2: after 100,000 waits, whom a flow waited behind is within 2 points of the exact integral. Over many seeds, the mouse with
+/// its few waits is off by 0.6 points on average, all of it by chance. The two flows whose requests arrive when another
+/// one of theirs has just ended see one of their own seats too few, and blame themselves 1.5 points too little.
 #[test]
 #[expect(clippy::cast_precision_loss, reason = "times")]
 fn at_2_blame_is_that_of_the_exact_integral() {
@@ -287,9 +289,7 @@ fn at_2_blame_is_that_of_the_exact_integral() {
         for (other, exact) in crowd.flows.iter().zip(exact) {
             let (share, exact) = (of(other) / found_sum, exact / sum);
             println!("{} behind {}: {share:.4}, exactly {exact:.4}", delayed.name, other.name);
-            // The mouse has few waits of its own, so that chance has more to say.
-            let points = if delayed.name == "mouse" { 0.03 } else { 0.02 };
-            assert!((share - exact).abs() < points, "{} behind {}: {share} for {exact}", delayed.name, other.name);
+            assert!((share - exact).abs() < 0.02, "{} behind {}: {share} for {exact}", delayed.name, other.name);
         }
     }
     assert_eq!(usage.blamed.flows[0].0, usage.delays.pairs[0].behind.unwrap());

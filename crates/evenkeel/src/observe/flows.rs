@@ -86,14 +86,15 @@ pub struct FlowDelay {
     pub wait_seconds: f64,
 }
 
-/// How many flows are looked at by each figure.
+/// How many flows are looked at by each figure, and how many delays.
 const LOOKED_AT: usize = 64;
 
 // === impl FlowControl ===
 
 impl FlowControl {
-    /// Who used each level within the last minute, and who delayed whom: so many flows by each figure, in ascending byte order
-    /// of the levels' names. Empty unless flows are [attributed](crate::Builder::attribute_flows).
+    /// Who used each level within the last minute, and who delayed whom: so many flows by each figure, and the longest of the
+    /// delays among so many, in ascending byte order of the levels' names. Empty unless flows are
+    /// [attributed](crate::Builder::attribute_flows).
     ///
     /// ```
     /// use evenkeel::{Attributes, FlowControl, RequestInfo, User, WorkEstimate};
@@ -180,7 +181,7 @@ impl LevelFlows {
             other: FlowFigures::new(rest),
             total: FlowFigures::new(rankings.map(|ranking| ranking.total)),
             error: FlowFigures::new(rankings.map(|ranking| ranking.error)),
-            delays: delays.take(count).collect(),
+            delays: delays.take(count.saturating_mul(count)).collect(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Puts the parts together: listeners, workers, flow control, objects, and the admin endpoint.
 
 mod findings;
+mod governing;
 pub(crate) mod live;
 mod reconfigure;
 
@@ -23,6 +24,7 @@ use crate::observe::admin::{self, Admin, AdminToken, AdminTokenError, TOKEN_VARI
 use crate::observe::dashboard::{Frames, Recording, Sources, UpstreamReading};
 use crate::proxy::buffers::BufferedBytes;
 use findings::Findings;
+use governing::Governing;
 use live::Live;
 
 pub use reconfigure::Reconfigured;
@@ -155,7 +157,9 @@ impl Gateway {
         let flow = flow.objects(Objects::default()).build();
         let readiness = Readiness::default();
         let findings = Findings::new(&config);
-        govern(&flow, &metrics, &findings, objects.next().await?);
+        let mut governing =
+            Governing { flow: flow.clone(), metrics: metrics.clone(), findings, last: Objects::default() };
+        governing.apply(objects.next().await?);
         note_stale(&readiness, &metrics, objects.stale());
         let (addresses, listening, listener_files) = listen(&config, workers)?;
         let rejections = Arc::new(RejectionLog::new(&config.log));
@@ -177,7 +181,7 @@ impl Gateway {
             .collect::<io::Result<Vec<_>>>()
             .map_err(StartError::Thread)?;
         let mut control = vec![
-            Control(tokio::spawn(follow(objects, flow.clone(), metrics.clone(), readiness.clone(), findings))),
+            Control(tokio::spawn(follow(objects, governing, readiness.clone()))),
             Control(tokio::spawn(keep_fresh(listener_files))),
             Control(tokio::spawn(flush_rejections(rejections))),
         ];
@@ -345,22 +349,16 @@ fn upstreams_of(live: watch::Receiver<Arc<Live>>) -> Box<dyn Fn() -> Vec<Upstrea
 }
 
 /// Follows what the source says, for as long as there is something to say.
-async fn follow(
-    mut objects: Box<dyn ObjectSource>,
-    flow: FlowControl,
-    metrics: GatewayMetrics,
-    readiness: Readiness,
-    findings: Findings,
-) {
+async fn follow(mut objects: Box<dyn ObjectSource>, mut governing: Governing, readiness: Readiness) {
     loop {
         match objects.next().await {
             Ok(new) => {
-                govern(&flow, &metrics, &findings, new);
-                note_stale(&readiness, &metrics, objects.stale());
+                governing.apply(new);
+                note_stale(&readiness, &governing.metrics, objects.stale());
                 tracing::info!("the objects changed and are in effect");
             }
             Err(error) => {
-                metrics.objects_refused();
+                governing.metrics.objects_refused();
                 tracing::error!(%error, "the objects cannot be used; the previous ones stay in effect");
             }
         }
@@ -371,13 +369,6 @@ async fn follow(
 fn note_stale(readiness: &Readiness, metrics: &GatewayMetrics, stale: Option<String>) {
     metrics.set_objects_stale(stale.is_some());
     readiness.set_objects_stale(stale);
-}
-
-/// Lets these objects govern. The flow control warns of those that are of no use.
-fn govern(flow: &FlowControl, metrics: &GatewayMetrics, findings: &Findings, objects: Objects) {
-    findings.look_for(objects.clone());
-    flow.apply_stored(objects);
-    metrics.objects_applied();
 }
 
 async fn flush_rejections(rejections: Arc<RejectionLog>) {

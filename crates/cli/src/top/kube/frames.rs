@@ -119,7 +119,7 @@ impl Frames {
     }
 
     fn event(&mut self, kind: EventKind, time_ms: u64, text: String) {
-        self.events.push_front(Event { time_ms, kind, text });
+        self.events.push_front(Event { time_ms, kind, text, seats: None });
         self.events.truncate(EVENTS_MAX);
     }
 }

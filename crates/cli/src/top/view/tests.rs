@@ -95,13 +95,23 @@ fn frame() -> Frame {
         Upstream { name: "10.0.0.8:8080".to_owned(), is_out: true, ..Upstream::default() },
     ];
     frame.events = vec![
-        Event { time_ms: 1_763_290_290_000, kind: EventKind::UpstreamOut, text: "10.0.0.8:8080 fails".to_owned() },
-        Event { time_ms: 1_763_290_200_000, kind: EventKind::ObjectsChanged, text: "new objects".to_owned() },
+        Event {
+            time_ms: 1_763_290_290_000,
+            kind: EventKind::UpstreamOut,
+            text: "10.0.0.8:8080 fails".to_owned(),
+            seats: None,
+        },
+        Event {
+            time_ms: 1_763_290_200_000,
+            kind: EventKind::ObjectsChanged,
+            text: "new objects".to_owned(),
+            seats: None,
+        },
     ];
     frame.diagnosis = Diagnosis {
         state: State::Failing,
-        text: "workload-low rejects 3.6 requests a second (queue-full): 55 % of it \
-               system:serviceaccount:jobs:batch-7 behind its own requests; it holds 190 of 245 seats"
+        text: "workload-low rejects 3.6 requests a second (queue-full): 55 % of the waiting is \
+               system:serviceaccount:jobs:batch-7 behind its own requests, which hold 190 of 245 seats"
             .to_owned(),
         level: Some("workload-low".to_owned()),
     };

@@ -6,10 +6,14 @@ use crate::observe::frame::{Delay, Flow, Level, rounded};
 
 /// A frame has so many flows and delays in all; levels that come first take what they need.
 const FLOWS_MAX: usize = 60;
-const DELAYS_MAX: usize = 80;
+const DELAYS_MAX: usize = 160;
 /// And one level no more than these.
 const FLOWS_OF_LEVEL: usize = 12;
-const DELAYS_OF_LEVEL: usize = 16;
+const DELAYS_OF_LEVEL: usize = 64;
+
+/// What is left of a flow's waiting is a delay behind flows that are not listed, unless it is less than this part. Figures have
+/// three digits, so that a part of a hundredth may be due to rounding.
+const REST_MIN: f64 = 0.02;
 
 /// Puts what is known of flows into their levels.
 pub(super) fn attach(levels: &mut [Level], known: &[LevelFlows]) {
@@ -43,11 +47,22 @@ fn of_level(known: &LevelFlows, flows_max: usize, delays_max: usize) -> (Vec<Flo
         })
     };
     let total = known.total.wait_seconds;
+    let share = |seconds: f64| if total > 0.0 { rounded(seconds / total) } else { 0.0 };
     let delays = known.delays.iter().take(delays_max).filter_map(|delay| {
-        let by = delay.behind.as_ref().and_then(&mut place);
-        let share = if total > 0.0 { rounded(delay.wait_seconds / total) } else { 0.0 };
-        Some(Delay { waiter: place(&delay.delayed)?, by, seconds: rounded(delay.wait_seconds), share })
+        let (by, seconds) = (place(delay.behind.as_ref()?)?, delay.wait_seconds);
+        Some(Delay { waiter: place(&delay.delayed)?, by: Some(by), seconds: rounded(seconds), share: share(seconds) })
     });
-    let delays = delays.collect();
+    let mut delays: Vec<Delay> = delays.collect();
+    let rest: Vec<Delay> = flows
+        .iter()
+        .enumerate()
+        .filter_map(|(waiter, flow)| {
+            let listed: f64 = delays.iter().filter(|delay| delay.waiter == waiter).map(|delay| delay.seconds).sum();
+            let seconds = flow.waiting * window - listed;
+            let is_worth_it = seconds > REST_MIN * flow.waiting * window && share(seconds) >= REST_MIN;
+            is_worth_it.then(|| Delay { waiter, by: None, seconds: rounded(seconds), share: share(seconds) })
+        })
+        .collect();
+    delays.extend(rest.into_iter().take(delays_max.saturating_sub(delays.len())));
     (flows, delays)
 }

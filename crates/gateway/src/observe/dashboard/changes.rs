@@ -18,8 +18,6 @@ const NAMED_MAX: usize = 3;
 #[derive(Debug, Default)]
 pub(super) struct Events {
     latest: VecDeque<Event>,
-    /// The limit before the last change, or before the first of those that are one event.
-    limit_before: i64,
 }
 
 // === impl Events ===
@@ -28,8 +26,9 @@ impl Events {
     /// Notes what changed between two looks.
     pub(super) fn compare(&mut self, before: &Observation, after: &Observation, time_ms: u64) {
         if after.objects_applied > before.objects_applied {
-            let what = object_changes(&before.reading, &after.reading);
-            self.note(time_ms, EventKind::ObjectsChanged, what);
+            if let Some(what) = object_changes(&before.reading, &after.reading, &after.objects_edited) {
+                self.note(time_ms, EventKind::ObjectsChanged, what);
+            }
         }
         if after.objects_refused > before.objects_refused {
             let text = "the changed objects cannot be used; the log says why, and the old ones stay in effect";
@@ -49,14 +48,10 @@ impl Events {
                 (false, true) => self.note(
                     time_ms,
                     EventKind::UpstreamOut,
-                    format!("the upstream {name} fails and is taken out of the rotation"),
+                    format!("the upstream {name} fails and gets no requests"),
                 ),
                 (true, false) => {
-                    self.note(
-                        time_ms,
-                        EventKind::UpstreamBack,
-                        format!("the upstream {name} is in the rotation again"),
-                    );
+                    self.note(time_ms, EventKind::UpstreamBack, format!("the upstream {name} gets requests again"));
                 }
                 _ => {}
             }
@@ -68,29 +63,35 @@ impl Events {
     }
 
     fn note(&mut self, time_ms: u64, kind: EventKind, text: String) {
+        self.push(Event { time_ms, kind, text, seats: None });
+    }
+
+    fn push(&mut self, event: Event) {
         self.latest.truncate(EVENTS_MAX - 1);
-        self.latest.push_front(Event { time_ms, kind, text });
+        self.latest.push_front(event);
     }
 
     /// A limit that finds itself changes all the time, and must not push all other events out.
     fn note_limit(&mut self, time_ms: u64, old: i64, new: i64) {
         let latest = self.latest.front_mut().filter(|event| event.kind == EventKind::LimitChanged);
         if let Some(event) = latest.filter(|event| time_ms.saturating_sub(event.time_ms) < LIMIT_CHANGES_MS) {
-            event.text = limit_text(self.limit_before, new);
-            event.time_ms = time_ms;
+            // The same event goes on: from what there was before it.
+            let old = event.seats.map_or(old, |[before, _]| before);
+            *event = limit_event(time_ms, old, new);
         } else {
-            self.limit_before = old;
-            self.note(time_ms, EventKind::LimitChanged, limit_text(old, new));
+            self.push(limit_event(time_ms, old, new));
         }
     }
 }
 
-fn limit_text(old: i64, new: i64) -> String {
-    format!("all levels together have {old} → {new} seats")
+fn limit_event(time_ms: u64, old: i64, new: i64) -> Event {
+    let text = format!("all levels together have {old} → {new} seats");
+    Event { time_ms, kind: EventKind::LimitChanged, text, seats: Some([old, new]) }
 }
 
-/// What changed in the levels and schemas, in a few words.
-fn object_changes(before: &Reading, after: &Reading) -> String {
+/// What changed in the levels and schemas, in a few words; `None` if nothing did: a source also tells of what does not matter
+/// here, such as the status of an object.
+fn object_changes(before: &Reading, after: &Reading, edited: &[String]) -> Option<String> {
     let mut words = Vec::new();
     let names = |reading: &Reading| reading.levels.iter().map(|level| level.name.to_string()).collect::<Vec<_>>();
     let schemas = |reading: &Reading| {
@@ -122,8 +123,10 @@ fn object_changes(before: &Reading, after: &Reading) -> String {
         few if few <= NAMED_MAX => words.extend(seats),
         many => words.push(format!("{many} levels have other numbers of seats")),
     }
-    if words.is_empty() {
-        return "the objects changed; levels, seats and the names of flow schemas are the same".to_owned();
+    match edited {
+        [] => {}
+        few if few.len() <= NAMED_MAX => words.push(format!("{} edited", few.join(", "))),
+        many => words.push(format!("{} objects edited", many.len())),
     }
-    format!("the objects changed: {}", words.join("; "))
+    (!words.is_empty()).then(|| format!("the objects changed: {}", words.join("; ")))
 }

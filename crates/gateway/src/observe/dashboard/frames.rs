@@ -192,6 +192,7 @@ impl Sources {
             flows,
             upstreams: (self.upstreams)(),
             objects_applied,
+            objects_edited: self.metrics.take_objects_edited(),
             objects_refused,
             settings_applied,
             upstream_failures: self.metrics.upstream_failures(),

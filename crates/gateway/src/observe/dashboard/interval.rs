@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use evenkeel::{Borrowing, DurationCounts, LevelQueuing, LevelReading, RatioCounts, Reading};
 
-use crate::observe::frame::{Frame, Level, Percentiles, Queuing, Schema, Server, percentiles, rounded, utilisation};
+use crate::observe::frame::{
+    Frame, Level, Percentiles, Queuing, Schema, Server, Utilisation, percentiles, rounded, utilisation,
+};
 
 /// How many flow schemas a frame lists in all. Those of later levels are left out.
 const SCHEMAS_MAX: usize = 300;
@@ -80,7 +82,7 @@ impl Interval<'_> {
             execution_ms: durations(&before.executions, &after.executions),
             dispatched: self.rate(before.dispatched, after.dispatched),
             rejected: rejected.filter(|(_, rate)| *rate > 0.0).collect(),
-            utilisation: if is_exempt { None } else { ratio(&before.utilisation, &after.utilisation) },
+            utilisation: if is_exempt { None } else { utilised(before, after) },
             schemas,
             ..Level::default()
         }
@@ -90,6 +92,16 @@ impl Interval<'_> {
     fn rate(&self, before: u64, after: u64) -> f64 {
         rounded(after.saturating_sub(before) as f64 / self.seconds)
     }
+}
+
+/// How much of its current limit a level used. The integrals are about the seats that its metrics are about, and with immediate
+/// borrowing these are the nominal ones.
+#[expect(clippy::cast_precision_loss, reason = "numbers of seats")]
+fn utilised(before: &LevelReading, after: &LevelReading) -> Option<Utilisation> {
+    let Utilisation { min, mean, max } = ratio(&before.utilisation, &after.utilisation)?;
+    let scale = after.utilisation.denominator as f64 / after.limits.current.max(1) as f64;
+    let [min, mean, max] = [min, mean, max].map(|ratio| rounded(ratio * scale));
+    Some(Utilisation { min, mean, max })
 }
 
 /// The seats in use on average between two readings.
@@ -106,7 +118,7 @@ fn durations(before: &DurationCounts, after: &DurationCounts) -> Option<Percenti
     percentiles(&bounds_ms, &differences(&before.counts, &after.counts))
 }
 
-fn ratio(before: &RatioCounts, after: &RatioCounts) -> Option<crate::observe::frame::Utilisation> {
+fn ratio(before: &RatioCounts, after: &RatioCounts) -> Option<Utilisation> {
     let spans = differences(&before.spans_ns, &after.spans_ns);
     utilisation(&RatioCounts::BOUNDS, &spans, after.sum_ns - before.sum_ns)
 }

@@ -18,6 +18,8 @@ pub(crate) struct Observation {
     pub(crate) flows: Vec<LevelFlows>,
     pub(crate) upstreams: Vec<UpstreamReading>,
     pub(crate) objects_applied: u64,
+    /// Objects that were edited since the last look, as people call them.
+    pub(crate) objects_edited: Vec<String>,
     pub(crate) objects_refused: u64,
     pub(crate) settings_applied: u64,
     pub(crate) upstream_failures: u64,

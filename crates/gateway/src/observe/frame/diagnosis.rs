@@ -12,6 +12,9 @@ const REJECTED_MIN: f64 = 0.1;
 const FRAMES: usize = 10;
 /// Fewer failures than this part of all requests are an accident.
 const FAILED_SHARE: f64 = 0.02;
+/// Fewer seats than this part of those before may be why requests wait, for as long as this.
+const LOWERED: f64 = 0.8;
+const LOWERED_MS: u64 = 600_000;
 /// Demand that has grown by this factor is not unchanged.
 const GROWN: f64 = 1.5;
 
@@ -30,7 +33,8 @@ fn upstream_out(last: &Frame) -> Option<Diagnosis> {
     let out: Vec<&str> = last.upstreams.iter().filter(|one| one.is_out).map(|one| one.name.as_str()).collect();
     let (first, count) = (out.first()?, last.upstreams.len());
     let text = match out.len() {
-        all if all == count => format!("not flow control: none of {count} upstreams responds"),
+        1 if count == 1 => format!("not flow control: the upstream {first} fails"),
+        all if all == count => format!("not flow control: all {count} upstreams fail"),
         1 => {
             format!("not flow control: the upstream {first} fails and gets no requests; {} of {count} serve", count - 1)
         }
@@ -64,6 +68,8 @@ fn upstream_slow(last: &Frame) -> Option<Diagnosis> {
         Some(before) if before > 0.0 && last.server.demand >= GROWN * before => {
             format!("while demand grew {}", times(last.server.demand / before, "fold"))
         }
+        // Clients that wait for responses send less when these are slow.
+        Some(before) if last.server.demand * GROWN <= before => "demand has not grown".to_owned(),
         _ => "demand is unchanged".to_owned(),
     };
     let is_demand = demand.starts_with("while");
@@ -100,10 +106,13 @@ fn level_in_trouble(frames: &[Frame], last: &Frame) -> Option<Diagnosis> {
         format!("{name} waits {} at p99", milliseconds(wait_p99))
     };
     text += ": ";
-    text += &if is_rejecting { rejected_flow(level) } else { None }.unwrap_or_else(|| cause(level));
-    if let Some(idle) = idle_elsewhere(level, last) {
+    text += &if is_rejecting { rejected_flow(level) } else { None }.unwrap_or_else(|| {
+        let waiting = if is_rejecting { "the waiting" } else { "it" };
+        cause(level, waiting)
+    });
+    for more in [seats_lowered(last), idle_elsewhere(level, last)].into_iter().flatten() {
         text += "; ";
-        text += &idle;
+        text += &more;
     }
     let state = if is_rejecting { State::Failing } else { State::Slow };
     Some(Diagnosis { state, text, level: Some(name.clone()) })
@@ -153,12 +162,13 @@ fn rejected_flow(level: &Level) -> Option<String> {
         return None;
     }
     let (name, share) = (flow_name(most), (most.rejected / total * 100.0).round());
-    let seats = level.current.max(level.in_use);
-    Some(format!("{share} % of them of {name}, which holds {} of {seats} seats", quantity(most.seats)))
+    let seats = held(most, level);
+    let part = if most.rejected >= total { "all".to_owned() } else { format!("{} %", share.min(99.0)) };
+    Some(format!("{part} of them are from {name}, which holds {seats}"))
 }
 
-/// Who is in the way, or how full the level is.
-fn cause(level: &Level) -> String {
+/// Who is in the way, or how full the level is. The sentence has mentioned the waiting before, or calls it something now.
+fn cause(level: &Level, waiting: &str) -> String {
     let seats = format!("{} of {} seats", level.in_use, level.current.max(level.in_use));
     let blamed = level.delays.iter().filter_map(|delay| Some((delay, level.flows.get(delay.by?)?)));
     let mut by_flow: Vec<(&Flow, f64, bool)> = Vec::new();
@@ -171,18 +181,32 @@ fn cause(level: &Level) -> String {
     }
     match by_flow.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
         Some((flow, share, is_own)) if share >= 0.2 => {
-            let name = flow_name(flow);
-            let share = (share * 100.0).round();
-            let whose =
-                if is_own { format!("{name} behind its own requests; it") } else { format!("behind {name}, which") };
-            format!(
-                "{share} % of it {whose} holds {} of {} seats",
-                quantity(flow.seats),
-                level.current.max(level.in_use)
-            )
+            let (name, share, seats) = (flow_name(flow), (share * 100.0).round(), held(flow, level));
+            if is_own {
+                format!("{share} % of {waiting} is {name} behind its own requests, which hold {seats}")
+            } else {
+                format!("{share} % of {waiting} behind {name}, which holds {seats}")
+            }
         }
         _ => format!("{seats} are in use"),
     }
+}
+
+/// How many seats of its level a flow has. It is a mean over a minute, in which the level may have had more seats than now.
+#[expect(clippy::cast_precision_loss, reason = "a number of seats")]
+fn held(flow: &Flow, level: &Level) -> String {
+    let seats = level.current.max(level.in_use);
+    format!("{} of {seats} seats", quantity(flow.seats.min(seats as f64)))
+}
+
+/// Seats that were taken away of late, if they were many.
+#[expect(clippy::cast_precision_loss, reason = "numbers of seats")]
+fn seats_lowered(last: &Frame) -> Option<String> {
+    let event = last.events.iter().find(|event| event.seats.is_some())?;
+    let [before, after] = event.seats?;
+    let is_lately = last.time_ms.saturating_sub(event.time_ms) < LOWERED_MS;
+    (is_lately && after as f64 <= LOWERED * before as f64)
+        .then(|| format!("there are {before} → {after} seats since {}", clock(event.time_ms)))
 }
 
 /// The seats of other levels that nobody uses, and why this level does not have them.
@@ -199,6 +223,7 @@ fn idle_elsewhere(level: &Level, last: &Frame) -> Option<String> {
         (idle, _) if idle > 0 && last.server.borrowing == "periodic" => {
             Some(format!("{idle} idle seats of other levels are lent when seats are divided next, every ten seconds"))
         }
+        (_, 1) => Some("1 seat of other levels is idle and not lendable".to_owned()),
         (_, kept) if kept > 0 => Some(format!("{kept} seats of other levels are idle and not lendable")),
         _ => None,
     }
@@ -249,7 +274,8 @@ fn milliseconds(value: f64) -> String {
 }
 
 fn quantity(value: f64) -> String {
-    if value >= 9.95 || value.fract().abs() < 0.05 { format!("{value:.0}") } else { format!("{value:.1}") }
+    let text = if value >= 9.95 { format!("{value:.0}") } else { format!("{value:.1}") };
+    text.strip_suffix(".0").map_or(text.clone(), ToOwned::to_owned)
 }
 
 #[cfg(test)]

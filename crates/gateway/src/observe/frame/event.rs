@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::is_default;
+
 /// Something that happened, and may explain a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -12,6 +14,9 @@ pub struct Event {
     pub kind: EventKind,
     /// What happened, in one sentence without a full stop.
     pub text: String,
+    /// If the number of all seats changed: before and after.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub seats: Option<[i64; 2]>,
 }
 
 /// The kinds of events.

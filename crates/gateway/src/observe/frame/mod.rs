@@ -164,7 +164,7 @@ mod tests {
             schemas: vec![Schema { name: "a".to_owned(), hits: 0, rate: 0.0 }],
             ..Level::default()
         });
-        frame.events.push(Event { time_ms: 1, kind: EventKind::UpstreamOut, text: "gone".to_owned() });
+        frame.events.push(Event { time_ms: 1, kind: EventKind::UpstreamOut, text: "gone".to_owned(), seats: None });
         let text = serde_json::to_string(&frame).unwrap();
         assert_eq!(serde_json::from_str::<Frame>(&text).unwrap(), frame);
         assert!(text.contains(r#"{"name":"workload-low","nominal":245}"#), "{text}");

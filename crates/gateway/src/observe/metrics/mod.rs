@@ -10,8 +10,9 @@ mod identity;
 mod key_fetches;
 mod upstream;
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use evenkeel::metrics::Metric;
@@ -22,6 +23,9 @@ pub use access_log::AccessLogMetrics;
 pub use identity::IdentityMetrics;
 pub use key_fetches::KeyFetches;
 pub use upstream::{UpstreamMetrics, UpstreamStatus};
+
+/// So many names of edited objects are kept until the dashboard takes them.
+const EDITED_MAX: usize = 1000;
 
 /// The gateway's own metrics, as they are declared.
 pub fn declared() -> impl Iterator<Item = Metric> {
@@ -61,6 +65,8 @@ pub enum UpstreamFailure {
 struct Shared {
     workers: Box<[Counters]>,
     objects_applied: AtomicU64,
+    /// For the dashboard, which takes them.
+    objects_edited: Mutex<BTreeSet<String>>,
     objects_refused: AtomicU64,
     objects_stale: AtomicBool,
     settings_applied: AtomicU64,
@@ -107,6 +113,7 @@ impl GatewayMetrics {
         Self(Arc::new(Shared {
             workers,
             objects_applied: AtomicU64::new(0),
+            objects_edited: Mutex::default(),
             objects_refused: AtomicU64::new(0),
             objects_stale: AtomicBool::new(false),
             settings_applied: AtomicU64::new(0),
@@ -124,9 +131,19 @@ impl GatewayMetrics {
         WorkerMetrics { shared: Arc::clone(&self.0), index: index % self.0.workers.len() }
     }
 
-    /// New objects govern.
-    pub fn objects_applied(&self) {
+    /// New objects govern. Those that were there before and were edited have these names.
+    pub fn objects_applied(&self, edited: impl IntoIterator<Item = String>) {
+        let mut names = self.0.objects_edited.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = EDITED_MAX.saturating_sub(names.len());
+        names.extend(edited.into_iter().take(room));
+        drop(names);
         self.0.objects_applied.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The objects that were edited since this was asked last.
+    pub(crate) fn take_objects_edited(&self) -> Vec<String> {
+        let mut names = self.0.objects_edited.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *names).into_iter().collect()
     }
 
     /// Objects were changed and could not be used.

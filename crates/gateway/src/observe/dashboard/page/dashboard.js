@@ -3,12 +3,16 @@
 
 const KEPT_MS = 600000;
 const SERIES = 8;
-const ROWS = 8;
+const ROWS = 8; // of flows
+const ROWS_MAX = 12; // of levels and of flow schemas, until somebody wants all
+const PAIRS = 6; // rows and columns of the matrix
 const byId = (id) => document.getElementById(id);
 const past = new Map(); // the points of each level, the oldest first
 let frame = null;
 let chosen = "";
 let lastFrameAt = 0;
+let pointedAt = null; // where the pointer is in the chart, as a part of its width
+const wantsAll = { levels: false, schemas: false };
 
 // === Making elements ===
 
@@ -32,8 +36,11 @@ const list = (value) => value || [];
 const number = (value) => {
   const v = value || 0;
   if (v >= 99.5 || Number.isInteger(v)) return Math.round(v).toLocaleString("en");
-  return v.toFixed(v >= 9.95 ? 1 : 2).replace(/\.?0+$/, "");
+  return v.toFixed(v >= 0.95 ? 1 : 2);
 };
+// For columns of means: the decimal points are below each other.
+const mean = (value) => (!value ? "0" : value >= 99.5 ? number(value) : value < 0.05 ? "< 0.1" : value.toFixed(1));
+const count = (many, one, more) => (many === 1 ? `1 ${one}` : `${number(many)} ${more}`);
 const percent = (value) => `${Math.round((value || 0) * 100)} %`;
 function duration(ms) {
   if (ms === null || ms === undefined) return "–";
@@ -41,7 +48,7 @@ function duration(ms) {
   if (ms >= 1000) return `${(ms / 1000).toFixed(1)} s`;
   return ms >= 10 || ms === 0 ? `${Math.round(ms)} ms` : `${ms.toFixed(1)} ms`;
 }
-const clock = (ms) => new Date(ms).toLocaleTimeString("en-GB");
+const clock = (ms) => `${new Date(ms).toISOString().slice(11, 19)} UTC`; // as in the log and in the diagnosis
 const sum = (values) => values.reduce((all, one) => all + one, 0);
 const rejected = (level) => sum(Object.values(level.rejected || {}));
 const flowName = (flow) => flow.distinguisher || flow.schema;
@@ -132,6 +139,7 @@ function drawDiagnosis() {
     void sentence.offsetWidth; // so that the animation begins anew
     sentence.classList.add("pulse");
   }
+  setText(byId("state"), { well: "healthy", slow: "slow", failing: "requests fail" }[state] || "");
   document.title = state === "well" ? "Evenkeel" : `(${state === "slow" ? "!" : "!!"}) Evenkeel`;
 }
 
@@ -174,21 +182,44 @@ function rows(body, items, key, make, update) {
   for (const row of known.values()) row.remove();
 }
 
+// The items with the most weight, in their own order; all of them if somebody wants that. One that is shown stays unless
+// another one has much more weight, so that rows do not come and go.
+const shownBefore = { levels: new Set(), schemas: new Set() };
+function shownOf(what, items, weight, isWanted) {
+  const button = byId(`all-${what}`);
+  button.hidden = items.length <= ROWS_MAX;
+  setText(button, wantsAll[what] ? "Show fewer" : `Show all ${number(items.length)}`);
+  button.setAttribute("aria-expanded", wantsAll[what]);
+  if (button.hidden || wantsAll[what]) return items;
+  const value = (item) => (isWanted(item) ? Infinity : weight(item) * (shownBefore[what].has(item.name) ? 2 : 1));
+  const most = items.map((item) => [value(item), item.name]).sort((a, b) => b[0] - a[0]).slice(0, ROWS_MAX);
+  shownBefore[what] = new Set(most.map(([, name]) => name));
+  return items.filter((item) => shownBefore[what].has(item.name));
+}
+
+// What a level has used and how much has waited in it, over all that is remembered: a sum that changes slowly.
+const pastWeight = (level) => sum((past.get(level.name) || []).map((point) => point.inUse + 10 * point.waiting));
+
 const cell = (label, name = "number") => el("td", { class: name, "data-label": label });
 
 function drawLevels(levels) {
-  const widest = Math.max(1, ...levels.map((level) => Math.max(level.nominal || 0, level.inUse || 0, level.current || 0)));
-  rows(byId("level-rows"), levels, (level) => level.name, (level) => {
+  const isWanted = (level) => level.name === chosen || level.name === frame.diagnosis.level;
+  const shown = shownOf("levels", levels, pastWeight, isWanted);
+  setText(byId("levels-count"), shown.length < levels.length ? `the ${shown.length} busiest of ${levels.length}` : "");
+  const widest = Math.max(1, ...shown.map((level) => Math.max(level.nominal || 0, level.inUse || 0, level.current || 0)));
+  rows(byId("level-rows"), shown, (level) => level.name, (level) => {
     const button = el("button", { type: "button" }, level.name);
     button.addEventListener("click", () => choose(level.name));
     return el("tr", {}, el("td", {}, button, small("")), cell("seats in use", "wide"), cell("waiting"), cell("wait p50"),
       cell("wait p99"), cell("started/s"), cell("rejected/s"), cell("utilisation: min, mean, max", "wide"));
   }, (row, level) => {
     const [name, seats, waiting, p50, p99, started, lost, used] = row.children;
-    row.className = level.name === chosen ? "chosen" : "";
+    const isIdle = !level.inUse && !level.waiting && !level.dispatched && !rejected(level);
+    row.className = level.name === chosen ? "chosen" : isIdle ? "idle" : "";
+    name.firstChild.setAttribute("aria-pressed", level.name === chosen);
     const borrow = level.borrowed ? `, ${number(level.borrowed)} borrowed` : level.lent ? `, ${number(level.lent)} lent` : "";
     setText(name.lastChild, level.isQuiescing ? "being removed" : isExempt(level) ? "exempt: no limit"
-      : `${number(level.nominal)} seats${borrow}`);
+      : `${count(level.nominal || 0, "seat", "seats")}${borrow}`);
     seats.replaceChildren(seatMeter(level, widest), small(seatText(level)));
     setText(waiting, number(level.waiting));
     waiting.className = level.waiting ? "number warn" : "number";
@@ -197,16 +228,26 @@ function drawLevels(levels) {
     p99.className = level.waitMs && level.waitMs.p99 >= 10 ? "number warn" : "number";
     setText(started, number(level.dispatched));
     const reasons = Object.entries(level.rejected || {});
-    lost.replaceChildren(number(rejected(level)), ...reasons.map(([reason, rate]) => small(`${reason} ${number(rate)}`)));
+    const why = reasons.map(([reason, rate]) => `${reason} ${number(rate)}`).join(", ");
+    lost.replaceChildren(number(rejected(level)), ...(why ? [el("small", { title: why }, why)] : []));
     lost.className = reasons.length ? "number bad" : "number";
     const { min, mean, max } = level.utilisation || {};
-    if (level.utilisation) used.replaceChildren(rangeMeter(level.utilisation), small(`${percent(min)}, ${percent(mean)}, ${percent(max)}`));
+    if (level.utilisation && level.current) used.replaceChildren(rangeMeter(level.utilisation), small(`${percent(min)}, ${percent(mean)}, ${percent(max)}`));
     else setText(used, "–");
   });
 }
 
-const seatText = (level) => isExempt(level) ? `${number(level.inUse)} in use`
-  : `${number(level.inUse)} of ${number(level.current)}, floor ${number(level.floor)}, limit ${number(level.limit)}`;
+// A level cannot have more seats than the others can lend, whatever its object allows.
+function limitOf(level) {
+  const kept = sum(list(frame.levels).filter((other) => other.name !== level.name && !isExempt(other)).map((other) => other.floor || 0));
+  return Math.min(level.limit || 0, Math.max(level.nominal || 0, frame.server.concurrency - kept));
+}
+function seatText(level) {
+  if (isExempt(level)) return `${number(level.inUse)} in use`;
+  const isFixed = [level.floor || 0, limitOf(level)].every((bound) => bound === (level.nominal || 0));
+  const bounds = isFixed ? "" : `, floor ${number(level.floor)}, limit ${number(limitOf(level))}`;
+  return `${number(level.inUse)} of ${number(level.current)}${bounds}`;
+}
 
 // Seats of its own, then borrowed ones in another colour; the line is the nominal number.
 function seatMeter(level, widest) {
@@ -230,47 +271,55 @@ function rangeMeter({ min, mean, max }) {
 }
 
 function drawFlows(levels) {
-  const flows = levels.flatMap((level) => list(level.flows).map((flow) => ({ flow, level: level.name })));
+  const flows = levels.flatMap((level) => list(level.flows).map((flow) => ({ flow, level: level.name })))
+    .filter(({ flow }) => flow.seats >= 0.05 || flow.waiting >= 0.05 || flow.rejected > 0);
   const weight = ({ flow }) => (flow.seats || 0) + (flow.waiting || 0);
   flows.sort((a, b) => weight(b) - weight(a));
   byId("flows-empty").hidden = flows.length > 0;
   rows(byId("flow-rows"), flows.slice(0, ROWS), ({ flow, level }) => `${level}\n${flow.schema}\n${flow.distinguisher || ""}`,
-    ({ flow, level }) => el("tr", {}, el("td", {}, flowName(flow), small(`${flow.schema} → ${level}`)),
-      cell("seats"), cell("waiting"), cell("rejected/s")),
+    ({ flow, level }) => el("tr", {}, el("td", { class: "one", title: `flow schema ${flow.schema}, level ${level}` }, flowName(flow), small(level)),
+      cell("seats held"), cell("waiting"), cell("rejected/s")),
     (row, { flow }) => {
-      setText(row.children[1], number(flow.seats));
-      setText(row.children[2], number(flow.waiting));
-      setText(row.children[3], number(flow.rejected));
+      setText(row.children[1], mean(flow.seats));
+      setText(row.children[2], mean(flow.waiting));
+      setText(row.children[3], mean(flow.rejected));
       row.children[3].className = flow.rejected ? "number bad" : "number";
     });
 }
 
-// Who waits is a row, who holds the seats is a column, and the figure is the share of all waiting in the level.
+// Who waits is a row, who holds the seats is a column. Figures are shares of the row: of all that this flow waited.
 function drawDelays(levels) {
   const waited = (level) => sum(list(level.delays).map((delay) => delay.seconds));
   const wanted = levels.find((level) => level.name === chosen && list(level.delays).length);
   const level = wanted || levels.reduce((most, one) => (waited(one) > (most ? waited(most) : 0) ? one : most), null);
   byId("delays-empty").hidden = Boolean(level);
-  setText(byId("delays-level"), level ? `in ${level.name}: row waits behind column, share of all waiting` : "");
+  setText(byId("delays-level"), level ? `in ${level.name}, last minute` : "");
   if (!level) return byId("matrix").replaceChildren();
+  const [waiter, blamed] = [(delay) => delay.waiter, (delay) => (delay.by === undefined ? -1 : delay.by)];
   const pick = (of) => {
-    const shares = new Map();
-    for (const delay of level.delays) shares.set(of(delay), (shares.get(of(delay)) || 0) + delay.share);
-    return [...shares].sort((a, b) => b[1] - a[1]).slice(0, 6).map(([index]) => index);
+    const sums = new Map();
+    for (const delay of level.delays) sums.set(of(delay), (sums.get(of(delay)) || 0) + delay.seconds);
+    return [...sums].filter(([index]) => index >= 0).sort((a, b) => b[1] - a[1]).slice(0, PAIRS).map(([index]) => index);
   };
-  const [waiters, blamed] = [pick((delay) => delay.waiter), pick((delay) => (delay.by === undefined ? -1 : delay.by))];
+  const [rowsOf, columns] = [pick(waiter), pick(blamed)];
   const name = (index) => (index < 0 ? "others" : flowName(level.flows[index] || { schema: "?" }));
-  const head = el("tr", {}, el("th", { scope: "col" }, "waits ↓ behind →"),
-    ...blamed.map((index) => el("th", { scope: "col", title: name(index) }, name(index))));
-  const body = waiters.map((waiter) => el("tr", {}, el("th", { scope: "row", title: name(waiter) }, name(waiter)),
-    ...blamed.map((by) => {
-      const of = level.delays.filter((delay) => delay.waiter === waiter && (delay.by === undefined ? -1 : delay.by) === by);
-      const share = sum(of.map((delay) => delay.share));
-      const data = el("td", { title: `${name(waiter)} waits behind ${name(by)}: ${percent(share)}` }, share >= 0.005 ? percent(share) : "·");
-      data.style.backgroundColor = share > 0 ? `color-mix(in srgb, var(--s1) ${Math.round(12 + 70 * share)}%, transparent)` : "";
+  const all = waited(level);
+  const ofColumn = (delays, by) => sum(delays.filter((delay) => (by < 0 ? !columns.includes(blamed(delay)) : blamed(delay) === by)).map((delay) => delay.seconds));
+  const shown = ofColumn(level.delays, -1) > 0.005 * all ? [...columns, -1] : columns;
+  const line = (title, delays) => {
+    const total = sum(delays.map((delay) => delay.seconds));
+    const cells = shown.map((by) => {
+      const share = total > 0 ? ofColumn(delays, by) / total : 0;
+      const data = el("td", { title: `${title}: ${percent(share)} behind ${name(by)}` }, share >= 0.005 ? percent(share) : "·");
+      data.style.backgroundColor = share > 0 ? `color-mix(in srgb, var(--s1) ${Math.round(8 + 62 * share)}%, transparent)` : "";
       return data;
-    })));
-  byId("matrix").replaceChildren(el("thead", {}, head), el("tbody", {}, ...body));
+    });
+    return el("tr", {}, el("th", { scope: "row", title }, title), ...cells, el("td", { class: "all" }, percent(total / all)));
+  };
+  const head = el("tr", {}, el("th", { scope: "col" }, "waits ↓ behind →"), ...shown.map((by) => el("th", { scope: "col", title: name(by) }, name(by))),
+    el("th", { scope: "col", title: "the part of all waiting in this level" }, "of all"));
+  const body = rowsOf.map((index) => line(name(index), level.delays.filter((delay) => waiter(delay) === index)));
+  return byId("matrix").replaceChildren(el("thead", {}, head), el("tbody", {}, ...body), el("tfoot", {}, line("all flows", level.delays)));
 }
 
 function drawUpstreams() {
@@ -278,7 +327,7 @@ function drawUpstreams() {
     (one) => el("tr", {}, el("td", {}, one.name, small("")), cell(""), cell(""), cell("")),
     (row, one) => {
       const [name, responses, now, before] = row.children;
-      setText(name.lastChild, one.isOut ? "out of the rotation" : one.changedMs ? `slower since ${clock(one.changedMs)}` : "in the rotation");
+      setText(name.lastChild, one.isOut ? "fails, gets no requests" : one.changedMs ? `slower since ${clock(one.changedMs)}` : "serving");
       name.lastChild.className = one.isOut ? "bad" : one.changedMs ? "warn" : "";
       setText(responses, number(one.responses));
       setText(now, duration(one.latencyMs));
@@ -294,18 +343,21 @@ function drawEvents() {
   if (!events.length) return body.replaceChildren(el("li", { class: "quiet" }, "Nothing has changed so far."));
   if (body.dataset.latest === key(events[0])) return undefined;
   body.dataset.latest = key(events[0]);
-  return body.replaceChildren(...events.slice(0, ROWS).map((event) =>
-    el("li", {}, el("time", { datetime: new Date(event.timeMs).toISOString() }, clock(event.timeMs)), event.text)));
+  return body.replaceChildren(...events.map((event) =>
+    el("li", {}, el("time", { datetime: new Date(event.timeMs).toISOString() }, clock(event.timeMs).slice(0, 8)), event.text)));
 }
 
 function drawSchemas(levels) {
   const schemas = levels.flatMap((level) => list(level.schemas).map((schema) => ({ ...schema, level: level.name })));
-  rows(byId("schema-rows"), schemas, (schema) => `${schema.level}\n${schema.name}`,
-    (schema) => el("tr", {}, el("td", {}, schema.name), el("td", {}, schema.level), cell(""), cell("")),
+  const never = schemas.filter((schema) => !schema.hits).length;
+  setText(byId("schemas-count"), !schemas.length ? "there are too many to list" : never ? `${never} of ${schemas.length} never hit` : "");
+  rows(byId("schema-rows"), shownOf("schemas", schemas, (schema) => schema.hits, (schema) => schema.level === chosen),
+    (schema) => `${schema.level}\n${schema.name}`,
+    (schema) => el("tr", {}, el("td", { class: "one", title: schema.name }, schema.name), el("td", { class: "one", title: schema.level }, schema.level), cell(""), cell("")),
     (row, schema) => {
-      row.children[0].className = schema.hits ? "" : "quiet";
+      for (const name of [0, 1]) row.children[name].className = schema.hits ? "one" : "one quiet";
       setText(row.children[2], schema.hits ? number(schema.hits) : "never hit");
-      row.children[2].className = schema.hits ? "number" : "number warn";
+      row.children[2].className = schema.hits ? "number" : "number never";
       setText(row.children[3], schema.hits ? number(schema.rate) : "–");
     });
 }
@@ -317,7 +369,7 @@ const EDGE = { left: 40, right: 8, top: 8, bottom: 22 };
 
 function scale(values) {
   const top = Math.max(1, ...values) * 1.05;
-  const rough = top / 4;
+  const rough = top / 5;
   const base = 10 ** Math.floor(Math.log10(rough));
   const step = Math.max(1, [1, 2, 5, 10].map((factor) => factor * base).find((candidate) => candidate >= rough));
   return { top: Math.ceil(top / step) * step, step };
@@ -328,9 +380,10 @@ function drawChart(levels) {
   const [width, height] = [chart.clientWidth || 800, chart.clientHeight || HEIGHT];
   chart.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const now = frame.timeMs;
-  const x = (t) => EDGE.left + (width - EDGE.left - EDGE.right) * Math.max(0, 1 - (now - t) / KEPT_MS);
+  const span = spanMs(levels, now);
+  const x = (t) => EDGE.left + (width - EDGE.left - EDGE.right) * Math.max(0, 1 - (now - t) / span);
   const one = levels.find((level) => level.name === chosen);
-  const parts = one ? levelParts(one) : stackParts(levels);
+  const parts = one ? levelParts(one, span) : stackParts(levels, span);
   const { top, step } = scale(parts.values);
   const y = (value) => height - EDGE.bottom - ((height - EDGE.top - EDGE.bottom) * Math.min(value, top)) / top;
   const nodes = [];
@@ -338,10 +391,12 @@ function drawChart(levels) {
     nodes.push(svg("line", { class: "grid", x1: EDGE.left, x2: width - EDGE.right, y1: y(value), y2: y(value) }));
     nodes.push(svg("text", { x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end" }, number(value)));
   }
-  for (let minutes = 10; minutes >= 0; minutes -= width < 520 ? 5 : 2) {
-    const at = x(now - minutes * 60000);
-    const anchor = minutes === 0 ? "end" : minutes === 10 ? "start" : "middle";
-    nodes.push(svg("text", { x: at, y: height - 5, "text-anchor": anchor }, minutes ? `−${minutes} min` : "now"));
+  const marks = width < 520 ? 2 : span < 300000 ? 4 : 5;
+  for (let mark = 0; mark <= marks; mark += 1) {
+    const ago = (span * (marks - mark)) / marks;
+    const anchor = mark === marks ? "end" : mark === 0 ? "start" : "middle";
+    const label = ago ? ago >= 60000 && ago % 30000 === 0 ? `−${ago / 60000} min` : `−${ago / 1000} s` : "now";
+    nodes.push(svg("text", { x: x(now - ago), y: height - 5, "text-anchor": anchor }, label));
   }
   for (const { kind, color, points, low, high } of parts.areas) {
     if (points.length) nodes.push(svg("path", { class: kind, fill: color, d: areaPath(points, x, (p) => y(low(p)), (p) => y(high(p))) }));
@@ -349,10 +404,22 @@ function drawChart(levels) {
   for (const { kind, points, value } of parts.lines) {
     if (points.length) nodes.push(svg("path", { class: `line ${kind}`, d: linePath(points, x, (p) => y(value(p))) }));
   }
+  const at = pointedAt === null ? null : now - span * (1 - (pointedAt * width - EDGE.left) / (width - EDGE.left - EDGE.right));
+  const isInside = at !== null && at <= now && at >= now - span;
+  if (isInside) nodes.push(svg("line", { class: "cursor", x1: x(at), x2: x(at), y1: EDGE.top, y2: height - EDGE.bottom }));
   chart.replaceChildren(...nodes);
   drawLegend(parts.legend);
-  setText(byId("chart-description"), parts.description);
+  setText(byId("chart-description"), isInside ? `${clock(at)}: ${parts.readAt(at)}` : parts.description);
 }
+
+// The shortest time that has all that is remembered: a gateway that has just started has little.
+function spanMs(levels, now) {
+  const oldest = Math.min(now, ...levels.map((level) => (past.get(level.name) || [{ t: now }])[0].t));
+  return [60000, 120000, 300000, KEPT_MS].find((span) => now - oldest <= span) || KEPT_MS;
+}
+
+// The point at a time: that of the interval in which it is.
+const pointAt = (points, t) => points.find((point) => point.t >= t) || points[points.length - 1];
 
 const linePath = (points, x, y) => points.map((p, index) => `${index ? "L" : "M"}${x(p.t).toFixed(1)} ${y(p).toFixed(1)}`).join("");
 const areaPath = (points, x, low, high) =>
@@ -361,7 +428,7 @@ const areaPath = (points, x, low, high) =>
 const colour = (index) => `var(--s${Math.min(index, SERIES - 1)})`;
 
 // All levels on top of each other: the busiest ones by name, all others together.
-function stackParts(levels) {
+function stackParts(levels, kept) {
   const used = (name) => sum((past.get(name) || []).map((point) => point.inUse));
   const busiest = levels.map((level) => [level.name, used(level.name)]).filter(([, use]) => use > 0).sort((a, b) => b[1] - a[1]);
   const shown = busiest.slice(0, busiest.length > SERIES ? SERIES - 1 : SERIES).map(([name]) => name).sort();
@@ -382,20 +449,29 @@ function stackParts(levels) {
     return { kind: "area", color: colour(index), points, low: (p) => p.low, high: (p) => p.high };
   });
   const total = frame.server.concurrency;
-  const span = [{ t: frame.timeMs - KEPT_MS }, { t: frame.timeMs }];
+  const span = [{ t: frame.timeMs - kept }, { t: frame.timeMs }];
+  const readAt = (t) => groups.map(([name], index) => {
+    const point = pointAt(areas[index].points, t);
+    return `${name} ${mean(point ? point.high - point.low : 0)}`;
+  }).join(", ") || "no seats in use";
+  // Most services use few of their seats. The line of all seats would make everything else flat.
+  const peak = Math.max(0, ...tops);
+  const isFar = peak > 0 && total > 4 * peak;
   return {
     areas,
-    lines: [{ kind: "nominal", points: span, value: () => total }],
-    values: [total, ...tops],
-    legend: [...groups.map(([name], index) => ["area", name, colour(index)]), ["nominal", "all seats"]],
-    description: `Mean seats in use each second, by level. ${number(frame.server.inUse)} of ${number(total)} are in use now.`,
+    readAt,
+    lines: isFar ? [] : [{ kind: "nominal", points: span, value: () => total }],
+    values: isFar ? tops : [total, ...tops],
+    legend: [...groups.map(([name], index) => ["area", name, colour(index)]),
+      ["nominal", isFar ? `all ${number(total)} seats are far above` : `all ${number(total)} seats`]],
+    description: "By level, the mean of each second. Choose a level to see what it may use, borrows and lends.",
   };
 }
 
 // One level: what it uses, what it may use, what it has borrowed and lent.
-function levelParts(level) {
+function levelParts(level, kept) {
   const points = past.get(level.name) || [];
-  const span = [{ t: frame.timeMs - KEPT_MS }, { t: frame.timeMs }];
+  const span = [{ t: frame.timeMs - kept }, { t: frame.timeMs }];
   const nominal = level.nominal || 0;
   const areas = [{ kind: "area", color: colour(0), points, low: () => 0, high: (p) => (isExempt(level) ? p.inUse : Math.min(p.inUse, nominal)) }];
   const lines = [];
@@ -404,18 +480,31 @@ function levelParts(level) {
   if (!isExempt(level)) {
     areas.push({ kind: "borrowed", points, low: () => nominal, high: (p) => Math.max(p.inUse, nominal) });
     areas.push({ kind: "lent", points, low: (p) => Math.min(p.current, nominal), high: () => nominal });
-    lines.push({ kind: "nominal", points: span, value: () => nominal }, { kind: "floor", points: span, value: () => level.floor || 0 },
-      { kind: "current", points, value: (p) => p.current });
+    lines.push({ kind: "current", points, value: (p) => p.current }, { kind: "nominal", points: span, value: () => nominal });
     values.push(...points.map((p) => p.current));
-    legend.push(["borrowed", "in use, borrowed"], ["lent", "lent"], ["current", "may use now"], ["nominal", "nominal"], ["floor", "floor"]);
-    const busy = Math.max(...values);
-    if (level.limit && level.limit <= 2 * busy) {
-      lines.push({ kind: "limit", points: span, value: () => level.limit });
-      values.push(level.limit);
-      legend.push(["limit", "limit"]);
+    legend.push(["borrowed", "in use, borrowed"], ["lent", "lent"], ["current", "may use now"]);
+    const [floor, limit] = [level.floor || 0, limitOf(level)];
+    // Lines that are the same number are one line.
+    const same = [["floor", floor], ["limit", limit]].filter(([, value]) => value === nominal).map(([name]) => name);
+    legend.push(["nominal", `${["nominal", ...same].join(" and ")} ${number(nominal)}`]);
+    if (floor !== nominal) {
+      lines.push({ kind: "floor", points: span, value: () => floor });
+      legend.push(["floor", `floor ${number(floor)}`]);
+    }
+    if (limit !== nominal) {
+      legend.push(["limit", `limit ${number(limit)}`]);
+      // A limit that is far away would make everything else flat.
+      if (limit <= 2 * Math.max(...values)) {
+        lines.push({ kind: "limit", points: span, value: () => limit });
+        values.push(limit);
+      }
     }
   }
-  return { areas, lines, values, legend, description: `${level.name}: ${seatText(level)}.` };
+  const readAt = (t) => {
+    const point = pointAt(points, t);
+    return point ? `${mean(point.inUse)} seats in use${isExempt(level) ? "" : ` of ${number(point.current)}`}, ${count(point.waiting, "request waits", "requests wait")}` : "";
+  };
+  return { areas, lines, values, legend, readAt, description: `${level.name}: ${seatText(level)}.` };
 }
 
 function drawLegend(entries) {
@@ -462,12 +551,12 @@ function explanation(found) {
     ["level", found.priorityLevel],
     ["flow", found.flow || "none: the schema tells no flows apart"],
     ["seats", `${seats.initial}${seats.rule ? `, ${seats.rule}` : ""}`],
-    ["wait", wait ? [wait.outcome, wait.expectedMs ? `about ${duration(wait.expectedMs)}` : "", wait.why].filter(Boolean).join("; ") : "not known"],
+    ["now", wait ? [wait.outcome === "starts" ? "it would start at once" : wait.outcome, wait.expectedMs ? `about ${duration(wait.expectedMs)}` : "", wait.why].filter(Boolean).join("; ") : "not known"],
   ];
   const tried = list(found.tried);
   return [
     el("dl", {}, ...facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])),
-    ...(tried.length ? [el("details", {}, el("summary", {}, `${tried.length} flow schemas did not match before`),
+    ...(tried.length ? [el("details", {}, el("summary", {}, `${count(tried.length, "flow schema was", "flow schemas were")} tried before and did not match`),
       el("ul", {}, ...tried.map((one) => el("li", {}, `${one.schema}: ${one.failed}`))))] : []),
   ];
 }
@@ -477,6 +566,15 @@ function explanation(found) {
 byId("chart-level").addEventListener("change", (event) => { chosen = event.target.value; draw(); });
 byId("explain").addEventListener("submit", explain);
 document.addEventListener("visibilitychange", () => { if (!document.hidden) draw(); });
+for (const what of ["levels", "schemas"]) {
+  byId(`all-${what}`).addEventListener("click", () => { wantsAll[what] = !wantsAll[what]; draw(); });
+}
+const point = (at) => { pointedAt = at; if (frame) drawChart(list(frame.levels)); };
+byId("chart").addEventListener("pointermove", (event) => {
+  const { left, width } = byId("chart").getBoundingClientRect();
+  point((event.clientX - left) / width);
+});
+byId("chart").addEventListener("pointerleave", () => point(null));
 addEventListener("resize", () => { if (frame) drawChart(list(frame.levels)); });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && chosen && event.target.tagName !== "INPUT") choose(chosen);

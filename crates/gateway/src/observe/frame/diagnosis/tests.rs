@@ -1,7 +1,7 @@
 //! Diagnoses of frames that somebody made up.
 
 use super::*;
-use crate::observe::frame::{Percentiles, Queuing, Server};
+use crate::observe::frame::{Event, EventKind, Percentiles, Queuing, Server};
 
 fn level(name: &str, nominal: i64, in_use: i64) -> Level {
     Level { name: name.to_owned(), nominal, floor: nominal, limit: 600, current: nominal, in_use, ..Level::default() }
@@ -103,7 +103,20 @@ fn one_sentence_says_who_waits_and_why() {
                 frame.levels[1].in_use = 120;
             }),
             State::Slow,
-            "workload-low waits 80 ms at p99: 90 % of it batch-7 behind its own requests; it holds 190 of 245 seats",
+            "workload-low waits 80 ms at p99: 90 % of it is batch-7 behind its own requests, which hold 190 of 245 seats",
+        ),
+        (
+            with(|frame| {
+                let text = "all levels together have 600 → 300 seats".to_owned();
+                let event = Event { time_ms: NOON, kind: EventKind::LimitChanged, text, seats: Some([600, 300]) };
+                (frame.time_ms, frame.events) = (NOON + 60_000, vec![event]);
+                // The mean of the last minute is of a time with more seats.
+                (frame.levels[0].current, frame.levels[0].in_use) = (100, 100);
+                frame.levels[1].in_use = 120;
+            }),
+            State::Slow,
+            "workload-low waits 80 ms at p99: 71 % of it behind batch-7, which holds 100 of 100 seats; there are 600 → 300 \
+             seats since 12:03 UTC",
         ),
         (
             with(|frame| {
@@ -121,7 +134,8 @@ fn one_sentence_says_who_waits_and_why() {
                 frame.levels[1].in_use = 120;
             }),
             State::Failing,
-            "workload-low rejects 50 requests a second (queue-full): 98 % of them of batch-7, which holds 190 of 245 seats",
+            "workload-low rejects 50 requests a second (queue-full): 98 % of them are from batch-7, which holds 190 \
+             of 245 seats",
         ),
     ]);
 }
@@ -142,6 +156,15 @@ fn upstreams_are_told_apart_from_flow_control() {
             }),
             State::Slow,
             "the upstream got six times slower at 12:03 UTC (12 ms → 72 ms at the mean) while demand grew threefold",
+        ),
+        (
+            with(|frame| {
+                slow(frame);
+                (frame.server.demand, frame.server.demand_before) = (20.0, Some(100.0));
+            }),
+            State::Slow,
+            "not flow control: the upstream got six times slower at 12:03 UTC (12 ms → 72 ms at the mean), demand has not \
+             grown",
         ),
         (
             with(|frame| {
@@ -172,7 +195,7 @@ fn upstreams_are_told_apart_from_flow_control() {
         (
             with(|frame| frame.upstreams = vec![Upstream { is_out: true, ..upstream("a:1", 1.0, 1.0, None) }]),
             State::Failing,
-            "not flow control: none of 1 upstreams responds",
+            "not flow control: the upstream a:1 fails",
         ),
     ]);
 }
