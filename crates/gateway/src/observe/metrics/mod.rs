@@ -8,6 +8,7 @@ mod catalogue;
 mod collector;
 mod identity;
 mod key_fetches;
+mod spans;
 mod upstream;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use prometheus_client::registry::Registry;
 pub use access_log::AccessLogMetrics;
 pub use identity::IdentityMetrics;
 pub use key_fetches::KeyFetches;
+pub use spans::SpanMetrics;
 pub use upstream::{UpstreamMetrics, UpstreamStatus};
 
 /// The gateway's own metrics, as they are declared.
@@ -67,6 +69,7 @@ struct Shared {
     settings_refused: AtomicU64,
     identity: IdentityMetrics,
     access_log: AccessLogMetrics,
+    spans: SpanMetrics,
     /// Of the upstreams that there are.
     upstreams: ArcSwap<Vec<UpstreamMetrics>>,
 }
@@ -111,6 +114,7 @@ impl GatewayMetrics {
             settings_refused: AtomicU64::new(0),
             identity: IdentityMetrics::default(),
             access_log: AccessLogMetrics::default(),
+            spans: SpanMetrics::default(),
             upstreams: ArcSwap::default(),
         }))
     }
@@ -162,6 +166,11 @@ impl GatewayMetrics {
     /// How many lines of the access log were written or lost.
     pub fn access_log(&self) -> &AccessLogMetrics {
         &self.0.access_log
+    }
+
+    /// How many spans of requests were exported or lost.
+    pub fn spans(&self) -> &SpanMetrics {
+        &self.0.spans
     }
 
     /// New settings are in effect.
