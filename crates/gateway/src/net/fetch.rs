@@ -84,11 +84,6 @@ impl Fetcher {
         Ok(Stream::Tls(Box::new(stream.into())))
     }
 
-    /// Host and port of the server, as they are in its URL.
-    pub(crate) fn authority(&self) -> &str {
-        &self.authority
-    }
-
     async fn connect_patiently(&self) -> Result<Connection, String> {
         let stream = self.stream(Offer::Http1).await?;
         let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;

@@ -40,6 +40,7 @@ mod smuggling;
 #[path = "../support/mod.rs"]
 mod support;
 mod tls;
+mod tracing;
 mod two_way;
 mod upgrades;
 mod upstream_names;

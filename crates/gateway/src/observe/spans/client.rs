@@ -24,6 +24,8 @@ pub(super) struct CollectorClient {
     server: Fetcher,
     /// Where messages go: the whole URL for HTTP/2, the path for HTTP/1.1.
     target: Uri,
+    /// Host and port of the collector.
+    authority: HeaderValue,
     headers: Option<HeadersFile>,
     timeout: Duration,
     connection: Option<Connection>,
@@ -70,8 +72,16 @@ impl CollectorClient {
         let server = Fetcher::new(endpoint, &config.tls, limits)?;
         let headers = config.headers_file.as_deref().map(HeadersFile::open).transpose();
         let headers = headers.map_err(TracingError::Headers)?;
-        let (protocol, timeout) = (config.protocol, config.timeout);
-        Ok(Self { protocol, server, target: target(endpoint, protocol), headers, timeout, connection: None })
+        let authority = endpoint.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+        Ok(Self {
+            protocol: config.protocol,
+            server,
+            target: target(endpoint, config.protocol),
+            authority: authority.unwrap_or_else(|| HeaderValue::from_static("")),
+            headers,
+            timeout: config.timeout,
+            connection: None,
+        })
     }
 
     /// Sends a message, on the connection that there is or on a new one.
@@ -150,9 +160,7 @@ impl CollectorClient {
             }
             OtlpProtocol::Http => {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
-                if let Ok(host) = HeaderValue::from_str(self.server.authority()) {
-                    headers.insert(HOST, host);
-                }
+                headers.insert(HOST, self.authority.clone());
             }
         }
         request

@@ -1,12 +1,14 @@
 //! `SpanExporter` in a program without the feature `otlp`: there never is one.
 
+use std::convert::Infallible;
+
 use super::{Chunk, TracingError};
 use crate::config::TracingConfig;
 use crate::observe::metrics::SpanMetrics;
 
 /// There is none.
 #[derive(Debug, Clone)]
-pub(crate) enum SpanExporter {}
+pub(crate) struct SpanExporter(Infallible);
 
 // === impl SpanExporter ===
 
@@ -20,15 +22,15 @@ impl SpanExporter {
     }
 
     pub(super) fn send(&self, _chunk: Chunk) -> Result<(), Chunk> {
-        match *self {}
+        match self.0 {}
     }
 
     pub(super) fn note_lost(&self, _spans: u64) {
-        match *self {}
+        match self.0 {}
     }
 
     #[expect(clippy::unused_async, reason = "as in the exporter that does something")]
     pub(crate) async fn flush(&self) {
-        match *self {}
+        match self.0 {}
     }
 }

@@ -174,10 +174,12 @@ impl RequestSpans<'_> {
         self.inner_head(self.ids.wait, SpanKind::Internal, [wait.began, wait.ended], moment).put(out);
         put_name(out, &["wait for seat"]);
         let LineClass { schema, level, flow, seats } = wait.class;
+        // A flow schema may have one flow, which has no name.
+        let flow = (!flow.is_empty()).then_some(flow);
         for (key, text) in
-            [("evenkeel.flow_schema", schema), ("evenkeel.priority_level", level), ("evenkeel.flow", flow)]
+            [("evenkeel.flow_schema", Some(schema)), ("evenkeel.priority_level", Some(level)), ("evenkeel.flow", flow)]
         {
-            put_text(out, key, clipped(text, TEXT_BYTES_MAX));
+            put_some_text(out, key, text);
         }
         put_number_attribute(out, ATTRIBUTES, "evenkeel.seats", seats);
         if let Some(queue) = wait.queue {
