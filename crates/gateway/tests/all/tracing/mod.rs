@@ -3,6 +3,7 @@
 mod collector;
 mod context;
 mod export;
+mod real_collector;
 mod settings;
 mod spans;
 
