@@ -74,11 +74,11 @@ fn digit(text: u8) -> Option<u8> {
 }
 
 /// The value of `traceparent` for whoever is called by this span.
-pub(super) fn traceparent(trace_id: &TraceId, span_id: &SpanId, flags: u8) -> HeaderValue {
+pub(super) fn traceparent(trace_id: TraceId, span_id: SpanId, flags: u8) -> HeaderValue {
     let mut text = [b'-'; LENGTH];
     put_hex(&mut text[..2], &[0]);
-    put_hex(&mut text[3..35], trace_id);
-    put_hex(&mut text[36..52], span_id);
+    put_hex(&mut text[3..35], &trace_id);
+    put_hex(&mut text[36..52], &span_id);
     put_hex(&mut text[53..], &[flags]);
     HeaderValue::from_bytes(&text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
@@ -110,7 +110,7 @@ mod tests {
     fn a_parent_is_read_and_written() {
         let parent = Parent::of(&headers(&[GOOD])).unwrap();
         assert_eq!(parent.flags, SAMPLED);
-        assert_eq!(traceparent(&parent.trace_id, &parent.span_id, parent.flags), GOOD);
+        assert_eq!(traceparent(parent.trace_id, parent.span_id, parent.flags), GOOD);
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         #[test]
         fn all_ids_and_flags_survive(trace_id: [u8; 16], span_id: [u8; 8], flags: u8) {
             prop_assume!(trace_id != [0; 16] && span_id != [0; 8]);
-            let written = traceparent(&trace_id, &span_id, flags);
+            let written = traceparent(trace_id, span_id, flags);
             prop_assert_eq!(Parent::parse(written.as_bytes()), Some(Parent { trace_id, span_id, flags }));
         }
     }

@@ -29,7 +29,9 @@ impl Envelope {
             let name = "service.name";
             put_text_attribute(out, 1, name, &config.service_name);
             let others = config.resource_attributes.iter().filter(|(key, _)| *key != name);
-            others.for_each(|(key, value)| put_text_attribute(out, 1, key, value));
+            for (key, value) in others {
+                put_text_attribute(out, 1, key, value);
+            }
         });
         put_message(&mut scope, 1, |out| {
             put_bytes(out, 1, b"evenkeel");
@@ -52,7 +54,9 @@ impl Envelope {
         out.extend_from_slice(&self.resource);
         out.extend_from_slice(&scope_head);
         out.extend_from_slice(&self.scope);
-        chunks.iter().for_each(|chunk| out.extend_from_slice(&chunk.bytes));
+        for chunk in chunks {
+            out.extend_from_slice(&chunk.bytes);
+        }
         if is_grpc {
             let length = u32::try_from(out.len() - GRPC_PREFIX).unwrap_or(u32::MAX);
             out[1..GRPC_PREFIX].copy_from_slice(&length.to_be_bytes());

@@ -144,11 +144,11 @@ impl Tracer {
     /// was nothing, the upstream learns that the request is not sampled, so that it does not record half of a trace.
     pub(crate) fn propagate(&self, ids: Option<&SpanIds>, headers: &mut HeaderMap) {
         let (value, has_parent) = match ids {
-            Some(ids) => (traceparent(&ids.trace, &ids.client, ids.flags), ids.parent.is_some()),
+            Some(ids) => (traceparent(ids.trace, ids.client, ids.flags), ids.parent.is_some()),
             None if Parent::of(headers).is_some() => return,
             None => {
                 let random = &mut self.state.borrow_mut().random;
-                (traceparent(&trace_id(random), &span_id(random), 0), false)
+                (traceparent(trace_id(random), span_id(random), 0), false)
             }
         };
         headers.insert(TRACEPARENT, value);

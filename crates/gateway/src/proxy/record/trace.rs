@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use http::header::{HOST, USER_AGENT};
+use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode, Version};
 
 use super::{CLIENT_GONE, RequestRecord};
@@ -117,7 +118,7 @@ impl RequestTrace {
                 route: self.route.as_ref().and_then(|(rules, route)| rules.template(*route)),
                 version: self.version,
                 is_tls: self.is_tls,
-                host: host.or_else(|| record.uri.authority().map(|authority| authority.as_str())),
+                host: host.or_else(|| record.uri.authority().map(Authority::as_str)),
                 client: self.client,
                 user_agent: self.user_agent.as_ref().and_then(|agent| agent.to_str().ok()),
                 request_id: record.id.to_str().unwrap_or_default(),

@@ -176,7 +176,7 @@ async fn a_rejected_request_and_those_whose_clients_left_say_so() {
     assert_eq!(text(server, "error.type").as_deref(), Some("client_disconnected"));
     assert_eq!(text(wait, "error.type").as_deref(), Some("client_disconnected"));
     assert_eq!(text(wait, "evenkeel.priority_level").as_deref(), Some("everybody"));
-    assert_eq!(text(wait, "evenkeel.flow").as_deref(), Some("system:anonymous"));
+    assert_eq!(text(wait, "evenkeel.flow").as_deref(), Some("address:127.0.0.1"));
     nests_in(wait.unwrap(), server.unwrap());
     assert_eq!(with("/second", CLIENT), None, "it has waited until its client left");
 
