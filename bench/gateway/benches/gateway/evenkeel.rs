@@ -26,11 +26,19 @@ pub(crate) enum AccessLog {
     Json,
 }
 
+/// Which part of all requests a gateway traces, and where the spans go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tracing {
+    pub(crate) ratio: f64,
+    pub(crate) collector: SocketAddr,
+}
+
 /// What only some gateways have.
 #[derive(Debug, Default)]
 struct More {
     routes: usize,
     access_log: AccessLog,
+    tracing: Option<Tracing>,
     admin: Option<SocketAddr>,
 }
 
@@ -50,6 +58,11 @@ pub(crate) fn start_watched(admin: SocketAddr, upstream: SocketAddr, folder: &Pa
 /// Starts a gateway with an access log in the folder, or without one.
 pub(crate) fn start_logged(access_log: AccessLog, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
     run(Role::Gateway.command()?, SEATS, &More { access_log, ..More::default() }, None, upstream, folder)
+}
+
+/// Starts a gateway with tracing, or without it.
+pub(crate) fn start_traced(tracing: Option<Tracing>, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
+    run(Role::Gateway.command()?, SEATS, &More { tracing, ..More::default() }, None, upstream, folder)
 }
 
 /// Starts a gateway with so many routes: this one, or the binary at a path.
@@ -89,6 +102,10 @@ fn run(
     };
     let log = format!("log: {{filter: warn, rejectionsPerSecond: 0{access}}}");
     let mut settings = format!("identity: {{sources: [trustedHeaders: {identity}]}}\n{log}\n");
+    if let Some(Tracing { ratio, collector }) = more.tracing {
+        // Writing to a text does not fail.
+        let _ = writeln!(settings, "tracing: {{endpoint: 'http://{collector}', protocol: http, sampleRatio: {ratio}}}");
+    }
     if more.routes > 0 {
         settings.push_str("requests:\n  routes:\n");
         for number in 0..more.routes {

@@ -1,7 +1,7 @@
 //! The gateway beside nginx and `HAProxy`: the same upstream, the same load, in one run.
 //!
 //! Give a part of a group's name (`gateway throughput`, `gateway access log`, `gateway http2`, `gateway memory`, `gateway connections`, `gateway overload`,
-//! `gateway dashboard`) to run
+//! `gateway dashboard`, `gateway tracing`) to run
 //! only those that contain it. Every process but wrk, h2load, nginx and `HAProxy` is this executable, which takes one of several roles.
 
 #![allow(clippy::print_stdout, reason = "it says what is left out and why")]
@@ -24,6 +24,7 @@ mod overload;
 mod role;
 mod service;
 mod throughput;
+mod tracing;
 mod upstream;
 mod wrk;
 
@@ -41,7 +42,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// A group of measures: its name, and what adds its figures.
 type Group = (&'static str, fn(&mut Bars) -> io::Result<()>);
 
-const GROUPS: [Group; 7] = [
+const GROUPS: [Group; 8] = [
     ("gateway throughput", throughput::bars),
     ("gateway access log", access_log::bars),
     ("gateway http2", http2::bars),
@@ -49,6 +50,7 @@ const GROUPS: [Group; 7] = [
     ("gateway connections", connections::bars),
     ("gateway overload", overload::bars),
     ("gateway dashboard", dashboard::bars),
+    ("gateway tracing", tracing::bars),
 ];
 
 fn main() -> ExitCode {

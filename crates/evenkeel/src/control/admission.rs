@@ -20,6 +20,8 @@ pub(crate) struct Admission {
     pub(crate) id: RequestId,
     /// The seats that it was estimated to take.
     pub(crate) seats: u32,
+    /// The queue that it was put into, if there are queues.
+    pub(crate) queue: Option<u32>,
     /// Whether it counts among the long-running requests.
     pub(crate) counting: Counting,
 }
@@ -59,7 +61,7 @@ impl Admission {
         let (reason, advice) = (state.take_reason(self.id), state.advise());
         drop(state);
         trace::gave_up(self.destination.schema(), reason);
-        Rejected::new(reason, advice, self.seats, &self.destination)
+        Rejected::new(reason, advice, self.seats, self.queue, &self.destination)
     }
 }
 

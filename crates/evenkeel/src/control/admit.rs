@@ -134,9 +134,10 @@ impl Waiting {
         Self { admission: Some(admission), until, timer: None }
     }
 
-    /// Where the request belongs and the seats that it will take, unless the future has resolved.
-    pub(crate) fn class_and_seats(&self) -> Option<(Class, u32)> {
-        self.admission.as_ref().map(|admission| (Class(Arc::clone(&admission.destination)), admission.seats))
+    /// Where the request belongs, the seats that it will take and the queue that it is in, unless the future has resolved.
+    pub(crate) fn class_seats_and_queue(&self) -> Option<(Class, u32, Option<u32>)> {
+        let admission = self.admission.as_ref()?;
+        Some((Class(Arc::clone(&admission.destination)), admission.seats, admission.queue))
     }
 }
 

@@ -339,16 +339,16 @@ impl FlowControl {
             drop(state);
             let reason = Rejection::TooManyLongRunning;
             trace::rejected(class.schema, work, reason);
-            return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, work.max_seats(), destination))));
+            return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, work.max_seats(), None, destination))));
         }
         let waiter = Waiter { waker: None, details, mark };
         let wait_until = now + nanos(request.patience.wait_limit(self.shared.wait_limit()));
         let Incoming { watches, is_long_running, .. } = *request;
         let arriving = Arriving { flow: class.flow(), work, wait_until, waiter, watches, is_long_running };
-        let (id, is_started, change) = match state.arrive(now, arriving, &mut wakers) {
-            Arrival::Started { id, .. } => (id, true, None),
-            Arrival::Waiting { id, .. } => (id, false, state.take_earlier_timeout()),
-            Arrival::Rejected { reason, .. } => {
+        let (id, queue, is_started, change) = match state.arrive(now, arriving, &mut wakers) {
+            Arrival::Started { id, queue } => (id, queue, true, None),
+            Arrival::Waiting { id, queue } => (id, Some(queue), false, state.take_earlier_timeout()),
+            Arrival::Rejected { reason, queue, .. } => {
                 state.retry.record_drop(|| clock.unix_second());
                 let advice = state.advise();
                 drop(state);
@@ -357,7 +357,8 @@ impl FlowControl {
                     long_running.leave();
                 }
                 trace::rejected(class.schema, work, reason);
-                return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, work.max_seats(), destination))));
+                let rejected = Rejected::new(reason, advice, work.max_seats(), number(queue), destination);
+                return Some(Place::Rejected(Box::new(rejected)));
             }
         };
         for _ in &wakers.displaced {
@@ -366,7 +367,8 @@ impl FlowControl {
         drop(state);
         // Made before anybody is woken: a waker that panics must not cost seats.
         let counting = Counting::new(request.is_long_running);
-        let admission = Admission { destination: Arc::clone(destination), id, seats: work.max_seats(), counting };
+        let (destination, seats) = (Arc::clone(destination), work.max_seats());
+        let admission = Admission { destination, id, seats, queue: number(queue), counting };
         if let Some(change) = change {
             upkeep.schedule(level, change, &mut wakers);
         }
@@ -380,6 +382,11 @@ impl FlowControl {
             Place::Waiting(Waiting::new(admission, wait_until))
         })
     }
+}
+
+/// The number of a queue. There are never so many that it does not fit.
+fn number(queue: Option<usize>) -> Option<u32> {
+    queue.and_then(|queue| u32::try_from(queue).ok())
 }
 
 // === impl ControllerGuard ===

@@ -54,6 +54,11 @@ impl Permit {
         self.0.seats
     }
 
+    /// The queue of the level that the request came through, counted from 0; `None` if the level has no queues.
+    pub fn queue(&self) -> Option<u32> {
+        self.0.queue
+    }
+
     /// Takes over the request's place among the long-running requests of its level, to keep it for longer than the permit:
     /// until the connection of an upgrade has ended, say. `None` if the request is
     /// [not long-running](crate::Request::long_running), or if somebody has taken it already.

@@ -33,6 +33,8 @@ pub struct Rejected {
     pub priority_level_uid: Box<str>,
     /// The seats that it was estimated to take.
     pub seats: u32,
+    /// The queue that it waited in or that was full, counted from 0; `None` if there was none.
+    pub queue: Option<u32>,
     /// Its flow schema and its priority level.
     pub class: Class,
     /// What kind of service rejects it: the responses have different headers.
@@ -42,7 +44,13 @@ pub struct Rejected {
 // === impl Rejected ===
 
 impl Rejected {
-    pub(crate) fn new(reason: Rejection, advice: Advice, seats: u32, destination: &Arc<Destination>) -> Self {
+    pub(crate) fn new(
+        reason: Rejection,
+        advice: Advice,
+        seats: u32,
+        queue: Option<u32>,
+        destination: &Arc<Destination>,
+    ) -> Self {
         let schema = destination.schema();
         let Advice { retry_after, expected_wait } = advice;
         Self {
@@ -54,6 +62,7 @@ impl Rejected {
             flow_schema_uid: schema.uid.clone(),
             priority_level_uid: schema.level.uid.clone(),
             seats,
+            queue,
             class: Class(Arc::clone(destination)),
             preset: destination.preset(),
         }

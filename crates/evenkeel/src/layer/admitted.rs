@@ -22,6 +22,9 @@ pub struct Admitted<X = ()> {
     pub class: Option<Class>,
     /// The seats that the request was estimated to take; 0 if it is not limited.
     pub seats: u32,
+    /// The queue of the level that the request was put into, counted from 0; `None` if the level has no queues, or if the request
+    /// is not limited. A request that need not wait goes through a queue, too.
+    pub queue: Option<u32>,
     /// What the [digest](crate::Digest::Extra) found beyond the [`RequestInfo`](crate::RequestInfo).
     pub extra: X,
 }
@@ -50,11 +53,11 @@ pub trait HandOver<A, X>: sealed::Sealed {
     /// The user of a request that is not limited, identified only if the service is told who it is.
     fn unlimited_user(identify: impl FnOnce() -> Result<Arc<User>, Unidentified>) -> Result<Self::User, Unidentified>;
 
-    /// What the service is called with.
+    /// What the service is called with. A request that is limited has its class, its seats and its queue.
     fn hand_over(
         request: Request<A>,
         user: Self::User,
-        class: impl FnOnce() -> Option<(Class, u32)>,
+        place: impl FnOnce() -> Option<(Class, u32, Option<u32>)>,
         extra: X,
     ) -> Self::Request;
 }
@@ -91,9 +94,11 @@ mod sealed {
 // === impl Admitted ===
 
 impl<X> Admitted<X> {
-    fn new(user: Arc<User>, class: Option<(Class, u32)>, extra: X) -> Self {
-        let (class, seats) = class.unzip();
-        Self { user, class, seats: seats.unwrap_or_default(), extra }
+    fn new(user: Arc<User>, place: Option<(Class, u32, Option<u32>)>, extra: X) -> Self {
+        match place {
+            Some((class, seats, queue)) => Self { user, class: Some(class), seats, queue, extra },
+            None => Self { user, class: None, seats: 0, queue: None, extra },
+        }
     }
 }
 
@@ -115,7 +120,7 @@ impl<A, X> HandOver<A, X> for RequestOnly {
     fn hand_over(
         request: Request<A>,
         (): (),
-        _class: impl FnOnce() -> Option<(Class, u32)>,
+        _place: impl FnOnce() -> Option<(Class, u32, Option<u32>)>,
         _extra: X,
     ) -> Self::Request {
         request
@@ -140,10 +145,10 @@ impl<A, X> HandOver<A, X> for PassAdmitted {
     fn hand_over(
         request: Request<A>,
         user: Arc<User>,
-        class: impl FnOnce() -> Option<(Class, u32)>,
+        place: impl FnOnce() -> Option<(Class, u32, Option<u32>)>,
         extra: X,
     ) -> Self::Request {
-        AdmittedRequest { request, admitted: Admitted::new(user, class(), extra) }
+        AdmittedRequest { request, admitted: Admitted::new(user, place(), extra) }
     }
 }
 
@@ -162,10 +167,10 @@ impl<A, X: Clone + Send + Sync + 'static> HandOver<A, X> for InsertAdmitted {
     fn hand_over(
         mut request: Request<A>,
         user: Arc<User>,
-        class: impl FnOnce() -> Option<(Class, u32)>,
+        place: impl FnOnce() -> Option<(Class, u32, Option<u32>)>,
         extra: X,
     ) -> Self::Request {
-        request.extensions_mut().insert(Admitted::new(user, class(), extra));
+        request.extensions_mut().insert(Admitted::new(user, place(), extra));
         request
     }
 }

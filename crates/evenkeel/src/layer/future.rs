@@ -102,6 +102,14 @@ where
         self.held.permit.is_some()
     }
 
+    /// What the service will be called with, as long as the request waits to be let in.
+    pub fn waiting_request(&self) -> Option<&Q> {
+        match &self.stage {
+            Stage::Waiting { waiting } => waiting.call.as_ref().map(|call| &call.request),
+            _ => None,
+        }
+    }
+
     /// Takes the seats away from a request that has been let in, to keep them for longer than this future. `None` if it
     /// waits, has its response, or takes no seats.
     pub fn take_permit(self: Pin<&mut Self>) -> Option<SharedPermit> {

@@ -122,7 +122,7 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
                     let request = H::hand_over(
                         Request::from_parts(parts, body),
                         user,
-                        || Some((permit.class(), permit.seats())),
+                        || Some((permit.class(), permit.seats(), permit.queue())),
                         extra,
                     );
                     let mut call = Call { service: self.inner.clone(), request };
@@ -131,7 +131,7 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
                 }
                 Place::Waiting(waiting) => {
                     let request =
-                        H::hand_over(Request::from_parts(parts, body), user, || waiting.class_and_seats(), extra);
+                        H::hand_over(Request::from_parts(parts, body), user, || waiting.class_seats_and_queue(), extra);
                     let call = Call { service: self.inner.clone(), request };
                     FlowFuture::waiting(call, waiting, occupancy, watch, settings)
                 }

@@ -4,7 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fmt, io};
 
-use super::{Config, HealthConfig, IdentitySource, KeysFrom, Limits, ListenAddress, Timeouts, UpstreamConfig, paths};
+use http::Uri;
+
+use super::{
+    Config, HealthConfig, IdentitySource, KeysFrom, Limits, ListenAddress, Timeouts, TracingConfig, UpstreamConfig,
+    UpstreamTls, paths,
+};
 use crate::identity::OpenPaths;
 use crate::observe::log;
 use crate::proxy::RequestRules;
@@ -66,6 +71,7 @@ impl Config {
         if !(0.0..=1.0).contains(&self.log.access_sample) {
             problems.add("log.accessSample", "must be a part of all requests, from 0 to 1");
         }
+        problems.tracing(&self.tracing);
         problems.0
     }
 }
@@ -129,18 +135,36 @@ impl Problems {
             self.add("upstreams", message);
         }
         for (index, upstream) in upstreams.iter().enumerate() {
-            let (tls, field) = (&upstream.tls, format!("upstreams[{index}]"));
-            if tls.certificate.is_some() != tls.key.is_some() {
-                self.add(format!("{field}.tls"), "a certificate needs its key, and a key its certificate; name both");
-            }
-            if *tls != super::UpstreamTls::default() && upstream.url.scheme_str() != Some("https") {
-                let message = format!("{} is not encrypted; begin it with https, or leave tls out", upstream.url);
-                self.add(format!("{field}.tls"), message);
-            }
+            let field = format!("upstreams[{index}]");
+            self.tls(&format!("{field}.tls"), &upstream.tls, &upstream.url);
             if let Some(first) = upstreams[..index].iter().position(|other| other.url == upstream.url) {
                 let message = format!("{} is upstreams[{first}] already; leave it out here", upstream.url);
                 self.add(format!("{field}.url"), message);
             }
+        }
+    }
+
+    fn tls(&mut self, field: &str, tls: &UpstreamTls, url: &Uri) {
+        if tls.certificate.is_some() != tls.key.is_some() {
+            self.add(field, "a certificate needs its key, and a key its certificate; name both");
+        }
+        if *tls != UpstreamTls::default() && url.scheme_str() != Some("https") {
+            self.add(field, format!("{url} is not encrypted; begin it with https, or leave tls out"));
+        }
+    }
+
+    fn tracing(&mut self, tracing: &TracingConfig) {
+        if !(0.0..=1.0).contains(&tracing.sample_ratio) {
+            self.add("tracing.sampleRatio", "must be a part of all requests, from 0 to 1");
+        }
+        self.no_time("tracing.timeout", tracing.timeout);
+        if tracing.service_name.is_empty() {
+            self.add("tracing.serviceName", "is empty; write the name that traces shall show");
+        }
+        let Some(endpoint) = &tracing.endpoint else { return };
+        self.tls("tracing.tls", &tracing.tls, endpoint);
+        if cfg!(not(feature = "otlp")) {
+            self.add("tracing.endpoint", "this program was built without tracing; build it with the feature `otlp`");
         }
     }
 

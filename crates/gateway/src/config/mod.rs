@@ -19,6 +19,7 @@ mod log;
 mod paths;
 mod read;
 mod requests;
+mod tracing;
 mod upstream;
 mod uri;
 mod wording;
@@ -46,6 +47,7 @@ pub use listen_address::ListenAddress;
 pub use log::{AccessLogFormat, LogConfig, LogFormat};
 pub use read::ConfigError;
 pub use requests::{Paths, RequestsConfig, RouteConfig, WhenClientLeaves};
+pub use tracing::{OtlpProtocol, TracingConfig};
 pub use upstream::{HealthConfig, Protocol, UpstreamConfig, UpstreamTls};
 
 /// All settings of a gateway.
@@ -79,6 +81,8 @@ pub struct Config {
     pub limits: Limits,
     /// The settings of the log.
     pub log: LogConfig,
+    /// Spans of requests, for a collector of OpenTelemetry.
+    pub tracing: TracingConfig,
     /// Who may ask what was decided about a request.
     pub debug_header: DebugHeaderConfig,
     /// How many threads serve requests. The default is one for each core.
@@ -103,6 +107,7 @@ impl Default for Config {
             timeouts: Timeouts::default(),
             limits: Limits::default(),
             log: LogConfig::default(),
+            tracing: TracingConfig::default(),
             debug_header: DebugHeaderConfig::default(),
             workers: None,
         }

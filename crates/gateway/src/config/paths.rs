@@ -35,6 +35,18 @@ pub(super) fn visit(config: &mut Config, see: &mut dyn FnMut(&str, &mut PathBuf)
     if let Some(path) = &mut config.log.access_file {
         see(ACCESS_FILE, path);
     }
+    let tracing = &mut config.tracing;
+    let tls = &mut tracing.tls;
+    for (name, path) in [
+        ("headersFile", &mut tracing.headers_file),
+        ("tls.ca", &mut tls.ca),
+        ("tls.certificate", &mut tls.certificate),
+        ("tls.key", &mut tls.key),
+    ] {
+        if let Some(path) = path {
+            see(&format!("tracing.{name}"), path);
+        }
+    }
     for (index, source) in config.identity.sources.iter_mut().enumerate() {
         let field = |name: &str| format!("identity.sources[{index}].{name}");
         match source {

@@ -70,13 +70,18 @@ pub struct HealthConfig {
 impl UpstreamConfig {
     /// An upstream at this address, with everything else as it is by default.
     pub fn new(url: &str) -> Result<Self, String> {
-        Ok(Self { url: parse_url(url)?, protocol: Protocol::default(), tls: UpstreamTls::default() })
+        Ok(Self { url: parse_upstream(url)?, protocol: Protocol::default(), tls: UpstreamTls::default() })
     }
 }
 
-pub(super) fn parse_url(text: &str) -> Result<Uri, String> {
-    let fault =
-        |why: &str| format!("{text:?} is not the address of an upstream: {why}; write it as `http://127.0.0.1:9000`");
+/// Reads the address of an upstream.
+pub(super) fn parse_upstream(text: &str) -> Result<Uri, String> {
+    parse_url(text, "an upstream", "http://127.0.0.1:9000")
+}
+
+/// Reads the address of a server. Errors say whose address it is not, and what one looks like.
+pub(super) fn parse_url(text: &str, whose: &str, example: &str) -> Result<Uri, String> {
+    let fault = |why: &str| format!("{text:?} is not the address of {whose}: {why}; write it as `{example}`");
     let uri: Uri = text.parse().map_err(|error| fault(&format!("{error}")))?;
     match uri.scheme_str() {
         Some("http" | "https") => {}

@@ -8,5 +8,5 @@ pub(super) fn serialize<S: Serializer>(uri: &Uri, serializer: S) -> Result<S::Ok
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uri, D::Error> {
-    super::upstream::parse_url(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+    super::upstream::parse_upstream(&String::deserialize(deserializer)?).map_err(de::Error::custom)
 }

@@ -7,6 +7,7 @@ use crate::gateway::StartError;
 use crate::identity::Identification;
 use crate::observe::access_log::AccessLogWriter;
 use crate::observe::metrics::{GatewayMetrics, UpstreamMetrics};
+use crate::observe::spans::SpanExporter;
 use crate::proxy::RequestRules;
 use crate::proxy::upstream::UpstreamTarget;
 use crate::tls::{ClientTls, Refresh, TlsError};
@@ -21,6 +22,8 @@ pub(crate) struct Live {
     pub(crate) upstreams: Vec<Arc<UpstreamTarget>>,
     /// Writes the access log, if there is one.
     pub(crate) access_log: Option<AccessLogWriter>,
+    /// Exports the spans of requests, if there is tracing.
+    pub(crate) spans: Option<SpanExporter>,
 }
 
 // === impl Live ===
@@ -55,7 +58,9 @@ impl Live {
             None => Self::identification(&config, metrics).await?,
         };
         let access_log = Self::access_log(&config, before, metrics)?;
-        Ok(Self { config: Arc::new(config), identification, rules, upstreams, access_log })
+        let spans_before = before.and_then(|before| before.spans.as_ref());
+        let spans = SpanExporter::open(&config.tracing, spans_before, metrics.spans())?;
+        Ok(Self { config: Arc::new(config), identification, rules, upstreams, access_log, spans })
     }
 
     /// Who writes the access log. The thread is kept as long as its file is the same.

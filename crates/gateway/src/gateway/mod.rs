@@ -32,6 +32,7 @@ pub use reconfigure::Reconfigured;
 use crate::objects::{ObjectSource, ObjectsError};
 use crate::observe::log::RejectionLog;
 use crate::observe::metrics::GatewayMetrics;
+use crate::observe::spans::TracingError;
 use crate::observe::{Phase, Readiness};
 use crate::proxy::worker::{Clients, Listening, Shared, Stage, WorkerThread, bind};
 use crate::proxy::{RequestRules, RequestRulesError};
@@ -109,6 +110,9 @@ pub enum StartError {
         /// What the system says.
         error: io::Error,
     },
+    /// Spans cannot be exported.
+    #[error(transparent)]
+    Tracing(#[from] TracingError),
     /// A certificate or key is not usable.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -271,9 +275,15 @@ impl Gateway {
             }
         }
         self.shared.rejections.flush();
-        let access_log = self.live.borrow().access_log.clone();
+        let (access_log, spans) = {
+            let live = self.live.borrow();
+            (live.access_log.clone(), live.spans.clone())
+        };
         if let Some(access_log) = access_log {
             access_log.flush().await;
+        }
+        if let Some(spans) = spans {
+            spans.flush().await;
         }
         Drained { requests_cut }
     }

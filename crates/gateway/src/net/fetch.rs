@@ -12,10 +12,10 @@ use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use crate::config::{Protocol, UpstreamTls};
+use crate::net::Stream;
 use crate::tls::{ClientTls, Offer, TlsError};
 
 /// Fetches documents from one server. Each has a connection of its own, and redirections are not followed: they could lead
@@ -68,27 +68,24 @@ impl Fetcher {
         self.limits.within(self.connect_patiently()).await
     }
 
-    async fn connect_patiently(&self) -> Result<Connection, String> {
+    /// Opens a connection to the server, with TLS if its URL says so. There is no limit of time.
+    pub(crate) async fn stream(&self, offer: Offer) -> Result<Stream, String> {
         let stream = match self.host.parse::<IpAddr>() {
             Ok(address) => TcpStream::connect((address, self.port)).await,
             Err(_) => TcpStream::connect((&*self.host, self.port)).await,
         };
         let stream = stream.map_err(|error| format!("no connection: {error}"))?;
-        match &self.tls {
-            None => self.handshake(stream).await,
-            Some(tls) => {
-                // The file of the authorities may have changed.
-                tls.files().refresh();
-                let stream = tls.connect(stream, Offer::Http1).await;
-                self.handshake(stream.map_err(|error| format!("no TLS: {error}"))?).await
-            }
-        }
+        // If it fails, the connection is gone already.
+        let _ = stream.set_nodelay(true);
+        let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
+        // The file of the authorities may have changed.
+        tls.files().refresh();
+        let stream = tls.connect(stream, offer).await.map_err(|error| format!("no TLS: {error}"))?;
+        Ok(Stream::Tls(Box::new(stream.into())))
     }
 
-    async fn handshake(
-        &self,
-        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    ) -> Result<Connection, String> {
+    async fn connect_patiently(&self) -> Result<Connection, String> {
+        let stream = self.stream(Offer::Http1).await?;
         let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
         let (sender, connection) = handshake.map_err(|error| no_response(&error))?;
         tokio::spawn(connection);

@@ -1,4 +1,4 @@
-//! What operators see: the admin endpoint, metrics, the log, the access log, and readiness.
+//! What operators see: the admin endpoint, metrics, the log, the access log, spans, and readiness.
 
 pub mod access_log;
 pub mod admin;
@@ -7,5 +7,6 @@ pub mod frame;
 pub mod log;
 pub mod metrics;
 mod readiness;
+pub mod spans;
 
 pub use readiness::{Phase, Readiness};

@@ -89,6 +89,9 @@ impl Abandoned {
     /// queue, and its upstream's connection is closed.
     pub(crate) fn request(&self, mut future: RequestFuture, exchange: &Rc<Exchange>) {
         if !future.has_permit() {
+            if let Some(waiting) = future.waiting_request() {
+                exchange.note(|record| record.note_left(&waiting.admitted));
+            }
             return;
         }
         let Some(counted) = self.count_if_at_upstream(exchange) else { return };

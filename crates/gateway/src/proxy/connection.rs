@@ -36,6 +36,11 @@ impl Connection {
         Some(Rc::new(Self { worker: Rc::clone(worker), identity, provenance, client, peer }))
     }
 
+    /// Who is at the other end.
+    pub(crate) fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
     /// The same connection under the settings in effect, if those have changed.
     pub(crate) fn renewed(&self) -> Option<Rc<Self>> {
         if !self.worker.is_succeeded() {

@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::http1::{HeadFlags, Wire};
 use crate::observe::metrics::UpstreamFailure;
+use crate::observe::spans::SpanIds;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::Failure;
 use crate::proxy::record::RequestRecord;
@@ -87,6 +88,12 @@ impl Exchange {
         self.record.borrow().as_ref()?.debug_header()
     }
 
+    /// The ids of the spans of the request, if it is traced.
+    #[inline]
+    pub(crate) fn span_ids(&self) -> Option<SpanIds> {
+        self.record.borrow().as_ref()?.span_ids()
+    }
+
     pub(crate) fn add_interim(&self, status: StatusCode, headers: HeaderMap) {
         let mut interim = self.interim.borrow_mut();
         if interim.len() < INTERIM_MAX {
@@ -101,6 +108,7 @@ impl Exchange {
     /// Some of the request goes to this upstream now.
     pub(crate) fn note_at_upstream(&self, upstream: &Rc<Upstream>) {
         *self.upstream.borrow_mut() = Some(Rc::clone(upstream));
+        self.note(RequestRecord::note_sent);
     }
 
     /// The upstream that has the request does not respond as it should.

@@ -1,4 +1,6 @@
-//! `RequestRecord`: what the access log and the debug header say of a request, gathered on its way.
+//! `RequestRecord`: what the access log, the debug header and spans say of a request, gathered on its way.
+
+mod trace;
 
 use std::fmt::Write;
 use std::rc::Rc;
@@ -7,20 +9,25 @@ use std::time::{Duration, Instant};
 
 use evenkeel::{Admitted, Class, Rejected};
 use evenkeel_engine::{Attributes, RequestInfo, User};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
 
 use crate::observe::access_log::{AccessLine, AccessLog, LineClass};
+use crate::observe::spans::SpanIds;
 use crate::proxy::arrival::Arrival;
+use crate::proxy::connection::Connection;
 use crate::proxy::upstream::Upstream;
 use crate::proxy::worker::Worker;
+use trace::RequestTrace;
 
-/// What is known of a request. Most requests have none: it is made if the request gets a line in the access log, or if its
-/// client asks for the debug header.
+/// What is known of a request. Most requests have none: it is made if the request gets a line in the access log, if it is
+/// traced, or if its client asks for the debug header.
 #[derive(Debug)]
 pub(crate) struct RequestRecord {
     /// Where its line goes, if it gets one.
     log: Option<Rc<AccessLog>>,
     wants_debug: bool,
+    /// What its spans say, if it is traced.
+    trace: Option<Box<RequestTrace>>,
     arrived: Instant,
     id: HeaderValue,
     method: Method,
@@ -50,19 +57,23 @@ impl RequestRecord {
     /// For a request that has just arrived; none if nobody wants to know.
     #[inline]
     pub(crate) fn begin(
-        worker: &Worker,
+        connection: &Connection,
         method: &Method,
         uri: &Uri,
+        version: Version,
         headers: &HeaderMap,
         id: &HeaderValue,
     ) -> Option<Box<Self>> {
+        let worker = &connection.worker;
         let log = worker.access_log.as_ref().filter(|log| log.is_sampled());
         let wants_debug = !worker.config.debug_header.is_empty() && headers.contains_key(DEBUG);
-        (log.is_some() || wants_debug).then(|| {
+        let trace = RequestTrace::begin(connection, version, headers);
+        (log.is_some() || wants_debug || trace.is_some()).then(|| {
             let now = Instant::now();
             Box::new(Self {
                 log: log.cloned(),
                 wants_debug,
+                trace,
                 arrived: now,
                 id: id.clone(),
                 method: method.clone(),
@@ -88,6 +99,9 @@ impl RequestRecord {
             let namespace = &digested.info.namespace;
             self.namespace = (!namespace.is_empty()).then(|| namespace.as_ref().into());
             self.rejected = arrival.user.as_ref().err().map(|denied| denied.reason.as_str());
+            if let Some(trace) = &mut self.trace {
+                trace.note_route(&worker.rules, digested.extra);
+            }
         }
         self.wants_debug &= self.user.as_ref().is_some_and(|user| worker.config.debug_header.allows(user));
     }
@@ -100,7 +114,19 @@ impl RequestRecord {
     /// It has got its seat.
     pub(super) fn note_admitted<X>(&mut self, admitted: &Admitted<X>) {
         self.started = Some(Instant::now());
+        self.note_class(admitted);
+    }
+
+    /// Its client has disconnected while it waited for a seat.
+    pub(super) fn note_left<X>(&mut self, waiting: &Admitted<X>) {
+        self.note_class(waiting);
+    }
+
+    fn note_class<X>(&mut self, admitted: &Admitted<X>) {
         self.class = admitted.class.clone().map(|class| (class, admitted.seats));
+        if let Some(trace) = &mut self.trace {
+            trace.note_queue(admitted.queue);
+        }
     }
 
     /// It was rejected by the flow control.
@@ -108,11 +134,33 @@ impl RequestRecord {
         self.ended = Some(Instant::now());
         self.class = Some((rejected.class.clone(), rejected.seats));
         self.rejected = Some(rejected.reason.as_str());
+        if let Some(trace) = &mut self.trace {
+            trace.note_queue(rejected.queue);
+        }
     }
 
     /// It was rejected by the gateway, for this reason.
     pub(super) fn note_refused(&mut self, reason: &'static str) {
         self.rejected = Some(reason);
+    }
+
+    /// The ids of its spans, if it is traced.
+    pub(super) fn span_ids(&self) -> Option<SpanIds> {
+        self.trace.as_ref().map(|trace| trace.ids)
+    }
+
+    /// Some of it goes to an upstream now.
+    pub(super) fn note_sent(&mut self) {
+        if let Some(trace) = &mut self.trace {
+            trace.note_sent();
+        }
+    }
+
+    /// The upstream has responded.
+    pub(super) fn note_upstream_response(&mut self, status: StatusCode) {
+        if let Some(trace) = &mut self.trace {
+            trace.note_upstream_response(status);
+        }
     }
 
     /// The upstream is done with it.
@@ -172,8 +220,12 @@ impl RequestRecord {
         with(Some(LineClass { schema: class.flow_schema(), level: class.priority_level(), flow, seats: *seats }))
     }
 
-    /// Writes its line, if it gets one. The request and everything that was done for it have ended; this upstream had it last.
+    /// Writes its line and its spans, if it gets any. The request and everything that was done for it have ended; this upstream
+    /// had it last.
     pub(super) fn finish(&self, upstream: Option<&Upstream>) {
+        if let Some(trace) = &self.trace {
+            trace.finish(self, upstream);
+        }
         let Some(log) = &self.log else { return };
         let service = self.started.map_or(Duration::ZERO, |started| {
             let ended = self.ended.unwrap_or_else(Instant::now);

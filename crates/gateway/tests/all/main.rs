@@ -40,6 +40,8 @@ mod smuggling;
 #[path = "../support/mod.rs"]
 mod support;
 mod tls;
+#[cfg(feature = "otlp")]
+mod tracing;
 mod two_way;
 mod upgrades;
 mod upstream_names;

@@ -38,4 +38,5 @@ metrics! {
     SETTINGS_CHANGES: Counter "evenkeel_settings_changes" ["outcome"], "Changes of the settings while the gateway runs, and what came of them";
     JWT_KEY_FETCHES: Counter "evenkeel_jwt_key_fetches" ["outcome"], "Fetches of the keys of signed tokens, and what came of them";
     ACCESS_LOG_LINES: Counter "evenkeel_access_log_lines" ["outcome"], "Lines of the access log, and whether they were written or lost";
+    TRACE_SPANS: Counter "evenkeel_trace_spans" ["outcome"], "Spans of traced requests: exported to the collector, rejected by it, or lost because it did not respond or they came too fast";
 }

@@ -55,7 +55,8 @@ impl Collector for GatewayCollector {
         out.each(names::SETTINGS_CHANGES, settings)?;
         out.each(names::JWT_KEY_FETCHES, metrics.identity().key_fetches().counts())?;
         let lines = metrics.access_log();
-        out.each(names::ACCESS_LOG_LINES, [("written", lines.lines_written()), ("lost", lines.lines_lost())])
+        out.each(names::ACCESS_LOG_LINES, [("written", lines.lines_written()), ("lost", lines.lines_lost())])?;
+        out.each(names::TRACE_SPANS, metrics.spans().counts())
     }
 }
 

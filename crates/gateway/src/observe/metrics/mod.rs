@@ -8,6 +8,7 @@ mod catalogue;
 mod collector;
 mod identity;
 mod key_fetches;
+mod spans;
 mod upstream;
 
 use std::collections::BTreeSet;
@@ -22,6 +23,7 @@ use prometheus_client::registry::Registry;
 pub use access_log::AccessLogMetrics;
 pub use identity::IdentityMetrics;
 pub use key_fetches::KeyFetches;
+pub use spans::SpanMetrics;
 pub use upstream::{UpstreamMetrics, UpstreamStatus};
 
 /// So many names of edited objects are kept until the dashboard takes them.
@@ -75,6 +77,7 @@ struct Shared {
     admin_without_token: AtomicU64,
     admin_wrong_token: AtomicU64,
     access_log: AccessLogMetrics,
+    spans: SpanMetrics,
     /// Of the upstreams that there are.
     upstreams: ArcSwap<Vec<UpstreamMetrics>>,
 }
@@ -122,6 +125,7 @@ impl GatewayMetrics {
             admin_without_token: AtomicU64::new(0),
             admin_wrong_token: AtomicU64::new(0),
             access_log: AccessLogMetrics::default(),
+            spans: SpanMetrics::default(),
             upstreams: ArcSwap::default(),
         }))
     }
@@ -199,6 +203,11 @@ impl GatewayMetrics {
     /// How many lines of the access log were written or lost.
     pub fn access_log(&self) -> &AccessLogMetrics {
         &self.0.access_log
+    }
+
+    /// How many spans of requests were exported or lost.
+    pub fn spans(&self) -> &SpanMetrics {
+        &self.0.spans
     }
 
     /// New settings are in effect.

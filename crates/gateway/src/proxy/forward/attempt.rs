@@ -239,7 +239,7 @@ impl Attempts {
         in_flight: InFlight,
     ) -> Response<ResponseBody> {
         picked.note_success();
-        picked.upstream.note_response(head.status);
+        self.note_response(picked, head.status);
         let mut response = Response::new(ResponseBody::default());
         *response.status_mut() = head.status;
         *response.headers_mut() = std::mem::take(&mut head.headers);
@@ -251,6 +251,12 @@ impl Attempts {
         let body = call.into_body(&head, &picked.upstream, || self.stall());
         *response.body_mut() = ResponseBody::http1(body, in_flight);
         response
+    }
+
+    /// The upstream has responded.
+    fn note_response(&self, picked: &Picked, status: StatusCode) {
+        picked.upstream.note_response(status);
+        self.exchange.note(|record| record.note_upstream_response(status));
     }
 
     /// What rings when nothing moves any more.
@@ -347,7 +353,7 @@ impl Attempts {
                 upload.response_began();
                 let (mut parts, body) = response.into_parts();
                 picked.note_success();
-                picked.upstream.note_response(parts.status);
+                self.note_response(picked, parts.status);
                 sanitize_response(parts.status, &mut parts.headers, HeadFlags::ANY);
                 Ok(Response::from_parts(parts, ResponseBody::http2(body, self.stall(), in_flight.on(stream))))
             }

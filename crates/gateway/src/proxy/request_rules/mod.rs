@@ -82,6 +82,11 @@ impl RequestRules {
         set.unwrap_or_else(|| if is_grpc() { WhenClientLeaves::Cancel } else { WhenClientLeaves::Wait })
     }
 
+    /// The template of a route.
+    pub(crate) fn template(&self, route: RouteMatch) -> Option<&str> {
+        self.rule_of(route).map(|rule| rule.path.as_str())
+    }
+
     /// Whether a request runs for long by its nature, such as a watch.
     pub(crate) fn is_long_running(&self, digested: &Digested<'_, RouteMatch>) -> bool {
         Digest::occupancy(self, digested).is_some_and(|occupancy| occupancy != Occupancy::ToTheEnd)

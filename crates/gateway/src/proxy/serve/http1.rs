@@ -320,7 +320,14 @@ impl Serving {
     fn request(&mut self, head: RequestHead) -> (Parts, Inbound) {
         let worker = &self.connection.worker;
         let id = worker.request_ids.assign(&head.headers);
-        let exchange = Exchange::new(RequestRecord::begin(worker, &head.method, &head.uri, &head.headers, &id));
+        let exchange = Exchange::new(RequestRecord::begin(
+            &self.connection,
+            &head.method,
+            &head.uri,
+            head.version,
+            &head.headers,
+            &id,
+        ));
         {
             let mut client = self.client.borrow_mut();
             client.decoder = head.body;

@@ -164,7 +164,14 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
             http2_head::normalize(&mut parts, worker.config.limits.headers)?;
             if has_room { Ok(websocket) } else { Err(Failure::TooManyStreams) }
         });
-        let exchange = Exchange::new(RequestRecord::begin(&worker, &parts.method, &parts.uri, &parts.headers, &id));
+        let exchange = Exchange::new(RequestRecord::begin(
+            &connection,
+            &parts.method,
+            &parts.uri,
+            parts.version,
+            &parts.headers,
+            &id,
+        ));
         let form = Form::of(&parts.headers);
         let of_connection = Rc::clone(&self.running);
         Box::pin(async move {

@@ -20,6 +20,7 @@ use crate::identity::Identification;
 use crate::observe::access_log::AccessLog;
 use crate::observe::log::RejectionLog;
 use crate::observe::metrics::{GatewayMetrics, WorkerMetrics};
+use crate::observe::spans::Tracer;
 use crate::proxy::abandoned::{Abandoned, AbandonedWork};
 use crate::proxy::buffers::{BufferedBytes, Buffers};
 use crate::proxy::forward::{RequestIds, WorkerFlow};
@@ -59,6 +60,8 @@ pub(crate) struct Worker {
     pub(crate) rejections: Arc<RejectionLog>,
     /// The access log, if there is one.
     pub(crate) access_log: Option<Rc<AccessLog>>,
+    /// Takes the spans of requests, if there is tracing.
+    pub(crate) tracer: Option<Rc<Tracer>>,
     pub(crate) timer: Rc<CoarseTimer>,
     pub(crate) buffer_pool: Rc<BufferPool>,
     pub(crate) upstreams: Upstreams,
@@ -115,6 +118,7 @@ impl Worker {
             metrics,
             rejections: Arc::clone(&shared.rejections),
             access_log: AccessLog::new(&config.log, live.access_log.as_ref()).map(Rc::new),
+            tracer: Tracer::new(&config.tracing, live.spans.as_ref()).map(Rc::new),
             upstreams: Upstreams::new(&live.upstreams, index, config, &timer, &buffer_pool),
             buffer_pool,
             request_ids: Rc::new(RequestIds::new()),
@@ -148,6 +152,7 @@ impl Worker {
             metrics: self.metrics.clone(),
             rejections: Arc::clone(&self.rejections),
             access_log: AccessLog::new(&config.log, live.access_log.as_ref()).map(Rc::new),
+            tracer: Tracer::new(&config.tracing, live.spans.as_ref()).map(Rc::new),
             timer: Rc::clone(&self.timer),
             buffer_pool: Rc::clone(&self.buffer_pool),
             upstreams,
@@ -213,6 +218,9 @@ impl Worker {
     fn tidy(&self) {
         if let Some(log) = &self.access_log {
             log.flush();
+        }
+        if let Some(tracer) = &self.tracer {
+            tracer.flush();
         }
         self.upstreams.prune();
     }

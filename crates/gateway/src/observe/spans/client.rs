@@ -1,0 +1,300 @@
+//! `CollectorClient`: sends messages of OTLP to a collector, over gRPC or HTTP.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER, TE, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+
+use super::headers_file::HeadersFile;
+use super::protobuf_reader::{Field, find};
+use super::{TracingError, exporter};
+use crate::config::{OtlpProtocol, TracingConfig};
+use crate::net::fetch::{FetchLimits, Fetcher};
+use crate::tls::Offer;
+
+/// A collector, and the connection to it.
+#[derive(Debug)]
+pub(super) struct CollectorClient {
+    protocol: OtlpProtocol,
+    server: Fetcher,
+    /// Where messages go: the whole URL for HTTP/2, the path for HTTP/1.1.
+    target: Uri,
+    /// Host and port of the collector.
+    authority: HeaderValue,
+    headers: Option<HeadersFile>,
+    timeout: Duration,
+    connection: Option<Connection>,
+}
+
+#[derive(Debug)]
+enum Connection {
+    Http1(http1::SendRequest<Full<Bytes>>),
+    Http2(http2::SendRequest<Full<Bytes>>),
+}
+
+/// What a collector has taken.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Accepted {
+    /// How many spans it has refused nevertheless, and why.
+    pub(super) rejected: u64,
+    pub(super) reason: String,
+}
+
+/// Why a collector has not taken a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ExportError {
+    pub(super) message: String,
+    pub(super) is_retryable: bool,
+    /// When to try again, if the collector has said so.
+    pub(super) retry_after: Option<Duration>,
+}
+
+const GRPC_TARGET: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
+const HTTP_TARGET: &str = "/v1/traces";
+/// A response has a few bytes, if any. Nobody knows what a longer one is.
+const RESPONSE_BYTES_MAX: usize = 64 * 1024;
+/// So much is logged of what a collector says.
+const REASON_CHARS_MAX: usize = 200;
+/// The length of what a message of gRPC begins with.
+const GRPC_PREFIX: usize = 5;
+
+// === impl CollectorClient ===
+
+impl CollectorClient {
+    /// For the collector at this endpoint. Nothing is sent yet.
+    pub(super) fn open(endpoint: &Uri, config: &TracingConfig) -> Result<Self, TracingError> {
+        let limits = FetchLimits { time: config.timeout, bytes: RESPONSE_BYTES_MAX };
+        let server = Fetcher::new(endpoint, &config.tls, limits)?;
+        let headers = config.headers_file.as_deref().map(HeadersFile::open).transpose();
+        let headers = headers.map_err(TracingError::Headers)?;
+        let authority = endpoint.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+        Ok(Self {
+            protocol: config.protocol,
+            server,
+            target: target(endpoint, config.protocol),
+            authority: authority.unwrap_or_else(|| HeaderValue::from_static("")),
+            headers,
+            timeout: config.timeout,
+            connection: None,
+        })
+    }
+
+    /// Sends a message, on the connection that there is or on a new one.
+    pub(super) async fn export(&mut self, message: Bytes) -> Result<Accepted, ExportError> {
+        if let Some(headers) = &mut self.headers {
+            headers.refresh().await;
+        }
+        let timeout = self.timeout;
+        let outcome = tokio::time::timeout(timeout, self.call(message)).await;
+        let outcome = outcome.unwrap_or_else(|_| {
+            // Nobody knows what comes on it later.
+            self.connection = None;
+            Err(ExportError::retryable(format!("no response within {timeout:?}")))
+        });
+        if outcome.is_err() {
+            self.connection = None;
+        }
+        outcome
+    }
+
+    async fn call(&mut self, message: Bytes) -> Result<Accepted, ExportError> {
+        let request = self.request(message);
+        let is_open = match &mut self.connection {
+            None => false,
+            Some(Connection::Http1(sender)) => sender.ready().await.is_ok(),
+            Some(Connection::Http2(sender)) => sender.ready().await.is_ok(),
+        };
+        if !is_open {
+            self.connection = Some(self.connect().await.map_err(ExportError::retryable)?);
+        }
+        let response = match &mut self.connection {
+            Some(Connection::Http1(sender)) => sender.send_request(request).await,
+            Some(Connection::Http2(sender)) => sender.send_request(request).await,
+            None => return Err(ExportError::retryable("no connection".to_owned())),
+        };
+        let response = response.map_err(|error| ExportError::retryable(format!("no response: {error}")))?;
+        match self.protocol {
+            OtlpProtocol::Grpc => grpc_outcome(response).await,
+            OtlpProtocol::Http => http_outcome(response).await,
+        }
+    }
+
+    async fn connect(&self) -> Result<Connection, String> {
+        let no_handshake = |error: hyper::Error| format!("no connection: {error}");
+        match self.protocol {
+            OtlpProtocol::Http => {
+                let stream = TokioIo::new(self.server.stream(Offer::Http1).await?);
+                let (sender, connection) = http1::handshake(stream).await.map_err(no_handshake)?;
+                tokio::spawn(connection);
+                Ok(Connection::Http1(sender))
+            }
+            OtlpProtocol::Grpc => {
+                let stream = TokioIo::new(self.server.stream(Offer::Http2).await?);
+                let handshake = http2::handshake(TokioExecutor::new(), stream).await;
+                let (sender, connection) = handshake.map_err(no_handshake)?;
+                tokio::spawn(connection);
+                Ok(Connection::Http2(sender))
+            }
+        }
+    }
+
+    fn request(&self, message: Bytes) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(message));
+        *request.method_mut() = http::Method::POST;
+        *request.uri_mut() = self.target.clone();
+        if let Some(file) = &self.headers {
+            *request.headers_mut() = file.headers().clone();
+        }
+        let headers = request.headers_mut();
+        let agent = concat!("evenkeel/", env!("CARGO_PKG_VERSION"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(agent));
+        match self.protocol {
+            OtlpProtocol::Grpc => {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+                headers.insert(TE, HeaderValue::from_static("trailers"));
+            }
+            OtlpProtocol::Http => {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
+                headers.insert(HOST, self.authority.clone());
+            }
+        }
+        request
+    }
+}
+
+/// Where messages go at this endpoint.
+fn target(endpoint: &Uri, protocol: OtlpProtocol) -> Uri {
+    let base = endpoint.path().trim_end_matches('/');
+    let path = match protocol {
+        OtlpProtocol::Grpc => format!("{base}{GRPC_TARGET}"),
+        OtlpProtocol::Http if base.ends_with(HTTP_TARGET) => base.to_owned(),
+        OtlpProtocol::Http => format!("{base}{HTTP_TARGET}"),
+    };
+    let mut parts = http::uri::Parts::default();
+    if protocol == OtlpProtocol::Grpc {
+        (parts.scheme, parts.authority) = (endpoint.scheme().cloned(), endpoint.authority().cloned());
+    }
+    parts.path_and_query = path.parse().ok();
+    Uri::from_parts(parts).unwrap_or_default()
+}
+
+async fn http_outcome(response: Response<Incoming>) -> Result<Accepted, ExportError> {
+    let (head, body) = response.into_parts();
+    let status = head.status;
+    if status.is_success() {
+        return Ok(accepted(&collected(body).await?.0));
+    }
+    let is_retryable = matches!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    );
+    Err(ExportError { message: format!("status {status}"), is_retryable, retry_after: retry_after(&head.headers) })
+}
+
+async fn grpc_outcome(response: Response<Incoming>) -> Result<Accepted, ExportError> {
+    let (head, body) = response.into_parts();
+    if head.status != StatusCode::OK {
+        let is_retryable = head.status.is_server_error() || head.status == StatusCode::TOO_MANY_REQUESTS;
+        let message = format!("status {}; is this an endpoint of gRPC?", head.status);
+        return Err(ExportError { message, is_retryable, retry_after: retry_after(&head.headers) });
+    }
+    let (body, trailers) = collected(body).await?;
+    // A response without a body has its status in its headers.
+    let status = trailers.as_ref().unwrap_or(&head.headers);
+    match status.get("grpc-status").map(HeaderValue::as_bytes) {
+        Some(b"0") => Ok(accepted(body.get(GRPC_PREFIX..).unwrap_or_default())),
+        Some(code) => {
+            let code = String::from_utf8_lossy(code);
+            let reason = status.get("grpc-message").map_or(&b""[..], HeaderValue::as_bytes);
+            let is_retryable = match &*code {
+                "1" | "4" | "10" | "11" | "14" | "15" => true,
+                // The collector says when to come back, or that it never has room.
+                "8" => status.contains_key("grpc-status-details-bin"),
+                _ => false,
+            };
+            let message = format!("gRPC status {}: {}", shown(code.as_bytes()), shown(reason));
+            Err(ExportError { message, is_retryable, retry_after: None })
+        }
+        None => Err(ExportError::final_("a response without a gRPC status".to_owned())),
+    }
+}
+
+async fn collected(body: Incoming) -> Result<(Bytes, Option<HeaderMap>), ExportError> {
+    let collected = Limited::new(body, RESPONSE_BYTES_MAX).collect().await;
+    let collected = collected.map_err(|error| ExportError::final_(format!("the response cannot be read: {error}")))?;
+    let trailers = collected.trailers().cloned();
+    Ok((collected.to_bytes(), trailers))
+}
+
+/// What an `ExportTraceServiceResponse` says. One that cannot be read says nothing.
+fn accepted(response: &[u8]) -> Accepted {
+    let Some(Field::Bytes(partial)) = find(response, 1) else { return Accepted::default() };
+    let rejected = match find(partial, 1) {
+        Some(Field::Number(rejected)) => rejected,
+        _ => 0,
+    };
+    let reason = match find(partial, 2) {
+        Some(Field::Bytes(reason)) => shown(reason),
+        _ => String::new(),
+    };
+    Accepted { rejected, reason }
+}
+
+/// What a collector has said, in a line of a log.
+fn shown(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(REASON_CHARS_MAX).collect()
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds).min(exporter::RETRY_AFTER_MAX))
+}
+
+// === impl ExportError ===
+
+impl ExportError {
+    /// For what may go well the next time.
+    fn retryable(message: String) -> Self {
+        Self { message, is_retryable: true, retry_after: None }
+    }
+
+    /// For what would go wrong again.
+    fn final_(message: String) -> Self {
+        Self { message, is_retryable: false, retry_after: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_go_where_otlp_says() {
+        for (endpoint, protocol, expected) in [
+            ("http://a:4317", OtlpProtocol::Grpc, format!("http://a:4317{GRPC_TARGET}")),
+            ("https://a/x/", OtlpProtocol::Grpc, format!("https://a/x{GRPC_TARGET}")),
+            ("http://a:4318", OtlpProtocol::Http, "/v1/traces".to_owned()),
+            ("http://a:4318/", OtlpProtocol::Http, "/v1/traces".to_owned()),
+            ("http://a/otlp", OtlpProtocol::Http, "/otlp/v1/traces".to_owned()),
+            ("http://a/otlp/v1/traces", OtlpProtocol::Http, "/otlp/v1/traces".to_owned()),
+        ] {
+            assert_eq!(target(&endpoint.parse().unwrap(), protocol).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn what_a_collector_says_fits_in_a_line() {
+        let reason = shown(format!("a\nb{}\u{1b}[2J", "x".repeat(1000)).as_bytes());
+        assert!(reason.starts_with("a bxx") && reason.chars().count() == REASON_CHARS_MAX, "{reason}");
+        assert_eq!(shown(b"\x1b[2J\xff"), " [2J\u{fffd}");
+    }
+}

@@ -1,0 +1,198 @@
+//! `SpanExporter`: takes spans from all workers, and sends them to the collector.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::client::{Accepted, CollectorClient, ExportError};
+use super::envelope::Envelope;
+use super::{Chunk, TracingError};
+use crate::config::{OtlpProtocol, TracingConfig};
+use crate::observe::log::Throttle;
+use crate::observe::metrics::SpanMetrics;
+
+/// Takes spans from all workers to the one task that sends them. Clones share the task, which ends with the last.
+#[derive(Debug, Clone)]
+pub(crate) struct SpanExporter {
+    queue: mpsc::Sender<Message>,
+    hurry: watch::Sender<bool>,
+    /// The settings that the task has begun with.
+    config: Box<TracingConfig>,
+    metrics: SpanMetrics,
+}
+
+#[derive(Debug)]
+enum Message {
+    Spans(Chunk),
+    /// Says when all spans before this have been sent or lost.
+    Flush(oneshot::Sender<()>),
+}
+
+/// What the task works with.
+struct Exporting {
+    queue: mpsc::Receiver<Message>,
+    hurried: watch::Receiver<bool>,
+    client: CollectorClient,
+    envelope: Envelope,
+    is_grpc: bool,
+    metrics: SpanMetrics,
+    is_failing: bool,
+    throttle: Throttle,
+}
+
+/// Chunks that wait to be sent. With those of the workers and a message this bounds the memory of tracing.
+const QUEUE_LENGTH: usize = 128;
+/// A message with so many bytes takes no more spans. Collectors take four megabytes by default.
+const MESSAGE_BYTES: usize = 1024 * 1024;
+/// How long spans are gathered for a message.
+const GATHER_TIME: Duration = Duration::from_secs(1);
+/// How often a message is sent again, and after what time at first; each time waits twice as long.
+const RETRIES_MAX: u32 = 5;
+const RETRY_FIRST: Duration = Duration::from_millis(500);
+/// No collector is waited for longer, whatever it says.
+pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
+/// How long the last spans are waited for when the gateway stops.
+const FLUSH_TIME: Duration = Duration::from_secs(5);
+
+// === impl SpanExporter ===
+
+impl SpanExporter {
+    /// Starts the task, unless nothing is traced. The one before is kept if it does the same.
+    pub(crate) fn open(
+        config: &TracingConfig,
+        before: Option<&Self>,
+        metrics: &SpanMetrics,
+    ) -> Result<Option<Self>, TracingError> {
+        let Some(endpoint) = &config.endpoint else { return Ok(None) };
+        // Which requests are sampled is not its concern.
+        let (sample_ratio, parent_based) = (config.sample_ratio, config.parent_based);
+        let is_same =
+            |before: &&Self| TracingConfig { sample_ratio, parent_based, ..(*before.config).clone() } == *config;
+        if let Some(before) = before.filter(is_same) {
+            return Ok(Some(before.clone()));
+        }
+        let (queue, messages) = mpsc::channel(QUEUE_LENGTH);
+        let (hurry, hurried) = watch::channel(false);
+        let exporting = Exporting {
+            queue: messages,
+            hurried,
+            client: CollectorClient::open(endpoint, config)?,
+            envelope: Envelope::new(config),
+            is_grpc: config.protocol == OtlpProtocol::Grpc,
+            metrics: metrics.clone(),
+            is_failing: false,
+            throttle: Throttle::default(),
+        };
+        tokio::spawn(exporting.run());
+        Ok(Some(Self { queue, hurry, config: Box::new(config.clone()), metrics: metrics.clone() }))
+    }
+
+    /// Leaves spans to the task. If it is behind, they come back.
+    pub(super) fn send(&self, chunk: Chunk) -> Result<(), Chunk> {
+        match self.queue.try_send(Message::Spans(chunk)) {
+            Err(TrySendError::Full(Message::Spans(chunk)) | TrySendError::Closed(Message::Spans(chunk))) => Err(chunk),
+            _ => Ok(()),
+        }
+    }
+
+    /// So many spans were lost.
+    pub(super) fn note_lost(&self, spans: u64) {
+        self.metrics.lost(spans);
+    }
+
+    /// Waits until everything has been sent that was taken, within limits. From now on nothing is retried.
+    pub(crate) async fn flush(&self) {
+        self.hurry.send_replace(true);
+        let flushed = async {
+            let (done, sent) = oneshot::channel();
+            if self.queue.send(Message::Flush(done)).await.is_ok() {
+                let _ = sent.await;
+            }
+        };
+        if timeout(FLUSH_TIME, flushed).await.is_err() {
+            tracing::warn!("the last spans could not be exported in time");
+        }
+    }
+}
+
+// === impl Exporting ===
+
+impl Exporting {
+    /// Sends until nobody is left to give it anything.
+    async fn run(mut self) {
+        while let Some(first) = self.queue.recv().await {
+            let (chunks, flushes) = self.gather(first).await;
+            if !chunks.is_empty() {
+                self.export(&chunks).await;
+            }
+            for done in flushes {
+                // Whoever waited may have given up.
+                let _ = done.send(());
+            }
+        }
+    }
+
+    /// The spans of a message, and who waits until it has been sent.
+    async fn gather(&mut self, first: Message) -> (Vec<Chunk>, Vec<oneshot::Sender<()>>) {
+        let (mut chunks, mut flushes, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let (until, mut next) = (Instant::now() + GATHER_TIME, Some(first));
+        while let Some(message) = next {
+            match message {
+                Message::Spans(chunk) => {
+                    bytes += chunk.bytes.len();
+                    chunks.push(chunk);
+                }
+                Message::Flush(done) => flushes.push(done),
+            }
+            if bytes >= MESSAGE_BYTES || !flushes.is_empty() {
+                break;
+            }
+            next = timeout_at(until, self.queue.recv()).await.ok().flatten();
+        }
+        (chunks, flushes)
+    }
+
+    /// Sends spans, again if the collector does not take them and may do so later.
+    async fn export(&mut self, chunks: &[Chunk]) {
+        let spans = chunks.iter().map(|chunk| chunk.spans).sum();
+        let message = self.envelope.seal(chunks, self.is_grpc);
+        let mut pause = RETRY_FIRST;
+        for retries_left in (0..=RETRIES_MAX).rev() {
+            let error = match self.client.export(message.clone()).await {
+                Ok(accepted) => return self.note_accepted(spans, &accepted),
+                Err(error) => error,
+            };
+            let is_over = !error.is_retryable || retries_left == 0 || *self.hurried.borrow();
+            self.note_failed(&error, if is_over { spans } else { 0 });
+            if is_over {
+                return;
+            }
+            // It ends at once when there is no time left.
+            let _ = timeout(error.retry_after.unwrap_or(pause), self.hurried.wait_for(|is_hurried| *is_hurried)).await;
+            pause *= 2;
+        }
+    }
+
+    fn note_accepted(&mut self, spans: u64, accepted: &Accepted) {
+        let rejected = accepted.rejected.min(spans);
+        self.metrics.exported(spans - rejected);
+        self.metrics.rejected(rejected);
+        if std::mem::take(&mut self.is_failing) {
+            tracing::info!("the collector takes spans again");
+        }
+        if !accepted.reason.is_empty() && self.throttle.may_log() {
+            tracing::warn!(rejected, reason = accepted.reason, "the collector has complained about spans");
+        }
+    }
+
+    fn note_failed(&mut self, error: &ExportError, lost: u64) {
+        self.metrics.lost(lost);
+        let is_news = !std::mem::replace(&mut self.is_failing, true);
+        if is_news || lost > 0 && self.throttle.may_log() {
+            let error = &error.message;
+            tracing::warn!(error, lost, "spans cannot be exported; look at tracing.endpoint and at the collector");
+        }
+    }
+}

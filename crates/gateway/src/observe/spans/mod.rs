@@ -1,0 +1,223 @@
+//! Tracing: spans of requests, exported with OTLP.
+//!
+//! A worker encodes the spans of a sampled request into a buffer of its own when the request has ended, and hands full buffers
+//! to one task that sends them. Nothing on the request path waits for that task: if it cannot keep up, spans are lost and
+//! counted. See decision 62.
+
+mod context;
+mod moment;
+mod protobuf;
+mod request_spans;
+
+#[cfg(feature = "otlp")]
+mod client;
+#[cfg(feature = "otlp")]
+mod envelope;
+#[cfg(feature = "otlp")]
+mod exporter;
+#[cfg(not(feature = "otlp"))]
+#[path = "no_exporter.rs"]
+mod exporter;
+#[cfg(feature = "otlp")]
+mod headers_file;
+#[cfg(feature = "otlp")]
+mod protobuf_reader;
+
+use std::cell::RefCell;
+use std::hash::{BuildHasher, RandomState};
+
+use http::HeaderMap;
+
+use crate::config::TracingConfig;
+use context::{Parent, RANDOM, SAMPLED, SpanId, TRACEPARENT, TRACESTATE, TraceId, traceparent};
+use moment::Moment;
+
+pub(crate) use exporter::SpanExporter;
+pub(crate) use request_spans::{RequestSpans, UpstreamCall, Wait, WaitOutcome};
+
+/// Why spans cannot be exported: in one sentence what is wrong, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum TracingError {
+    /// The headers for the collector cannot be used.
+    #[error("tracing.headersFile: {0}")]
+    Headers(String),
+    /// A certificate or a key cannot be used.
+    #[error("tracing.tls: {0}")]
+    Tls(#[from] crate::tls::TlsError),
+    /// The program has no exporter.
+    #[error("tracing.endpoint: this program was built without tracing; build it with the feature `otlp`")]
+    NotBuilt,
+}
+
+/// Decides which requests of one worker are traced, and takes their spans, under the settings of one time.
+#[derive(Debug)]
+pub(crate) struct Tracer {
+    /// A request is sampled if a random number is not greater; none if no request is.
+    sample_max: Option<u64>,
+    is_parent_based: bool,
+    exporter: SpanExporter,
+    state: RefCell<State>,
+}
+
+/// The ids of the spans of one request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SpanIds {
+    trace: TraceId,
+    /// The client's span, if it has said so.
+    parent: Option<SpanId>,
+    flags: u8,
+    server: SpanId,
+    wait: SpanId,
+    client: SpanId,
+}
+
+/// Whole spans, encoded.
+#[derive(Debug, Default)]
+struct Chunk {
+    bytes: Vec<u8>,
+    spans: u64,
+}
+
+#[derive(Debug)]
+struct State {
+    chunk: Chunk,
+    random: fastrand::Rng,
+    moment: Moment,
+}
+
+/// A buffer with so many bytes goes to the task.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// A buffer with so many bytes, which the task has had no time for, takes no more spans.
+const BUFFER_BYTES_MAX: usize = 128 * 1024;
+
+// === impl Tracer ===
+
+impl Tracer {
+    /// None if nothing is traced.
+    pub(crate) fn new(config: &TracingConfig, exporter: Option<&SpanExporter>) -> Option<Self> {
+        let state = State {
+            chunk: Chunk::default(),
+            random: fastrand::Rng::with_seed(RandomState::new().hash_one(0)),
+            moment: Moment::now(),
+        };
+        Some(Self {
+            sample_max: sample_max(config.sample_ratio),
+            is_parent_based: config.parent_based,
+            exporter: exporter?.clone(),
+            state: RefCell::new(state),
+        })
+    }
+
+    /// The ids of the spans of a request with these headers, if it is sampled.
+    #[inline]
+    pub(crate) fn sample(&self, headers: &HeaderMap) -> Option<SpanIds> {
+        let parent = Parent::of(headers);
+        let is_sampled = match &parent {
+            Some(parent) if self.is_parent_based => parent.flags & SAMPLED != 0,
+            _ => self.draws(),
+        };
+        is_sampled.then(|| self.ids(parent))
+    }
+
+    /// Whether the ratio says so for the next request.
+    fn draws(&self) -> bool {
+        match self.sample_max {
+            None => false,
+            Some(u64::MAX) => true,
+            Some(max) => self.state.borrow_mut().random.u64(..) <= max,
+        }
+    }
+
+    fn ids(&self, parent: Option<Parent>) -> SpanIds {
+        let random = &mut self.state.borrow_mut().random;
+        SpanIds {
+            trace: parent.map_or_else(|| trace_id(random), |parent| parent.trace_id),
+            parent: parent.map(|parent| parent.span_id),
+            flags: parent.map_or(0, |parent| parent.flags & RANDOM) | SAMPLED,
+            server: span_id(random),
+            wait: span_id(random),
+            client: span_id(random),
+        }
+    }
+
+    /// Tells the upstream which trace a request belongs to. A request that is not sampled keeps what its client has sent; if that
+    /// was nothing, the upstream learns that the request is not sampled, so that it does not record half of a trace.
+    pub(crate) fn propagate(&self, ids: Option<&SpanIds>, headers: &mut HeaderMap) {
+        let (value, has_parent) = match ids {
+            Some(ids) => (traceparent(ids.trace, ids.client, ids.flags), ids.parent.is_some()),
+            None if Parent::of(headers).is_some() => return,
+            None => {
+                let random = &mut self.state.borrow_mut().random;
+                (traceparent(trace_id(random), span_id(random), 0), false)
+            }
+        };
+        headers.insert(TRACEPARENT, value);
+        if !has_parent {
+            // It belongs to a trace that nobody could read.
+            headers.remove(TRACESTATE);
+        }
+    }
+
+    /// Takes the spans of a request.
+    pub(crate) fn put(&self, spans: &RequestSpans<'_>) {
+        let state = &mut *self.state.borrow_mut();
+        if state.chunk.bytes.len() >= BUFFER_BYTES_MAX && !self.hand_over(state) {
+            return self.exporter.note_lost(spans.count());
+        }
+        let State { chunk, moment, .. } = state;
+        spans.put(&mut chunk.bytes, moment);
+        chunk.spans += spans.count();
+        if chunk.bytes.len() >= CHUNK_BYTES {
+            self.hand_over(state);
+        }
+    }
+
+    /// Hands over the spans that there are. To be called some times a second.
+    pub(crate) fn flush(&self) {
+        let state = &mut *self.state.borrow_mut();
+        state.moment = Moment::now();
+        self.hand_over(state);
+    }
+
+    /// Hands over the buffer. Whether the task has taken it.
+    fn hand_over(&self, state: &mut State) -> bool {
+        if state.chunk.spans == 0 {
+            return true;
+        }
+        match self.exporter.send(std::mem::take(&mut state.chunk)) {
+            Ok(()) => true,
+            Err(unsent) => {
+                state.chunk = unsent;
+                false
+            }
+        }
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        let state = &mut *self.state.borrow_mut();
+        if !self.hand_over(state) {
+            self.exporter.note_lost(state.chunk.spans);
+        }
+    }
+}
+
+fn trace_id(random: &mut fastrand::Rng) -> TraceId {
+    random.u128(1..).to_be_bytes()
+}
+
+fn span_id(random: &mut fastrand::Rng) -> SpanId {
+    random.u64(1..).to_be_bytes()
+}
+
+/// The bound for random numbers of that part of all; none if it is no part at all.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "it is a part"
+)]
+fn sample_max(ratio: f64) -> Option<u64> {
+    (ratio > 0.0).then_some(if ratio >= 1.0 { u64::MAX } else { (ratio * u64::MAX as f64) as u64 })
+}

@@ -1,0 +1,36 @@
+//! `SpanExporter` in a program without the feature `otlp`: there never is one.
+
+use std::convert::Infallible;
+
+use super::{Chunk, TracingError};
+use crate::config::TracingConfig;
+use crate::observe::metrics::SpanMetrics;
+
+/// There is none.
+#[derive(Debug, Clone)]
+pub(crate) struct SpanExporter(Infallible);
+
+// === impl SpanExporter ===
+
+impl SpanExporter {
+    pub(crate) fn open(
+        config: &TracingConfig,
+        _before: Option<&Self>,
+        _metrics: &SpanMetrics,
+    ) -> Result<Option<Self>, TracingError> {
+        if config.endpoint.is_some() { Err(TracingError::NotBuilt) } else { Ok(None) }
+    }
+
+    pub(super) fn send(&self, _chunk: Chunk) -> Result<(), Chunk> {
+        match self.0 {}
+    }
+
+    pub(super) fn note_lost(&self, _spans: u64) {
+        match self.0 {}
+    }
+
+    #[expect(clippy::unused_async, reason = "as in the exporter that does something")]
+    pub(crate) async fn flush(&self) {
+        match self.0 {}
+    }
+}

@@ -1,0 +1,132 @@
+//! `RequestTrace`: what the spans of a request say beyond its record.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::time::Instant;
+
+use http::header::{HOST, USER_AGENT};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, StatusCode, Version};
+
+use super::{CLIENT_GONE, RequestRecord};
+use crate::identity::Transport;
+use crate::observe::spans::{RequestSpans, SpanIds, Tracer, UpstreamCall, Wait, WaitOutcome};
+use crate::proxy::connection::Connection;
+use crate::proxy::request_rules::{RequestRules, RouteMatch};
+use crate::proxy::upstream::Upstream;
+
+/// What is known of a request that is traced.
+#[derive(Debug)]
+pub(super) struct RequestTrace {
+    tracer: Rc<Tracer>,
+    pub(super) ids: SpanIds,
+    version: Version,
+    is_tls: bool,
+    client: IpAddr,
+    host: Option<HeaderValue>,
+    user_agent: Option<HeaderValue>,
+    route: Option<(RequestRules, RouteMatch)>,
+    /// The queue that it was put into.
+    queue: Option<u32>,
+    /// When an upstream got it first, and how often it was sent again.
+    sent: Option<Instant>,
+    resends: u32,
+    /// What the upstream has responded.
+    upstream_status: Option<StatusCode>,
+}
+
+// === impl RequestTrace ===
+
+impl RequestTrace {
+    /// For a request that has just arrived; none if it is not sampled.
+    #[inline]
+    pub(super) fn begin(connection: &Connection, version: Version, headers: &HeaderMap) -> Option<Box<Self>> {
+        let tracer = connection.worker.tracer.as_ref()?;
+        let ids = tracer.sample(headers)?;
+        let peer = connection.peer();
+        Some(Box::new(Self {
+            tracer: Rc::clone(tracer),
+            ids,
+            version,
+            is_tls: peer.transport == Transport::Tls,
+            client: peer.address.ip(),
+            host: headers.get(HOST).cloned(),
+            user_agent: headers.get(USER_AGENT).cloned(),
+            route: None,
+            queue: None,
+            sent: None,
+            resends: 0,
+            upstream_status: None,
+        }))
+    }
+
+    /// The route that the request belongs to, if it belongs to one.
+    pub(super) fn note_route(&mut self, rules: &RequestRules, route: RouteMatch) {
+        self.route = rules.template(route).map(|_| (rules.clone(), route));
+    }
+
+    /// The queue that the request was put into, if there are queues.
+    pub(super) fn note_queue(&mut self, queue: Option<u32>) {
+        self.queue = queue;
+    }
+
+    /// Some of the request goes to an upstream now.
+    pub(super) fn note_sent(&mut self) {
+        match self.sent {
+            None => self.sent = Some(Instant::now()),
+            Some(_) => self.resends = self.resends.saturating_add(1),
+        }
+    }
+
+    /// The upstream has responded.
+    pub(super) fn note_upstream_response(&mut self, status: StatusCode) {
+        self.upstream_status = Some(status);
+    }
+
+    /// Leaves the spans of the request to the tracer. This upstream had the request last.
+    pub(super) fn finish(&self, record: &RequestRecord, upstream: Option<&Upstream>) {
+        let finished = Instant::now();
+        let call = self.sent.zip(upstream).map(|(began, upstream)| UpstreamCall {
+            began,
+            ended: record.ended.unwrap_or(finished),
+            authority: &upstream.known.authority,
+            is_tls: upstream.known.tls.is_some(),
+            prefix: &upstream.known.prefix,
+            status: self.upstream_status,
+            resends: self.resends,
+        });
+        let has_client_left = record.status.as_u16() == CLIENT_GONE && self.upstream_status != Some(record.status);
+        let host = self.host.as_ref().and_then(|host| host.to_str().ok());
+        record.with_flow(|class| {
+            let wait = class.map(|class| Wait {
+                class,
+                queue: self.queue,
+                began: record.asked,
+                ended: record.started.or(record.ended).unwrap_or(finished),
+                outcome: match (record.started, record.rejected) {
+                    (Some(_), _) => WaitOutcome::Admitted,
+                    (None, Some(reason)) => WaitOutcome::Rejected(reason),
+                    (None, None) => WaitOutcome::Left,
+                },
+            });
+            self.tracer.put(&RequestSpans {
+                ids: &self.ids,
+                arrived: record.arrived,
+                finished,
+                method: &record.method,
+                path: record.uri.path(),
+                route: self.route.as_ref().and_then(|(rules, route)| rules.template(*route)),
+                version: self.version,
+                is_tls: self.is_tls,
+                host: host.or_else(|| record.uri.authority().map(Authority::as_str)),
+                client: self.client,
+                user_agent: self.user_agent.as_ref().and_then(|agent| agent.to_str().ok()),
+                request_id: record.id.to_str().unwrap_or_default(),
+                status: (!has_client_left).then_some(record.status),
+                rejected: record.rejected,
+                wait,
+                call,
+            });
+        });
+    }
+}
