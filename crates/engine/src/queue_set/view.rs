@@ -130,6 +130,13 @@ impl<T, D: Discipline> QueueSet<T, D> {
         self.core.requests.get(id)?.phase()
     }
 
+    /// When a request arrived and when it started, unless it is gone or still waits.
+    #[inline]
+    pub fn start(&self, id: RequestId) -> Option<(Instant, Instant)> {
+        let request = self.core.requests.get(id)?;
+        Some((request.arrived, request.started()?))
+    }
+
     /// What the caller keeps with a request, unless it is gone, to be changed.
     pub fn payload_mut(&mut self, id: RequestId) -> Option<&mut T> {
         self.core.requests.get_mut(id)?.payload_mut()

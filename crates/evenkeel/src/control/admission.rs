@@ -1,6 +1,7 @@
 //! A request in its level. It ends when this is dropped, whatever it was doing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use evenkeel_engine::queue_set::{Finish, Phase, Rejection, RequestId};
 
@@ -44,6 +45,12 @@ impl Admission {
         drop(state);
         drop(waker);
         phase
+    }
+
+    /// How long the request waited, if it has started.
+    pub(crate) fn waited(&self) -> Duration {
+        let start = self.destination.level.lock().queue_set().start(self.id);
+        start.map_or(Duration::ZERO, |(arrived, started)| Duration::from_nanos((started - arrived).unsigned_abs()))
     }
 
     /// What the request is doing, once everything that is due in its level has been done.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::control::admission::Admission;
 use crate::control::class::Class;
@@ -57,6 +58,12 @@ impl Permit {
     /// The queue of the level that the request came through, counted from 0; `None` if the level has no queues.
     pub fn queue(&self) -> Option<u32> {
         self.0.queue
+    }
+
+    /// How long the request waited for its seats, by the clock of the flow control. A task that was busy when its request got
+    /// them holds them while it does not run yet; that time is not part of the wait.
+    pub fn waited(&self) -> Duration {
+        self.0.waited()
     }
 
     /// Takes over the request's place among the long-running requests of its level, to keep it for longer than the permit:

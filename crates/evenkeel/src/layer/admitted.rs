@@ -1,6 +1,7 @@
 //! `Admitted`: what the service behind the layer learns about a request, and how it gets it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use evenkeel_engine::User;
 use http::{Extensions, HeaderMap, Request};
@@ -25,6 +26,8 @@ pub struct Admitted<X = ()> {
     /// The queue of the level that the request was put into, counted from 0; `None` if the level has no queues, or if the request
     /// is not limited. A request that need not wait goes through a queue, too.
     pub queue: Option<u32>,
+    /// How long the request [waited](crate::Permit::waited) for its seats.
+    pub waited: Duration,
     /// What the [digest](crate::Digest::Extra) found beyond the [`RequestInfo`](crate::RequestInfo).
     pub extra: X,
 }
@@ -60,6 +63,9 @@ pub trait HandOver<A, X>: sealed::Sealed {
         place: impl FnOnce() -> Option<(Class, u32, Option<u32>)>,
         extra: X,
     ) -> Self::Request;
+
+    /// The request has waited for this long, and has its seats now.
+    fn note_waited(request: &mut Self::Request, waited: Duration);
 }
 
 /// What the layer still needs of a request while it waits.
@@ -96,8 +102,10 @@ mod sealed {
 impl<X> Admitted<X> {
     fn new(user: Arc<User>, place: Option<(Class, u32, Option<u32>)>, extra: X) -> Self {
         match place {
-            Some((class, seats, queue)) => Self { user, class: Some(class), seats, queue, extra },
-            None => Self { user, class: None, seats: 0, queue: None, extra },
+            Some((class, seats, queue)) => {
+                Self { user, class: Some(class), seats, queue, waited: Duration::ZERO, extra }
+            }
+            None => Self { user, class: None, seats: 0, queue: None, waited: Duration::ZERO, extra },
         }
     }
 }
@@ -125,6 +133,8 @@ impl<A, X> HandOver<A, X> for RequestOnly {
     ) -> Self::Request {
         request
     }
+
+    fn note_waited(_request: &mut Self::Request, _waited: Duration) {}
 }
 
 impl<A, X> HandOver<A, X> for PassAdmitted {
@@ -150,6 +160,10 @@ impl<A, X> HandOver<A, X> for PassAdmitted {
     ) -> Self::Request {
         AdmittedRequest { request, admitted: Admitted::new(user, place(), extra) }
     }
+
+    fn note_waited(request: &mut Self::Request, waited: Duration) {
+        request.admitted.waited = waited;
+    }
 }
 
 impl<A, X: Clone + Send + Sync + 'static> HandOver<A, X> for InsertAdmitted {
@@ -172,6 +186,12 @@ impl<A, X: Clone + Send + Sync + 'static> HandOver<A, X> for InsertAdmitted {
     ) -> Self::Request {
         request.extensions_mut().insert(Admitted::new(user, place(), extra));
         request
+    }
+
+    fn note_waited(request: &mut Self::Request, waited: Duration) {
+        if let Some(admitted) = request.extensions_mut().get_mut::<Admitted<X>>() {
+            admitted.waited = waited;
+        }
     }
 }
 

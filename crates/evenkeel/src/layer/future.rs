@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -64,6 +65,8 @@ pin_project! {
 struct WaitingCall<S, Q> {
     waiting: Waiting,
     call: Option<Box<Call<S, Q>>>,
+    /// Tells the service how long the request has waited, if it wants to know.
+    note_waited: fn(&mut Q, Duration),
     rejection_form: RejectionForm,
     shares_permit: bool,
 }
@@ -84,12 +87,13 @@ where
     pub(crate) fn waiting(
         call: Call<S, Q>,
         waiting: Waiting,
+        note_waited: fn(&mut Q, Duration),
         occupancy: Occupancy,
         watch: Option<Box<Watch>>,
         settings: &Settings,
     ) -> Self {
         let (rejection_form, shares_permit) = (settings.rejection_form, settings.shares_permits);
-        let waiting = WaitingCall { waiting, call: Some(Box::new(call)), rejection_form, shares_permit };
+        let waiting = WaitingCall { waiting, call: Some(Box::new(call)), note_waited, rejection_form, shares_permit };
         Self {
             stage: Stage::Waiting { waiting: Box::new(waiting) },
             held: Held { watch, ..Held::default() },
@@ -164,6 +168,9 @@ where
                 StageProjection::Waiting { waiting } => match ready!(Pin::new(&mut waiting.waiting).poll(context)) {
                     Ok(permit) => {
                         let mut call = waiting.call.take();
+                        if let Some(call) = &mut call {
+                            (waiting.note_waited)(&mut call.request, permit.waited());
+                        }
                         this.held.permit = Some(match &mut call {
                             Some(call) if waiting.shares_permit => call.share(permit),
                             _ => HeldPermit::Own(permit),

@@ -133,7 +133,7 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
                     let request =
                         H::hand_over(Request::from_parts(parts, body), user, || waiting.class_seats_and_queue(), extra);
                     let call = Call { service: self.inner.clone(), request };
-                    FlowFuture::waiting(call, waiting, occupancy, watch, settings)
+                    FlowFuture::waiting(call, waiting, H::note_waited, occupancy, watch, settings)
                 }
                 Place::Rejected(rejected) => {
                     let response = response::rejection(*rejected, settings.rejection_form, &parts.headers);

@@ -2,13 +2,22 @@
 
 use crate::layer;
 
+use std::convert::Infallible;
+use std::future::{Future, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use http::StatusCode;
+use bytes::Bytes;
+use evenkeel::identify::Anonymous;
+use evenkeel::{Admitted, AdmittedRequest};
+use http::{Request, Response, StatusCode};
+use http_body_util::Empty;
 use layer::{Mock, Reply, ask, get, send, text};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, advance, timeout};
+use tower::{Layer, Service, service_fn};
 
 const QUEUED: &str = "/queued";
 
@@ -39,6 +48,49 @@ async fn a_seat_that_is_free_wakes_who_waits() {
     drop(first);
     let response = timeout(Duration::from_secs(1), second).await.expect("it is woken").unwrap().unwrap();
     assert_eq!(response.status(), StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_service_learns_how_long_the_request_waited_for_its_seat() {
+    let flow = layer::flow();
+    let respond = |waited: Duration| {
+        let mut response = Response::new(Empty::<Bytes>::new());
+        response.extensions_mut().insert(waited);
+        ready(Ok::<_, Infallible>(response))
+    };
+    let passed = service_fn(move |request: AdmittedRequest<()>| respond(request.admitted.waited));
+    let inserted = service_fn(move |request: Request<()>| {
+        respond(request.extensions().get::<Admitted>().map(|admitted| admitted.waited).unwrap())
+    });
+    let mut passed = flow.layer(Anonymous).pass_admitted().layer(passed);
+    let mut inserted = flow.layer(Anonymous).insert_admitted().layer(inserted);
+    let request = || Request::get(QUEUED).body(()).unwrap();
+    let mut context = Context::from_waker(Waker::noop());
+
+    let now = |waited: &Duration, poll: Poll<Result<Response<_>, Infallible>>| {
+        let Poll::Ready(Ok(response)) = poll else { panic!("it waits") };
+        assert_eq!(response.extensions().get(), Some(waited));
+    };
+    now(&Duration::ZERO, pin!(passed.call(request())).poll(&mut context));
+
+    let hold = || {
+        let mut holder = send(&flow.layer(Anonymous), &Mock::stuck(), get(QUEUED));
+        assert!(holder.poll().is_none());
+        holder
+    };
+    let (holder, mut waits) = (hold(), pin!(passed.call(request())));
+    assert!(waits.as_mut().poll(&mut context).is_pending());
+    advance(Duration::from_millis(300)).await;
+    drop(holder);
+    // It has its seat now, but its task does not run yet.
+    advance(Duration::from_millis(200)).await;
+    now(&Duration::from_millis(300), waits.poll(&mut context));
+
+    let (holder, mut waits) = (hold(), pin!(inserted.call(request())));
+    assert!(waits.as_mut().poll(&mut context).is_pending());
+    advance(Duration::from_millis(70)).await;
+    drop(holder);
+    now(&Duration::from_millis(70), waits.poll(&mut context));
 }
 
 #[tokio::test(start_paused = true)]

@@ -113,7 +113,7 @@ impl RequestRecord {
 
     /// It has got its seat.
     pub(super) fn note_admitted<X>(&mut self, admitted: &Admitted<X>) {
-        self.started = Some(Instant::now());
+        self.started = Some(self.asked + admitted.waited);
         self.note_class(admitted);
     }
 
