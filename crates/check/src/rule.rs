@@ -50,7 +50,7 @@ macro_rules! rules {
             /// The page of the rule, in Markdown: what it finds, why that matters, what to do, and an example.
             pub const fn page(self) -> &'static str {
                 match self {
-                    $(Self::$Rule => include_str!(concat!("../../../docs/checks/", $name, ".md")),)+
+                    $(Self::$Rule => include_str!(concat!("../pages/", $name, ".md")),)+
                 }
             }
         }
