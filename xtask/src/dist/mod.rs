@@ -361,6 +361,27 @@ mod tests {
         assert!(ingredients.image(b"").unwrap_err().to_string().ends_with("30000000 is the bar"));
     }
 
+    #[test]
+    fn the_workflow_makes_the_release_with_fixed_versions_and_few_permissions() {
+        let workflow = fs::read_to_string(root().unwrap().join(".github/workflows/release.yml")).unwrap();
+        let has_version = |action: &str| {
+            let version = action.rsplit_once("@v").map_or("", |(_, version)| version);
+            version.starts_with(|c: char| c.is_ascii_digit())
+        };
+        let actions: Vec<&str> =
+            workflow.lines().filter_map(|line| line.split_once("uses: ")).map(|(_, name)| name).collect();
+        assert!(actions.len() > 5 && actions.iter().all(|action| has_version(action)), "{actions:?}");
+        assert!(workflow.contains("\npermissions:\n  contents: read\n\n"), "the default is to read the sources only");
+        for part in
+            ["cargo xtask dist", "cargo-generate-rpm@", "sha256sum --check", "attest-build-provenance", "cargo publish"]
+        {
+            assert!(workflow.contains(part), "{part}");
+        }
+        for architecture in Architecture::ALL {
+            assert!(workflow.contains(architecture.triple()), "{architecture:?}");
+        }
+    }
+
     /// The addresses of cargo-binstall are those of the release.
     #[test]
     fn cargo_binstall_finds_the_tarballs() {

@@ -10,6 +10,7 @@ mod machine;
 mod name;
 mod offence;
 mod opening;
+mod package;
 mod rule;
 mod tree;
 mod whitespace;
@@ -21,8 +22,16 @@ use tree::Tree;
 
 type Check = fn(path: &str, text: &str) -> Vec<Offence>;
 
-const CHECKS: [Check; 7] =
-    [host::check, length::check, machine::check, name::check, opening::check, whitespace::check, word::check];
+const CHECKS: [Check; 8] = [
+    host::check,
+    length::check,
+    machine::check,
+    name::check,
+    opening::check,
+    package::check,
+    whitespace::check,
+    word::check,
+];
 
 #[test]
 fn the_tree_is_tidy() {

@@ -7,6 +7,7 @@ mod check;
 mod child;
 mod convert;
 mod deploy;
+mod empty_root;
 mod errors;
 mod explain;
 mod pages;
