@@ -1,5 +1,5 @@
 //! The developer's commands, run by `cargo xtask <command>`: set-up, test, features, packages, site, workflows,
-//! soak, bench, attack, browser, record.
+//! soak, bench, attack, browser, dist, record.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks to its user on the terminal")]
 
@@ -7,6 +7,7 @@ mod attack;
 mod bench;
 mod browser;
 mod comparisons;
+mod dist;
 mod features;
 mod markdown;
 mod packages;
@@ -36,11 +37,14 @@ Commands:
   bench [FILTER]   run the benchmarks
   attack [NAME]    run clients that mean harm against the binary, on loopback, and print what bars hold
   browser          open the dashboard in a headless Chromium, check it, and keep screenshots
+  dist             make the files of a release in target/dist, and try the container image's root
+  image-root [ARCH]  make only the files of the container image, for the Dockerfile
   record FOLDER    copy recordings of a real Kubernetes into tests/recorded, packed
   help             show this text
 
 FILTER is a part of a test's or a benchmark's name; only those that contain it are run.
 NAME is a part of an attack's name.
+ARCH is amd64 or arm64; by default that of this machine.
 FOLDER contains `golden` or `conformance`, or both, with the layout of tests/recorded.
 With CI=true in the environment, cargo may not change Cargo.lock.
 
@@ -64,6 +68,8 @@ enum Command {
     Bench { filter: Option<String> },
     Attack { name: Option<String> },
     Browser,
+    Dist,
+    ImageRoot { architecture: Option<String> },
     Record { folder: String },
     Help,
 }
@@ -98,11 +104,11 @@ impl Command {
             return Ok(Self::Help);
         }
         let arguments_max = match name.as_str() {
-            "test" | "soak" | "bench" | "attack" | "record" => 1,
-            "setup" | "features" | "packages" | "site" | "workflows" | "browser" | "help" => 0,
+            "test" | "soak" | "bench" | "attack" | "image-root" | "record" => 1,
+            "setup" | "features" | "packages" | "site" | "workflows" | "browser" | "dist" | "help" => 0,
             _ => {
-                let commands =
-                    "setup, test, features, packages, site, workflows, soak, bench, attack, browser, record and help";
+                let commands = "setup, test, features, packages, site, workflows, soak, bench, attack, browser, dist, \
+                                image-root, record and help";
                 return Err(format!("xtask has no command `{name}`; it has {commands}."));
             }
         };
@@ -128,6 +134,8 @@ impl Command {
             ("bench", filter) => Ok(Self::Bench { filter }),
             ("attack", name) => Ok(Self::Attack { name }),
             ("browser", _) => Ok(Self::Browser),
+            ("dist", _) => Ok(Self::Dist),
+            ("image-root", architecture) => Ok(Self::ImageRoot { architecture }),
             ("record", Some(folder)) => Ok(Self::Record { folder }),
             ("record", None) => {
                 Err("`xtask record` needs a folder with recordings; see `cargo xtask help`.".to_owned())
@@ -148,6 +156,8 @@ impl Command {
             Self::Bench { filter } => bench::bench(filter.as_deref()),
             Self::Attack { name } => attack::attack(name.as_deref()),
             Self::Browser => browser::browser(),
+            Self::Dist => dist::dist(),
+            Self::ImageRoot { architecture } => dist::image_root(architecture.as_deref()),
             Self::Record { folder } => record::record(folder),
             Self::Help => {
                 print!("{HELP}");
@@ -182,6 +192,8 @@ mod tests {
         assert_eq!(parse("attack"), Ok(Command::Attack { name: None }));
         assert_eq!(parse("attack drains"), Ok(Command::Attack { name: Some("drains".to_owned()) }));
         assert_eq!(parse("browser"), Ok(Command::Browser));
+        assert_eq!(parse("dist"), Ok(Command::Dist));
+        assert_eq!(parse("image-root arm64"), Ok(Command::ImageRoot { architecture: Some("arm64".to_owned()) }));
         assert_eq!(parse("record there"), Ok(Command::Record { folder: "there".to_owned() }));
     }
 
@@ -196,7 +208,7 @@ mod tests {
     fn faults_are_one_sentence() {
         assert_eq!(
             parse("tidy"),
-            Err("xtask has no command `tidy`; it has setup, test, features, packages, site, workflows, soak, bench, attack, browser, record and help."
+            Err("xtask has no command `tidy`; it has setup, test, features, packages, site, workflows, soak, bench, attack, browser, dist, image-root, record and help."
                 .to_owned())
         );
         assert_eq!(

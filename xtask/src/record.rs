@@ -95,7 +95,7 @@ fn take_over_file(file: &Path, source: &Path, target: &Path, tally: &mut Tally) 
 }
 
 /// Without a name and a time, so that the same content gives the same bytes.
-fn pack(content: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn pack(content: &[u8]) -> Result<Vec<u8>> {
     let mut packed = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     packed.write_all(content)?;
     Ok(packed.finish()?)

@@ -77,6 +77,20 @@ impl CommandLine {
         status.is_ok_and(|status| status.success())
     }
 
+    /// Runs it unseen at the repository's root, and returns what it printed.
+    pub(crate) fn read(&self) -> Result<Vec<u8>> {
+        let output = self
+            .command()
+            .current_dir(root()?)
+            .stdin(Stdio::null())
+            .output()
+            .with_context(|| format!("cannot start `{}`; is it installed?", self.program))?;
+        if !output.status.success() {
+            bail!("`{self}` failed ({}): {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(output.stdout)
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
@@ -156,6 +170,14 @@ mod tests {
         let absent = CommandLine::new("evenkeel-no-such-program");
         assert_eq!(absent.run().unwrap_err().to_string(), "cannot start `evenkeel-no-such-program`; is it installed?");
         assert!(!absent.succeeds());
+    }
+
+    #[test]
+    fn output_or_what_was_said_about_the_failure() {
+        let shell = |script| CommandLine::new("sh").args(["-c", script]).read();
+        assert_eq!(shell("echo done").unwrap(), b"done\n");
+        let error = shell("echo broken >&2; exit 3").unwrap_err();
+        assert!(error.to_string().ends_with("failed (exit status: 3): broken"), "{error}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod convert;
 mod demo;
 mod exit;
 mod explain;
+mod health;
 mod man;
 mod object_files;
 mod reference;

@@ -1,6 +1,8 @@
 //! `evenkeel man`: the manual pages.
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
@@ -12,22 +14,28 @@ const EXAMPLES: &str = "\
 Examples:
   Read the page of a command:
     evenkeel man serve | man -l -
-  Install the pages:
-    evenkeel man > /usr/local/share/man/man1/evenkeel.1
-    evenkeel man serve > /usr/local/share/man/man1/evenkeel-serve.1";
+  Install the pages of all commands:
+    evenkeel man --directory /usr/local/share/man/man1";
 
-/// Prints a manual page.
+/// Prints a manual page, or writes all of them to files.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Man {
     /// The command that the page is about. Without one, the page is about all of them.
     command: Option<String>,
+
+    /// Writes the pages of all commands to files in this directory, and prints nothing.
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    directory: Option<PathBuf>,
 }
 
 // === impl Man ===
 
 impl Man {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
+        if let Some(directory) = &self.directory {
+            return write_all(directory);
+        }
         let page = page(self.subject()?).context("cannot make the page")?;
         io::stdout().write_all(&page).context("cannot write the page to standard output")?;
         Ok(Exit::Success)
@@ -42,6 +50,19 @@ impl Man {
             WrongUsage(format!("there is no command {name:?} to print a page about; see `evenkeel --help` for all"))
         })
     }
+}
+
+fn write_all(directory: &Path) -> anyhow::Result<Exit> {
+    let mut evenkeel = crate::command();
+    evenkeel.build();
+    let commands = evenkeel.get_subcommands().filter(|command| command.get_name() != "help").cloned();
+    for command in [evenkeel.clone()].into_iter().chain(commands) {
+        let name = command.get_display_name().unwrap_or(command.get_name());
+        let file = directory.join(format!("{name}.1"));
+        let page = page(command).context("cannot make the page")?;
+        fs::write(&file, page).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(Exit::Success)
 }
 
 /// The page of a command. What comes after its help has sections of its own, with lines that stay as they are: they are there

@@ -13,8 +13,8 @@ const OPENING: &str = "\
 What the `evenkeel` binary can do. This page is made from what `--help` prints; to update it, run
 `EVENKEEL_UPDATE=1 cargo test -p evenkeel-cli --test all reference`.
 
-In the repository, `cargo run --release -p evenkeel-cli --` stands for `evenkeel`; to have it in your path, run
-`cargo install --path crates/cli`.
+In the repository, `cargo run --profile quick -p evenkeel-cli --` stands for `evenkeel`; [Install](install.md) says how to have it in your
+path.
 ";
 
 const FORMAT: &str = "\

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::exit::Exit;
-use crate::{check, completions, convert, demo, explain, man, replay, serve, simulate, top, usage};
+use crate::{check, completions, convert, demo, explain, health, man, replay, serve, simulate, top, usage};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,6 +34,7 @@ enum Command {
     Check(check::Check),
     Explain(Box<explain::Explain>),
     Top(Box<top::TopCommand>),
+    Health(health::Health),
     Convert(convert::Convert),
     Simulate(Box<simulate::Simulate>),
     Replay(Box<replay::Replay>),
@@ -49,7 +50,9 @@ pub fn command() -> clap::Command {
 /// Runs the binary with these arguments, of which the first is its own name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    match Evenkeel::try_parse_from(&arguments) {
+    let command = command().bin_name(usage::bin_name(&arguments));
+    let matches = command.try_get_matches_from(&arguments);
+    match matches.and_then(|matches| Evenkeel::from_arg_matches(&matches)) {
         Ok(evenkeel) => evenkeel.command.run().unwrap_or_else(|error| {
             complain(&format!("{error:#}"));
             Exit::of(&error)
@@ -78,6 +81,7 @@ impl Command {
             Self::Check(check) => check.run(),
             Self::Explain(explain) => explain.run(),
             Self::Top(top) => top.run(),
+            Self::Health(health) => health.run(),
             Self::Convert(convert) => convert.run(),
             Self::Simulate(simulate) => simulate.run(),
             Self::Replay(replay) => replay.run(),

@@ -2,14 +2,25 @@
 
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 
 use clap::error::ErrorKind;
 use evenkeel_gateway::config::ListenAddress;
 
+/// The name of the binary as a plugin of kubectl, which runs it for `kubectl evenkeel`.
+const KUBECTL_PLUGIN: &str = "kubectl-evenkeel";
+
+/// What the user types to run the binary, given its arguments.
+pub(crate) fn bin_name(arguments: &[OsString]) -> &'static str {
+    let file = arguments.first().map(Path::new).and_then(Path::file_stem);
+    if file.is_some_and(|file| file == KUBECTL_PLUGIN) { "kubectl evenkeel" } else { "evenkeel" }
+}
+
 /// What is wrong with these arguments, what may have been meant, and where to look it up.
 pub(crate) fn sentence(error: &clap::Error, arguments: &[OsString]) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "there is no command; try `evenkeel demo`, or see `evenkeel --help` for all commands".to_owned();
+        let evenkeel = bin_name(arguments);
+        return format!("there is no command; try `{evenkeel} demo`, or see `{evenkeel} --help` for all commands");
     }
     let text = error.render().to_string();
     let mut paragraphs = text.split("\n\n").map(one_line);
@@ -29,7 +40,8 @@ fn one_line(paragraph: &str) -> String {
 fn command_of(arguments: &[OsString]) -> String {
     let name = arguments.get(1).and_then(|name| name.to_str()).unwrap_or_default();
     let known = crate::command().find_subcommand(name).is_some();
-    if known { format!("evenkeel {name}") } else { "evenkeel".to_owned() }
+    let evenkeel = bin_name(arguments);
+    if known { format!("{evenkeel} {name}") } else { evenkeel.to_owned() }
 }
 
 /// What an address of this machine looks like.

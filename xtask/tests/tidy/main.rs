@@ -15,6 +15,7 @@ mod markdown;
 mod name;
 mod offence;
 mod opening;
+mod package;
 mod page;
 mod rule;
 mod tree;
@@ -36,9 +37,9 @@ const CHECKS: [Check; 8] = [
     host::check,
     length::check,
     machine::check,
-    manifest::check_includes,
     name::check,
     opening::check,
+    package::check,
     whitespace::check,
     word::check,
 ];

@@ -50,17 +50,6 @@ fn faults(package: &Value, manifest: &str, paths: &BTreeSet<&str>) -> Vec<String
     faults
 }
 
-/// No source file of a published crate may include a file that its package does not have.
-pub(crate) fn check_includes(path: &str, text: &str) -> Vec<Offence> {
-    let depth = match path.strip_prefix("crates/").map(|path| path.split('/').collect::<Vec<_>>()) {
-        Some(parts) if parts.get(1) == Some(&"src") => parts.len() - 2,
-        _ => return Vec::new(),
-    };
-    let above = "../".repeat(depth + 1);
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| line.contains("include_") && line.contains(&above));
-    lines.map(|(line, _)| Offence::new(path, line, "includes a file that is not in the crate's package")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -106,14 +95,5 @@ mod tests {
             &check(&metadata("crates/a/Cargo.toml", &json!({"publish": []})), &BTreeSet::new()),
             &["crates/a/Cargo.toml:1: no `rust-version.workspace = true`", &format!("crates/a/Cargo.toml:1: {where_}")],
         );
-    }
-
-    #[test]
-    fn included_files() {
-        let expected = ["crates/a/src/b.rs:2: includes a file that is not in the crate's package"];
-        let text = "//! Fine.\nconst A: &str = include_str!(\"../../../docs/a.md\");\n";
-        assert_offences(&check_includes("crates/a/src/b.rs", text), &expected);
-        assert_offences(&check_includes("crates/a/src/b/c.rs", "include_str!(\"../../README.md\")"), &[]);
-        assert_offences(&check_includes("crates/a/tests/b.rs", text), &[]);
     }
 }

@@ -46,7 +46,9 @@ Examples:
   The figures for a program, and no more:
     evenkeel demo --once -o json
   With ports of your choice:
-    evenkeel demo --listen 127.0.0.1:8080 --admin-listen 127.0.0.1:9901";
+    evenkeel demo --listen 127.0.0.1:8080 --admin-listen 127.0.0.1:9901
+  In a container, with a published port:
+    evenkeel demo --listen 0.0.0.0:8080";
 
 /// Shows greedy tenants among polite ones: without Evenkeel, as Kubernetes does it, and with Evenkeel.
 ///
@@ -78,7 +80,8 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = number::<600>)]
     seconds: u32,
 
-    /// Where the gateway listens. Port 0 is any free port.
+    /// Where the gateway listens. Port 0 is any free port. On an address that other machines can reach, their requests may name
+    /// any tenant.
     #[arg(long, value_name = "ADDR", default_value_t = any_port(), value_parser = address)]
     listen: SocketAddr,
 

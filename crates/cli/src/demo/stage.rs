@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::fs::{self, DirBuilder};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
@@ -20,6 +20,12 @@ use crate::serve;
 
 /// This machine.
 const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
+
+/// All machines.
+const EVERYWHERE: [&str; 2] = ["0.0.0.0/0", "::/0"];
+
+/// What curl sends to an admin endpoint that other machines can reach.
+const WITH_TOKEN: &str = " -H \"Authorization: Bearer $EVENKEEL_ADMIN_TOKEN\"";
 
 /// A port that the system chooses.
 const LOOPBACK_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -59,6 +65,7 @@ impl Stage {
         let config = Config {
             listen: vec![ListenConfig { address: listen.into(), tls: None }],
             admin: AdminConfig { address: Some(admin_listen.into()), ..AdminConfig::default() },
+            identity: tenants_by_header(believed(listen))?,
             ..config(&service)?
         };
         evenkeel_gateway::observe::log::init(&config.log)?;
@@ -88,7 +95,7 @@ impl Stage {
 
     /// The page that shows what the gateway is doing.
     pub(crate) fn dashboard(&self) -> Option<String> {
-        self.gateway.admin_address().map(|admin| format!("http://{admin}/"))
+        self.gateway.admin_address().map(|admin| format!("http://{}/", as_client(admin)))
     }
 
     /// A private folder, which is removed at the end.
@@ -118,7 +125,7 @@ impl Stage {
     }
 
     fn suggestions(&self) -> Vec<Suggestion> {
-        let url = format!("http://{}", self.address);
+        let url = format!("http://{}", as_client(self.address));
         let manifest = self.folder.path().join("objects/tenants.yaml");
         let manifest = manifest.display();
         let kubectl = format!("kubectl --kubeconfig {}", self.api.kubeconfig().display());
@@ -152,14 +159,16 @@ impl Stage {
             suggestions.insert(0, Suggestion { what, command: dashboard });
         }
         if let Some(admin) = self.gateway.admin_address() {
+            let token = if admin.ip().is_loopback() { "" } else { WITH_TOKEN };
+            let admin = as_client(admin);
             suggestions.push(Suggestion {
                 what: "What is measured",
-                command: format!("curl -s http://{admin}/metrics | grep apiserver_flowcontrol"),
+                command: format!("curl -s{token} http://{admin}/metrics | grep apiserver_flowcontrol"),
             });
             suggestions.push(Suggestion {
                 what: "What every level is doing now, and every queue, and every request",
                 command: format!(
-                    "curl -s http://{admin}/debug/api_priority_and_fairness/{{dump_priority_levels,dump_queues,dump_requests}}"
+                    "curl -s{token} http://{admin}/debug/api_priority_and_fairness/{{dump_priority_levels,dump_queues,dump_requests}}"
                 ),
             });
         }
@@ -174,19 +183,69 @@ fn config(service: &SampleService) -> Result<Config> {
         admin: AdminConfig { address: None, ..AdminConfig::default() },
         upstreams: vec![UpstreamConfig::new(&format!("http://{}", service.address())).map_err(anyhow::Error::msg)?],
         concurrency: u32::try_from(WORKERS)?,
-        identity: tenants_by_header()?,
+        identity: tenants_by_header(&LOOPBACK)?,
         log: LogConfig { filter: LOG_FILTER.to_owned(), ..LogConfig::default() },
         ..Config::default()
     })
 }
 
-/// The simplest for `curl`: clients of this machine are believed to be who they say they are.
-fn tenants_by_header() -> Result<IdentityConfig> {
-    let from_addresses: Result<_, _> = LOOPBACK.iter().map(|network| network.parse()).collect();
+/// An address that listens on all interfaces, as a client on this machine connects to it.
+fn as_client(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
+        _ => address,
+    }
+}
+
+/// Which clients may name a tenant. Who lets others connect, as in a container with a published port, wants them to try it.
+fn believed(listen: SocketAddr) -> &'static [&'static str] {
+    if listen.ip().is_loopback() { &LOOPBACK } else { &EVERYWHERE }
+}
+
+/// The simplest for `curl`: clients from these networks are believed to be who they say they are.
+fn tenants_by_header(networks: &[&str]) -> Result<IdentityConfig> {
+    let from_addresses: Result<_, _> = networks.iter().map(|network| network.parse()).collect();
     let header = HeaderIdentity {
         from_addresses: from_addresses.map_err(anyhow::Error::msg)?,
         user_header: HEADER.parse()?,
         ..HeaderIdentity::default()
     };
     Ok(IdentityConfig { sources: vec![IdentitySource::TrustedHeaders(header)], ..IdentityConfig::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn printed_addresses_can_be_connected_to() {
+        for (listen, printed) in [
+            ("0.0.0.0:8080", "127.0.0.1:8080"),
+            ("[::]:8080", "[::1]:8080"),
+            ("127.0.0.1:8080", "127.0.0.1:8080"),
+            ("192.0.2.7:8080", "192.0.2.7:8080"),
+        ] {
+            assert_eq!(as_client(address(listen)), address(printed));
+        }
+    }
+
+    #[test]
+    fn other_machines_may_name_a_tenant_only_if_they_are_invited() {
+        for (listen, from, expected) in [
+            ("127.0.0.1:0", "127.0.0.1", true),
+            ("127.0.0.1:0", "172.17.0.1", false),
+            ("0.0.0.0:8080", "172.17.0.1", true),
+            ("[::]:8080", "fd00::1", true),
+        ] {
+            let identity = tenants_by_header(believed(address(listen))).unwrap();
+            let [IdentitySource::TrustedHeaders(header)] = identity.sources.as_slice() else { panic!("{identity:?}") };
+            let found = header.from_addresses.iter().any(|network| network.contains(from.parse().unwrap()));
+            assert_eq!(found, expected, "{listen} {from}");
+        }
+    }
 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use evenkeel_api::decode::{Document, Manifest, Node, Strictness, Value, parse_yaml};
 use evenkeel_gateway::Config;
 
+use crate::child::{run, text};
+
 fn read(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(name)).unwrap()
 }
@@ -134,6 +136,37 @@ fn the_unit_s_flags_exist_and_it_waits_for_the_drain() {
     for hardened in ["DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes"] {
         assert!(unit.lines().any(|line| line == hardened), "{hardened}");
     }
+}
+
+#[test]
+fn the_compose_file_has_flags_that_exist_and_its_parts_fit() {
+    let documents = parse_yaml(read("compose.yaml").as_bytes()).unwrap();
+    let services = at(&documents[0].root, &["services"]);
+    let gateway = at(services, &["evenkeel"]);
+    let image = format!("ghcr.io/evenkeel/evenkeel:{}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(at(gateway, &["image"]).as_str(), Some(image.as_str()));
+
+    let command = words(at(gateway, &["command"]));
+    let arguments: Vec<&str> = command.iter().map(String::as_str).chain(["--print-config"]).collect();
+    let printed = run(&arguments);
+    assert_eq!(printed.status.code(), Some(0), "{}", text(&printed.stderr));
+    let config = Config::parse("compose.yaml", &text(&printed.stdout)).unwrap();
+
+    let ports = words(at(gateway, &["ports"]));
+    let (clients, admin) = (config.listen[0].address.port(), config.admin.address.as_ref().unwrap().port());
+    assert_eq!(ports, [format!("{clients}:{clients}"), format!("127.0.0.1:{admin}:{admin}")]);
+    assert!(at(gateway, &["environment"]).get("EVENKEEL_ADMIN_TOKEN").is_some());
+    let upstream = command.iter().find_map(|word| word.strip_prefix("--upstream=http://")).unwrap();
+    assert!(services.get(upstream.split_once(':').unwrap().0).is_some(), "{upstream}");
+    // The objects are a file of this folder, which is mounted as a whole.
+    let volume = &words(at(gateway, &["volumes"]))[0];
+    let folder = volume.strip_prefix(".:").and_then(|volume| volume.strip_suffix(":ro")).unwrap();
+    read(config.objects.as_ref().unwrap().strip_prefix(folder).unwrap().to_str().unwrap());
+
+    let stop: u64 = at(gateway, &["stop_grace_period"]).as_str().unwrap().trim_end_matches('s').parse().unwrap();
+    assert!(config.timeouts.drain + config.timeouts.drain_notice < Duration::from_secs(stop));
+    assert!(matches!(at(gateway, &["read_only"]).value, Value::Bool(true)));
+    assert_eq!(words(at(gateway, &["cap_drop"])), ["ALL"]);
 }
 
 fn assert_command(words: &[String]) {

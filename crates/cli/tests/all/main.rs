@@ -11,6 +11,7 @@ mod child;
 mod convert;
 mod dashboard;
 mod deploy;
+mod empty_root;
 mod errors;
 #[path = "../../../store/tests/store/etcd_server.rs"]
 #[allow(dead_code, reason = "the tests of the store need more of it")]

@@ -244,6 +244,36 @@ fn it_finishes_what_has_begun_before_it_ends() {
 }
 
 #[test]
+fn health_is_an_exit_code() {
+    let upstream = Upstream::start();
+    let Served { mut gateway, address, admin } = serve(&upstream, &[]);
+    let url = format!("http://{admin}");
+    let health = || run(&["health", &url]);
+
+    let ready = health();
+    let printed = (ready.status.code(), text(&ready.stdout), text(&ready.stderr));
+    assert_eq!(printed, (Some(0), format!("{url} is ready\n"), String::new()));
+
+    let slow = thread::spawn(move || get(address, "/slow"));
+    upstream.slow_request();
+    gateway.signal("TERM");
+    gateway.line_with("told to stop");
+    let draining = health();
+    assert_eq!((draining.status.code(), text(&draining.stdout)), (Some(1), String::new()));
+    let why = text(&draining.stderr);
+    assert!(why.starts_with(&format!("evenkeel: {url} is not ready: 503 ")), "{why}");
+    upstream.let_go();
+    assert_eq!(slow.join().unwrap().0, 200);
+    gateway.end();
+
+    let gone = health();
+    let why = text(&gone.stderr);
+    assert_eq!(gone.status.code(), Some(1));
+    assert!(why.starts_with(&format!("evenkeel: cannot ask {url}: ")), "{why}");
+    assert_eq!(run(&["health", "gateway:9901"]).status.code(), Some(2));
+}
+
+#[test]
 fn requests_that_a_drain_cuts_off_end_it_with_code_3() {
     let upstream = Upstream::start();
     let folder = TempDir::new().unwrap();
