@@ -7,12 +7,13 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tempfile::TempDir;
 
 use super::pod::{Pod, Secrets};
-use super::rendered::{Helm, Rendered};
+use super::rendered::Helm;
 use crate::child::{PATIENCE, Running, address_after, text};
-use crate::etcd_server::EtcdServer;
+use crate::etcd_server::{EtcdServer, ServerTls};
 use crate::folder::folder;
 use crate::peer::{Upstream, get};
 
@@ -59,6 +60,61 @@ impl User {
             ("orders-tls".to_owned(), secret(&tls)),
             ("orders-keys".to_owned(), secret(&[("keys.csv", "key-of-alice,alice,alice\n".to_owned())])),
         ])
+    }
+
+    /// An etcd that asks for a client certificate and a password, and the Secrets for it.
+    async fn protected_etcd(&self) -> (EtcdServer, Secrets) {
+        let mut params = CertificateParams::new([]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let signed = |names: &[&str]| {
+            let key = KeyPair::generate().unwrap();
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &authority).unwrap();
+            (certificate.pem(), key.serialize_pem())
+        };
+        let write = |name: &str, text: &str| {
+            let path = self.folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            path
+        };
+        // The address is for etcdctl; Evenkeel expects the name in the values.
+        let (certificate, key) = signed(&["etcd", "127.0.0.1"]);
+        let tls = ServerTls {
+            ca: write("etcd-ca.crt", &authority.pem()),
+            certificate: write("etcd.crt", &certificate),
+            key: write("etcd.key", &key),
+        };
+        let (certificate, key) = signed(&["evenkeel"]);
+        let etcd = EtcdServer::start_with(Some(&tls)).await;
+        let access = [
+            format!("--cacert={}", tls.ca.display()),
+            format!("--cert={}", write("client.crt", &certificate).display()),
+            format!("--key={}", write("client.key", &key).display()),
+        ];
+        // The role of the name is made by etcd itself, by some versions only when asked.
+        let may_fail = "role add root";
+        for command in [
+            may_fail,
+            "user add root:secret",
+            "user grant-role root root",
+            "user add evenkeel:password-of-evenkeel",
+            "role add evenkeel",
+            "role grant-permission evenkeel readwrite --prefix /evenkeel/",
+            "user grant-role evenkeel evenkeel",
+            "auth enable",
+        ] {
+            let arguments: Vec<&str> = access.iter().map(String::as_str).chain(command.split(' ')).collect();
+            assert!(etcd.etcdctl(&arguments).is_some() || command == may_fail, "{command}");
+        }
+        let mut secrets = self.secrets();
+        let secret = |files: &[(&str, &str)]| -> BTreeMap<String, String> {
+            files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+        };
+        let client = secret(&[("ca.crt", &authority.pem()), ("tls.crt", &certificate), ("tls.key", &key)]);
+        secrets.insert("etcd-client".to_owned(), client);
+        secrets.insert("etcd-password".to_owned(), secret(&[("password", "password-of-evenkeel")]));
+        (etcd, secrets)
     }
 
     /// kubectl with the kubeconfig that was made with the Secret, at the address to which a port is forwarded.
@@ -169,21 +225,19 @@ async fn the_fleet_follows_the_api_through_etcd() {
         eprintln!("skipped: etcd is not installed; `cargo xtask setup` installs it");
         return;
     }
-    let etcd = EtcdServer::start().await;
-    let members = format!("api.etcd.endpoints={{{}}}", etcd.endpoint());
-    // This etcd has neither TLS nor users.
-    let plain = [
-        "api.etcd.tls.secretName=",
-        "api.etcd.tls.clientCertificate=false",
-        "api.etcd.user=",
-        "api.etcd.passwordSecretName=",
-    ];
-    let render =
-        |values: &str| -> Rendered { helm.render(values, &[&[members.as_str(), AT_ONCE][..], &plain[..]].concat()) };
     let (user, upstream) = (User::new(), Upstream::start());
-    let secrets = user.secrets();
+    let (etcd, secrets) = user.protected_etcd().await;
+    let members = format!("api.etcd.endpoints={{{}}}", etcd.endpoint());
+    let api = Pod::new(&helm.render("api-etcd", &[&members]), &secrets, "");
+    let access = [
+        "api.etcd.tls.secretName=etcd-client",
+        "api.etcd.tls.clientCertificate=true",
+        "api.etcd.tls.serverName=etcd",
+        "api.etcd.user=evenkeel",
+        "api.etcd.passwordSecretName=etcd-password",
+    ];
+    let fleet = helm.render("fleet", &[&[members.as_str(), AT_ONCE][..], &access[..]].concat());
 
-    let api = Pod::new(&render("api-etcd"), &secrets, "");
     let mut api = api.start();
     let api_address = api_address(&mut api);
     for path in ["/livez", "/readyz"] {
@@ -193,8 +247,7 @@ async fn the_fleet_follows_the_api_through_etcd() {
     let viewer = ["get", "flowschemas", "--output=name", "--token=viewer-token"];
     assert!(user.kubectl(api_address, &viewer).status.success());
 
-    let rendered = render("fleet");
-    let pods = [(); 2].map(|()| Pod::new(&rendered, &secrets, &upstream.url()));
+    let pods = [(); 2].map(|()| Pod::new(&fleet, &secrets, &upstream.url()));
     let gateways = pods.each_ref().map(Pod::start_gateway);
     user.apply(api_address);
     for (pod, (_, addresses)) in pods.iter().zip(&gateways) {
