@@ -11,7 +11,10 @@ pub(super) struct Names {
     entries: Vec<Entry>,
     /// For each slot of a table of open addressing, the place of its entry plus one; zero if it is free.
     index: Vec<u8>,
-    /// A bit for each flow whose name is wanted. Flows share bits: what they cost is one look too many.
+    /// A bit for each flow whose name is taken because there is room. Flows share bits: the first that comes clears it.
+    spare: u64,
+    /// A bit for each heavy flow whose name is wanted. Flows whose names are known leave it: one of them that comes often would
+    /// clear it each time before the flow comes that it was set for. What they cost is a look too many.
     wanted: u64,
     /// How often a name may still be put in the place of another one in this half minute, which takes a look at all.
     exchanges_left: u32,
@@ -59,7 +62,7 @@ impl Names {
     /// Whether the name of a flow that arrives may be wanted.
     #[inline]
     pub(super) fn may_want(&self, key: FlowKey) -> bool {
-        self.wanted & bit(key) != 0
+        (self.wanted | self.spare) & bit(key) != 0
     }
 
     /// A flow has become heavy.
@@ -74,8 +77,10 @@ impl Names {
     /// Another half minute has begun.
     pub(super) fn turn(&mut self) {
         self.exchanges_left = EXCHANGES_MAX;
+        // A flow that is still heavy is wanted again.
+        self.wanted = 0;
         if self.entries.len() < NAMES_MAX {
-            self.wanted = u64::MAX;
+            self.spare = u64::MAX;
         }
     }
 
@@ -83,10 +88,11 @@ impl Names {
     /// known.
     #[cold]
     pub(super) fn learn(&mut self, key: FlowKey, flow: &Flow<'_>, weight: impl Fn(FlowKey) -> u64) {
-        self.wanted &= !bit(key);
+        self.spare &= !bit(key);
         if self.find(key).is_some() {
             return;
         }
+        self.wanted &= !bit(key);
         if self.entries.is_empty() {
             self.entries.reserve_exact(NAMES_MAX);
             self.index = vec![0; INDEX_LENGTH];
@@ -148,7 +154,7 @@ fn slot(key: FlowKey) -> usize {
 
 impl Default for Names {
     fn default() -> Self {
-        Self { entries: Vec::new(), index: Vec::new(), wanted: u64::MAX, exchanges_left: EXCHANGES_MAX }
+        Self { entries: Vec::new(), index: Vec::new(), spare: u64::MAX, wanted: 0, exchanges_left: EXCHANGES_MAX }
     }
 }
 
@@ -227,12 +233,27 @@ mod tests {
 
     #[test]
     fn a_name_is_wanted_until_it_is_known() {
-        let mut names = Names { wanted: 0, ..Names::default() };
+        let mut names = Names { spare: 0, ..Names::default() };
         assert!(!names.may_want(FlowKey(3)));
         names.want(FlowKey(3));
         assert!(names.may_want(FlowKey(3)));
         names.learn(FlowKey(3), &Flow::new("s", "x"), |_| 1);
         names.want(FlowKey(3));
         assert!(!names.may_want(FlowKey(3)));
+    }
+
+    /// A heavy flow gets its name though another one with the same bit always comes before it.
+    #[test]
+    fn at_1_a_known_flow_does_not_keep_another_from_being_named() {
+        let heavy = FlowKey(3);
+        let busy = (4..).map(FlowKey).find(|key| bit(*key) == bit(heavy)).unwrap();
+        let mut names = Names::default();
+        names.learn(busy, &Flow::new("s", "busy"), |_| 1);
+        names.want(heavy);
+        assert!(names.may_want(busy));
+        names.learn(busy, &Flow::new("s", "busy"), |_| 1);
+        assert!(names.may_want(heavy));
+        names.learn(heavy, &Flow::new("s", "heavy"), |_| 1);
+        assert!(names.get(heavy).is_some() && !names.may_want(busy));
     }
 }

@@ -1,4 +1,4 @@
-//! `Governing`: lets new objects govern, and notes which of them were edited.
+//! `Governing`: lets new objects govern, and notes what is different.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use evenkeel_api::Object;
 use evenkeel_engine::controller::Objects;
 
 use super::findings::Findings;
-use crate::observe::metrics::GatewayMetrics;
+use crate::observe::metrics::{Edit, GatewayMetrics, ObjectChange};
 
 /// The objects that govern, and who is told of new ones.
 #[derive(Debug)]
@@ -26,26 +26,67 @@ impl Governing {
     pub(super) fn apply(&mut self, objects: Objects) {
         self.findings.look_for(objects.clone());
         self.flow.apply_stored(objects.clone());
-        self.metrics.objects_applied(edited(&self.last, &objects));
+        self.metrics.objects_applied(changes(&self.last, &objects));
         self.last = objects;
     }
 }
 
-/// The names of objects that were there before, with another specification or other annotations.
-fn edited(before: &Objects, after: &Objects) -> Vec<String> {
-    let levels = differing(&before.priority_levels, &after.priority_levels).map(|name| format!("level {name}"));
-    let schemas = differing(&before.flow_schemas, &after.flow_schemas).map(|name| format!("flow schema {name}"));
-    levels.chain(schemas).collect()
+fn changes(before: &Objects, after: &Objects) -> Vec<ObjectChange> {
+    let mut changes = changes_of("level", &before.priority_levels, &after.priority_levels);
+    changes.extend(changes_of("flow schema", &before.flow_schemas, &after.flow_schemas));
+    changes
 }
 
-fn differing<'a, V: 'a, S: PartialEq + 'a>(
-    before: &'a [Arc<Object<V, S>>],
-    after: &'a [Arc<Object<V, S>>],
-) -> impl Iterator<Item = &'a str> {
-    let known: HashMap<&str, _> = before.iter().map(|object| (&*object.metadata.name, object)).collect();
-    after.iter().filter_map(move |object| {
-        let known = known.get(&*object.metadata.name)?;
-        let is_same = known.spec == object.spec && known.metadata.annotations == object.metadata.annotations;
-        (!is_same).then_some(&*object.metadata.name)
-    })
+/// What is different in the objects of a kind. The status of an object, and who changed it when, makes no difference.
+fn changes_of<V, S: PartialEq>(
+    kind: &'static str,
+    before: &[Arc<Object<V, S>>],
+    after: &[Arc<Object<V, S>>],
+) -> Vec<ObjectChange> {
+    let mut known: HashMap<&str, &Object<V, S>> =
+        before.iter().map(|object| (&*object.metadata.name, &**object)).collect();
+    let change = |edit, name: &str| ObjectChange { kind, edit, name: name.to_owned() };
+    let mut changes = Vec::new();
+    for object in after {
+        let name = &*object.metadata.name;
+        match known.remove(name) {
+            None => changes.push(change(Edit::Added, name)),
+            Some(known) => {
+                let is_same = known.spec == object.spec && known.metadata.annotations == object.metadata.annotations;
+                if !is_same {
+                    changes.push(change(Edit::Edited, name));
+                }
+            }
+        }
+    }
+    changes.extend(known.into_keys().map(|name| change(Edit::Removed, name)));
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel::{FlowSchema, PriorityLevelConfiguration};
+
+    use super::*;
+
+    fn objects(levels: &[(&str, i32)], schemas: &[&str]) -> Objects {
+        let level = |(name, shares): &(&str, i32)| {
+            Arc::new(PriorityLevelConfiguration::builder(*name).limited(|l| l.shares(*shares).reject()).build())
+        };
+        let schema = |name: &&str| Arc::new(FlowSchema::builder(*name).priority_level("a").build());
+        Objects {
+            priority_levels: levels.iter().map(level).collect(),
+            flow_schemas: schemas.iter().map(schema).collect(),
+        }
+    }
+
+    #[test]
+    fn what_is_different_has_a_name() {
+        let before = objects(&[("a", 1), ("b", 1), ("c", 1)], &["x"]);
+        let mut found = changes(&before, &objects(&[("a", 1), ("b", 2), ("d", 1)], &["x", "y"]));
+        found.sort();
+        let words: Vec<_> = found.iter().map(|one| format!("{} {} {}", one.kind, one.name, one.edit.word())).collect();
+        assert_eq!(words, ["flow schema y added", "level d added", "level b edited", "level c removed"]);
+        assert_eq!(changes(&before, &before), []);
+    }
 }

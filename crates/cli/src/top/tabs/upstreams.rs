@@ -13,7 +13,7 @@ pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
         Column::left("state", 1, 16),
         Column::right("responses/s", 3),
         Column::right("latency", 1),
-        Column::right("before", 2),
+        Column::right("usually", 2),
         Column::right("since", 4),
     ];
     let empty = match top.kind {

@@ -1,11 +1,12 @@
 //! Events: what changed from one look to the next.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use evenkeel::Reading;
 
 use super::recorder::{Observation, UpstreamReading};
 use crate::observe::frame::{Event, EventKind};
+use crate::observe::metrics::{Edit, ObjectChange};
 
 /// So many events are kept.
 const EVENTS_MAX: usize = 16;
@@ -25,10 +26,9 @@ pub(super) struct Events {
 impl Events {
     /// Notes what changed between two looks.
     pub(super) fn compare(&mut self, before: &Observation, after: &Observation, time_ms: u64) {
-        if after.objects_applied > before.objects_applied {
-            if let Some(what) = object_changes(&before.reading, &after.reading, &after.objects_edited) {
-                self.note(time_ms, EventKind::ObjectsChanged, what);
-            }
+        if !after.object_changes.is_empty() {
+            let what = object_changes(&before.reading, &after.reading, &after.object_changes);
+            self.note(time_ms, EventKind::ObjectsChanged, what);
         }
         if after.objects_refused > before.objects_refused {
             let text = "the changed objects cannot be used; the log says why, and the old ones stay in effect";
@@ -89,28 +89,18 @@ fn limit_event(time_ms: u64, old: i64, new: i64) -> Event {
     Event { time_ms, kind: EventKind::LimitChanged, text, seats: Some([old, new]) }
 }
 
-/// What changed in the levels and schemas, in a few words; `None` if nothing did: a source also tells of what does not matter
-/// here, such as the status of an object.
-fn object_changes(before: &Reading, after: &Reading, edited: &[String]) -> Option<String> {
+/// What changed in the levels and schemas, in a few words.
+fn object_changes(before: &Reading, after: &Reading, changes: &BTreeSet<ObjectChange>) -> String {
     let mut words = Vec::new();
-    let names = |reading: &Reading| reading.levels.iter().map(|level| level.name.to_string()).collect::<Vec<_>>();
-    let schemas = |reading: &Reading| {
-        let all = reading.levels.iter().flat_map(|level| level.schemas.iter().map(|schema| schema.name.to_string()));
-        all.collect::<Vec<_>>()
-    };
-    for (kind, before, after) in
-        [("level", names(before), names(after)), ("flow schema", schemas(before), schemas(after))]
-    {
-        let missing_in = |these: &[String], those: &[String]| -> Vec<String> {
-            these.iter().filter(|name| !those.contains(name)).cloned().collect()
-        };
-        for (verb, found) in [("added", missing_in(&after, &before)), ("removed", missing_in(&before, &after))] {
-            match &*found {
-                [] => {}
-                few if few.len() <= NAMED_MAX => words.push(format!("{kind} {} {verb}", few.join(", "))),
-                many => words.push(format!("{} {kind}s {verb}", many.len())),
-            }
-        }
+    let mut groups: BTreeMap<(Edit, &str), Vec<&str>> = BTreeMap::new();
+    for ObjectChange { edit, kind, name } in changes {
+        groups.entry((*edit, kind)).or_default().push(name);
+    }
+    for ((edit, kind), names) in groups {
+        words.push(match names.len() {
+            few if few <= NAMED_MAX => format!("{kind} {} {}", names.join(", "), edit.word()),
+            many => format!("{many} {kind}s {}", edit.word()),
+        });
     }
     let seats = after.levels.iter().filter_map(|level| {
         let known = before.level(&level.name)?;
@@ -123,10 +113,5 @@ fn object_changes(before: &Reading, after: &Reading, edited: &[String]) -> Optio
         few if few <= NAMED_MAX => words.extend(seats),
         many => words.push(format!("{many} levels have other numbers of seats")),
     }
-    match edited {
-        [] => {}
-        few if few.len() <= NAMED_MAX => words.push(format!("{} edited", few.join(", "))),
-        many => words.push(format!("{} objects edited", many.len())),
-    }
-    (!words.is_empty()).then(|| format!("the objects changed: {}", words.join("; ")))
+    format!("the objects changed: {}", words.join("; "))
 }

@@ -186,13 +186,12 @@ impl Sources {
         let reading = self.flow.reading();
         let busiest = recorder.busiest(&reading, LEVELS_WITH_FLOWS).into_iter();
         let flows = busiest.filter_map(|level| self.flow.flows_of(level, FLOWS_BY_FIGURE)).collect();
-        let (objects_applied, objects_refused, settings_applied) = self.metrics.changes();
+        let (objects_refused, settings_applied) = self.metrics.changes();
         Observation {
             reading,
             flows,
             upstreams: (self.upstreams)(),
-            objects_applied,
-            objects_edited: self.metrics.take_objects_edited(),
+            object_changes: self.metrics.take_object_changes(),
             objects_refused,
             settings_applied,
             upstream_failures: self.metrics.upstream_failures(),

@@ -24,6 +24,7 @@ pub(super) fn frame(before: Option<&Reading>, after: &Reading, time_ms: u64) -> 
             .level(&mut schemas_left)
     });
     frame.levels = levels.collect();
+    cap_limits(&mut frame.levels, after.concurrency);
     if after.borrowing == Borrowing::Immediate {
         divide_lent(&mut frame.levels);
     }
@@ -146,6 +147,15 @@ fn divide_lent(levels: &mut [Level]) {
     }
 }
 
+/// A level cannot have more seats than the others can lend, whatever its object allows.
+fn cap_limits(levels: &mut [Level], concurrency: i64) {
+    let kept: i64 = levels.iter().map(|level| level.floor).sum();
+    for level in levels.iter_mut().filter(|level| !level.is_exempt()) {
+        let left = concurrency - (kept - level.floor);
+        level.limit = level.limit.min(left.max(level.nominal).max(level.current));
+    }
+}
+
 fn queuing(queuing: LevelQueuing) -> Queuing {
     match queuing {
         LevelQueuing::Exempt => Queuing::Exempt,
@@ -158,6 +168,14 @@ fn queuing(queuing: LevelQueuing) -> Queuing {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_is_no_more_than_others_can_lend() {
+        let level = |nominal, floor, limit| Level { nominal, floor, limit, current: nominal, ..Level::default() };
+        let mut levels = vec![level(8, 4, 28), level(11, 11, 31), level(1, 1, 1)];
+        cap_limits(&mut levels, 20);
+        assert_eq!(levels.iter().map(|level| level.limit).collect::<Vec<_>>(), [8, 15, 1]);
+    }
 
     #[test]
     fn lent_seats_add_up_to_borrowed_ones_and_come_from_idle_ones() {

@@ -1,6 +1,6 @@
 //! `Recorder`: makes a frame of each look at the gateway. It knows no clock: time is an argument.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use evenkeel::{LevelFlows, LevelReading, Reading};
 
@@ -9,6 +9,7 @@ use super::changes::Events;
 use super::history::{History, INTERVALS_MAX, Point};
 use super::interval;
 use crate::observe::frame::{Frame, Upstream, Usual, diagnose, rounded};
+use crate::observe::metrics::ObjectChange;
 
 /// What there is to see at one moment.
 #[derive(Debug, Clone)]
@@ -17,9 +18,8 @@ pub(crate) struct Observation {
     /// Of the levels with the most to tell, those first.
     pub(crate) flows: Vec<LevelFlows>,
     pub(crate) upstreams: Vec<UpstreamReading>,
-    pub(crate) objects_applied: u64,
-    /// Objects that were edited since the last look, as people call them.
-    pub(crate) objects_edited: Vec<String>,
+    /// Since the last look.
+    pub(crate) object_changes: BTreeSet<ObjectChange>,
     pub(crate) objects_refused: u64,
     pub(crate) settings_applied: u64,
     pub(crate) upstream_failures: u64,

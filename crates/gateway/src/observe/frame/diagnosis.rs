@@ -6,6 +6,8 @@ use super::{Delay, Diagnosis, Flow, Frame, Level, State, Upstream};
 
 /// Waits below this are nobody's concern.
 const WAIT_MS_MIN: f64 = 10.0;
+/// Requests that wait while nothing starts are a concern after this long.
+const STUCK_MS_MIN: f64 = 3000.0;
 /// Fewer rejected requests a second than this are nobody's concern.
 const REJECTED_MIN: f64 = 0.1;
 /// How many frames a diagnosis is about. One bad second in ten is worth a word, and a sentence that changes every second is not.
@@ -91,23 +93,27 @@ fn upstream_slow(last: &Frame) -> Option<Diagnosis> {
 fn level_in_trouble(frames: &[Frame], last: &Frame) -> Option<Diagnosis> {
     let worst = Trouble::all(last, frames).into_iter().max_by(|a, b| {
         let weight = |one: &Trouble<'_>| if one.rejected >= REJECTED_MIN { one.rejected } else { 0.0 };
-        weight(a).total_cmp(&weight(b)).then(a.wait_p99.total_cmp(&b.wait_p99))
+        let wait = |one: &Trouble<'_>| if one.is_stuck() { one.wait_p99.max(one.stuck_ms) } else { one.wait_p99 };
+        weight(a).total_cmp(&weight(b)).then(wait(a).total_cmp(&wait(b)))
     })?;
-    let Trouble { level, rejected, wait_p99 } = worst;
+    let Trouble { level, rejected, wait_p99, stuck_ms } = worst;
     let is_rejecting = rejected >= REJECTED_MIN;
-    if !is_rejecting && wait_p99 < WAIT_MS_MIN {
+    if !is_rejecting && !worst.is_stuck() && wait_p99 < WAIT_MS_MIN {
         return None;
     }
     let name = &level.name;
     let mut text = if is_rejecting {
         let reason = reason(level, frames);
         format!("{name} rejects {} requests a second{reason}", quantity(rejected))
+    } else if worst.is_stuck() {
+        let wait = if level.waiting == 1 { "1 waits".to_owned() } else { format!("{} wait", level.waiting) };
+        format!("{name} has started no request for {}, {wait}", milliseconds(stuck_ms))
     } else {
         format!("{name} waits {} at p99", milliseconds(wait_p99))
     };
     text += ": ";
     text += &if is_rejecting { rejected_flow(level) } else { None }.unwrap_or_else(|| {
-        let waiting = if is_rejecting { "the waiting" } else { "it" };
+        let waiting = if is_rejecting || worst.is_stuck() { "the waiting" } else { "it" };
         cause(level, waiting)
     });
     for more in [seats_lowered(last), idle_elsewhere(level, last)].into_iter().flatten() {
@@ -125,22 +131,31 @@ struct Trouble<'a> {
     rejected: f64,
     /// The longest, so that one bad second counts.
     wait_p99: f64,
+    /// For how long requests have waited of which none was started. How long a request waits is known when that is over.
+    stuck_ms: f64,
 }
 
 // === impl Trouble ===
 
 impl<'a> Trouble<'a> {
+    fn is_stuck(&self) -> bool {
+        self.stuck_ms >= STUCK_MS_MIN
+    }
+
     /// Those of all levels with a limit. There may be hundreds, so that each frame is gone through once.
     #[expect(clippy::cast_precision_loss, reason = "there are ten frames")]
     fn all(last: &'a Frame, frames: &[Frame]) -> Vec<Self> {
         let limited = last.levels.iter().filter(|level| !level.is_exempt());
-        let mut all: Vec<_> = limited.map(|level| Self { level, rejected: 0.0, wait_p99: 0.0 }).collect();
+        let mut all: Vec<_> =
+            limited.map(|level| Self { level, rejected: 0.0, wait_p99: 0.0, stuck_ms: 0.0 }).collect();
         let places: HashMap<&str, usize> =
             all.iter().enumerate().map(|(place, one)| (one.level.name.as_str(), place)).collect();
-        for level in frames.iter().flat_map(|frame| &frame.levels) {
+        for (frame, level) in frames.iter().flat_map(|frame| frame.levels.iter().map(move |level| (frame, level))) {
             let Some(one) = places.get(level.name.as_str()).and_then(|place| all.get_mut(*place)) else { continue };
             one.rejected += level.rejected_total() / frames.len() as f64;
             one.wait_p99 = one.wait_p99.max(level.wait_ms.map_or(0.0, |wait| wait.p99));
+            let is_stuck = level.waiting > 0 && level.dispatched <= 0.0;
+            one.stuck_ms = if is_stuck { one.stuck_ms + frame.interval_ms as f64 } else { 0.0 };
         }
         all
     }
@@ -232,10 +247,13 @@ fn idle_elsewhere(level: &Level, last: &Frame) -> Option<String> {
 fn all_is_well(last: &Frame) -> Diagnosis {
     let waiting: i64 = last.levels.iter().map(|level| level.waiting).sum();
     let server = &last.server;
+    // How long they wait is known of those that have started.
+    let is_known = last.levels.iter().all(|level| level.waiting == 0 || level.wait_ms.is_some());
+    let not_long = if is_known { ", not for long" } else { "" };
     let waits = match waiting {
         0 => "no request waits".to_owned(),
-        1 => "one request waits, not for long".to_owned(),
-        many => format!("{many} requests wait, not for long"),
+        1 => format!("one request waits{not_long}"),
+        many => format!("{many} requests wait{not_long}"),
     };
     let text = format!("all is well: {} of {} seats are in use, {waits}", server.in_use, server.concurrency);
     Diagnosis { state: State::Well, text, level: None }

@@ -24,7 +24,7 @@ pub struct Level {
     /// The seats that nobody can borrow from it.
     #[serde(skip_serializing_if = "is_default")]
     pub floor: i64,
-    /// The seats that it can have at most, with borrowed ones.
+    /// The seats that it can have at most, with those that others can lend.
     #[serde(skip_serializing_if = "is_default")]
     pub limit: i64,
     /// The seats that it may use now.

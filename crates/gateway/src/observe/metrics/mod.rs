@@ -8,6 +8,7 @@ mod catalogue;
 mod collector;
 mod identity;
 mod key_fetches;
+mod object_change;
 mod spans;
 mod upstream;
 
@@ -23,11 +24,12 @@ use prometheus_client::registry::Registry;
 pub use access_log::AccessLogMetrics;
 pub use identity::IdentityMetrics;
 pub use key_fetches::KeyFetches;
+pub use object_change::{Edit, ObjectChange};
 pub use spans::SpanMetrics;
 pub use upstream::{UpstreamMetrics, UpstreamStatus};
 
-/// So many names of edited objects are kept until the dashboard takes them.
-const EDITED_MAX: usize = 1000;
+/// So many changes of objects are kept until the dashboard takes them.
+const CHANGES_MAX: usize = 1000;
 
 /// The gateway's own metrics, as they are declared.
 pub fn declared() -> impl Iterator<Item = Metric> {
@@ -68,7 +70,7 @@ struct Shared {
     workers: Box<[Counters]>,
     objects_applied: AtomicU64,
     /// For the dashboard, which takes them.
-    objects_edited: Mutex<BTreeSet<String>>,
+    object_changes: Mutex<BTreeSet<ObjectChange>>,
     objects_refused: AtomicU64,
     objects_stale: AtomicBool,
     settings_applied: AtomicU64,
@@ -116,7 +118,7 @@ impl GatewayMetrics {
         Self(Arc::new(Shared {
             workers,
             objects_applied: AtomicU64::new(0),
-            objects_edited: Mutex::default(),
+            object_changes: Mutex::default(),
             objects_refused: AtomicU64::new(0),
             objects_stale: AtomicBool::new(false),
             settings_applied: AtomicU64::new(0),
@@ -135,19 +137,17 @@ impl GatewayMetrics {
         WorkerMetrics { shared: Arc::clone(&self.0), index: index % self.0.workers.len() }
     }
 
-    /// New objects govern. Those that were there before and were edited have these names.
-    pub fn objects_applied(&self, edited: impl IntoIterator<Item = String>) {
-        let mut names = self.0.objects_edited.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = EDITED_MAX.saturating_sub(names.len());
-        names.extend(edited.into_iter().take(room));
-        drop(names);
+    /// New objects govern, with these differences.
+    pub fn objects_applied(&self, changes: impl IntoIterator<Item = ObjectChange>) {
+        let mut kept = self.0.object_changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = CHANGES_MAX.saturating_sub(kept.len());
+        kept.extend(changes.into_iter().take(room));
         self.0.objects_applied.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The objects that were edited since this was asked last.
-    pub(crate) fn take_objects_edited(&self) -> Vec<String> {
-        let mut names = self.0.objects_edited.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *names).into_iter().collect()
+    /// What has become different in the objects since this was asked last.
+    pub(crate) fn take_object_changes(&self) -> BTreeSet<ObjectChange> {
+        std::mem::take(&mut *self.0.object_changes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Objects were changed and could not be used.
@@ -226,10 +226,10 @@ impl GatewayMetrics {
         of_each + self.sum(|worker| &worker.none_left)
     }
 
-    /// How often objects were applied and refused, and settings applied.
-    pub(crate) fn changes(&self) -> (u64, u64, u64) {
+    /// How often objects were refused, and settings applied.
+    pub(crate) fn changes(&self) -> (u64, u64) {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        (count(&self.0.objects_applied), count(&self.0.objects_refused), count(&self.0.settings_applied))
+        (count(&self.0.objects_refused), count(&self.0.settings_applied))
     }
 
     /// Shows all of them in a registry.

@@ -237,15 +237,10 @@ function drawLevels(levels) {
   });
 }
 
-// A level cannot have more seats than the others can lend, whatever its object allows.
-function limitOf(level) {
-  const kept = sum(list(frame.levels).filter((other) => other.name !== level.name && !isExempt(other)).map((other) => other.floor || 0));
-  return Math.min(level.limit || 0, Math.max(level.nominal || 0, frame.server.concurrency - kept));
-}
 function seatText(level) {
   if (isExempt(level)) return `${number(level.inUse)} in use`;
-  const isFixed = [level.floor || 0, limitOf(level)].every((bound) => bound === (level.nominal || 0));
-  const bounds = isFixed ? "" : `, floor ${number(level.floor)}, limit ${number(limitOf(level))}`;
+  const isFixed = [level.floor || 0, level.limit || 0].every((bound) => bound === (level.nominal || 0));
+  const bounds = isFixed ? "" : `, floor ${number(level.floor)}, limit ${number(level.limit)}`;
   return `${number(level.inUse)} of ${number(level.current)}${bounds}`;
 }
 
@@ -483,7 +478,7 @@ function levelParts(level, kept) {
     lines.push({ kind: "current", points, value: (p) => p.current }, { kind: "nominal", points: span, value: () => nominal });
     values.push(...points.map((p) => p.current));
     legend.push(["borrowed", "in use, borrowed"], ["lent", "lent"], ["current", "may use now"]);
-    const [floor, limit] = [level.floor || 0, limitOf(level)];
+    const [floor, limit] = [level.floor || 0, level.limit || 0];
     // Lines that are the same number are one line.
     const same = [["floor", floor], ["limit", limit]].filter(([, value]) => value === nominal).map(([name]) => name);
     legend.push(["nominal", `${["nominal", ...same].join(" and ")} ${number(nominal)}`]);

@@ -6,6 +6,7 @@ use evenkeel::{Arrived, Attributes, FlowControl, ManualClock, Preset, RequestInf
 
 use super::*;
 use crate::observe::frame::{EventKind, Queuing, State};
+use crate::observe::metrics::Edit;
 
 /// A gateway without a network.
 struct Bench {
@@ -14,8 +15,7 @@ struct Bench {
     recorder: Recorder,
     history: History,
     upstream: UpstreamReading,
-    objects_applied: u64,
-    objects_edited: Vec<String>,
+    object_changes: BTreeSet<ObjectChange>,
 }
 
 impl Bench {
@@ -25,7 +25,7 @@ impl Bench {
         let flow = flow.attribute_flows().drive_by_hand().build();
         let upstream = UpstreamReading { name: "service:80".to_owned(), ..UpstreamReading::default() };
         let (recorder, history) = (Recorder::default(), History::default());
-        Self { clock, flow, recorder, history, upstream, objects_applied: 1, objects_edited: Vec::new() }
+        Self { clock, flow, recorder, history, upstream, object_changes: BTreeSet::new() }
     }
 
     fn arrive(&self, user: &str) -> Arrived {
@@ -47,8 +47,7 @@ impl Bench {
             reading,
             flows,
             upstreams: vec![self.upstream.clone()],
-            objects_applied: self.objects_applied,
-            objects_edited: std::mem::take(&mut self.objects_edited),
+            object_changes: std::mem::take(&mut self.object_changes),
             objects_refused: 0,
             settings_applied: 0,
             upstream_failures: 0,
@@ -171,12 +170,14 @@ fn changes_are_events() {
     bench.pass(Duration::from_secs(1));
     bench.frame();
     bench.upstream.is_out = false;
-    bench.objects_applied += 1;
-    bench.objects_edited = vec!["level everyone".to_owned(), "flow schema everyone".to_owned()];
-    bench.pass(Duration::from_secs(1));
-    bench.frame();
-    // Something of the objects changed that makes no difference, such as their status.
-    bench.objects_applied += 1;
+    let change = |kind, edit, name: &str| ObjectChange { kind, edit, name: name.to_owned() };
+    bench.object_changes = [
+        change("level", Edit::Edited, "everyone"),
+        change("flow schema", Edit::Edited, "a"),
+        change("flow schema", Edit::Edited, "b"),
+    ]
+    .into();
+    bench.object_changes.extend((0..4).map(|number| change("level", Edit::Added, &number.to_string())));
     bench.pass(Duration::from_secs(1));
     let frame = bench.frame();
     let events: Vec<_> = frame.events.iter().map(|event| (event.kind, event.text.as_str())).collect();
@@ -184,7 +185,10 @@ fn changes_are_events() {
         events,
         [
             (EventKind::UpstreamBack, "the upstream service:80 gets requests again"),
-            (EventKind::ObjectsChanged, "the objects changed: level everyone, flow schema everyone edited"),
+            (
+                EventKind::ObjectsChanged,
+                "the objects changed: 4 levels added; flow schema a, b edited; level everyone edited"
+            ),
             (EventKind::UpstreamOut, "the upstream service:80 fails and gets no requests"),
             (EventKind::LimitChanged, "all levels together have 10 → 30 seats"),
         ]

@@ -225,6 +225,19 @@ fn all_is_well_if_nobody_waits_for_long() {
     ]);
 }
 
+/// How long a request waits is known when it starts. One that never does must not be overlooked.
+#[test]
+fn requests_that_never_start_are_not_well() {
+    let stuck = frame(vec![Level { waiting: 12, delays: Vec::new(), wait_ms: None, ..busy() }]);
+    let found = diagnose(&vec![stuck.clone(); 2]);
+    assert_eq!(found.text, "all is well: 245 of 600 seats are in use, 12 requests wait");
+    let found = diagnose(&vec![stuck.clone(); 5]);
+    let text = "workload-low has started no request for 5.0 s, 12 wait: 245 of 245 seats are in use";
+    assert_eq!((found.text.as_str(), found.state), (text, State::Slow));
+    let started = frame(vec![Level { dispatched: 1.0, ..stuck.levels[0].clone() }]);
+    assert_eq!(diagnose(&[vec![stuck; 5], vec![started]].concat()).state, State::Well);
+}
+
 #[test]
 fn a_bad_second_is_remembered_for_ten() {
     let bad = frame(vec![busy()]);

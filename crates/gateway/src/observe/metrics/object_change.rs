@@ -1,0 +1,36 @@
+//! What was different in new objects, for the dashboard.
+
+/// An object that was not the same before.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectChange {
+    /// What became of it.
+    pub edit: Edit,
+    /// `level` or `flow schema`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+}
+
+/// What became of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Edit {
+    /// It is new.
+    Added,
+    /// It has another specification or other annotations.
+    Edited,
+    /// It is gone.
+    Removed,
+}
+
+// === impl Edit ===
+
+impl Edit {
+    /// As people say it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Edited => "edited",
+            Self::Removed => "removed",
+        }
+    }
+}
