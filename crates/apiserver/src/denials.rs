@@ -1,10 +1,13 @@
-//! `Denials`: counts the requests that the API rejects with 401 or 403, by reason.
+//! `Denials`: counts and logs the requests that the API rejects with 401 or 403, by reason.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
+use evenkeel::User;
 use evenkeel::metrics::{Metric, MetricKind};
+use http::request::Parts;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
@@ -25,7 +28,18 @@ pub(crate) enum Denial {
 
 /// How many requests were rejected for each reason. Clones share the counts.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Denials(Arc<[AtomicU64; Denial::ALL.len()]>);
+pub(crate) struct Denials(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    counts: [AtomicU64; Denial::ALL.len()],
+    start: Instant,
+    /// The second of the last line in the upper half, and how many lines it has had in the lower half.
+    lines: AtomicU64,
+}
+
+/// So many forbidden requests a second get a line in the log. All are counted.
+const LINES_PER_SECOND: u64 = 10;
 
 /// The name of a counter lacks its ending `_total`, which the exposition adds.
 const DENIED: Metric = Metric {
@@ -59,8 +73,24 @@ impl Denial {
 // === impl Denials ===
 
 impl Denials {
-    pub(crate) fn count(&self, denial: Denial) {
-        self.0[denial as usize].fetch_add(1, Ordering::Relaxed);
+    /// A request was not authenticated. Whoever authenticates has logged why.
+    pub(crate) fn unauthenticated(&self) {
+        self.count(Denial::Unauthenticated);
+    }
+
+    /// This user may not do what the request asks for.
+    pub(crate) fn forbidden(&self, denial: Denial, parts: &Parts, user: &User) {
+        self.count(denial);
+        if self.0.may_log(self.0.start.elapsed().as_secs()) {
+            let [_, reason] = denial.labels();
+            // Without the query, which may contain secrets.
+            let (user, method, path) = (&*user.name, parts.method.as_str(), parts.uri.path());
+            tracing::warn!(user, method, path, reason, "a request to the API is forbidden");
+        }
+    }
+
+    fn count(&self, denial: Denial) {
+        self.0.counts[denial as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Shows the counts in a registry.
@@ -74,9 +104,41 @@ impl Collector for Denials {
         let mut family = encoder.encode_descriptor(DENIED.name, DENIED.help, None, MetricType::Counter)?;
         for denial in Denial::ALL {
             let labels: Vec<(&str, &str)> = DENIED.labels.iter().copied().zip(denial.labels()).collect();
-            let count = self.0[denial as usize].load(Ordering::Relaxed);
+            let count = self.0.counts[denial as usize].load(Ordering::Relaxed);
             family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&count, None)?;
         }
         Ok(())
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    /// Whether another line may be written in this second.
+    fn may_log(&self, second: u64) -> bool {
+        let counted = |lines: u64| match lines >> 32 == second {
+            true if lines & u64::from(u32::MAX) >= LINES_PER_SECOND => None,
+            true => Some(lines + 1),
+            false => Some((second << 32) + 1),
+        };
+        self.lines.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
+    }
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self { counts: Default::default(), start: Instant::now(), lines: AtomicU64::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_denials_does_not_flood_the_log() {
+        let shared = Shared::default();
+        let lines = |second| (0..1000).filter(|_| shared.may_log(second)).count();
+        assert_eq!([lines(0), lines(0), lines(7), lines(7), lines(8)], [10, 0, 10, 0, 10]);
     }
 }

@@ -73,14 +73,14 @@ impl<I> ApiService<I> {
     {
         let user = self.identity.identify(parts).map_err(|refused| match refused.status {
             StatusCode::UNAUTHORIZED => {
-                self.denials.count(Denial::Unauthenticated);
+                self.denials.unauthenticated();
                 Failure::unauthorized()
             }
             _ => Failure::bad_request(refused.message),
         })?;
-        let user = effective_user(user, &parts.headers).inspect_err(|failure| {
+        let user = effective_user(Arc::clone(&user), &parts.headers).inspect_err(|failure| {
             if failure.status == StatusCode::FORBIDDEN {
-                self.denials.count(Denial::Impersonation);
+                self.denials.forbidden(Denial::Impersonation, parts, &user);
             }
         })?;
         let target = Target::of(parts).map_err(|error| match error {

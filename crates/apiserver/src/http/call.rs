@@ -78,7 +78,7 @@ pub(crate) fn reject(parts: &Parts, failure: &Failure, warnings: &[String]) -> R
 /// The context of a request that did not come through [`ApiService`](crate::ApiService).
 fn context(shared: &Shared, parts: &Parts) -> Result<RequestContext, Failure> {
     let user = parts.extensions.get::<Arc<User>>().cloned().ok_or_else(|| {
-        shared.denials.count(Denial::Unauthenticated);
+        shared.denials.unauthenticated();
         Failure::unauthorized()
     })?;
     let target = Target::of(parts).map_err(|error| Failure::bad_request(error.to_string()))?;
@@ -173,7 +173,7 @@ impl Call<'_> {
         });
         if authorized.is_err() {
             let denial = if request.is_resource_request { Denial::Resource } else { Denial::Path };
-            self.shared.denials.count(denial);
+            self.shared.denials.forbidden(denial, self.parts, &self.context.user);
         }
         authorized
     }

@@ -341,7 +341,9 @@ fn an_api_server_over_tls_by_its_kubeconfig() {
     let ca = data.join("ca.crt");
     let output = run(&["top", "--once", "--kube", &url, "--certificate-authority", ca.to_str().unwrap()]);
     let told = text(&output.stderr);
-    assert!(told.contains("/metrics is not allowed (403)") || told.contains("/metrics needs a token (401)"), "{told}");
+    assert!(told.contains("/metrics is not allowed (403)"), "{told}");
+    let line = process.line_with("a request to the API is forbidden");
+    assert!(line.contains("user=\"system:anonymous\" method=\"GET\" path=\"/metrics\" reason=\"path\""), "{line}");
     process.insist("TERM");
 }
 
