@@ -23,6 +23,18 @@ fn the_objects_are_the_same_everywhere() {
 }
 
 #[test]
+fn the_chart_has_all_alerts() {
+    let rules = fs::read_to_string(deploy("prometheus/evenkeel.rules.yaml")).unwrap();
+    let copy = fs::read_to_string(deploy("helm/evenkeel/files/evenkeel.rules.yaml")).unwrap();
+    assert!(copy == rules, "deploy/helm/evenkeel/files/evenkeel.rules.yaml is not a copy of that in deploy/prometheus");
+    let Some(helm) = Helm::find() else { return };
+    let rendered = helm.render("gateway", &[]);
+    let rule = rendered.of_kind("PrometheusRule").next().unwrap();
+    let expected = Rendered::new("deploy/prometheus/evenkeel.rules.yaml", rules);
+    assert_eq!(rule["spec"], expected.objects[0]);
+}
+
+#[test]
 fn the_sidecar_file_is_what_the_chart_renders() {
     let Some(helm) = Helm::find() else { return };
     let (chart, file) = (helm.render("sidecar", &[]), sidecar_file());

@@ -49,9 +49,9 @@ const OTHER_NAMES: &[&str] = &[
 /// Problems that the schemas find, and how many documents were looked at. `None` where Python has no schemas.
 fn problems(rendered: &[Rendered]) -> Option<(Vec<String>, usize)> {
     let folder = tempfile::tempdir().unwrap();
-    let monitors = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/charts/servicemonitor.schema.json");
+    let operator = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/charts/monitoring.schemas.json");
     let mut command = Command::new(installed("python"));
-    command.args(["-c", SCRIPT]).arg(monitors);
+    command.args(["-c", SCRIPT]).arg(operator);
     for rendered in rendered {
         let path = folder.path().join(file_name(&rendered.name));
         fs::write(&path, &rendered.text).unwrap();
@@ -106,6 +106,7 @@ fn faults_in_templates_are_found() {
         ("_container.tpl", "periodSeconds: 10", "periodSeconds: often", "'often' is not of type 'integer'"),
         ("services.yaml", "targetPort: admin", "targetPorts: admin", "'targetPorts' was unexpected"),
         ("servicemonitor.yaml", "authorization:", "authorisation:", "'authorisation' was unexpected"),
+        ("prometheusrule.yaml", "labels:", "tags:", "'tags' was unexpected"),
         ("poddisruptionbudget.yaml", "policy/v1", "policy/v2", "Couldn't find schema for kind PodDisruptionBudget"),
     ];
     let charts = faults.map(|(file, right, wrong, _)| helm.render_fault("gateway", file, right, wrong));

@@ -1,6 +1,6 @@
 """Validates the documents of YAML files against the schemas of Kubernetes, strictly: unknown fields are problems.
 
-Arguments: the schema of ServiceMonitors, then VERSION:FILE pairs. Prints a line for each problem.
+Arguments: a file with the schemas of the Prometheus Operator's kinds, then VERSION:FILE pairs. Prints a line for each problem.
 """
 import functools
 import json
@@ -14,10 +14,10 @@ from kubernetes_validate import utils
 utils.schema_contents = functools.lru_cache(None)(utils.schema_contents)
 
 
-def problem(document, version, monitor_schema):
+def problem(document, version, operator_schemas):
     try:
         if document["apiVersion"].startswith("monitoring.coreos.com/"):
-            jsonschema.validate(document, monitor_schema)
+            jsonschema.validate(document, operator_schemas[document["kind"]])
         else:
             utils.validate(document, version, strict=True)
     except (jsonschema.ValidationError, utils.ValidationError) as error:
@@ -28,7 +28,7 @@ def problem(document, version, monitor_schema):
 
 
 with open(sys.argv[1]) as file:
-    monitor_schema = json.load(file)
+    operator_schemas = json.load(file)
 count = 0
 for argument in sys.argv[2:]:
     version, path = argument.split(":", 1)
@@ -36,7 +36,7 @@ for argument in sys.argv[2:]:
         documents = [document for document in yaml.safe_load_all(file) if document]
     for document in documents:
         count += 1
-        found = problem(document, version, monitor_schema)
+        found = problem(document, version, operator_schemas)
         if found:
             print(f"{path} {document['kind']} {document['metadata']['name']} ({version}): {found}")
 print(f"{count} documents")
