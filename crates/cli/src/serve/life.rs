@@ -79,6 +79,7 @@ fn classify(error: StartError) -> anyhow::Error {
         StartError::NoUpstream
         | StartError::AccessLog { .. }
         | StartError::AdminToken(_)
+        | StartError::Tracing(_)
         | StartError::Tls(_)
         | StartError::Identity(_)
         | StartError::Requests(_)

@@ -1,5 +1,6 @@
 //! Collectors that decode what they get with the messages of `opentelemetry-proto`.
 
+use std::io::Read;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
@@ -46,7 +47,7 @@ impl Collector {
         let received = Received::default();
         let kept = received.clone();
         let answer = move |request: Answer| {
-            let message = ExportTraceServiceRequest::decode(&*request.body).unwrap();
+            let message = ExportTraceServiceRequest::decode(&*unpacked(&request)).unwrap();
             let mut kept = kept.0.lock().unwrap();
             kept.push((request.head, message));
             respond(kept.len() - 1)
@@ -100,6 +101,16 @@ impl Collector {
     pub(super) async fn has_spans(&self, count: usize) {
         eventually(&format!("there are {count} spans"), || self.spans().len() >= count).await;
     }
+}
+
+/// The body of a request. The gateway does not compress it; other collectors do.
+fn unpacked(request: &Answer) -> Vec<u8> {
+    let mut body = Vec::new();
+    match request.header("content-encoding").as_deref() {
+        Some("gzip") => flate2::read::GzDecoder::new(&*request.body).read_to_end(&mut body).unwrap(),
+        _ => request.body.as_slice().read_to_end(&mut body).unwrap(),
+    };
+    body
 }
 
 // === impl GrpcService ===

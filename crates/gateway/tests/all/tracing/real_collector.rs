@@ -33,7 +33,7 @@ async fn free_address() -> SocketAddr {
 /// Starts it in front of another collector. It ends when it is dropped.
 async fn run(program: &Path, grpc: SocketAddr, http: SocketAddr, next: SocketAddr) -> Child {
     let mut command = Command::new(program);
-    command.args(["start", "--exporter", "otlp", "--otlp-exporter-protocol", "grpc", "--disable-batching"]);
+    command.args(["start", "--exporter", "otlp", "--otlp-exporter-protocol", "http", "--disable-batching"]);
     command.arg("--otlp-exporter-endpoint").arg(format!("http://{next}"));
     command.arg("--otlp-grpc-endpoint").arg(grpc.to_string()).arg("--otlp-http-endpoint").arg(http.to_string());
     let process = command.stdout(std::process::Stdio::null()).kill_on_drop(true).spawn().unwrap();
@@ -52,7 +52,7 @@ async fn run(program: &Path, grpc: SocketAddr, http: SocketAddr, next: SocketAdd
 async fn a_collector_that_others_have_made_takes_spans_over_both_protocols() {
     let Some(program) = program() else { return };
     let upstream = Upstream::answering(|_| ok("")).await;
-    let (ours, grpc, http) = (Collector::grpc(Vec::new(), None).await, free_address().await, free_address().await);
+    let (ours, grpc, http) = (Collector::http().await, free_address().await, free_address().await);
     let _process = run(&program, grpc, http, ours.address).await;
     let mut expected = 0;
     for (protocol, address, path) in [(OtlpProtocol::Grpc, grpc, "/grpc"), (OtlpProtocol::Http, http, "/http")] {
