@@ -34,32 +34,34 @@ fn copy(from: &Path, root: &Path) {
     fs::copy(from, to).unwrap();
 }
 
-/// A root with the binary, its libraries, and a name that only this root knows. None where roots cannot be changed.
-fn root() -> Option<TempDir> {
+/// A root with the binary, its libraries, and a name that only this root knows; or why there cannot be one.
+fn root() -> Result<TempDir, String> {
     let folder = TempDir::new().unwrap();
     let root = folder.path();
     // The user of the image must be able to look into it.
     Command::new("chmod").arg("755").arg(root).status().unwrap();
     let binary = evenkeel(&[]).get_program().to_owned();
     fs::copy(&binary, root.join("evenkeel")).unwrap();
-    let libraries = Command::new("ldd").arg(&binary).output().ok()?;
+    let libraries = Command::new("ldd").arg(&binary).output().map_err(|error| format!("ldd: {error}"))?;
     for word in text(&libraries.stdout).split_whitespace().filter(|word| word.starts_with('/')) {
         copy(Path::new(word), root);
     }
     fs::create_dir(root.join("etc")).unwrap();
     fs::write(root.join("etc/nsswitch.conf"), "hosts: files dns\n").unwrap();
     fs::write(root.join("etc/hosts"), "127.0.0.1 localhost\n127.0.0.1 upstream.test\n").unwrap();
-    let tried = in_root(root, &["--version"]).output().ok()?;
-    if !tried.status.success() {
-        eprintln!("skipped: cannot change the root of a process: {}", text(&tried.stderr));
-        return None;
-    }
-    Some(folder)
+    let tried = in_root(root, &["--version"]).output().map_err(|error| format!("unshare: {error}"))?;
+    if tried.status.success() { Ok(folder) } else { Err(text(&tried.stderr)) }
 }
 
 #[test]
 fn it_serves_and_resolves_names_in_a_read_only_root_with_nothing_else_in_it() {
-    let Some(root) = root() else { return };
+    let root = match root() {
+        Ok(root) => root,
+        Err(why) => {
+            eprintln!("skipped: cannot run a program in a root directory of its own: {why}");
+            return;
+        }
+    };
     let upstream = Upstream::start();
     let url = format!("http://upstream.test:{}", upstream.address.port());
     let start = Instant::now();
