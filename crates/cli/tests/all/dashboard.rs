@@ -61,7 +61,7 @@ fn start_service() -> SocketAddr {
 fn respond(stream: &TcpStream) -> Option<()> {
     let mut lines = BufReader::new(stream.try_clone().ok()?).lines().map_while(Result::ok);
     loop {
-        lines.by_ref().find(|line| line.is_empty())?;
+        lines.by_ref().find(String::is_empty)?;
         thread::sleep(SERVICE);
         (&*stream).write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").ok()?;
     }
