@@ -1,4 +1,4 @@
-//! A headless Chromium, driven over its `DevTools` protocol: messages of JSON, each ended by a zero byte, on two pipes.
+//! A headless Chromium, driven over its protocol for developers: messages of JSON, each ended by a zero byte, on two pipes.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
