@@ -83,8 +83,7 @@ fn classify(error: StartError) -> anyhow::Error {
         | StartError::Tls(_)
         | StartError::Identity(_)
         | StartError::Requests(_)
-        | StartError::Objects(_)
-        | StartError::Tracing(_) => WrongUsage(error.to_string()).into(),
+        | StartError::Objects(_) => WrongUsage(error.to_string()).into(),
     }
 }
 

@@ -249,8 +249,8 @@ impl Crowd {
 }
 
 /// AT-2: after 100,000 waits, whom a flow waited behind is within 2 points of the exact integral. Over many seeds, the mouse with
-/// its few waits is off by 0.6 points on average, all of it by chance. The two flows whose requests arrive when another
-/// one of theirs has just ended see one of their own seats too few, and blame themselves 1.5 points too little.
+/// its few waits is off by 0.6 points on average, all of it by chance. The two flows that send a request whenever another one of
+/// theirs has ended blame `batch` up to 1.6 points too little, and `short` about 1 point too much.
 #[test]
 #[expect(clippy::cast_precision_loss, reason = "times")]
 fn at_2_blame_is_that_of_the_exact_integral() {

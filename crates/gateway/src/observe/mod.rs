@@ -6,7 +6,9 @@ pub mod dashboard;
 pub mod frame;
 pub mod log;
 pub mod metrics;
+mod moment;
 mod readiness;
+mod sampling;
 pub mod spans;
 
 pub use readiness::{Phase, Readiness};

@@ -206,7 +206,8 @@ impl RequestRecord {
 
     /// How long it waited for a seat, until it got one or was rejected.
     fn wait(&self) -> Duration {
-        let until = self.started.or(self.ended);
+        // Without a class, it never got as far as the flow control, or it is not limited.
+        let until = self.class.as_ref().and(self.started.or(self.ended));
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(self.asked))
     }
 

@@ -119,6 +119,7 @@ async fn requests_of_http2_get_the_same_lines() {
         assert_eq!(line[name], value, "{name}");
     }
     assert_eq!((&found[1]["status"], &found[1]["rejected"]), (&json!(401), &json!("unknown-token")));
+    assert_eq!((&found[1]["waitMs"], &found[1]["serviceMs"]), (&json!(0.0), &json!(0.0)));
 }
 
 #[tokio::test]

@@ -9,9 +9,11 @@ mod writer;
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use crate::config::{AccessLogFormat, LogConfig};
+use crate::observe::moment::Moment;
+use crate::observe::sampling::Sampling;
 use line::TimeText;
 use writer::Chunk;
 
@@ -22,8 +24,7 @@ pub(crate) use writer::AccessLogWriter;
 #[derive(Debug)]
 pub(crate) struct AccessLog {
     format: LineFormat,
-    /// A request gets a line if a random number is not greater.
-    sample_max: u64,
+    sampling: Sampling,
     writer: AccessLogWriter,
     state: RefCell<State>,
 }
@@ -38,9 +39,8 @@ enum LineFormat {
 struct State {
     chunk: Chunk,
     times: TimeText,
-    random: u64,
-    /// A moment by both clocks: one is cheap to compare, and the other tells the time of day.
-    moment: (Instant, Duration),
+    random: fastrand::Rng,
+    moment: Moment,
 }
 
 /// A buffer with so many bytes goes to the thread. Waking it up costs more than the write itself.
@@ -58,29 +58,27 @@ impl AccessLog {
             AccessLogFormat::Json => LineFormat::Json,
             AccessLogFormat::Text => LineFormat::Text,
         };
+        let sampling = Sampling::of(config.access_sample);
+        if sampling == Sampling::None {
+            return None;
+        }
         let state = State {
             chunk: Chunk::default(),
             times: TimeText::default(),
-            // No seed is zero, of which nothing else follows.
-            random: RandomState::new().hash_one(0) | 1,
-            moment: moment(),
+            random: fastrand::Rng::with_seed(RandomState::new().hash_one(0)),
+            moment: Moment::now(),
         };
-        let (writer, sample_max) = (writer?.clone(), sample_max(config.access_sample)?);
-        Some(Self { format, sample_max, writer, state: RefCell::new(state) })
+        Some(Self { format, sampling, writer: writer?.clone(), state: RefCell::new(state) })
     }
 
     /// Whether the next request gets a line.
     pub(crate) fn is_sampled(&self) -> bool {
-        self.sample_max == u64::MAX || self.state.borrow_mut().next_random() <= self.sample_max
+        self.sampling.draw(|| self.state.borrow_mut().random.u64(..))
     }
 
     /// The time of day at this instant, since 1970.
     pub(crate) fn time_of(&self, instant: Instant) -> Duration {
-        let (then, time) = self.state.borrow().moment;
-        match instant.checked_duration_since(then) {
-            Some(after) => time + after,
-            None => time.saturating_sub(then - instant),
-        }
+        self.state.borrow().moment.since_epoch(instant)
     }
 
     /// Writes a line.
@@ -103,7 +101,7 @@ impl AccessLog {
     /// Hands over the lines that there are. To be called some times a second.
     pub(crate) fn flush(&self) {
         let state = &mut *self.state.borrow_mut();
-        state.moment = moment();
+        state.moment = Moment::now();
         self.hand_over(state);
     }
 
@@ -132,33 +130,6 @@ impl Drop for AccessLog {
             self.writer.note_lost(state.chunk.lines);
         }
     }
-}
-
-// === impl State ===
-
-impl State {
-    /// A random number (xorshift64*).
-    fn next_random(&mut self) -> u64 {
-        self.random ^= self.random >> 12;
-        self.random ^= self.random << 25;
-        self.random ^= self.random >> 27;
-        self.random.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-}
-
-fn moment() -> (Instant, Duration) {
-    (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
-}
-
-/// The bound for random numbers of that part of all; none if it is no part at all.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "it is a part"
-)]
-fn sample_max(sample: f64) -> Option<u64> {
-    (sample > 0.0).then_some(if sample >= 1.0 { u64::MAX } else { (sample * u64::MAX as f64) as u64 })
 }
 
 #[cfg(test)]
@@ -210,17 +181,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_part_of_the_requests_is_sampled() {
+    async fn nothing_is_set_up_for_no_lines() {
         let folder = tempfile::tempdir().unwrap();
-        let metrics = AccessLogMetrics::default();
-        let writer = AccessLogWriter::start(Some(&folder.path().join("log")), &metrics).unwrap();
-        let sampled = |sample| {
-            let log = AccessLog::new(&config(AccessLogFormat::Text, sample), Some(&writer));
-            log.map_or(0, |log| (0..10_000).filter(|_| log.is_sampled()).count())
-        };
-        assert_eq!([sampled(0.0), sampled(1.0)], [0, 10_000]);
-        let tenth = sampled(0.1);
-        assert!((850..1150).contains(&tenth), "{tenth}");
+        let writer = AccessLogWriter::start(Some(&folder.path().join("log")), &AccessLogMetrics::default()).unwrap();
         assert!(AccessLog::new(&config(AccessLogFormat::Off, 1.0), Some(&writer)).is_none());
+        assert!(AccessLog::new(&config(AccessLogFormat::Text, 0.0), Some(&writer)).is_none());
+        assert!(AccessLog::new(&config(AccessLogFormat::Text, 0.5), Some(&writer)).is_some());
     }
 }

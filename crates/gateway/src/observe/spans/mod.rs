@@ -5,7 +5,6 @@
 //! counted. See decision 62.
 
 mod context;
-mod moment;
 mod protobuf;
 mod request_spans;
 
@@ -29,8 +28,9 @@ use std::hash::{BuildHasher, RandomState};
 use http::HeaderMap;
 
 use crate::config::TracingConfig;
+use crate::observe::moment::Moment;
+use crate::observe::sampling::Sampling;
 use context::{Parent, RANDOM, SAMPLED, SpanId, TRACEPARENT, TRACESTATE, TraceId, traceparent};
-use moment::Moment;
 
 pub(crate) use exporter::SpanExporter;
 pub(crate) use request_spans::{RequestSpans, UpstreamCall, Wait, WaitOutcome};
@@ -52,8 +52,7 @@ pub enum TracingError {
 /// Decides which requests of one worker are traced, and takes their spans, under the settings of one time.
 #[derive(Debug)]
 pub(crate) struct Tracer {
-    /// A request is sampled if a random number is not greater; none if no request is.
-    sample_max: Option<u64>,
+    sampling: Sampling,
     is_parent_based: bool,
     exporter: SpanExporter,
     state: RefCell<State>,
@@ -101,7 +100,7 @@ impl Tracer {
             moment: Moment::now(),
         };
         Some(Self {
-            sample_max: sample_max(config.sample_ratio),
+            sampling: Sampling::of(config.sample_ratio),
             is_parent_based: config.parent_based,
             exporter: exporter?.clone(),
             state: RefCell::new(state),
@@ -121,11 +120,7 @@ impl Tracer {
 
     /// Whether the ratio says so for the next request.
     fn draws(&self) -> bool {
-        match self.sample_max {
-            None => false,
-            Some(u64::MAX) => true,
-            Some(max) => self.state.borrow_mut().random.u64(..) <= max,
-        }
+        self.sampling.draw(|| self.state.borrow_mut().random.u64(..))
     }
 
     fn ids(&self, parent: Option<Parent>) -> SpanIds {
@@ -209,15 +204,4 @@ fn trace_id(random: &mut fastrand::Rng) -> TraceId {
 
 fn span_id(random: &mut fastrand::Rng) -> SpanId {
     random.u64(1..).to_be_bytes()
-}
-
-/// The bound for random numbers of that part of all; none if it is no part at all.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "it is a part"
-)]
-fn sample_max(ratio: f64) -> Option<u64> {
-    (ratio > 0.0).then_some(if ratio >= 1.0 { u64::MAX } else { (ratio * u64::MAX as f64) as u64 })
 }

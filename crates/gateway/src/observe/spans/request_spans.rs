@@ -9,12 +9,12 @@ use std::time::Instant;
 use http::{Method, StatusCode, Version};
 
 use super::context::{RANDOM, SpanId, TraceId};
-use super::moment::Moment;
 use super::protobuf::{
     put_bytes, put_fixed32, put_fixed64, put_message, put_number, put_number_attribute, put_text_attribute,
 };
 use super::{SpanIds, context};
 use crate::observe::access_log::LineClass;
+use crate::observe::moment::Moment;
 
 /// What is known of a request that is traced and has ended.
 #[derive(Debug, Clone, Copy)]

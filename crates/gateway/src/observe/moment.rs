@@ -17,12 +17,16 @@ impl Moment {
         Self { instant: Instant::now(), since_epoch }
     }
 
-    /// The nanoseconds from 1970 to this instant.
-    pub(super) fn unix_nanos(&self, instant: Instant) -> u64 {
-        let since_epoch = match instant.checked_duration_since(self.instant) {
+    /// The time from 1970 to this instant.
+    pub(super) fn since_epoch(&self, instant: Instant) -> Duration {
+        match instant.checked_duration_since(self.instant) {
             Some(after) => self.since_epoch + after,
             None => self.since_epoch.saturating_sub(self.instant - instant),
-        };
-        u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
+        }
+    }
+
+    /// The same in nanoseconds.
+    pub(super) fn unix_nanos(&self, instant: Instant) -> u64 {
+        u64::try_from(self.since_epoch(instant).as_nanos()).unwrap_or(u64::MAX)
     }
 }
