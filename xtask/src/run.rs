@@ -93,6 +93,12 @@ impl CommandLine {
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
+        // `cargo xtask` sets them for us. Build scripts that look at them, such as ring's, would run again each time that cargo
+        // is called by us and then by hand, and much would be built again.
+        let ours = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(ours)) {
+            command.env_remove(name);
+        }
         command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -178,6 +184,12 @@ mod tests {
         assert_eq!(shell("echo done").unwrap(), b"done\n");
         let error = shell("echo broken >&2; exit 3").unwrap_err();
         assert!(error.to_string().ends_with("failed (exit status: 3): broken"), "{error}");
+    }
+
+    #[test]
+    fn what_cargo_says_about_xtask_does_not_reach_the_child() {
+        assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
+        assert!(CommandLine::new("sh").args(["-c", "test -z \"$CARGO_PKG_NAME$CARGO_MANIFEST_DIR\""]).succeeds());
     }
 
     #[test]
