@@ -2,8 +2,6 @@
 //!
 //! `cargo xtask dist` does the same with the static binary. This one needs its shared libraries.
 
-#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
