@@ -343,7 +343,8 @@ fn an_api_server_over_tls_by_its_kubeconfig() {
     let told = text(&output.stderr);
     assert!(told.contains("/metrics is not allowed (403)"), "{told}");
     let line = process.line_with("path=\"/metrics\"");
-    let expected = "a request to the API is forbidden user=\"system:anonymous\" method=\"GET\" path=\"/metrics\" reason=\"path\"";
+    let expected =
+        "a request to the API is forbidden user=\"system:anonymous\" method=\"GET\" path=\"/metrics\" reason=\"path\"";
     assert!(line.ends_with(expected), "{line}");
     process.insist("TERM");
 }
