@@ -6,9 +6,12 @@ use evenkeel_bars::{Bar, Bars};
 use evenkeel_process::median;
 
 use crate::evenkeel::{self, AccessLog};
-use crate::throughput::{CONNECTIONS, ROUNDS, Turn, turn};
+use crate::throughput::{CONNECTIONS, Turn, times, turn};
 use crate::upstream::Upstream;
 use crate::wrk;
+
+/// The bar is narrow.
+const ROUNDS: usize = 25;
 
 pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
     let upstream = Upstream::start()?;
@@ -27,9 +30,9 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
         }
     }
     let figure = |index: usize, of: fn(&Turn) -> f64| median(running[index].2.iter().map(of));
-    let rates = [0, 1].map(|index| figure(index, |turn| turn.requests_per_second));
-    bars.add("requests per second without an access log", rates[0], "", Bar::None);
-    bars.add("the same with one in JSON", rates[1], "", Bar::TimesAtLeast(0.93, rates[0]));
+    bars.add("requests per second without an access log", figure(0, |turn| turn.requests_per_second), "", Bar::None);
+    let part = times(&running[1].2, &running[0].2, |turn| turn.requests_per_second);
+    bars.add("with one in JSON, that times", part, "", Bar::AtLeast(0.93, ""));
     let costs = [0, 1].map(|index| figure(index, |turn| turn.processor_us));
     bars.add("processor time for a request without it", costs[0], "us", Bar::None);
     bars.add("the same with it", costs[1], "us", Bar::None);

@@ -11,7 +11,7 @@ use crate::wrk;
 
 pub(crate) const CONNECTIONS: usize = 64;
 /// Everybody has a turn in each round, so that what disturbs the machine disturbs all alike.
-pub(crate) const ROUNDS: usize = 9;
+const ROUNDS: usize = 9;
 const ROUND_SECONDS: u32 = 2;
 
 /// What one turn has found.
@@ -45,6 +45,12 @@ pub(crate) fn bars(bars: &mut Bars) -> io::Result<()> {
     let costs: Vec<f64> = medians(|turn| turn.processor_us);
     Contestant::add_all(bars, "processor time for a request", "us", &costs, Bar::None);
     Ok(())
+}
+
+/// How many times as large a figure is with something as without it: the median of the rounds. The two turns of a round are
+/// neighbours in time, so that this tells differences that are smaller than those from one round to another.
+pub(crate) fn times<T>(with: &[T], without: &[T], figure: fn(&T) -> f64) -> f64 {
+    median(with.iter().zip(without).map(|(with, without)| figure(with) / figure(without)))
 }
 
 pub(crate) fn turn(process: &Process) -> io::Result<Turn> {
