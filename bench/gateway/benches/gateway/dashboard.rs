@@ -51,7 +51,11 @@ fn watched(bars: &mut Bars) -> io::Result<()> {
         // Each of the two begins as often as the other.
         for place in 0..2 {
             let is_watched = (round + place) % 2 == 1;
-            let viewers = is_watched.then(|| Viewers::start(admin)).transpose()?;
+            // Before every turn they connect and are waited for: what a machine does next depends on how long it was idle.
+            let mut viewers = Some(Viewers::start(admin)?);
+            if !is_watched {
+                viewers.take().map_or(Ok(()), Viewers::stop)?;
+            }
             turns[usize::from(is_watched)].push(wrk::run(gateway.address, CONNECTIONS, ROUND_SECONDS)?);
             viewers.map_or(Ok(()), Viewers::stop)?;
         }

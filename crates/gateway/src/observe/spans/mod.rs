@@ -135,24 +135,6 @@ impl Tracer {
         }
     }
 
-    /// Tells the upstream which trace a request belongs to. A request that is not sampled keeps what its client has sent; if that
-    /// was nothing, the upstream learns that the request is not sampled, so that it does not record half of a trace.
-    pub(crate) fn propagate(&self, ids: Option<&SpanIds>, headers: &mut HeaderMap) {
-        let (value, has_parent) = match ids {
-            Some(ids) => (traceparent(ids.trace, ids.client, ids.flags), ids.parent.is_some()),
-            None if Parent::of(headers).is_some() => return,
-            None => {
-                let random = &mut self.state.borrow_mut().random;
-                (traceparent(trace_id(random), span_id(random), 0), false)
-            }
-        };
-        headers.insert(TRACEPARENT, value);
-        if !has_parent {
-            // It belongs to a trace that nobody could read.
-            headers.remove(TRACESTATE);
-        }
-    }
-
     /// Takes the spans of a request.
     pub(crate) fn put(&self, spans: &RequestSpans<'_>) {
         let state = &mut *self.state.borrow_mut();
@@ -194,6 +176,19 @@ impl Drop for Tracer {
         let state = &mut *self.state.borrow_mut();
         if !self.hand_over(state) {
             self.exporter.note_lost(state.chunk.spans);
+        }
+    }
+}
+
+// === impl SpanIds ===
+
+impl SpanIds {
+    /// Tells the upstream which trace the request belongs to.
+    pub(crate) fn propagate(&self, headers: &mut HeaderMap) {
+        headers.insert(TRACEPARENT, traceparent(self.trace, self.client, self.flags));
+        if self.parent.is_none() {
+            // It belongs to a trace that nobody could read.
+            headers.remove(TRACESTATE);
         }
     }
 }

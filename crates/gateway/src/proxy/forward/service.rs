@@ -100,8 +100,9 @@ fn prepare(admitted: AdmittedRequest<Inbound, RouteMatch>) -> Result<Attempts, B
         exchange.set_on_leave(OnLeave::Cancel(Started::now(&user.name, parts.uri.path())));
     }
     connection.identity.sanitize_headers(&mut parts.headers, &user);
-    if let Some(tracer) = &connection.worker.tracer {
-        tracer.propagate(exchange.span_ids().as_ref(), &mut parts.headers);
+    // A request that is not sampled is passed on as it came.
+    if let Some(ids) = exchange.span_ids() {
+        ids.propagate(&mut parts.headers);
     }
     body.start(|| TrailerGuard { identity: connection.identity.clone(), user });
     // The request may have waited for long, and upstreams may be gone since.

@@ -90,23 +90,30 @@ async fn the_random_flag_goes_on_and_unknown_flags_do_not() {
 
 #[tokio::test]
 async fn malformed_contexts_begin_a_new_trace() {
-    for sample_ratio in [1.0, 0.0] {
-        let scene = Scene::new(|settings| settings.tracing.sample_ratio = sample_ratio).await;
-        let flags = if sample_ratio > 0.0 { "01" } else { "00" };
-        let twice = format!("traceparent: {SAMPLED}\r\ntraceparent: {SAMPLED}\r\n");
-        for headers in ["", "traceparent: 00-zz-b7ad6b7169203331-01\r\n", "traceparent:\r\n", &twice] {
-            let lines = scene.forwarded(&format!("{headers}{STATE}")).await;
-            let [trace, _, found] = parts(&lines);
-            assert_eq!(lines.len(), 1, "the state of a trace that cannot be read is dropped: {lines:?}");
-            assert_ne!(trace, &SAMPLED[3..35], "{headers}");
-            assert_eq!(found, flags, "{headers}");
-        }
-        let spans = scene.end().await.spans();
-        assert_eq!(spans.len(), if sample_ratio > 0.0 { 12 } else { 0 });
-        assert!(
-            spans.iter().filter(|span| span.name == "GET" && span.kind == 2).all(|span| span.parent_span_id.is_empty())
-        );
+    let scene = Scene::new(|_| ()).await;
+    let twice = format!("traceparent: {SAMPLED}\r\ntraceparent: {SAMPLED}\r\n");
+    for headers in ["", "traceparent: 00-zz-b7ad6b7169203331-01\r\n", "traceparent:\r\n", &twice] {
+        let lines = scene.forwarded(&format!("{headers}{STATE}")).await;
+        let [trace, _, flags] = parts(&lines);
+        assert_eq!(lines.len(), 1, "the state of a trace that cannot be read is dropped: {lines:?}");
+        assert_ne!(trace, &SAMPLED[3..35], "{headers}");
+        assert_eq!(flags, "01", "{headers}");
     }
+    let spans = scene.end().await.spans();
+    assert_eq!(spans.len(), 12);
+    assert!(
+        spans.iter().filter(|span| span.name == "GET" && span.kind == 2).all(|span| span.parent_span_id.is_empty())
+    );
+}
+
+#[tokio::test]
+async fn a_request_that_is_not_sampled_is_forwarded_as_it_came() {
+    let scene = Scene::new(|settings| settings.tracing.sample_ratio = 0.0).await;
+    for headers in ["", "traceparent: 00-zz-b7ad6b7169203331-01\r\n", &format!("traceparent: {UNSAMPLED}\r\n")] {
+        let sent = format!("{headers}{STATE}");
+        assert_eq!(scene.forwarded(&sent).await.join("\r\n"), sent.trim_end(), "{headers}");
+    }
+    assert_eq!(scene.end().await.spans(), []);
 }
 
 #[tokio::test]
