@@ -268,13 +268,16 @@ function rangeMeter({ min, mean, max }) {
 function drawFlows(levels) {
   const flows = levels.flatMap((level) => list(level.flows).map((flow) => ({ flow, level: level.name })))
     .filter(({ flow }) => flow.seats >= 0.05 || flow.waiting >= 0.05 || flow.rejected > 0);
-  const weight = ({ flow }) => (flow.seats || 0) + (flow.waiting || 0);
-  flows.sort((a, b) => weight(b) - weight(a));
+  // Flows of about the same weight stand in the order of their names, and a row has a place rather than a flow: nothing jumps.
+  const key = ({ flow, level }) => `${level}\n${flow.schema}\n${flow.distinguisher || ""}`;
+  const weight = ({ flow }) => Math.round(4 * Math.log((flow.seats || 0) + (flow.waiting || 0) + 0.01));
+  flows.sort((a, b) => weight(b) - weight(a) || key(a).localeCompare(key(b)));
   byId("flows-empty").hidden = flows.length > 0;
-  rows(byId("flow-rows"), flows.slice(0, ROWS), ({ flow, level }) => `${level}\n${flow.schema}\n${flow.distinguisher || ""}`,
-    ({ flow, level }) => el("tr", {}, el("td", { class: "one", title: `flow schema ${flow.schema}, level ${level}` }, flowName(flow), small(level)),
-      cell("seats held"), cell("waiting"), cell("rejected/s")),
-    (row, { flow }) => {
+  rows(byId("flow-rows"), flows.slice(0, ROWS).map((item, place) => ({ ...item, place })), ({ place }) => String(place),
+    () => el("tr", {}, el("td", { class: "one" }), cell("seats held"), cell("waiting"), cell("rejected/s")),
+    (row, { flow, level }) => {
+      row.children[0].title = `flow schema ${flow.schema}, level ${level}`;
+      row.children[0].replaceChildren(flowName(flow), small(level));
       setText(row.children[1], mean(flow.seats));
       setText(row.children[2], mean(flow.waiting));
       setText(row.children[3], mean(flow.rejected));
