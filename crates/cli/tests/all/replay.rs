@@ -237,7 +237,7 @@ fn access_log(folder: &TempDir) -> PathBuf {
 }
 
 #[test]
-#[ignore = "needs a machine with nothing else to do: the time until a thread runs counts as wait, but the seat is held meanwhile"]
+#[ignore = "beside busy loops one run in twelve misses: needs a machine with nothing else to do"]
 fn the_log_of_a_gateway_replays_as_it_was() {
     let folder = TempDir::new().unwrap();
     let log = access_log(&folder);
