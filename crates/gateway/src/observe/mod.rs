@@ -2,6 +2,7 @@
 
 pub mod access_log;
 pub mod admin;
+mod batch;
 pub mod dashboard;
 pub mod frame;
 pub mod log;

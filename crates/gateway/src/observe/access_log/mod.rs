@@ -12,10 +12,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
 use crate::config::{AccessLogFormat, LogConfig};
+use crate::observe::batch::Batches;
 use crate::observe::moment::Moment;
 use crate::observe::sampling::Sampling;
 use line::TimeText;
-use writer::Chunk;
 
 pub use line::{AccessLine, LineClass};
 pub(crate) use writer::AccessLogWriter;
@@ -25,7 +25,6 @@ pub(crate) use writer::AccessLogWriter;
 pub(crate) struct AccessLog {
     format: LineFormat,
     sampling: Sampling,
-    writer: AccessLogWriter,
     state: RefCell<State>,
 }
 
@@ -37,16 +36,11 @@ enum LineFormat {
 
 #[derive(Debug)]
 struct State {
-    chunk: Chunk,
+    batches: Batches<AccessLogWriter>,
     times: TimeText,
     random: fastrand::Rng,
     moment: Moment,
 }
-
-/// A buffer with so many bytes goes to the thread. Waking it up costs more than the write itself.
-const CHUNK_BYTES: usize = 64 * 1024;
-/// A buffer with so many bytes, which the thread has had no time for, takes no more lines.
-const BUFFER_BYTES_MAX: usize = 256 * 1024;
 
 // === impl AccessLog ===
 
@@ -63,12 +57,12 @@ impl AccessLog {
             return None;
         }
         let state = State {
-            chunk: Chunk::default(),
+            batches: Batches::new(writer?.clone()),
             times: TimeText::default(),
             random: fastrand::Rng::with_seed(RandomState::new().hash_one(0)),
             moment: Moment::now(),
         };
-        Some(Self { format, sampling, writer: writer?.clone(), state: RefCell::new(state) })
+        Some(Self { format, sampling, state: RefCell::new(state) })
     }
 
     /// Whether the next request gets a line.
@@ -83,52 +77,18 @@ impl AccessLog {
 
     /// Writes a line.
     pub(crate) fn put(&self, line: &AccessLine<'_>) {
-        let state = &mut *self.state.borrow_mut();
-        if state.chunk.bytes.len() >= BUFFER_BYTES_MAX && !self.hand_over(state) {
-            return self.writer.note_lost(1);
-        }
-        let State { chunk, times, .. } = state;
-        match self.format {
-            LineFormat::Json => line.put_json(&mut chunk.bytes, times),
-            LineFormat::Text => line.put_text(&mut chunk.bytes, times),
-        }
-        chunk.lines += 1;
-        if chunk.bytes.len() >= CHUNK_BYTES {
-            self.hand_over(state);
-        }
+        let State { batches, times, .. } = &mut *self.state.borrow_mut();
+        batches.put(1, |out| match self.format {
+            LineFormat::Json => line.put_json(out, times),
+            LineFormat::Text => line.put_text(out, times),
+        });
     }
 
     /// Hands over the lines that there are. To be called some times a second.
     pub(crate) fn flush(&self) {
         let state = &mut *self.state.borrow_mut();
         state.moment = Moment::now();
-        self.hand_over(state);
-    }
-
-    /// Hands over the buffer, and begins another one. Whether the thread has taken it.
-    fn hand_over(&self, state: &mut State) -> bool {
-        if state.chunk.lines == 0 {
-            return true;
-        }
-        match self.writer.send(std::mem::take(&mut state.chunk)) {
-            Ok(()) => {
-                state.chunk.bytes = self.writer.buffer();
-                true
-            }
-            Err(unsent) => {
-                state.chunk = unsent;
-                false
-            }
-        }
-    }
-}
-
-impl Drop for AccessLog {
-    fn drop(&mut self) {
-        let state = &mut *self.state.borrow_mut();
-        if !self.hand_over(state) {
-            self.writer.note_lost(state.chunk.lines);
-        }
+        state.batches.hand_over();
     }
 }
 
@@ -173,8 +133,6 @@ mod tests {
         for _ in 0..lines {
             log.put(&line());
         }
-        let held = log.state.borrow().chunk.bytes.len();
-        assert!(held <= BUFFER_BYTES_MAX + 1024, "{held}");
         let lost = metrics.lines_lost();
         assert!(lost > 0 && lost < lines, "{lost}");
         drop((log, writer, reader));

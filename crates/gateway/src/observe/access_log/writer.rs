@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
+use crate::observe::batch::{Batch, TakeBatches};
 use crate::observe::log::Throttle;
 use crate::observe::metrics::AccessLogMetrics;
 
@@ -21,16 +22,9 @@ pub(crate) struct AccessLogWriter {
     metrics: AccessLogMetrics,
 }
 
-/// Whole lines.
-#[derive(Debug, Default)]
-pub(super) struct Chunk {
-    pub(super) bytes: Vec<u8>,
-    pub(super) lines: u64,
-}
-
 #[derive(Debug)]
 enum Message {
-    Lines(Chunk),
+    Lines(Batch),
     /// Says when all lines before this have been written.
     Flush(oneshot::Sender<()>),
 }
@@ -46,7 +40,7 @@ enum Output {
     File { file: File, path: PathBuf, checked: Instant },
 }
 
-/// Chunks that wait to be written. With those of the workers this bounds the memory of the log.
+/// Batches that wait to be written. With those of the workers this bounds the memory of the log.
 const QUEUE_LENGTH: usize = 64;
 /// Larger buffers are not used again.
 const SPARE_BYTES_MAX: usize = 512 * 1024;
@@ -77,26 +71,6 @@ impl AccessLogWriter {
         self.file.as_deref()
     }
 
-    /// Leaves lines to the thread. If it is behind, they come back.
-    pub(super) fn send(&self, chunk: Chunk) -> Result<(), Chunk> {
-        match self.queue.try_send(Message::Lines(chunk)) {
-            Err(TrySendError::Full(Message::Lines(chunk)) | TrySendError::Disconnected(Message::Lines(chunk))) => {
-                Err(chunk)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// An empty buffer.
-    pub(super) fn buffer(&self) -> Vec<u8> {
-        self.spare.take()
-    }
-
-    /// So many lines were lost.
-    pub(super) fn note_lost(&self, lines: u64) {
-        self.metrics.lost(lines);
-    }
-
     /// Waits until everything has been written that was sent, within limits.
     pub(crate) async fn flush(&self) {
         let flushed = async {
@@ -114,6 +88,25 @@ impl AccessLogWriter {
     }
 }
 
+impl TakeBatches for AccessLogWriter {
+    fn take(&self, batch: Batch) -> Result<(), Batch> {
+        match self.queue.try_send(Message::Lines(batch)) {
+            Err(TrySendError::Full(Message::Lines(batch)) | TrySendError::Disconnected(Message::Lines(batch))) => {
+                Err(batch)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn buffer(&self) -> Vec<u8> {
+        self.spare.take()
+    }
+
+    fn note_lost(&self, lines: u64) {
+        self.metrics.lost(lines);
+    }
+}
+
 /// Writes until nobody is left to send anything.
 fn write_all(messages: &Receiver<Message>, mut output: Output, spare: &Spare, metrics: &AccessLogMetrics) {
     let mut throttle = Throttle::default();
@@ -124,7 +117,7 @@ fn write_all(messages: &Receiver<Message>, mut output: Output, spare: &Spare, me
             Err(RecvTimeoutError::Disconnected) => return,
         };
         let result = output.reopen_if_gone().and_then(|()| match &message {
-            Some(Message::Lines(chunk)) => output.write(&chunk.bytes),
+            Some(Message::Lines(batch)) => output.write(&batch.bytes),
             _ => Ok(()),
         });
         if let Err(error) = &result
@@ -133,12 +126,12 @@ fn write_all(messages: &Receiver<Message>, mut output: Output, spare: &Spare, me
             tracing::error!(%error, "the access log cannot be written; its lines are lost until it can");
         }
         match message {
-            Some(Message::Lines(chunk)) => {
+            Some(Message::Lines(batch)) => {
                 match result {
-                    Ok(()) => metrics.written(chunk.lines),
-                    Err(_) => metrics.lost(chunk.lines),
+                    Ok(()) => metrics.written(batch.items),
+                    Err(_) => metrics.lost(batch.items),
                 }
-                spare.give_back(chunk.bytes);
+                spare.give_back(batch.bytes);
             }
             Some(Message::Flush(done)) => {
                 // Whoever waited may have given up.
@@ -217,8 +210,8 @@ impl Spare {
 mod tests {
     use super::*;
 
-    fn chunk(text: &str) -> Chunk {
-        Chunk { bytes: text.as_bytes().to_vec(), lines: text.lines().count() as u64 }
+    fn batch(text: &str) -> Batch {
+        Batch { bytes: text.as_bytes().to_vec(), items: text.lines().count() as u64 }
     }
 
     #[tokio::test]
@@ -228,8 +221,8 @@ mod tests {
         std::fs::write(&path, "before\n").unwrap();
         let metrics = AccessLogMetrics::default();
         let writer = AccessLogWriter::start(Some(&path), &metrics).unwrap();
-        writer.send(chunk("a\nb\n")).unwrap();
-        writer.send(chunk("c\n")).unwrap();
+        writer.take(batch("a\nb\n")).unwrap();
+        writer.take(batch("c\n")).unwrap();
         writer.flush().await;
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "before\na\nb\nc\n");
         assert_eq!((metrics.lines_written(), metrics.lines_lost()), (3, 0));
@@ -240,7 +233,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("access.log");
         let writer = AccessLogWriter::start(Some(&path), &AccessLogMetrics::default()).unwrap();
-        writer.send(chunk("old\n")).unwrap();
+        writer.take(batch("old\n")).unwrap();
         writer.flush().await;
         std::fs::rename(&path, folder.path().join("access.log.1")).unwrap();
         // It is noticed within a second, and somebody has to write then.
@@ -249,7 +242,7 @@ mod tests {
             assert!(Instant::now() < patience, "the file was never made anew");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        writer.send(chunk("new\n")).unwrap();
+        writer.take(batch("new\n")).unwrap();
         writer.flush().await;
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "new\n");
     }
@@ -258,7 +251,7 @@ mod tests {
     async fn lines_that_cannot_be_written_are_counted() {
         let metrics = AccessLogMetrics::default();
         let Ok(writer) = AccessLogWriter::start(Some(Path::new("/dev/full")), &metrics) else { return };
-        writer.send(chunk("a\nb\n")).unwrap();
+        writer.take(batch("a\nb\n")).unwrap();
         writer.flush().await;
         assert_eq!((metrics.lines_written(), metrics.lines_lost()), (0, 2));
     }

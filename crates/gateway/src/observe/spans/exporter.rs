@@ -6,10 +6,11 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::TracingError;
 use super::client::{Accepted, CollectorClient, ExportError};
 use super::envelope::Envelope;
-use super::{Chunk, TracingError};
 use crate::config::{OtlpProtocol, TracingConfig};
+use crate::observe::batch::{Batch, TakeBatches};
 use crate::observe::log::Throttle;
 use crate::observe::metrics::SpanMetrics;
 
@@ -25,7 +26,7 @@ pub(crate) struct SpanExporter {
 
 #[derive(Debug)]
 enum Message {
-    Spans(Chunk),
+    Spans(Batch),
     /// Says when all spans before this have been sent or lost.
     Flush(oneshot::Sender<()>),
 }
@@ -89,19 +90,6 @@ impl SpanExporter {
         Ok(Some(Self { queue, hurry, config: Box::new(config.clone()), metrics: metrics.clone() }))
     }
 
-    /// Leaves spans to the task. If it is behind, they come back.
-    pub(super) fn send(&self, chunk: Chunk) -> Result<(), Chunk> {
-        match self.queue.try_send(Message::Spans(chunk)) {
-            Err(TrySendError::Full(Message::Spans(chunk)) | TrySendError::Closed(Message::Spans(chunk))) => Err(chunk),
-            _ => Ok(()),
-        }
-    }
-
-    /// So many spans were lost.
-    pub(super) fn note_lost(&self, spans: u64) {
-        self.metrics.lost(spans);
-    }
-
     /// Waits until everything has been sent that was taken, within limits. From now on nothing is retried.
     pub(crate) async fn flush(&self) {
         self.hurry.send_replace(true);
@@ -117,15 +105,28 @@ impl SpanExporter {
     }
 }
 
+impl TakeBatches for SpanExporter {
+    fn take(&self, batch: Batch) -> Result<(), Batch> {
+        match self.queue.try_send(Message::Spans(batch)) {
+            Err(TrySendError::Full(Message::Spans(batch)) | TrySendError::Closed(Message::Spans(batch))) => Err(batch),
+            _ => Ok(()),
+        }
+    }
+
+    fn note_lost(&self, spans: u64) {
+        self.metrics.lost(spans);
+    }
+}
+
 // === impl Exporting ===
 
 impl Exporting {
     /// Sends until nobody is left to give it anything.
     async fn run(mut self) {
         while let Some(first) = self.queue.recv().await {
-            let (chunks, flushes) = self.gather(first).await;
-            if !chunks.is_empty() {
-                self.export(&chunks).await;
+            let (batches, flushes) = self.gather(first).await;
+            if !batches.is_empty() {
+                self.export(&batches).await;
             }
             for done in flushes {
                 // Whoever waited may have given up.
@@ -135,14 +136,14 @@ impl Exporting {
     }
 
     /// The spans of a message, and who waits until it has been sent.
-    async fn gather(&mut self, first: Message) -> (Vec<Chunk>, Vec<oneshot::Sender<()>>) {
-        let (mut chunks, mut flushes, mut bytes) = (Vec::new(), Vec::new(), 0);
+    async fn gather(&mut self, first: Message) -> (Vec<Batch>, Vec<oneshot::Sender<()>>) {
+        let (mut batches, mut flushes, mut bytes) = (Vec::new(), Vec::new(), 0);
         let (until, mut next) = (Instant::now() + GATHER_TIME, Some(first));
         while let Some(message) = next {
             match message {
-                Message::Spans(chunk) => {
-                    bytes += chunk.bytes.len();
-                    chunks.push(chunk);
+                Message::Spans(batch) => {
+                    bytes += batch.bytes.len();
+                    batches.push(batch);
                 }
                 Message::Flush(done) => flushes.push(done),
             }
@@ -151,13 +152,13 @@ impl Exporting {
             }
             next = timeout_at(until, self.queue.recv()).await.ok().flatten();
         }
-        (chunks, flushes)
+        (batches, flushes)
     }
 
     /// Sends spans, again if the collector does not take them and may do so later.
-    async fn export(&mut self, chunks: &[Chunk]) {
-        let spans = chunks.iter().map(|chunk| chunk.spans).sum();
-        let message = self.envelope.seal(chunks, self.is_grpc);
+    async fn export(&mut self, batches: &[Batch]) {
+        let spans = batches.iter().map(|batch| batch.items).sum();
+        let message = self.envelope.seal(batches, self.is_grpc);
         let mut pause = RETRY_FIRST;
         for retries_left in (0..=RETRIES_MAX).rev() {
             let error = match self.client.export(message.clone()).await {

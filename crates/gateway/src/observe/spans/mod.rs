@@ -28,6 +28,7 @@ use std::hash::{BuildHasher, RandomState};
 use http::HeaderMap;
 
 use crate::config::TracingConfig;
+use crate::observe::batch::Batches;
 use crate::observe::moment::Moment;
 use crate::observe::sampling::Sampling;
 use context::{Parent, RANDOM, SAMPLED, SpanId, TRACEPARENT, TRACESTATE, TraceId, traceparent};
@@ -54,7 +55,6 @@ pub enum TracingError {
 pub(crate) struct Tracer {
     sampling: Sampling,
     is_parent_based: bool,
-    exporter: SpanExporter,
     state: RefCell<State>,
 }
 
@@ -70,24 +70,12 @@ pub(crate) struct SpanIds {
     client: SpanId,
 }
 
-/// Whole spans, encoded.
-#[derive(Debug, Default)]
-struct Chunk {
-    bytes: Vec<u8>,
-    spans: u64,
-}
-
 #[derive(Debug)]
 struct State {
-    chunk: Chunk,
+    batches: Batches<SpanExporter>,
     random: fastrand::Rng,
     moment: Moment,
 }
-
-/// A buffer with so many bytes goes to the task.
-const CHUNK_BYTES: usize = 64 * 1024;
-/// A buffer with so many bytes, which the task has had no time for, takes no more spans.
-const BUFFER_BYTES_MAX: usize = 128 * 1024;
 
 // === impl Tracer ===
 
@@ -95,14 +83,13 @@ impl Tracer {
     /// None if nothing is traced.
     pub(crate) fn new(config: &TracingConfig, exporter: Option<&SpanExporter>) -> Option<Self> {
         let state = State {
-            chunk: Chunk::default(),
+            batches: Batches::new(exporter?.clone()),
             random: fastrand::Rng::with_seed(RandomState::new().hash_one(0)),
             moment: Moment::now(),
         };
         Some(Self {
             sampling: Sampling::of(config.sample_ratio),
             is_parent_based: config.parent_based,
-            exporter: exporter?.clone(),
             state: RefCell::new(state),
         })
     }
@@ -137,46 +124,15 @@ impl Tracer {
 
     /// Takes the spans of a request.
     pub(crate) fn put(&self, spans: &RequestSpans<'_>) {
-        let state = &mut *self.state.borrow_mut();
-        if state.chunk.bytes.len() >= BUFFER_BYTES_MAX && !self.hand_over(state) {
-            return self.exporter.note_lost(spans.count());
-        }
-        let State { chunk, moment, .. } = state;
-        spans.put(&mut chunk.bytes, moment);
-        chunk.spans += spans.count();
-        if chunk.bytes.len() >= CHUNK_BYTES {
-            self.hand_over(state);
-        }
+        let State { batches, moment, .. } = &mut *self.state.borrow_mut();
+        batches.put(spans.count(), |out| spans.put(out, moment));
     }
 
     /// Hands over the spans that there are. To be called some times a second.
     pub(crate) fn flush(&self) {
         let state = &mut *self.state.borrow_mut();
         state.moment = Moment::now();
-        self.hand_over(state);
-    }
-
-    /// Hands over the buffer. Whether the task has taken it.
-    fn hand_over(&self, state: &mut State) -> bool {
-        if state.chunk.spans == 0 {
-            return true;
-        }
-        match self.exporter.send(std::mem::take(&mut state.chunk)) {
-            Ok(()) => true,
-            Err(unsent) => {
-                state.chunk = unsent;
-                false
-            }
-        }
-    }
-}
-
-impl Drop for Tracer {
-    fn drop(&mut self) {
-        let state = &mut *self.state.borrow_mut();
-        if !self.hand_over(state) {
-            self.exporter.note_lost(state.chunk.spans);
-        }
+        state.batches.hand_over();
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::convert::Infallible;
 
-use super::{Chunk, TracingError};
+use super::TracingError;
 use crate::config::TracingConfig;
+use crate::observe::batch::{Batch, TakeBatches};
 use crate::observe::metrics::SpanMetrics;
 
 /// There is none.
@@ -21,16 +22,18 @@ impl SpanExporter {
         if config.endpoint.is_some() { Err(TracingError::NotBuilt) } else { Ok(None) }
     }
 
-    pub(super) fn send(&self, _chunk: Chunk) -> Result<(), Chunk> {
-        match self.0 {}
-    }
-
-    pub(super) fn note_lost(&self, _spans: u64) {
-        match self.0 {}
-    }
-
     #[expect(clippy::unused_async, reason = "as in the exporter that does something")]
     pub(crate) async fn flush(&self) {
+        match self.0 {}
+    }
+}
+
+impl TakeBatches for SpanExporter {
+    fn take(&self, _batch: Batch) -> Result<(), Batch> {
+        match self.0 {}
+    }
+
+    fn note_lost(&self, _spans: u64) {
         match self.0 {}
     }
 }
