@@ -1,6 +1,7 @@
 //! `Fetcher`: asks another server for documents, over HTTP/1.1 with TLS or without.
 
 use std::fmt::Display;
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -74,7 +75,10 @@ impl Fetcher {
             Ok(address) => TcpStream::connect((address, self.port)).await,
             Err(_) => TcpStream::connect((&*self.host, self.port)).await,
         };
-        let stream = stream.map_err(|error| format!("no connection: {error}"))?;
+        let stream = stream.map_err(|error| match error.kind() {
+            ErrorKind::ConnectionRefused => format!("no connection: {error}; is it running, and is the port right?"),
+            _ => format!("no connection: {error}"),
+        })?;
         // If it fails, the connection is gone already.
         let _ = stream.set_nodelay(true);
         let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
