@@ -1,13 +1,15 @@
 //! Evenkeel as `evenkeel serve`, with flow control, and tenants known by a header.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs;
-use std::io;
-use std::net::SocketAddr;
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use evenkeel_process::{Process, free_address};
+use tempfile::TempDir;
 
 use crate::certificate::Certificate;
 use crate::contestant::{TENANT_HEADER, Task};
@@ -33,6 +35,15 @@ pub(crate) struct Tracing {
     pub(crate) collector: SocketAddr,
 }
 
+/// A gateway whose settings change while it serves.
+#[derive(Debug)]
+pub(crate) struct Switchable {
+    pub(crate) process: Process,
+    admin: SocketAddr,
+    more: More,
+    folder: TempDir,
+}
+
 /// What only some gateways have.
 #[derive(Debug, Default)]
 struct More {
@@ -40,7 +51,18 @@ struct More {
     access_log: AccessLog,
     tracing: Option<Tracing>,
     admin: Option<SocketAddr>,
+    /// How many rejections a second are logged.
+    logged_rejections: u8,
 }
+
+/// In the folder of a gateway.
+const SETTINGS: &str = "evenkeel.yaml";
+const LOGS: &str = "log";
+/// How often the settings have changed.
+const CHANGES: &str = "evenkeel_settings_changes_total{outcome=\"applied\"}";
+/// How many requests have got their seats.
+const DISPATCHED: &str = "apiserver_flowcontrol_dispatched_requests_total{";
+const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn start(task: Task, tls: Option<&Certificate>, upstream: SocketAddr, folder: &Path) -> io::Result<Process> {
     let seats = match task {
@@ -90,17 +112,29 @@ fn run(
     let objects = folder.join("objects");
     fs::create_dir(&objects)?;
     fs::write(objects.join("tenants.yaml"), OBJECTS)?;
+    if more.access_log == AccessLog::Json {
+        fs::create_dir(folder.join(LOGS))?;
+    }
+    let address = free_address()?;
+    let file = folder.join(SETTINGS);
+    fs::write(&file, settings(more, tls, address, folder))?;
+    let admin = more.admin.map_or_else(|| "none".to_owned(), |address| address.to_string());
+    command.args(["serve", "--admin-listen", &admin]);
+    command.arg("--upstream").arg(format!("http://{upstream}")).arg("--concurrency").arg(seats.to_string());
+    command.arg("--config").arg(file).arg("--objects").arg(objects);
+    Process::start(&mut command, address, folder)
+}
+
+fn settings(more: &More, tls: Option<&Certificate>, address: SocketAddr, folder: &Path) -> String {
     let identity = format!("{{fromAddresses: [127.0.0.0/8], userHeader: {TENANT_HEADER}}}");
     let access = match more.access_log {
         AccessLog::Off => String::new(),
         // In a folder of its own, as an installation has it: the folder of the settings is watched.
         AccessLog::Json => {
-            let logs = folder.join("log");
-            fs::create_dir(&logs)?;
-            format!(", access: json, accessFile: '{}'", logs.join("access.log").display())
+            format!(", access: json, accessFile: '{}'", folder.join(LOGS).join("access.log").display())
         }
     };
-    let log = format!("log: {{filter: warn, rejectionsPerSecond: 0{access}}}");
+    let log = format!("log: {{filter: warn, rejectionsPerSecond: {}{access}}}", more.logged_rejections);
     let mut settings = format!("identity: {{sources: [trustedHeaders: {identity}]}}\n{log}\n");
     if let Some(Tracing { ratio, collector }) = more.tracing {
         // Writing to a text does not fail.
@@ -114,17 +148,58 @@ fn run(
             let _ = writeln!(settings, "  - {{path: '{path}', resource: orders-{number}, seats: 2}}");
         }
     }
-    let address = free_address()?;
     let tls = tls.map_or_else(String::new, |Certificate { chain, key, .. }| {
         format!(", tls: {{certificate: '{}', key: '{}'}}", chain.display(), key.display())
     });
     // Writing to a text does not fail.
     let _ = writeln!(settings, "listen: [{{address: '{address}'{tls}}}]");
-    let file = folder.join("evenkeel.yaml");
-    fs::write(&file, settings)?;
-    let admin = more.admin.map_or_else(|| "none".to_owned(), |address| address.to_string());
-    command.args(["serve", "--admin-listen", &admin]);
-    command.arg("--upstream").arg(format!("http://{upstream}")).arg("--concurrency").arg(seats.to_string());
-    command.arg("--config").arg(file).arg("--objects").arg(objects);
-    Process::start(&mut command, address, folder)
+    settings
+}
+
+// === impl Switchable ===
+
+impl Switchable {
+    /// Starts it without tracing.
+    pub(crate) fn start(upstream: SocketAddr) -> io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("evenkeel-bench-").tempdir()?;
+        let admin = free_address()?;
+        let more = More { admin: Some(admin), ..More::default() };
+        let process = run(Role::Gateway.command()?, SEATS, &more, None, upstream, folder.path())?;
+        Ok(Self { process, admin, more, folder })
+    }
+
+    /// Changes the settings, also where tracing stays as it is, and waits until they are in effect: what a change costs is no
+    /// part of any comparison.
+    pub(crate) fn trace(&mut self, tracing: Option<Tracing>) -> io::Result<()> {
+        let before = self.metric(CHANGES)?;
+        self.more.tracing = tracing;
+        // Nothing is rejected, so that this changes nothing but the settings.
+        self.more.logged_rejections ^= 1;
+        let (file, folder) = (self.folder.path().join(SETTINGS), self.folder.path());
+        let draft = folder.join("draft");
+        fs::write(&draft, settings(&self.more, None, self.process.address, folder))?;
+        fs::rename(draft, file)?;
+        let start = Instant::now();
+        while self.metric(CHANGES)? <= before {
+            if start.elapsed() > PATIENCE {
+                return Err(io::Error::other(format!("the settings did not change:\n{}", self.process.output()?)));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many requests it has passed on so far.
+    pub(crate) fn requests(&self) -> io::Result<f64> {
+        self.metric(DISPATCHED)
+    }
+
+    /// The sum of the metrics that begin like this.
+    fn metric(&self, name: &str) -> io::Result<f64> {
+        let mut stream = TcpStream::connect(self.admin)?;
+        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.admin)?;
+        let mut response = String::new();
+        stream.read_to_string(&mut response)?;
+        let values = response.lines().filter(|line| line.starts_with(name)).filter_map(|line| line.rsplit(' ').next());
+        Ok(values.filter_map(|value| value.parse::<f64>().ok()).sum())
+    }
 }

@@ -53,7 +53,22 @@ pub(crate) fn times<T>(with: &[T], without: &[T], figure: fn(&T) -> f64) -> f64 
     median(with.iter().zip(without).map(|(with, without)| figure(with) / figure(without)))
 }
 
-pub(crate) fn turn(process: &Process) -> io::Result<Turn> {
+/// Two processes by turns; each of them begins every other round.
+pub(crate) fn by_turns(processes: [&Process; 2], rounds: usize) -> io::Result<[Vec<Turn>; 2]> {
+    for process in processes {
+        wrk::run(process.address, CONNECTIONS, 1)?;
+    }
+    let mut turns = [Vec::new(), Vec::new()];
+    for round in 0..rounds {
+        for place in 0..2 {
+            let index = (round + place) % 2;
+            turns[index].push(turn(processes[index])?);
+        }
+    }
+    Ok(turns)
+}
+
+fn turn(process: &Process) -> io::Result<Turn> {
     let before = process.processor_time()?;
     let run = wrk::run(process.address, CONNECTIONS, ROUND_SECONDS)?;
     let processor = process.processor_time()?.saturating_sub(before);
