@@ -298,7 +298,7 @@ log: {filter: loud}
         "identity.sources[4].jwt.userClaim: is empty",
         "requests.routes: route \"/{tenant}\": seats must be at least 1",
         "requests.routes: route \"/{tenant}\": \"get\" is not a method",
-        "requests.routes: route \"/a/{name}\": it is about no resource",
+        "requests.routes: route \"/a/{name}\": it names no resource",
         "requests.routes: route \"/{tenant}\", segment 1 \"{tenant}\": no such placeholder",
         "timeouts.connect: must be longer than zero",
         "timeouts.queue: nothing waits",

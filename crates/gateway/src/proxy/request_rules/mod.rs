@@ -191,8 +191,8 @@ fn faults(route: &RouteConfig) -> Vec<String> {
         }
     }
     if !is_about_resource(route) && (route.verb.is_some() || path.contains("{na")) {
-        let fault = "it is about no resource, so that nothing can be said of it but what it costs; name the resource with \
-                     {resource} or `resource`, or use {_} instead of names";
+        let fault = "it names no resource, so it can set only the cost of a request; add `resource`, put {resource} into the \
+                     path, or leave out the verb and write {_} and {*} instead of names";
         faults.push(format!("route {path:?}: {fault}"));
     }
     faults
