@@ -60,6 +60,11 @@ impl Architecture {
         }
     }
 
+    /// Runs static binaries for it on other machines. It is static itself.
+    pub(crate) fn emulator(self) -> PathBuf {
+        PathBuf::from(format!("/usr/bin/qemu-{}-static", self.gnu()))
+    }
+
     /// Whether Rust's standard library for it is installed.
     pub(crate) fn is_installed(self) -> bool {
         let command = CommandLine::new("rustc").args(["--print", "target-libdir", "--target", self.triple()]);

@@ -84,7 +84,7 @@ pub(crate) fn dist() -> Result<()> {
         }
         Err(error) => left_out.push(format!("packages for Red Hat: {error:#}")),
     }
-    ingredients.try_image(machine)?;
+    left_out.extend(ingredients.try_images(machine)?);
     write_products(&products)?;
     for what in left_out {
         println!("left out: {what}");
@@ -272,13 +272,27 @@ impl Ingredients {
         Ok(packages)
     }
 
-    fn try_image(&self, machine: Architecture) -> Result<()> {
-        let (_, binary) = self.binaries.iter().find(|(other, _)| *other == machine).context("no binary")?;
-        let image = self.image(binary)?;
-        if let Some(ready) = trial::time_to_ready(&image, &parts()?.join("trial"))? {
-            println!("the image has {} bytes of files, and is ready after {ready:?}", image.bytes());
+    /// Tries the images, and says which could not be tried.
+    fn try_images(&self, machine: Architecture) -> Result<Vec<String>> {
+        if !trial::is_possible()? {
+            return Ok(vec!["trials of the images: only root may change the root of a process".to_owned()]);
         }
-        Ok(())
+        let mut left_out = Vec::new();
+        for (architecture, binary) in &self.binaries {
+            let (image, name) = (self.image(binary)?, architecture.name());
+            let folder = parts()?.join(format!("trial-{name}"));
+            if *architecture == machine {
+                let ready = trial::time_to_ready(&image, &folder)?;
+                println!("the image for {name} has {} bytes of files, and is ready after {ready:?}", image.bytes());
+            } else if let Ok(emulator) = fs::read(architecture.emulator()) {
+                trial::emulate(&image, emulator, &folder)?;
+                println!("the image for {name} has {} bytes of files, and runs on QEMU", image.bytes());
+            } else {
+                let emulator = architecture.emulator();
+                left_out.push(format!("a trial of the image for {name}: there is no {}", emulator.display()));
+            }
+        }
+        Ok(left_out)
     }
 }
 

@@ -31,7 +31,7 @@ impl Body for LocalBody {
 
 #[tokio::test(flavor = "current_thread")]
 async fn nothing_has_to_be_sent_to_another_thread() {
-    let flow = FlowControl::builder().kubernetes().server_concurrency(1).build();
+    let flow = FlowControl::builder().kubernetes().server_concurrency(100).build();
     let asked = Rc::new(Cell::new(0));
     let counted = Rc::clone(&asked);
     let mut service = flow.layer(Anonymous).layer(service_fn(move |request: Request<Rc<str>>| {
