@@ -110,6 +110,27 @@ fn every_recipe_is_run_and_is_in_the_contents() {
     }
 }
 
+/// The page shows the command for one recipe; `--seats` and the objects are those of the recipe's settings.
+#[test]
+fn the_objects_of_every_recipe_pass_the_check() {
+    let page = Page::read(COOKBOOK);
+    let mut is_printed = false;
+    for section in page.sections() {
+        let Some((_, settings)) = section.files().find(|(name, _)| *name == "evenkeel.yaml") else { continue };
+        let setting = |name: &str| settings.lines().find_map(|line| line.strip_prefix(name));
+        let Some(objects) = setting("objects: ") else { continue };
+        let seats = setting("concurrency: ").unwrap();
+        let session = Session::new();
+        section.files().for_each(|(name, text)| session.save(name, text));
+        let command = format!("evenkeel check --strict --preset plain --widest 1 --seats {seats} {objects}");
+        let arguments: Vec<&str> = command.split(' ').skip(1).collect();
+        let output = child::evenkeel(&arguments).current_dir(session.folder()).output().unwrap();
+        assert!(output.status.success(), "{command}\n{}{}", child::text(&output.stdout), child::text(&output.stderr));
+        is_printed |= page.has_line(&format!("$ {command}"));
+    }
+    assert!(is_printed, "the page does not show how to check objects");
+}
+
 /// GitHub's name for a heading.
 fn anchor(title: &str) -> String {
     let kept = title.to_lowercase().replace(' ', "-");

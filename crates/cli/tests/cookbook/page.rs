@@ -91,12 +91,17 @@ impl Page {
 // === impl Section ===
 
 impl Section {
+    /// The names and texts of the files of this section.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Save { name, text } => Some((&**name, &**text)),
+            Step::Run(_) => None,
+        })
+    }
+
     /// The text of a file of this section.
     pub(crate) fn file(&self, wanted: &str) -> &str {
-        let found = self.steps.iter().find_map(|step| match step {
-            Step::Save { name, text } if name == wanted => Some(&**text),
-            _ => None,
-        });
+        let found = self.files().find_map(|(name, text)| (name == wanted).then_some(text));
         found.unwrap_or_else(|| panic!("{:?} has no file {wanted:?}", self.title))
     }
 }
