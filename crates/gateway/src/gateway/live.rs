@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::config::{AccessLogFormat, Config};
 use crate::gateway::StartError;
 use crate::identity::Identification;
+use crate::observe::Ended;
 use crate::observe::access_log::AccessLogWriter;
 use crate::observe::metrics::{GatewayMetrics, UpstreamMetrics};
 use crate::observe::spans::SpanExporter;
@@ -88,6 +89,12 @@ impl Live {
             Ok(opened) => Ok(opened?),
             Err(error) => Err(StartError::Thread(std::io::Error::other(error))),
         }
+    }
+
+    /// The ends of whoever writes the access log and exports spans.
+    pub(crate) fn recorders(&self) -> impl Iterator<Item = Ended> {
+        let access_log = self.access_log.as_ref().map(AccessLogWriter::ended);
+        access_log.into_iter().chain(self.spans.as_ref().map(SpanExporter::ended))
     }
 
     /// The counters of the upstreams.

@@ -33,7 +33,7 @@ use crate::objects::{ObjectSource, ObjectsError};
 use crate::observe::log::RejectionLog;
 use crate::observe::metrics::GatewayMetrics;
 use crate::observe::spans::TracingError;
-use crate::observe::{Phase, Readiness};
+use crate::observe::{Ended, Phase, Readiness};
 use crate::proxy::worker::{Clients, Listening, Shared, Stage, WorkerThread, bind};
 use crate::proxy::{RequestRules, RequestRulesError};
 use crate::timeouts::Elapsed;
@@ -54,11 +54,16 @@ pub struct Gateway {
     pub(crate) rules_in_effect: watch::Sender<RequestRules>,
     /// Looks after the certificates of the upstreams that there are.
     pub(crate) upstream_files: Control,
+    /// Whoever wrote the access log or exported spans under earlier settings, and may not have ended.
+    pub(crate) replaced: Vec<Ended>,
     stage: watch::Sender<Stage>,
     workers: Vec<WorkerThread>,
     /// What runs on the caller's runtime.
     _control: Vec<Control>,
 }
+
+/// How long the last log lines and spans under earlier settings are waited for when the gateway shuts down.
+const REPLACED_TIME: Duration = Duration::from_secs(5);
 
 /// Something that runs beside the requests, until it is dropped.
 #[derive(Debug)]
@@ -218,6 +223,7 @@ impl Gateway {
             in_effect,
             rules_in_effect,
             upstream_files,
+            replaced: Vec::new(),
             stage,
             workers,
             _control: control,
@@ -284,6 +290,15 @@ impl Gateway {
         }
         if let Some(spans) = spans {
             spans.flush().await;
+        }
+        let replaced = std::mem::take(&mut self.replaced);
+        let all_ended = async {
+            for ended in replaced {
+                ended.wait().await;
+            }
+        };
+        if tokio::time::timeout(REPLACED_TIME, all_ended).await.is_err() {
+            tracing::warn!("log lines or spans are lost: what the settings before had them sent to does not take them");
         }
         Drained { requests_cut }
     }

@@ -7,7 +7,7 @@ use evenkeel::Borrowing;
 use crate::config::Config;
 use crate::gateway::live::Live;
 use crate::gateway::{Control, Gateway, StartError};
-use crate::observe::log;
+use crate::observe::{Ended, log};
 use crate::tls::keep_fresh;
 
 /// What came of new settings.
@@ -56,6 +56,9 @@ impl Gateway {
         self.in_effect.send_replace(Arc::clone(config));
         self.rules_in_effect.send_replace(live.rules.clone());
         self.shared.metrics.set_upstreams(live.upstream_metrics());
+        let is_replaced = |old: &Ended| !live.recorders().any(|new| new.is_same(old));
+        self.replaced.retain(|replaced| !replaced.is_over());
+        self.replaced.extend(before.recorders().filter(is_replaced));
         self.live.send_replace(live);
         self.shared.metrics.settings_applied();
         Ok(Reconfigured { changed, needs_restart })

@@ -59,7 +59,7 @@ impl Addresses {
     /// The right-most address that is not a trusted proxy's. Each proxy has added the address that it was connected from, so
     /// what is left of an untrusted address is that client's own claim. An entry that is no address ends the walk: the client
     /// is then whoever has sent it.
-    fn client(&self, proxy: IpAddr, headers: &HeaderMap) -> IpAddr {
+    pub(super) fn client(&self, proxy: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = proxy;
         let lines = headers.get_all(X_FORWARDED_FOR).iter().rev();
         let entries = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));

@@ -213,6 +213,18 @@ impl PeerIdentity {
         self.0.address
     }
 
+    /// Where a request with these headers comes from: the address that a trusted proxy names, or that of the other end.
+    pub(crate) fn client_address(&self, headers: &HeaderMap) -> IpAddr {
+        let named = self.0.steps.iter().find_map(|step| match step {
+            Step::Forwarded(index, proxy) => match self.0.shared.sources.get(*index) {
+                Some(Source::Address(addresses)) => Some(addresses.client(*proxy, headers)),
+                _ => None,
+            },
+            _ => None,
+        });
+        named.unwrap_or(self.0.address)
+    }
+
     /// Authenticates a request. A failure is counted by its reason.
     pub(crate) fn authenticate(&self, parts: &Parts) -> Result<Arc<User>, Denied> {
         match self.find(parts) {

@@ -4,6 +4,7 @@ pub mod access_log;
 pub mod admin;
 mod batch;
 pub mod dashboard;
+mod ended;
 pub mod frame;
 pub mod log;
 pub mod metrics;
@@ -12,4 +13,5 @@ mod readiness;
 mod sampling;
 pub mod spans;
 
+pub(crate) use ended::Ended;
 pub use readiness::{Phase, Readiness};

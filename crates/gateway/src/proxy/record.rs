@@ -2,6 +2,7 @@
 
 mod trace;
 
+use std::cell::Cell;
 use std::fmt::Write;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -40,8 +41,13 @@ pub(crate) struct RequestRecord {
     asked: Instant,
     started: Option<Instant>,
     ended: Option<Instant>,
-    status: StatusCode,
+    /// The status of the response, once there is one.
+    status: Option<StatusCode>,
     rejected: Option<&'static str>,
+    /// Why the response was cut off, if it was.
+    cut_off: Option<&'static str>,
+    /// Whether the gateway has shut down and cuts off its requests.
+    is_stopped: Rc<Cell<bool>>,
     bytes_in: u64,
     bytes_out: u64,
 }
@@ -50,6 +56,9 @@ pub(crate) struct RequestRecord {
 pub(crate) const DEBUG: HeaderName = HeaderName::from_static("x-evenkeel-debug");
 /// The status of requests whose clients disconnected before there was a response, as other proxies log it.
 const CLIENT_GONE: u16 = 499;
+/// Why a request has no response.
+const CLIENT_LEFT: &str = "client_disconnected";
+const SHUTDOWN: &str = "shutdown";
 
 // === impl RequestRecord ===
 
@@ -84,8 +93,10 @@ impl RequestRecord {
                 asked: now,
                 started: None,
                 ended: None,
-                status: StatusCode::from_u16(CLIENT_GONE).unwrap_or(StatusCode::BAD_REQUEST),
+                status: None,
                 rejected: None,
+                cut_off: None,
+                is_stopped: Rc::clone(&worker.is_stopped),
                 bytes_in: 0,
                 bytes_out: 0,
             })
@@ -117,8 +128,9 @@ impl RequestRecord {
         self.note_class(admitted);
     }
 
-    /// Its client has disconnected while it waited for a seat.
+    /// It has left the queue without a seat: its client has disconnected, or the time for it is over.
     pub(super) fn note_left<X>(&mut self, waiting: &Admitted<X>) {
+        self.ended.get_or_insert_with(Instant::now);
         self.note_class(waiting);
     }
 
@@ -149,6 +161,13 @@ impl RequestRecord {
         self.trace.as_ref().map(|trace| trace.ids)
     }
 
+    /// It is forwarded as a request for this.
+    pub(super) fn note_forwarded(&mut self, uri: &Uri) {
+        if let Some(trace) = &mut self.trace {
+            trace.note_forwarded(uri);
+        }
+    }
+
     /// Some of it goes to an upstream now.
     pub(super) fn note_sent(&mut self) {
         if let Some(trace) = &mut self.trace {
@@ -168,9 +187,14 @@ impl RequestRecord {
         self.ended.get_or_insert_with(Instant::now);
     }
 
+    /// Its response was cut off, for this reason.
+    pub(super) fn note_cut_off(&mut self, reason: &'static str) {
+        self.cut_off = Some(reason);
+    }
+
     /// There is a response. One of the gateway's own has this length.
     pub(super) fn note_response(&mut self, status: StatusCode, own_length: Option<u64>) {
-        self.status = status;
+        self.status = Some(status);
         if self.method != Method::HEAD {
             self.bytes_out += own_length.unwrap_or_default();
         }
@@ -211,6 +235,12 @@ impl RequestRecord {
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(self.asked))
     }
 
+    /// Why the client got no response, or not all of it.
+    fn failure(&self) -> Option<&'static str> {
+        let has_none = self.status.is_none();
+        self.cut_off.or_else(|| has_none.then(|| if self.is_stopped.get() { SHUTDOWN } else { CLIENT_LEFT }))
+    }
+
     fn with_flow<T>(&self, with: impl FnOnce(Option<LineClass<'_>>) -> T) -> T {
         let Some((class, seats)) = &self.class else { return with(None) };
         let request =
@@ -232,6 +262,9 @@ impl RequestRecord {
             let ended = self.ended.unwrap_or_else(Instant::now);
             ended.saturating_duration_since(started)
         });
+        // A client that got no response has disconnected, or was cut off by us.
+        let is_shut_down = self.failure() == Some(SHUTDOWN);
+        let without_response = if is_shut_down { StatusCode::SERVICE_UNAVAILABLE.as_u16() } else { CLIENT_GONE };
         self.with_flow(|class| {
             log.put(&AccessLine {
                 time: log.time_of(self.arrived),
@@ -242,8 +275,8 @@ impl RequestRecord {
                 class,
                 wait: self.wait(),
                 service,
-                status: self.status.as_u16(),
-                rejected: self.rejected,
+                status: self.status.map_or(without_response, |status| status.as_u16()),
+                rejected: self.rejected.or(is_shut_down.then_some(SHUTDOWN)),
                 upstream: upstream.map(|upstream| &*upstream.known.authority),
                 bytes_in: self.bytes_in,
                 bytes_out: self.bytes_out,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::observe::batch::{Batch, TakeBatches};
+use crate::observe::ended::{Ended, Running};
 use crate::observe::log::Throttle;
 use crate::observe::metrics::AccessLogMetrics;
 
@@ -18,6 +19,7 @@ use crate::observe::metrics::AccessLogMetrics;
 pub(crate) struct AccessLogWriter {
     queue: SyncSender<Message>,
     spare: Spare,
+    ended: Ended,
     file: Option<PathBuf>,
     metrics: AccessLogMetrics,
 }
@@ -61,14 +63,23 @@ impl AccessLogWriter {
         let (queue, messages) = sync_channel(QUEUE_LENGTH);
         let (spare, counts) = (Spare::default(), metrics.clone());
         let returned = spare.clone();
-        let run = move || write_all(&messages, output, &returned, &counts);
+        let (running, ended) = Running::begin();
+        let run = move || {
+            let _running = running;
+            write_all(&messages, output, &returned, &counts);
+        };
         std::thread::Builder::new().name("evenkeel-access".to_owned()).spawn(run)?;
-        Ok(Self { queue, spare, file: file.map(Path::to_owned), metrics: metrics.clone() })
+        Ok(Self { queue, spare, ended, file: file.map(Path::to_owned), metrics: metrics.clone() })
     }
 
     /// The file that it writes to, if it is not standard output.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
+    }
+
+    /// The end of the thread.
+    pub(crate) fn ended(&self) -> Ended {
+        self.ended.clone()
     }
 
     /// Waits until everything has been written that was sent, within limits.

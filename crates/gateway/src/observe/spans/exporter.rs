@@ -11,6 +11,7 @@ use super::client::{Accepted, CollectorClient, ExportError};
 use super::envelope::Envelope;
 use crate::config::{OtlpProtocol, TracingConfig};
 use crate::observe::batch::{Batch, TakeBatches};
+use crate::observe::ended::{Ended, Running};
 use crate::observe::log::Throttle;
 use crate::observe::metrics::SpanMetrics;
 
@@ -19,6 +20,7 @@ use crate::observe::metrics::SpanMetrics;
 pub(crate) struct SpanExporter {
     queue: mpsc::Sender<Message>,
     hurry: watch::Sender<bool>,
+    ended: Ended,
     /// The settings that the task has begun with.
     config: Box<TracingConfig>,
     metrics: SpanMetrics,
@@ -33,6 +35,7 @@ enum Message {
 
 /// What the task works with.
 struct Exporting {
+    _running: Running,
     queue: mpsc::Receiver<Message>,
     hurried: watch::Receiver<bool>,
     client: CollectorClient,
@@ -76,7 +79,9 @@ impl SpanExporter {
         }
         let (queue, messages) = mpsc::channel(QUEUE_LENGTH);
         let (hurry, hurried) = watch::channel(false);
+        let (running, ended) = Running::begin();
         let exporting = Exporting {
+            _running: running,
             queue: messages,
             hurried,
             client: CollectorClient::open(endpoint, config)?,
@@ -87,7 +92,12 @@ impl SpanExporter {
             throttle: Throttle::default(),
         };
         tokio::spawn(exporting.run());
-        Ok(Some(Self { queue, hurry, config: Box::new(config.clone()), metrics: metrics.clone() }))
+        Ok(Some(Self { queue, hurry, ended, config: Box::new(config.clone()), metrics: metrics.clone() }))
+    }
+
+    /// The end of the task.
+    pub(crate) fn ended(&self) -> Ended {
+        self.ended.clone()
     }
 
     /// Waits until everything has been sent that was taken, within limits. From now on nothing is retried.

@@ -30,11 +30,16 @@ pub(crate) struct RequestSpans<'a> {
     pub(crate) is_tls: bool,
     /// The host that the client asked for.
     pub(crate) host: Option<&'a str>,
+    /// Whoever has connected.
+    pub(crate) peer: IpAddr,
+    /// Whoever has sent the request, perhaps through a proxy.
     pub(crate) client: IpAddr,
     pub(crate) user_agent: Option<&'a str>,
     pub(crate) request_id: &'a str,
-    /// The status of the response; none if the client disconnected before there was one.
+    /// The status of the response, if there was one.
     pub(crate) status: Option<StatusCode>,
+    /// Why there was no response, or not all of it.
+    pub(crate) failure: Option<&'a str>,
     /// Why it was rejected, if it was.
     pub(crate) rejected: Option<&'a str>,
     /// Its wait for a seat, if the flow control has decided about it.
@@ -58,8 +63,8 @@ pub(crate) struct Wait<'a> {
 pub(crate) enum WaitOutcome<'a> {
     Admitted,
     Rejected(&'a str),
-    /// The client disconnected.
-    Left,
+    /// Nobody waited for it any more, for this reason.
+    GivenUp(&'a str),
 }
 
 /// What an upstream did.
@@ -67,8 +72,12 @@ pub(crate) enum WaitOutcome<'a> {
 pub(crate) struct UpstreamCall<'a> {
     pub(crate) began: Instant,
     pub(crate) ended: Instant,
-    /// Host and port of the upstream.
+    /// Host and port of the upstream, as they are in URLs.
     pub(crate) authority: &'a str,
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+    /// The path that was asked for, without the prefix; `*` for the upstream itself.
+    pub(crate) path: &'a str,
     pub(crate) is_tls: bool,
     /// What is put before the path of every request.
     pub(crate) prefix: &'a str,
@@ -102,8 +111,6 @@ const ATTRIBUTES: u32 = 9;
 /// No text is longer: what a client sends cannot make a span large.
 const TEXT_BYTES_MAX: usize = 256;
 const PATH_BYTES_MAX: usize = 1024;
-/// The type of the error where the client left.
-const CLIENT_LEFT: &str = "client_disconnected";
 /// Flags of a span: it is known whether the parent is in another process, and it is.
 const KNOWS_REMOTE: u32 = 0x100;
 const IS_REMOTE: u32 = 0x200;
@@ -151,6 +158,9 @@ impl RequestSpans<'_> {
             put_server_address(out, host);
         }
         put_address(out, "client.address", self.client);
+        if self.peer != self.client {
+            put_address(out, "network.peer.address", self.peer);
+        }
         put_text(out, "network.protocol.version", protocol_version(self.version));
         put_some_text(out, "user_agent.original", self.user_agent);
         put_text(out, "evenkeel.request_id", clipped(self.request_id, TEXT_BYTES_MAX));
@@ -159,14 +169,10 @@ impl RequestSpans<'_> {
             put_text(out, "evenkeel.priority_level", clipped(wait.class.level, TEXT_BYTES_MAX));
         }
         put_some_text(out, "evenkeel.rejected", self.rejected);
-        match self.status {
-            None => put_error(out, CLIENT_LEFT, ""),
-            Some(status) => {
-                put_number_attribute(out, ATTRIBUTES, "http.response.status_code", status.as_u16().into());
-                if status.is_server_error() {
-                    put_error(out, self.rejected.unwrap_or(status.as_str()), "");
-                }
-            }
+        put_status(out, self.status);
+        let server_error = self.status.as_ref().filter(|status| status.is_server_error());
+        if let Some(error) = self.failure.or_else(|| Some(self.rejected.unwrap_or(server_error?.as_str()))) {
+            put_error(out, error, "");
         }
     }
 
@@ -191,7 +197,7 @@ impl RequestSpans<'_> {
                 put_text(out, "evenkeel.rejected", reason);
                 put_error(out, reason, "the request was rejected");
             }
-            WaitOutcome::Left => put_error(out, CLIENT_LEFT, "the client disconnected"),
+            WaitOutcome::GivenUp(reason) => put_error(out, reason, "the request left the queue"),
         }
     }
 
@@ -201,22 +207,23 @@ impl RequestSpans<'_> {
         put_name(out, &[method.unwrap_or("HTTP")]);
         self.put_method(out, method);
         let mut url = String::with_capacity(TEXT_BYTES_MAX);
-        for part in [scheme(call.is_tls), "://", call.authority, call.prefix, clipped(self.path, PATH_BYTES_MAX)] {
+        let path = if call.path == "*" { "" } else { clipped(call.path, PATH_BYTES_MAX) };
+        for part in [scheme(call.is_tls), "://", call.authority, call.prefix, path] {
             url.push_str(part);
         }
         put_text(out, "url.full", &url);
-        put_server_address(out, call.authority);
+        put_text(out, "server.address", clipped(call.host, TEXT_BYTES_MAX));
+        put_number_attribute(out, ATTRIBUTES, "server.port", call.port.into());
         if call.resends > 0 {
             put_number_attribute(out, ATTRIBUTES, "http.request.resend_count", call.resends);
         }
-        match call.status {
-            None => put_error(out, if self.status.is_none() { CLIENT_LEFT } else { "no_response" }, ""),
-            Some(status) => {
-                put_number_attribute(out, ATTRIBUTES, "http.response.status_code", status.as_u16().into());
-                if status.is_client_error() || status.is_server_error() {
-                    put_error(out, status.as_str(), "");
-                }
-            }
+        put_status(out, call.status);
+        let status_error = match &call.status {
+            None => Some("no_response"),
+            Some(status) => (status.is_client_error() || status.is_server_error()).then(|| status.as_str()),
+        };
+        if let Some(error) = self.failure.or(status_error) {
+            put_error(out, error, "");
         }
     }
 
@@ -286,8 +293,15 @@ fn put_address(out: &mut Vec<u8>, key: &str, address: IpAddr) {
     put_text(out, key, &text);
 }
 
-/// The host and the port of what may have both: `shop.example:8080`, `[::1]:8080`.
+fn put_status(out: &mut Vec<u8>, status: Option<StatusCode>) {
+    if let Some(status) = status {
+        put_number_attribute(out, ATTRIBUTES, "http.response.status_code", status.as_u16().into());
+    }
+}
+
+/// The host and the port of what may have both: `shop.example:8080`, `[::1]:8080`. Credentials before them are nobody's business.
 fn put_server_address(out: &mut Vec<u8>, authority: &str) {
+    let authority = authority.rsplit('@').next().unwrap_or_default();
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, port.parse::<u16>().ok()),
         _ => (authority, None),

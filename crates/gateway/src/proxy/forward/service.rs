@@ -103,6 +103,7 @@ fn prepare(admitted: AdmittedRequest<Inbound, RouteMatch>) -> Result<Attempts, B
     // A request that is not sampled is passed on as it came.
     if let Some(ids) = exchange.span_ids() {
         ids.propagate(&mut parts.headers);
+        exchange.note(|record| record.note_forwarded(&parts.uri));
     }
     body.start(|| TrailerGuard { identity: connection.identity.clone(), user });
     // The request may have waited for long, and upstreams may be gone since.

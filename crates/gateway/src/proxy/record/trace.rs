@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use http::header::{HOST, USER_AGENT};
 use http::uri::Authority;
-use http::{HeaderMap, HeaderValue, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, Version};
 
-use super::{CLIENT_GONE, RequestRecord};
+use super::RequestRecord;
 use crate::identity::Transport;
 use crate::observe::spans::{RequestSpans, SpanIds, Tracer, UpstreamCall, Wait, WaitOutcome};
 use crate::proxy::connection::Connection;
@@ -22,18 +22,25 @@ pub(super) struct RequestTrace {
     pub(super) ids: SpanIds,
     version: Version,
     is_tls: bool,
+    peer: IpAddr,
+    /// The client, which is behind the peer if that is a trusted proxy.
     client: IpAddr,
     host: Option<HeaderValue>,
     user_agent: Option<HeaderValue>,
     route: Option<(RequestRules, RouteMatch)>,
     /// The queue that it was put into.
     queue: Option<u32>,
+    /// What is asked of the upstream, which may differ from what the client has asked for.
+    forwarded: Option<Uri>,
     /// When an upstream got it first, and how often it was sent again.
     sent: Option<Instant>,
     resends: u32,
     /// What the upstream has responded.
     upstream_status: Option<StatusCode>,
 }
+
+/// Why a request was given up while it waited for a seat, if the client got a response.
+const TIMEOUT: &str = "timeout";
 
 // === impl RequestTrace ===
 
@@ -49,11 +56,13 @@ impl RequestTrace {
             ids,
             version,
             is_tls: peer.transport == Transport::Tls,
-            client: peer.address.ip(),
+            peer: peer.address.ip(),
+            client: connection.identity.client_address(headers),
             host: headers.get(HOST).cloned(),
             user_agent: headers.get(USER_AGENT).cloned(),
             route: None,
             queue: None,
+            forwarded: None,
             sent: None,
             resends: 0,
             upstream_status: None,
@@ -68,6 +77,11 @@ impl RequestTrace {
     /// The queue that the request was put into, if there are queues.
     pub(super) fn note_queue(&mut self, queue: Option<u32>) {
         self.queue = queue;
+    }
+
+    /// The request is forwarded as one for this.
+    pub(super) fn note_forwarded(&mut self, uri: &Uri) {
+        self.forwarded = Some(uri.clone());
     }
 
     /// Some of the request goes to an upstream now.
@@ -90,12 +104,15 @@ impl RequestTrace {
             began,
             ended: record.ended.unwrap_or(finished),
             authority: &upstream.known.authority,
+            host: &upstream.known.host,
+            port: upstream.known.port,
+            path: self.forwarded.as_ref().unwrap_or(&record.uri).path(),
             is_tls: upstream.known.tls.is_some(),
             prefix: &upstream.known.prefix,
             status: self.upstream_status,
             resends: self.resends,
         });
-        let has_client_left = record.status.as_u16() == CLIENT_GONE && self.upstream_status != Some(record.status);
+        let failure = record.failure();
         let host = self.host.as_ref().and_then(|host| host.to_str().ok());
         record.with_flow(|class| {
             let wait = class.map(|class| Wait {
@@ -106,7 +123,7 @@ impl RequestTrace {
                 outcome: match (record.started, record.rejected) {
                     (Some(_), _) => WaitOutcome::Admitted,
                     (None, Some(reason)) => WaitOutcome::Rejected(reason),
-                    (None, None) => WaitOutcome::Left,
+                    (None, None) => WaitOutcome::GivenUp(failure.unwrap_or(TIMEOUT)),
                 },
             });
             self.tracer.put(&RequestSpans {
@@ -119,10 +136,12 @@ impl RequestTrace {
                 version: self.version,
                 is_tls: self.is_tls,
                 host: host.or_else(|| record.uri.authority().map(Authority::as_str)),
+                peer: self.peer,
                 client: self.client,
                 user_agent: self.user_agent.as_ref().and_then(|agent| agent.to_str().ok()),
                 request_id: record.id.to_str().unwrap_or_default(),
-                status: (!has_client_left).then_some(record.status),
+                status: record.status,
+                failure,
                 rejected: record.rejected,
                 wait,
                 call,

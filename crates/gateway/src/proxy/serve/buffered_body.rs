@@ -197,7 +197,9 @@ impl Passed {
         match Pin::new(&mut self.body).poll_frame(context) {
             Poll::Pending if self.exchange.failure().is_some() => Poll::Ready(Some(Err(ResponseBodyError::Request))),
             Poll::Ready(Some(Err(error))) => {
-                self.exchange.note_upstream_failed(error.kind());
+                let failure = error.kind();
+                self.exchange.note_upstream_failed(failure);
+                self.exchange.note(|record| record.note_cut_off(failure.as_str()));
                 Poll::Ready(Some(Err(error)))
             }
             Poll::Ready(frame) => {

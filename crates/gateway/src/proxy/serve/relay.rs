@@ -51,6 +51,9 @@ impl Relay<'_> {
         let worker = &self.connection.worker;
         let mut stall = IdleTimeout::new(&worker.timer, self.exchange, worker.config.timeouts.stall);
         let result = self.send(body, encoder, &mut stall).await;
+        if result == Err(RelayError::Time) {
+            self.exchange.note(|record| record.note_cut_off("timeout"));
+        }
         if result == Err(RelayError::Response) {
             // The client gets what there is. That it is not all must be seen.
             let _ = poll_fn(|context| self.poll_flush(context, &mut stall)).await;

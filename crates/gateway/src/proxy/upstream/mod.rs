@@ -42,8 +42,8 @@ use pool::Pool;
 #[derive(Debug)]
 pub(crate) struct UpstreamTarget {
     /// Its host: a name or an address, without the brackets of IPv6.
-    host: String,
-    port: u16,
+    pub(crate) host: String,
+    pub(crate) port: u16,
     /// Host and port as they are in URLs.
     pub(crate) authority: String,
     /// What is put before every path, without a slash at the end.

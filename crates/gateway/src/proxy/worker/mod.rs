@@ -73,6 +73,8 @@ pub(crate) struct Worker {
     pub(crate) abandoned: Rc<Abandoned>,
     pub(crate) service_times: Rc<ServiceTimes>,
     is_draining: Rc<Cell<bool>>,
+    /// Whether it has ended, and cuts off the requests that it still has.
+    pub(crate) is_stopped: Rc<Cell<bool>>,
     /// When the worker may log a warning again.
     quiet_until: Rc<Cell<u64>>,
     /// How often the settings had changed when it took over.
@@ -80,11 +82,13 @@ pub(crate) struct Worker {
     succession: Rc<Succession>,
 }
 
-/// Who has taken over last. The worker's thread keeps it alive, so that nothing holds a line of predecessors.
+/// The workers of a thread, each of which took over from the one before. The thread keeps the latest alive; requests and
+/// connections keep those that they began with.
 #[derive(Debug, Default)]
 struct Succession {
     generation: Cell<u64>,
-    latest: RefCell<Weak<Worker>>,
+    /// The latest is the last.
+    workers: RefCell<Vec<Weak<Worker>>>,
 }
 
 /// So many requests whose clients have left are kept in any case. Beyond twice the number of seats, only requests that are
@@ -125,6 +129,7 @@ impl Worker {
             connections: Arc::clone(&shared.connections),
             requests,
             is_draining: Rc::default(),
+            is_stopped: Rc::default(),
             quiet_until: Rc::default(),
             generation: 0,
             succession: Rc::default(),
@@ -164,6 +169,7 @@ impl Worker {
             abandoned: Rc::clone(&self.abandoned),
             service_times: Rc::clone(&self.service_times),
             is_draining: Rc::clone(&self.is_draining),
+            is_stopped: Rc::clone(&self.is_stopped),
             quiet_until: Rc::clone(&self.quiet_until),
             generation: self.generation + 1,
             succession: Rc::clone(&self.succession),
@@ -181,7 +187,7 @@ impl Worker {
     /// The worker under the settings in effect.
     #[inline]
     pub(crate) fn latest(self: &Rc<Self>) -> Rc<Self> {
-        let latest = if self.is_succeeded() { self.succession.latest.borrow().upgrade() } else { None };
+        let latest = if self.is_succeeded() { self.succession.latest() } else { None };
         latest.unwrap_or_else(|| Rc::clone(self))
     }
 
@@ -216,13 +222,18 @@ impl Worker {
 
     /// Does what is to be done from time to time.
     fn tidy(&self) {
+        self.succession.flush();
+        self.upstreams.prune();
+    }
+
+    /// Hands over log lines and spans.
+    fn flush(&self) {
         if let Some(log) = &self.access_log {
             log.flush();
         }
         if let Some(tracer) = &self.tracer {
             tracer.flush();
         }
-        self.upstreams.prune();
     }
 
     /// From now on they are.
@@ -237,6 +248,18 @@ impl Worker {
 impl Succession {
     fn take_over(&self, worker: &Rc<Worker>) {
         self.generation.set(worker.generation);
-        *self.latest.borrow_mut() = Rc::downgrade(worker);
+        self.workers.borrow_mut().push(Rc::downgrade(worker));
+    }
+
+    fn latest(&self) -> Option<Rc<Worker>> {
+        self.workers.borrow().last()?.upgrade()
+    }
+
+    /// Hands over the log lines and spans of all workers: requests that began under earlier settings still end.
+    fn flush(&self) {
+        self.workers.borrow_mut().retain(|worker| {
+            let worker = worker.upgrade();
+            worker.inspect(|worker| worker.flush()).is_some()
+        });
     }
 }

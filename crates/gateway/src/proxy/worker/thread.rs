@@ -131,6 +131,7 @@ async fn run(
             _ = stage.wait_for(|stage| *stage == Stage::Stopped) => {}
         }
     }
+    worker.is_stopped.set(true);
     ticking.abort();
     following.abort();
     tidying.abort();
