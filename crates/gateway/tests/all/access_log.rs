@@ -156,6 +156,52 @@ async fn a_rejected_request_has_its_reason_and_one_whose_client_left_has_499() {
     let [one, other] = of(499)[..] else { panic!("{found:?}") };
     let upstreams = [one, other].iter().filter(|line| line.get("upstream").is_some()).count();
     assert_eq!(upstreams, 1, "only the first got to the upstream: {found:?}");
+    for line in [one, other] {
+        let waited = line["waitMs"].as_f64().unwrap();
+        assert_eq!(waited > 1.0, line.get("upstream").is_none(), "the second waited until its client left: {line}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_the_gateway_cuts_off_is_not_its_client_s_fault() {
+    let (upstream, mut told) = Upstream::telling().await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = logged(config(&[upstream.address]), &folder);
+    settings.timeouts.drain = std::time::Duration::from_millis(100);
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n").await;
+    assert_eq!(told.recv().await, Some("begun"));
+    assert_eq!(running.gateway.drain().await.requests_cut, 1);
+    let found = lines(&folder);
+    assert_eq!((&found[0]["status"], &found[0]["rejected"]), (&json!(503), &json!("shutdown")), "{found:?}");
+}
+
+#[tokio::test]
+async fn a_request_that_began_under_earlier_settings_gets_its_line_when_it_ends() {
+    let (upstream, mut begun, leave) = Upstream::held().await;
+    let folder = tempfile::tempdir().unwrap();
+    let settings = logged(config(&[upstream.address]), &folder);
+    let mut running = start(settings.clone()).await;
+    let is_logged = |path: &str| lines(&folder).iter().any(|line| line["path"] == path);
+    for generation in 1..=3 {
+        let path = format!("/{generation}");
+        // The connection stays open, and so keeps the settings that it began with.
+        let mut client = Client::connect(running.address).await;
+        client.send(&format!("GET {path} HTTP/1.1\r\nHost: shop.example\r\n\r\n")).await;
+        begun.recv().await.unwrap();
+        let changed = Config { concurrency: 100 + generation, ..settings.clone() };
+        running.gateway.reconfigure(changed).await.unwrap();
+        // Workers follow soon after: the line of a request under new settings is there.
+        let later = format!("/{generation}/later");
+        leave.add_permits(2);
+        assert_eq!(client.answer().await.status, 200);
+        get(running.address, &later, "").await;
+        eventually("there is a line for each request", || is_logged(&path) && is_logged(&later)).await;
+        begun.recv().await.unwrap();
+        drop(client);
+    }
+    running.done().await;
 }
 
 #[tokio::test]

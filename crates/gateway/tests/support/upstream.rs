@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::client::{Answer, Client};
@@ -79,6 +80,26 @@ impl Upstream {
             }
         });
         (upstream.await, told)
+    }
+
+    /// Tells when it has got a request, and responds when the test gives it leave.
+    pub async fn held() -> (Self, UnboundedReceiver<()>, Arc<Semaphore>) {
+        let (tells, told) = unbounded_channel();
+        let leave = Arc::new(Semaphore::new(0));
+        let given = Arc::clone(&leave);
+        let upstream = Self::new(move |mut client, _| {
+            let (tells, given) = (tells.clone(), Arc::clone(&given));
+            async move {
+                while has_more(&mut client).await {
+                    client.answer().await;
+                    // The test may not want to know.
+                    let _ = tells.send(());
+                    given.acquire().await.unwrap().forget();
+                    client.send(&ok("")).await;
+                }
+            }
+        });
+        (upstream.await, told, leave)
     }
 
     /// Answers every request with the head that it got.

@@ -350,3 +350,16 @@ fn clipped(text: &str, bytes_max: usize) -> &str {
     }
     &text[..end]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_before_a_host_are_left_out() {
+        let mut out = Vec::new();
+        put_server_address(&mut out, "user:s3cret@shop.example:8080");
+        let text = String::from_utf8_lossy(&out);
+        assert!(text.contains("shop.example") && !text.contains("s3cret") && text.contains("server.port"), "{text:?}");
+    }
+}

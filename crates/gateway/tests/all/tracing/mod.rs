@@ -4,6 +4,7 @@ mod collector;
 mod context;
 mod export;
 mod real_collector;
+mod reload;
 mod settings;
 mod spans;
 

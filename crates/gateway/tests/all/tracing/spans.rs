@@ -208,6 +208,61 @@ async fn errors_of_upstreams_are_errors() {
 }
 
 #[tokio::test]
+async fn a_response_that_is_cut_off_is_an_error() {
+    let upstream = Upstream::new(|mut client, _| async move {
+        client.head().await;
+        client.send("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nab").await;
+    });
+    let (upstream, collector) = (upstream.await, Collector::http().await);
+    let running = start(traced(config(&[upstream.address]), &collector)).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n").await;
+    assert!(client.rest().await.ends_with(b"ab"));
+    running.done().await;
+    for span in collector.spans().iter().filter(|span| span.kind != INTERNAL) {
+        assert_eq!(of(span, "http.response.status_code").as_deref(), Some("200"));
+        assert_eq!((is_error(span), of(span, "error.type").as_deref()), (true, Some("cut")), "{span:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_whose_time_is_over_while_it_waits_says_so() {
+    let ((upstream, mut told), collector) = (Upstream::telling().await, Collector::http().await);
+    let (mut settings, objects) = narrow(traced(config(&[upstream.address]), &collector));
+    settings.timeouts.response = Duration::from_secs(60);
+    settings.timeouts.total = Duration::from_millis(300);
+    let running = start_with(settings, &objects).await;
+    let mut first = Client::connect(running.address).await;
+    first.send("GET /first HTTP/1.1\r\nHost: shop.example\r\n\r\n").await;
+    assert_eq!(told.recv().await, Some("begun"));
+    assert_eq!(get(running.address, "/second", "").await.status, 504);
+    running.gateway.drain().await;
+    let spans = collector.spans();
+    let second = spans.iter().find(|span| of(span, "url.path").as_deref() == Some("/second")).unwrap();
+    let wait = spans.iter().find(|span| span.trace_id == second.trace_id && span.kind == INTERNAL).unwrap();
+    assert_eq!(of(wait, "error.type").as_deref(), Some("timeout"));
+    assert_eq!(of(second, "error.type").as_deref(), Some("504"));
+}
+
+#[tokio::test]
+async fn addresses_and_urls_are_those_of_who_took_part() {
+    let (upstream, collector) = (Upstream::echo().await, Collector::http().await);
+    let mut settings = traced(config(&[upstream.address]), &collector);
+    let behind_proxy = json!({"address": {"trustedProxies": ["127.0.0.0/8"]}});
+    settings.identity.sources = vec![serde_json::from_value(behind_proxy).unwrap()];
+    let running = start(settings).await;
+    get(running.address, "/x/../orders/./7", "X-Forwarded-For: 203.0.113.7\r\n").await;
+    running.done().await;
+    let spans = collector.spans();
+    let with = |kind: i32| spans.iter().find(|span| span.kind == kind).unwrap();
+    assert_eq!(of(with(SERVER), "client.address").as_deref(), Some("203.0.113.7"));
+    assert_eq!(of(with(SERVER), "network.peer.address").as_deref(), Some("127.0.0.1"));
+    assert_eq!(of(with(SERVER), "url.path").as_deref(), Some("/x/../orders/./7"));
+    assert_eq!(of(with(CLIENT), "url.full"), Some(format!("http://{}/orders/7", upstream.address)));
+    assert_eq!(of(with(CLIENT), "server.port"), Some(upstream.address.port().to_string()));
+}
+
+#[tokio::test]
 async fn an_upstream_that_cannot_be_reached_has_no_span() {
     let refused = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let collector = Collector::http().await;
