@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenkeel::{FlowControl, KubernetesWork};
+use evenkeel::{Borrowing, FlowControl, KubernetesWork};
 use evenkeel_api::decode::Entry;
 use evenkeel_api::v1::FlowSchemaSpec;
 use evenkeel_api::validate::ValidSpec;
@@ -95,7 +95,11 @@ impl ApiServer {
     pub async fn start(store: Arc<dyn Store>, options: &ApiServerOptions) -> Result<Self, Failure> {
         let (applied, watch_applied) = watch::channel(0);
         let in_flight = InFlight::new(options.response_bytes_max, options.response_bytes_per_connection_max);
-        let flow = FlowControl::builder().kubernetes().server_concurrency(options.server_concurrency).build();
+        let flow = FlowControl::builder().kubernetes().server_concurrency(options.server_concurrency);
+        // A Kubernetes API divides idle seats every ten seconds; before the first time, a level that lends all of its seats has
+        // none. Elsewhere nobody, and no health check, should wait for that.
+        let borrowing = (options.preset == Preset::Plain).then_some(Borrowing::Immediate);
+        let flow = flow.borrowing(borrowing).build();
         let other_metrics = options.other_metrics.clone();
         let watches_max = options.watches_max;
         let api = Api::new(&store, options.preset, watches_max, in_flight, watch_applied, flow.clone(), other_metrics);

@@ -106,6 +106,8 @@ impl<'a> Root<'a> {
     fn new(image: &FileTree, emulator: Option<Vec<u8>>, folder: &'a Path) -> Result<Self> {
         let mut files = image.clone();
         files.file("etc/hosts", 0o644, format!("127.0.0.1 localhost\n127.0.0.1 {UPSTREAM}\n"));
+        // A package runs where this file names modules that are not part of the binary. It must not look at it.
+        files.file("etc/nsswitch.conf", 0o644, "hosts: absent\n");
         let is_emulated = emulator.is_some();
         if let Some(emulator) = emulator {
             files.file(EMULATOR, 0o755, emulator);

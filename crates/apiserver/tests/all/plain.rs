@@ -34,6 +34,22 @@ async fn objects_are_those_of_the_preset_and_follow_it() {
     assert_eq!(levels(&plain).await, ["catch-all", "everyone", "exempt"]);
 }
 
+/// Health checks of a server that has just started are no exception.
+#[tokio::test]
+async fn nobody_waits_until_seats_are_divided_for_the_first_time() {
+    let server = TestServer::start(options(Preset::Plain)).await;
+    let check = async {
+        let mut stream = TcpStream::connect(server.address).await.expect("it listens");
+        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await.expect("it reads");
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.expect("it responds");
+        response
+    };
+    // Where they are divided from time to time, it takes ten seconds.
+    let response = tokio::time::timeout(std::time::Duration::from_secs(8), check).await.expect("it does not wait");
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+}
+
 /// The status of the response to a schema with these verbs.
 async fn create(server: &TestServer, name: &str, verbs: &str) -> String {
     response(server, name, verbs, "{}").await.split(' ').nth(1).unwrap_or_default().to_owned()

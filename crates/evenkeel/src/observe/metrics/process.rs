@@ -18,7 +18,8 @@ struct ProcessCollector;
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Process {
     cpu_seconds: f64,
-    start_seconds: f64,
+    /// Unknown where the process may see nothing of `/proc` but itself.
+    start_seconds: Option<f64>,
     resident_bytes: f64,
     virtual_bytes: f64,
     threads: f64,
@@ -63,13 +64,15 @@ impl Collector for ProcessCollector {
         out.family(CPU)?.lone_counter(process.cpu_seconds)?;
         for (metric, value) in [
             (START, process.start_seconds),
-            (RESIDENT, process.resident_bytes),
-            (VIRTUAL, process.virtual_bytes),
-            (THREADS, process.threads),
-            (OPEN_FILES, process.open_files),
-            (OPEN_FILES_MAX, process.open_files_max),
+            (RESIDENT, Some(process.resident_bytes)),
+            (VIRTUAL, Some(process.virtual_bytes)),
+            (THREADS, Some(process.threads)),
+            (OPEN_FILES, Some(process.open_files)),
+            (OPEN_FILES_MAX, Some(process.open_files_max)),
         ] {
-            out.family(metric)?.lone_gauge(value)?;
+            if let Some(value) = value {
+                out.family(metric)?.lone_gauge(value)?;
+            }
         }
         Ok(())
     }
@@ -86,7 +89,7 @@ impl Process {
             &read("/proc/self/stat")?,
             &read("/proc/self/status")?,
             &read("/proc/self/limits")?,
-            &read("/proc/stat")?,
+            &read("/proc/stat").unwrap_or_default(),
             open_files,
         )
     }
@@ -102,7 +105,7 @@ impl Process {
         };
         Some(Self {
             cpu_seconds: (ticks(14)? + ticks(15)?) / TICKS_A_SECOND,
-            start_seconds: find(system, "btime ", 1)? + ticks(22)? / TICKS_A_SECOND,
+            start_seconds: find(system, "btime ", 1).zip(ticks(22)).map(|(boot, ticks)| boot + ticks / TICKS_A_SECOND),
             resident_bytes: find(status, "VmRSS:", 1)? * 1024.0,
             virtual_bytes: find(status, "VmSize:", 1)? * 1024.0,
             threads: find(status, "Threads:", 1)?,
@@ -126,7 +129,7 @@ mod tests {
             process,
             Process {
                 cpu_seconds: 3.0,
-                start_seconds: 1_700_000_010.0,
+                start_seconds: Some(1_700_000_010.0),
                 resident_bytes: 1_048_576.0,
                 virtual_bytes: 2_097_152.0,
                 threads: 9.0,
@@ -134,6 +137,8 @@ mod tests {
                 open_files_max: 1024.0,
             }
         );
+        let alone = Process { start_seconds: None, ..process };
+        assert_eq!(Process::parse(stat, status, limits, "", 5.0), Some(alone), "under systemd's ProcSubset=pid");
         assert_eq!(Process::parse("7 x", status, limits, "", 5.0), None);
     }
 }
