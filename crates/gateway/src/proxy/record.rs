@@ -56,6 +56,8 @@ pub(crate) struct RequestRecord {
 pub(crate) const DEBUG: HeaderName = HeaderName::from_static("x-evenkeel-debug");
 /// The status of requests whose clients disconnected before there was a response, as other proxies log it.
 const CLIENT_GONE: u16 = 499;
+/// Why a response was cut off, or a request left its queue: the time for the whole request was over.
+pub(crate) const TIMEOUT: &str = "timeout";
 /// Why a request has no response.
 const CLIENT_LEFT: &str = "client_disconnected";
 const SHUTDOWN: &str = "shutdown";

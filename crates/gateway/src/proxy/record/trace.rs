@@ -8,7 +8,7 @@ use http::header::{HOST, USER_AGENT};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, Version};
 
-use super::RequestRecord;
+use super::{RequestRecord, TIMEOUT};
 use crate::identity::Transport;
 use crate::observe::spans::{RequestSpans, SpanIds, Tracer, UpstreamCall, Wait, WaitOutcome};
 use crate::proxy::connection::Connection;
@@ -38,9 +38,6 @@ pub(super) struct RequestTrace {
     /// What the upstream has responded.
     upstream_status: Option<StatusCode>,
 }
-
-/// Why a request was given up while it waited for a seat, if the client got a response.
-const TIMEOUT: &str = "timeout";
 
 // === impl RequestTrace ===
 

@@ -15,6 +15,7 @@ use crate::http1::Encoder;
 use crate::proxy::buffers::EvictableBuffer;
 use crate::proxy::connection::Connection;
 use crate::proxy::exchange::Exchange;
+use crate::proxy::record::TIMEOUT;
 use crate::proxy::request_body::ClientWire;
 use crate::timeouts::{IdleTimeout, MinimumRate, Timeout};
 
@@ -52,7 +53,7 @@ impl Relay<'_> {
         let mut stall = IdleTimeout::new(&worker.timer, self.exchange, worker.config.timeouts.stall);
         let result = self.send(body, encoder, &mut stall).await;
         if result == Err(RelayError::Time) {
-            self.exchange.note(|record| record.note_cut_off("timeout"));
+            self.exchange.note(|record| record.note_cut_off(TIMEOUT));
         }
         if result == Err(RelayError::Response) {
             // The client gets what there is. That it is not all must be seen.

@@ -12,6 +12,7 @@ use std::task::{Context, Poll};
 
 use super::buffered_body::BodyOfStream;
 use crate::proxy::exchange::Exchange;
+use crate::proxy::record::TIMEOUT;
 use crate::proxy::worker::Worker;
 use crate::timeouts::{IdleTimeout, MinimumRate, SharedTimeout, StreamProgress, StreamTimeout};
 
@@ -97,7 +98,11 @@ impl Limits {
         if self.poll_ahead(context).is_ready() || self.unread.poll(context).is_ready() {
             return Poll::Ready(());
         }
-        self.request.total.poll(context)
+        let is_over = self.request.total.poll(context);
+        if is_over.is_ready() {
+            self.request.exchange.note(|record| record.note_cut_off(TIMEOUT));
+        }
+        is_over
     }
 
     /// Reads the response ahead while the client is slow to take it: the request does not keep its seats for that. Ready if

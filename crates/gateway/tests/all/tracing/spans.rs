@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use evenkeel_gateway::Config;
-use evenkeel_gateway::config::OtlpProtocol;
+use evenkeel_gateway::config::{OtlpProtocol, WhenClientLeaves};
 use http::{Request, Version};
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -209,19 +209,27 @@ async fn errors_of_upstreams_are_errors() {
 
 #[tokio::test]
 async fn a_response_that_is_cut_off_is_an_error() {
-    let upstream = Upstream::new(|mut client, _| async move {
-        client.head().await;
-        client.send("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nab").await;
-    });
-    let (upstream, collector) = (upstream.await, Collector::http().await);
-    let running = start(traced(config(&[upstream.address]), &collector)).await;
-    let mut client = Client::connect(running.address).await;
-    client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n").await;
-    assert!(client.rest().await.ends_with(b"ab"));
-    running.done().await;
-    for span in collector.spans().iter().filter(|span| span.kind != INTERNAL) {
-        assert_eq!(of(span, "http.response.status_code").as_deref(), Some("200"));
-        assert_eq!((is_error(span), of(span, "error.type").as_deref()), (true, Some("cut")), "{span:#?}");
+    for (does_close, reason) in [(true, "cut"), (false, "timeout")] {
+        let upstream = Upstream::new(move |mut client, _| async move {
+            client.head().await;
+            client.send("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nab").await;
+            if !does_close {
+                client.rest().await;
+            }
+        });
+        let (upstream, collector) = (upstream.await, Collector::http().await);
+        let mut settings = traced(config(&[upstream.address]), &collector);
+        settings.requests.when_client_leaves = Some(WhenClientLeaves::Cancel);
+        settings.timeouts.total = Duration::from_secs(if does_close { 60 } else { 1 });
+        let running = start(settings).await;
+        let mut client = Client::connect(running.address).await;
+        client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n").await;
+        assert!(client.rest().await.ends_with(b"ab"));
+        running.done().await;
+        for span in collector.spans().iter().filter(|span| span.kind != INTERNAL) {
+            assert_eq!(of(span, "http.response.status_code").as_deref(), Some("200"));
+            assert_eq!((is_error(span), of(span, "error.type").as_deref()), (true, Some(reason)), "{span:#?}");
+        }
     }
 }
 
