@@ -49,7 +49,7 @@ readinessProbe:
 lifecycle:
   preStop:
     sleep:
-      seconds: {{ .Values.drain.noticeSeconds }}
+      seconds: {{ int .Values.drain.noticeSeconds }}
 {{- end }}
 resources:
   {{- toYaml .Values.resources | nindent 2 }}
