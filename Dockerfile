@@ -34,7 +34,8 @@ COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry,sharing=locked \
     --mount=type=cache,target=/src/target,sharing=locked \
     cargo xtask image-root "$TARGETARCH" \
- && cp -a "target/dist/parts/image-$TARGETARCH" /image
+ && cp -a "target/dist/parts/image-$TARGETARCH" /image \
+ && chown 65532:65532 /image/var/lib/evenkeel
 
 FROM scratch
 ARG VERSION=dev
@@ -43,9 +44,8 @@ LABEL org.opencontainers.image.description="Fair queuing for HTTP services: one 
 LABEL org.opencontainers.image.source="https://github.com/evenkeel/evenkeel"
 LABEL org.opencontainers.image.licenses="MIT OR Apache-2.0"
 LABEL org.opencontainers.image.version="$VERSION"
+# /var/lib/evenkeel is the only directory besides /tmp that the user may write to; it is for `--data-dir`, and a volume.
 COPY --from=build /image /
-# The only directory besides /tmp that the user may write to; it is for `--data-dir`, and a volume.
-COPY --from=build --chown=65532:65532 /image/var/lib/evenkeel /var/lib/evenkeel
 ENV PATH=/usr/bin
 USER 65532:65532
 WORKDIR /

@@ -1,5 +1,5 @@
 //! The developer's commands, run by `cargo xtask <command>`: set-up, test, features, packages, site, workflows,
-//! soak, bench, attack, browser, dist, record.
+//! soak, bench, attack, browser, dist, publish, record.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks to its user on the terminal")]
 
@@ -11,6 +11,7 @@ mod dist;
 mod features;
 mod markdown;
 mod packages;
+mod publish;
 mod record;
 mod run;
 mod setup;
@@ -39,6 +40,7 @@ Commands:
   browser          open the dashboard in a headless Chromium, check it, and keep screenshots
   dist             make the files of a release in target/dist, and try the container image's root
   image-root [ARCH]  make only the files of the container image, for the Dockerfile
+  publish          publish the crates, in order and as fast as the registry allows; for releases
   record FOLDER    copy recordings of a real Kubernetes into tests/recorded, packed
   help             show this text
 
@@ -70,6 +72,7 @@ enum Command {
     Browser,
     Dist,
     ImageRoot { architecture: Option<String> },
+    Publish,
     Record { folder: String },
     Help,
 }
@@ -105,10 +108,10 @@ impl Command {
         }
         let arguments_max = match name.as_str() {
             "test" | "soak" | "bench" | "attack" | "image-root" | "record" => 1,
-            "setup" | "features" | "packages" | "site" | "workflows" | "browser" | "dist" | "help" => 0,
+            "setup" | "features" | "packages" | "site" | "workflows" | "browser" | "dist" | "publish" | "help" => 0,
             _ => {
                 let commands = "setup, test, features, packages, site, workflows, soak, bench, attack, browser, dist, \
-                                image-root, record and help";
+                                image-root, publish, record and help";
                 return Err(format!("xtask has no command `{name}`; it has {commands}."));
             }
         };
@@ -136,6 +139,7 @@ impl Command {
             ("browser", _) => Ok(Self::Browser),
             ("dist", _) => Ok(Self::Dist),
             ("image-root", architecture) => Ok(Self::ImageRoot { architecture }),
+            ("publish", _) => Ok(Self::Publish),
             ("record", Some(folder)) => Ok(Self::Record { folder }),
             ("record", None) => {
                 Err("`xtask record` needs a folder with recordings; see `cargo xtask help`.".to_owned())
@@ -158,6 +162,7 @@ impl Command {
             Self::Browser => browser::browser(),
             Self::Dist => dist::dist(),
             Self::ImageRoot { architecture } => dist::image_root(architecture.as_deref()),
+            Self::Publish => publish::publish(),
             Self::Record { folder } => record::record(folder),
             Self::Help => {
                 print!("{HELP}");
@@ -194,6 +199,7 @@ mod tests {
         assert_eq!(parse("browser"), Ok(Command::Browser));
         assert_eq!(parse("dist"), Ok(Command::Dist));
         assert_eq!(parse("image-root arm64"), Ok(Command::ImageRoot { architecture: Some("arm64".to_owned()) }));
+        assert_eq!(parse("publish"), Ok(Command::Publish));
         assert_eq!(parse("record there"), Ok(Command::Record { folder: "there".to_owned() }));
     }
 
@@ -208,7 +214,7 @@ mod tests {
     fn faults_are_one_sentence() {
         assert_eq!(
             parse("tidy"),
-            Err("xtask has no command `tidy`; it has setup, test, features, packages, site, workflows, soak, bench, attack, browser, dist, image-root, record and help."
+            Err("xtask has no command `tidy`; it has setup, test, features, packages, site, workflows, soak, bench, attack, browser, dist, image-root, publish, record and help."
                 .to_owned())
         );
         assert_eq!(

@@ -14,10 +14,13 @@ const BYTES_MAX: u64 = 512 * 1024;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Package {
     pub(crate) name: String,
-    version: String,
+    pub(crate) version: String,
     /// Its features, other than `default`.
     pub(crate) features: Vec<String>,
     pub(crate) has_default: bool,
+    /// The crates that must be in the registry before it. Some dependencies of tests are left out: those without a version,
+    /// which are only in the repository.
+    pub(crate) dependencies: Vec<String>,
 }
 
 pub(crate) fn packages() -> Result<()> {
@@ -49,11 +52,14 @@ fn published_in(metadata: &str) -> Option<Vec<Package>> {
         .filter(|package| package["publish"].is_null())
         .map(|package| {
             let features = package["features"].as_object()?;
+            let dependencies = package["dependencies"].as_array()?.iter();
+            let dependencies = dependencies.filter(|one| one["kind"] != "dev" || one["req"] != "*");
             Some(Package {
                 name: package["name"].as_str()?.to_owned(),
                 version: package["version"].as_str()?.to_owned(),
                 features: features.keys().filter(|feature| *feature != "default").cloned().collect(),
                 has_default: features.contains_key("default"),
+                dependencies: dependencies.map(|one| one["name"].as_str().map(str::to_owned)).collect::<Option<_>>()?,
             })
         })
         .collect()
@@ -66,14 +72,22 @@ mod tests {
     #[test]
     fn internal_crates_are_left_out() {
         let metadata = r#"{"packages": [
-            {"name": "layer", "version": "0.1.0", "publish": null, "features": {"default": ["a"], "a": [], "b": ["dep:b"]}},
-            {"name": "bench", "version": "0.1.0", "publish": [], "features": {}}
+            {
+                "name": "layer", "version": "0.1.0", "publish": null,
+                "features": {"default": ["a"], "a": [], "b": ["dep:b"]},
+                "dependencies": [
+                    {"name": "api", "kind": null, "req": "^0.1.0"}, {"name": "bench", "kind": "dev", "req": "*"},
+                    {"name": "check", "kind": "dev", "req": "^0.1.0"}
+                ]
+            },
+            {"name": "bench", "version": "0.1.0", "publish": [], "features": {}, "dependencies": []}
         ]}"#;
         let layer = Package {
             name: "layer".to_owned(),
             version: "0.1.0".to_owned(),
             features: vec!["a".to_owned(), "b".to_owned()],
             has_default: true,
+            dependencies: vec!["api".to_owned(), "check".to_owned()],
         };
         assert_eq!(published_in(metadata), Some(vec![layer]));
         assert_eq!(published_in("{}"), None);

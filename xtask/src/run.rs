@@ -61,6 +61,16 @@ impl CommandLine {
         Ok(())
     }
 
+    /// Like `run`, but returns whether it succeeded, and what it wrote to standard error, which is shown when it has ended.
+    pub(crate) fn run_and_read_errors(&self) -> Result<(bool, String)> {
+        println!("$ {self}");
+        let output = self.command().current_dir(root()?).stdout(Stdio::inherit()).output();
+        let output = output.with_context(|| format!("cannot start `{}`; is it installed?", self.program))?;
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        eprint!("{errors}");
+        Ok((output.status.success(), errors))
+    }
+
     /// Runs it at the repository's root, and returns what it prints.
     pub(crate) fn output(&self) -> Result<String> {
         let output = self.command().current_dir(root()?).stderr(Stdio::inherit()).output();
@@ -184,6 +194,13 @@ mod tests {
         assert_eq!(shell("echo done").unwrap(), b"done\n");
         let error = shell("echo broken >&2; exit 3").unwrap_err();
         assert!(error.to_string().ends_with("failed (exit status: 3): broken"), "{error}");
+    }
+
+    #[test]
+    fn errors_of_a_failure_can_be_read() {
+        let shell = |script| CommandLine::new("sh").args(["-c", script]).run_and_read_errors().unwrap();
+        assert_eq!(shell("echo broken >&2; exit 3"), (false, "broken\n".to_owned()));
+        assert_eq!(shell("true"), (true, String::new()));
     }
 
     #[test]

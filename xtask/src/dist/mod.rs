@@ -386,9 +386,13 @@ mod tests {
             workflow.lines().filter_map(|line| line.split_once("uses: ")).map(|(_, name)| name).collect();
         assert!(actions.len() > 5 && actions.iter().all(|action| has_version(action)), "{actions:?}");
         assert!(workflow.contains("\npermissions:\n  contents: read\n\n"), "the default is to read the sources only");
-        for part in
-            ["cargo xtask dist", "cargo-generate-rpm@", "sha256sum --check", "attest-build-provenance", "cargo publish"]
-        {
+        for part in [
+            "cargo xtask dist",
+            "cargo-generate-rpm@",
+            "sha256sum --check",
+            "attest-build-provenance",
+            "cargo xtask publish",
+        ] {
             assert!(workflow.contains(part), "{part}");
         }
         for architecture in Architecture::ALL {

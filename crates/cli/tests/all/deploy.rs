@@ -138,6 +138,36 @@ fn the_unit_s_flags_exist_and_it_waits_for_the_drain() {
     }
 }
 
+/// Flags take precedence over the file, so the file says which of its settings have no effect.
+#[test]
+fn the_settings_file_names_what_the_unit_sets() {
+    let (unit, settings) = (read("evenkeel.service"), read("evenkeel.yaml"));
+    let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+    let flags: Vec<_> = start.split(' ').filter(|word| word.starts_with("--") && *word != "--config").collect();
+    assert!(!flags.is_empty());
+    for flag in flags {
+        let is_named = |text: &str| text.lines().any(|line| line.contains('#') && line.contains(&format!("`{flag}")));
+        assert!(is_named(&unit), "no comment of evenkeel.service explains {flag}");
+        assert!(is_named(&settings), "no comment of evenkeel.yaml says that the unit has {flag}");
+    }
+}
+
+#[test]
+fn the_settings_that_need_a_restart_are_the_same_everywhere() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gateway.md")).unwrap();
+    let row = page.lines().find(|line| line.contains("| need a restart;")).unwrap();
+    let settings: Vec<&str> =
+        row.split('|').nth(1).unwrap().split(',').map(|word| word.trim_matches([' ', '`'])).collect();
+    assert!(settings.len() > 5, "{row}");
+    for file in ["evenkeel.service", "evenkeel.yaml"] {
+        let text = read(file).replace("\n# ", " ");
+        let sentence = text.split(". ").find(|sentence| sentence.contains("workers and log.format need")).unwrap();
+        for setting in &settings {
+            assert!(sentence.split([' ', ',']).any(|word| word == *setting), "{file}: no {setting} in {sentence:?}");
+        }
+    }
+}
+
 #[test]
 fn the_compose_file_has_flags_that_exist_and_its_parts_fit() {
     let documents = parse_yaml(read("compose.yaml").as_bytes()).unwrap();

@@ -4,6 +4,9 @@
 {{- $hasApi := include "evenkeel.hasApi" . -}}
 {{- /* A key without a value, under which everything is commented out, is null. */ -}}
 {{- $settings := default dict .Values.settings -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" (include "evenkeel.fullname" .)) -}}
+{{- fail (printf "%s, which is made from the name of the release, cannot be the name of a Service: set fullnameOverride to lower-case letters, digits and hyphens, with a letter first" (include "evenkeel.fullname" .)) -}}
+{{- end -}}
 {{- if and $isGateway (not .Values.upstreams) -}}
 {{- fail "upstreams is empty: set the service that requests are forwarded to, for example --set upstreams[0].url=http://my-service:80" -}}
 {{- end -}}
@@ -21,7 +24,7 @@
 {{- if not (default dict .Values.sidecar.container).image -}}
 {{- fail "sidecar.container.image is missing: in mode sidecar, sidecar.container is the container of your service" -}}
 {{- end -}}
-{{- if and (not .Values.sidecar.container.lifecycle) (semverCompare "<1.30-0" .Capabilities.KubeVersion.Version) -}}
+{{- if not (or (include "evenkeel.serviceHasPreStop" .) (include "evenkeel.canSleep" .)) -}}
 {{- fail (printf "Kubernetes %s has no preStop.sleep: set sidecar.container.lifecycle.preStop.exec.command to a command that takes %s seconds" .Capabilities.KubeVersion.Version (include "evenkeel.serviceStaysSeconds" .)) -}}
 {{- end -}}
 {{- end -}}

@@ -44,6 +44,13 @@ readinessProbe:
   periodSeconds: 2
   timeoutSeconds: 2
   failureThreshold: {{ if include "evenkeel.hasGateway" . }}1{{ else }}3{{ end }}
+{{- if include "evenkeel.sleepsBeforeStop" . }}
+# New connections still arrive for a moment, until the pod is removed from the endpoints of the Service.
+lifecycle:
+  preStop:
+    sleep:
+      seconds: {{ int .Values.drain.noticeSeconds }}
+{{- end }}
 resources:
   {{- toYaml .Values.resources | nindent 2 }}
 securityContext:

@@ -47,13 +47,30 @@
 {{- add (int (include "evenkeel.drainSeconds" .)) 5 -}}
 {{- end -}}
 
-{{/* Must exceed all of the above; ten seconds are for the API and its store. */}}
+{{/* Whether the service in a sidecar pod has a preStop of its own. A container can have only one. */}}
+{{- define "evenkeel.serviceHasPreStop" -}}
+{{- if (default dict .Values.sidecar.container.lifecycle).preStop }}true{{ end -}}
+{{- end -}}
+
+{{/* Kubernetes 1.30 and newer. */}}
+{{- define "evenkeel.canSleep" -}}
+{{- if semverCompare ">=1.30-0" .Capabilities.KubeVersion.Version }}true{{ end -}}
+{{- end -}}
+
+{{/* Whether the container sleeps for drain.noticeSeconds before it is told to stop. Gateways keep their listeners open by
+     themselves; the API alone does not. With the embedded store, it would only take longer until the next pod can start. */}}
+{{- define "evenkeel.sleepsBeforeStop" -}}
+{{- $isApiAlone := not (or (include "evenkeel.hasGateway" .) (include "evenkeel.isEmbedded" .)) -}}
+{{- if and $isApiAlone .Values.drain.noticeSeconds (include "evenkeel.canSleep" .) }}true{{ end -}}
+{{- end -}}
+
+{{/* Must exceed all of the above. The API needs ten seconds for running requests, and some for its store. */}}
 {{- define "evenkeel.graceSeconds" -}}
 {{- if eq .Values.mode "sidecar" -}}
 {{- add (int (include "evenkeel.serviceStaysSeconds" .)) (int .Values.sidecar.stopSeconds) 5 -}}
 {{- else if include "evenkeel.hasGateway" . -}}
 {{- add (int (include "evenkeel.drainSeconds" .)) 10 -}}
 {{- else -}}
-45
+{{- add (int .Values.drain.noticeSeconds) 40 -}}
 {{- end -}}
 {{- end -}}

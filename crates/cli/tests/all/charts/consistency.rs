@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::rendered::{Helm, Kustomize, Rendered, deploy};
+use super::rendered::{Helm, Kustomize, MONITORED, OVERLAYS, Rendered, deploy};
 use super::settings::settings;
 
 fn sidecar_file() -> Rendered {
@@ -51,6 +51,33 @@ fn the_sidecar_of_kustomize_is_that_of_the_file() {
         assert_eq!(overlay.container()[part], file.container()[part], "{part}");
     }
     assert_eq!(settings(&overlay), settings(&file));
+    let annotations = |rendered: &Rendered| rendered.template()["metadata"]["annotations"].clone();
+    assert_eq!(annotations(&overlay), annotations(&file));
+    // Without the copies of objects, which have long texts.
+    let others = |text: &str| {
+        let rendered =
+            Rendered::new("", text.replace("evenkeel-admin", "admin").replace("port: evenkeel", "port: http"));
+        let kinds = ["Service", "NetworkPolicy"];
+        kinds.map(|kind| rendered.of_kind(kind).map(|one| one["spec"].clone()).collect::<Vec<_>>())
+    };
+    let overlay_text = overlay.text.replace("targetPort: evenkeel", "targetPort: http");
+    assert_eq!(others(&overlay_text), others(&file.text));
+}
+
+/// A cluster without the Prometheus Operator does not know its kinds, and `kubectl apply` would fail.
+#[test]
+fn overlays_need_no_operator() {
+    let Some(kustomize) = Kustomize::find() else { return };
+    let needs_operator = |rendered: &Rendered| {
+        let mut versions = rendered.objects.iter().map(|object| object["apiVersion"].as_str().unwrap());
+        versions.any(|version| version.starts_with("monitoring.coreos.com/"))
+    };
+    for overlay in OVERLAYS {
+        assert!(!needs_operator(&kustomize.render(overlay)), "{overlay}");
+    }
+    for overlay in MONITORED {
+        assert!(needs_operator(&kustomize.render_monitored(overlay)), "{overlay}");
+    }
 }
 
 #[test]
@@ -92,7 +119,8 @@ fn the_base_of_kustomize_is_what_the_chart_renders() {
 fn the_fleet_of_kustomize_is_what_the_chart_renders() {
     let (Some(helm), Some(kustomize)) = (Helm::find(), Kustomize::find()) else { return };
     let overlay = kustomize.render("overlays/fleet");
-    let chart = helm.render("fleet", &["fullnameOverride=evenkeel", "upstreams[0].url=http://service:80"]);
+    let chart = helm.render("fleet", &["fullnameOverride=evenkeel"]);
+    assert_eq!(settings(&overlay), settings(&chart));
     let flags = |rendered: &Rendered| {
         let flags: Vec<String> =
             super::rendered::arguments(rendered.container()).into_iter().map(str::to_owned).collect();
@@ -107,4 +135,10 @@ fn the_fleet_of_kustomize_is_what_the_chart_renders() {
     });
     let chart_mounts = std::mem::take(&mut mounts[1]);
     assert_eq!(mounts[0], chart_mounts);
+}
+
+#[test]
+fn the_embedded_store_of_kustomize_has_the_settings_of_the_chart() {
+    let (Some(helm), Some(kustomize)) = (Helm::find(), Kustomize::find()) else { return };
+    assert_eq!(settings(&kustomize.render("overlays/api-embedded")), settings(&helm.render("api-embedded", &[])));
 }

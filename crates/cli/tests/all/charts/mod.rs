@@ -13,6 +13,7 @@ mod schemas;
 mod settings;
 mod started;
 mod values;
+mod workflow;
 
 use std::panic::catch_unwind;
 
@@ -56,6 +57,7 @@ fn faults_in_what_templates_mean_are_found() {
         ("api-etcd", "_container.tpl", "--etcd-ca=/etc/evenkeel/etcd-tls", "--etcd-ca=/etc/evenkeel/etcd"),
         ("fleet", "_settings.tpl", "\"drainNotice\"", "\"drainDelay\""),
         ("fleet", "_shape.tpl", "(int (include \"evenkeel.drainSeconds\" .)) 10", "20 10"),
+        ("api-etcd", "_shape.tpl", "(int .Values.drain.noticeSeconds) 40", "10 5"),
         ("fleet", "_volumes.tpl", "- name: data\n  emptyDir", "- name: date\n  emptyDir"),
         ("fleet", "services.yaml", "targetPort: api", "targetPort: https"),
         ("fleet", "poddisruptionbudget.yaml", "maxUnavailable: 1", "minAvailable: 5"),

@@ -16,6 +16,9 @@ pub(super) const VALUES: [&str; 5] = ["api-embedded", "api-etcd", "fleet", "gate
 pub(super) const OVERLAYS: [&str; 5] =
     ["base", "overlays/api-embedded", "overlays/fleet", "overlays/gateway", "overlays/sidecar"];
 
+/// The overlays to which the component for Prometheus can be added.
+pub(super) const MONITORED: [&str; 2] = ["overlays/fleet", "overlays/gateway"];
+
 /// The objects of one rendering.
 #[derive(Debug)]
 pub(super) struct Rendered {
@@ -51,9 +54,14 @@ pub(super) fn values_file(name: &str) -> PathBuf {
 /// A copy of the chart to change.
 pub(super) fn copy_of_chart() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let status = Command::new("cp").arg("-r").arg(chart().join(".")).arg(folder.path()).status().unwrap();
-    assert!(status.success());
+    copy(&chart(), folder.path());
     folder
+}
+
+/// Copies what is in a folder.
+pub(super) fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-r").arg(from.join(".")).arg(to).status().unwrap();
+    assert!(status.success());
 }
 
 /// A program in the environment that `cargo xtask setup` makes.
@@ -61,7 +69,8 @@ pub(super) fn installed(program: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-client").join("bin").join(program)
 }
 
-/// Everything that is rendered: the chart with each of its values files, each overlay, and `deploy/sidecar.yaml`.
+/// Everything that is rendered: the chart with each of its values files, each overlay, those with the component for
+/// Prometheus, and `deploy/sidecar.yaml`.
 pub(super) fn everything() -> Vec<Rendered> {
     let mut all = vec![Rendered::new("deploy/sidecar.yaml", fs::read_to_string(deploy("sidecar.yaml")).unwrap())];
     if let Some(helm) = Helm::find() {
@@ -69,6 +78,7 @@ pub(super) fn everything() -> Vec<Rendered> {
     }
     if let Some(kustomize) = Kustomize::find() {
         all.extend(OVERLAYS.map(|overlay| kustomize.render(overlay)));
+        all.extend(MONITORED.map(|overlay| kustomize.render_monitored(overlay)));
     }
     all
 }
@@ -123,6 +133,16 @@ impl Helm {
         Rendered { name: wrong.to_owned(), ..rendered }
     }
 
+    /// The chart for this version of Kubernetes, or what helm says is wrong.
+    pub(super) fn render_for(&self, kubernetes: &str, values: &str, more: &[&str]) -> Result<Rendered, String> {
+        let mut arguments = format!("shop deploy/helm/evenkeel --namespace demo --kube-version {kubernetes}.0");
+        arguments += &format!(" --values deploy/helm/evenkeel/ci/{values}.yaml");
+        for value in more {
+            arguments += &format!(" --set '{value}'");
+        }
+        Ok(Rendered::new(&format!("helm {values} for Kubernetes {kubernetes}"), self.template(&arguments)?))
+    }
+
     /// What is installed by `helm install` with these arguments, as they are typed in the root of the repository.
     pub(super) fn template(&self, arguments: &str) -> Result<String, String> {
         let mut command = Command::new("bash");
@@ -159,10 +179,28 @@ impl Kustomize {
 
     #[expect(clippy::unused_self, reason = "there is one only if kubectl is there")]
     pub(super) fn render(&self, overlay: &str) -> Rendered {
-        let output = Command::new("kubectl").arg("kustomize").arg(deploy("kustomize").join(overlay)).output().unwrap();
-        assert!(output.status.success(), "{overlay}: {}", text(&output.stderr));
-        Rendered::new(&format!("kustomize {overlay}"), text(&output.stdout))
+        kustomize(&deploy("kustomize"), overlay)
     }
+
+    /// The overlay with the component for Prometheus, whose lines are comments.
+    #[expect(clippy::unused_self, reason = "there is one only if kubectl is there")]
+    pub(super) fn render_monitored(&self, overlay: &str) -> Rendered {
+        let folder = tempfile::tempdir().unwrap();
+        copy(&deploy("kustomize"), folder.path());
+        let file = folder.path().join(overlay).join("kustomization.yaml");
+        let comments = fs::read_to_string(&file).unwrap();
+        let lines = comments.replace("# components:", "components:").replace("# - ../../", "- ../../");
+        assert_ne!(lines, comments, "{overlay} has no comment that adds the component");
+        fs::write(&file, lines).unwrap();
+        let rendered = kustomize(folder.path(), overlay);
+        Rendered { name: format!("{} with monitoring", rendered.name), ..rendered }
+    }
+}
+
+fn kustomize(folder: &Path, overlay: &str) -> Rendered {
+    let output = Command::new("kubectl").arg("kustomize").arg(folder.join(overlay)).output().unwrap();
+    assert!(output.status.success(), "{overlay}: {}", text(&output.stderr));
+    Rendered::new(&format!("kustomize {overlay}"), text(&output.stdout))
 }
 
 // === impl Rendered ===

@@ -8,7 +8,7 @@ use super::rendered::{Helm, Rendered, everything, installed};
 use crate::child::text;
 
 const SCRIPT: &str = include_str!("validate.py");
-/// The oldest version that the chart supports, and one that the sidecar needs for `preStop.sleep`.
+/// The oldest version that the chart supports, and the oldest with `preStop.sleep`.
 const OLDEST: &str = "1.25";
 const OLDEST_WITH_SLEEP: &str = "1.30";
 const NEWEST: &str = "1.37";
@@ -81,6 +81,7 @@ fn everything_is_valid_in_the_oldest_and_in_the_newest_kubernetes() {
         let named = |name: &str, rendered: Rendered| Rendered { name: name.to_owned(), ..rendered };
         all.push(named("every value that places pods", helm.render("fleet", OPTIONS)));
         all.push(named("names of others", helm.render("gateway", OTHER_NAMES)));
+        all.push(helm.render_for(OLDEST, "api-etcd", &[]).unwrap());
     }
     let Some((problems, count)) = problems(&all) else { return };
     assert_eq!(problems, [""; 0]);

@@ -4,15 +4,17 @@ use std::fs;
 use std::time::Duration;
 
 use evenkeel_gateway::Config;
-use serde_json::Value;
+use evenkeel_gateway::host::HostLimits;
+use serde_json::{Value, json};
 
 use super::rendered::{Helm, Rendered, arguments, list, string};
 use crate::child::{run, text};
 
 /// The settings in the `ConfigMap`; the API alone has none.
 pub(super) fn settings(rendered: &Rendered) -> Option<Config> {
-    let volume = string(&list(&rendered.container()["volumeMounts"]).first()?["name"]);
-    let (file, text) = rendered.files(volume).into_iter().find(|(file, _)| *file == "evenkeel.yaml")?;
+    let mut mounts = list(&rendered.container()["volumeMounts"]).iter();
+    let mount = mounts.find(|mount| mount["mountPath"] == "/etc/evenkeel/settings")?;
+    let (file, text) = rendered.files(string(&mount["name"]))[0];
     Some(Config::parse(file, text).unwrap_or_else(|error| panic!("{}: {error}", rendered.name)))
 }
 
@@ -56,9 +58,15 @@ pub(super) fn the_objects_pass_the_strict_check(rendered: &Rendered) {
 
 pub(super) fn kubernetes_waits_until_a_pod_has_drained(rendered: &Rendered) {
     let (name, pod) = (&rendered.name, &rendered.template()["spec"]);
-    let Some(config) = settings(rendered) else { return };
-    let drained = config.timeouts.drain_notice + config.timeouts.drain;
     let killed = seconds(&pod["terminationGracePeriodSeconds"]);
+    let Some(config) = settings(rendered) else {
+        // The API alone closes its listener at once, so its container sleeps before it is told to stop.
+        let stays = seconds(&rendered.container()["lifecycle"]["preStop"]["sleep"]["seconds"]);
+        assert!(stays >= Duration::from_secs(5), "{name}");
+        assert!(stays + 2 * HostLimits::default().drain < killed, "{name}: killed before it has drained");
+        return;
+    };
+    let drained = config.timeouts.drain_notice + config.timeouts.drain;
     assert!(drained < killed, "{name}: killed before it has drained");
     // Long enough for the endpoints to be updated, and for the readiness probe to fail.
     assert!(config.timeouts.drain_notice >= Duration::from_secs(5), "{name}");
@@ -77,6 +85,46 @@ fn kubernetes_waits_as_long_as_the_drain_may_take() {
         assert!(seconds(&long.template()["spec"]["terminationGracePeriodSeconds"]) > Duration::from_secs(620));
         let config = settings(&long).unwrap();
         assert_eq!((config.timeouts.drain.as_secs(), config.timeouts.drain_notice.as_secs()), (600, 20));
+    }
+}
+
+#[test]
+fn the_api_alone_stays_until_it_is_out_of_the_endpoints() {
+    let Some(helm) = Helm::find() else { return };
+    let long = helm.render("api-etcd", &["drain.noticeSeconds=90"]);
+    assert_eq!(long.container()["lifecycle"], json!({"preStop": {"sleep": {"seconds": 90}}}));
+    kubernetes_waits_until_a_pod_has_drained(&long);
+    for none in [
+        // Kubernetes refuses a sleep of no seconds.
+        helm.render("api-etcd", &["drain.noticeSeconds=0"]),
+        // The next pod starts when this one has ended, so a sleep would only make that longer.
+        helm.render("api-etcd", &["api.store=embedded", "replicas=1"]),
+        // Gateways keep their listeners open by themselves.
+        helm.render("fleet", &[]),
+        // Older versions of Kubernetes do not know it.
+        helm.render_for("1.29", "api-etcd", &[]).unwrap(),
+    ] {
+        assert_eq!(none.container()["lifecycle"], Value::Null, "{}", none.name);
+    }
+}
+
+#[test]
+fn a_service_has_one_pre_stop_and_its_own_comes_first() {
+    let Some(helm) = Helm::find() else { return };
+    let lifecycle = |rendered: &Rendered| {
+        let mut containers = list(&rendered.template()["spec"]["containers"]).iter();
+        containers.find(|container| container["name"] == "service").unwrap()["lifecycle"].clone()
+    };
+    let own = ["sidecar.container.lifecycle.preStop.exec.command={/stop}"];
+    let expected = json!({"preStop": {"exec": {"command": ["/stop"]}}});
+    assert_eq!(lifecycle(&helm.render("sidecar", &own)), expected);
+    assert_eq!(lifecycle(&helm.render_for("1.29", "sidecar", &own).unwrap()), expected);
+    let other = ["sidecar.container.lifecycle.postStart.exec.command={/start}"];
+    let expected = json!({"postStart": {"exec": {"command": ["/start"]}}, "preStop": {"sleep": {"seconds": 40}}});
+    assert_eq!(lifecycle(&helm.render("sidecar", &other)), expected);
+    for more in [&[][..], &other] {
+        let error = helm.render_for("1.29", "sidecar", more).unwrap_err();
+        assert!(error.contains("Kubernetes v1.29.0 has no preStop.sleep: set"), "{more:?}: {error}");
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use evenkeel_api::decode::parse_yaml;
 use serde_json::Value;
 
-use super::rendered::{Helm, VALUES, chart, copy_of_chart, deploy, json};
+use super::rendered::{Helm, VALUES, chart, copy, copy_of_chart, deploy, json};
 
 fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path.as_ref()).unwrap_or_else(|error| panic!("{}: {error}", path.as_ref().display()))
@@ -26,6 +26,10 @@ fn wrong_values_are_refused_with_a_message_that_helps() {
         ("gateway", &["tls.secret=a"], "tls: Additional property secret is not allowed"),
         ("gateway", &["upstreams[0].url=orders"], "upstreams.0.url: Does not match pattern '^https?://'"),
         ("gateway", &["capacity=0"], "capacity: Must be greater than or equal to 1"),
+        ("gateway", &["nameOverride=a.b"], "nameOverride: Does not match pattern"),
+        ("gateway", &["fullnameOverride=a.b"], "fullnameOverride: Does not match pattern"),
+        ("gateway", &["fullnameOverride=1a"], "fullnameOverride: Does not match pattern"),
+        ("gateway", &["enabled=maybe"], "enabled: Invalid type. Expected: boolean, given: string"),
         ("gateway", &["objects.files.notes\\.txt=a"], "Additional property notes.txt is not allowed"),
         ("fleet", &["api.store=sqlite"], "api.store must be one of the following: \"embedded\", \"etcd\""),
         ("fleet", &["api.etcd.endpoints[0]=http://etcd:2379"], "api.etcd.endpoints.0: Does not match pattern"),
@@ -60,6 +64,36 @@ fn wrong_values_are_refused_with_a_message_that_helps() {
         let error = helm.try_render(values, more).err().unwrap_or_else(|| panic!("{values} with {more:?} is accepted"));
         assert!(error.contains(message), "{values} with {more:?}: {error}");
     }
+}
+
+/// A release may have a name that no Service can have.
+#[test]
+fn names_are_those_that_services_can_have() {
+    let Some(helm) = Helm::find() else { return };
+    let values = "deploy/helm/evenkeel --values deploy/helm/evenkeel/ci/gateway.yaml";
+    for release in ["1shop", "shop.eu"] {
+        let error = helm.template(&format!("{release} {values}")).unwrap_err();
+        let expected =
+            format!("{release}-evenkeel, which is made from the name of the release, cannot be the name of a Service");
+        assert!(error.contains(&expected), "{error}");
+        helm.template(&format!("{release} {values} --set fullnameOverride=shop")).unwrap();
+    }
+}
+
+/// A chart may contain this one and let its own users switch it off.
+#[test]
+fn a_parent_chart_may_have_a_condition() {
+    let Some(helm) = Helm::find() else { return };
+    let parent = tempfile::tempdir().unwrap();
+    let dependency = "dependencies:\n- name: evenkeel\n  version: 0.1.0\n  condition: evenkeel.enabled\n";
+    let page = format!("apiVersion: v2\nname: parent\nversion: 1.0.0\n{dependency}");
+    fs::write(parent.path().join("Chart.yaml"), page).unwrap();
+    fs::create_dir_all(parent.path().join("charts/evenkeel")).unwrap();
+    copy(&chart(), &parent.path().join("charts/evenkeel"));
+    let values = "--set 'evenkeel.upstreams[0].url=http://a,evenkeel.capacity=120,evenkeel.enabled";
+    let render = |is_enabled: bool| helm.template(&format!("shop {} {values}={is_enabled}'", parent.path().display()));
+    assert!(render(true).unwrap().contains("kind: Deployment\n"));
+    assert_eq!(render(false).unwrap().trim(), "");
 }
 
 #[test]
@@ -156,9 +190,13 @@ fn the_schema_names_every_value_and_no_other() {
     paths(&json(&documents[0].root), "", &mut values);
     let schema: Value = serde_json::from_str(&read(chart().join("values.schema.json"))).unwrap();
     schema_paths(&schema, "", &mut named);
-    // Those below have fields of Kubernetes, which are Kubernetes' to check; `global` is for charts around this one.
+    // Those below have fields of Kubernetes, which are Kubernetes' to check; two are for charts around this one.
     values.retain(|path| !path.starts_with("resources."));
-    named.retain(|path| path != "global" && !path.starts_with("upstreams.") && !path.starts_with("resources."));
+    named.retain(|path| {
+        !["enabled", "global"].contains(&path.as_str())
+            && !path.starts_with("upstreams.")
+            && !path.starts_with("resources.")
+    });
     assert_eq!(values, named);
 }
 
@@ -199,26 +237,29 @@ fn the_notes_say_how_to_go_on() {
     fs::copy(chart().join("templates/NOTES.txt"), folder.path().join("notes.txt")).unwrap();
     let template = "notes: |\n  {{- tpl (.Files.Get \"notes.txt\") . | nindent 2 }}\n";
     fs::write(folder.path().join("templates/shown.yaml"), template).unwrap();
-    let notes = |values: &str| {
-        let rendered = helm.render_chart(folder.path(), values, &[]).unwrap();
+    let notes = |values: &str, more: &[&str]| {
+        let rendered = helm.render_chart(folder.path(), values, more).unwrap();
         let notes = rendered.objects.iter().find_map(|object| object["notes"].as_str()).unwrap();
         notes.to_owned()
     };
-    for (values, parts) in [
+    for (values, more, parts) in [
         (
             "gateway",
+            &["service.port=443"][..],
             &[
-                "https://shop-evenkeel.demo.svc",
+                "https://shop-evenkeel.demo.svc. ",
                 "up to 20 requests",
                 "(120) divided by 6 pods",
                 "deployment/shop-evenkeel 9901",
             ][..],
         ),
-        ("sidecar", &["http://shop-evenkeel.demo.svc", "up to 50 requests", "get secret evenkeel-admin"]),
-        ("api-embedded", &["statefulset/shop-evenkeel 9901", "service/shop-evenkeel-api 8443", "DIR/kubeconfig"]),
-        ("api-etcd", &["(mode api)", "service/shop-evenkeel-api 8443"]),
+        ("gateway", &["service.port=80"], &["https://shop-evenkeel.demo.svc:80. "]),
+        ("fleet", &["service.port=8080"], &["http://shop-evenkeel.demo.svc:8080. "]),
+        ("sidecar", &[], &["http://shop-evenkeel.demo.svc. ", "up to 50 requests", "get secret evenkeel-admin"]),
+        ("api-embedded", &[], &["statefulset/shop-evenkeel 9901", "service/shop-evenkeel-api 8443", "DIR/kubeconfig"]),
+        ("api-etcd", &[], &["(mode api)", "service/shop-evenkeel-api 8443"]),
     ] {
-        let notes = notes(values);
+        let notes = notes(values, more);
         for part in parts {
             assert!(notes.contains(part), "{values}: no {part:?} in\n{notes}");
         }
