@@ -143,7 +143,7 @@ declare_type! {
     pub struct NonResourcePolicyRule(TypeName::Fixed("NonResourcePolicyRule"), Flowcontrol) {
         /// The verbs, or `*` alone for every verb.
         verbs "verbs" = 1: Vec<String> [required always_written list(ListType::Set)],
-        /// The paths. One that ends in `/*` stands for everything below it, and `*` alone for every path.
+        /// The paths. Each stands for itself and for everything below it, `/` and `*` for every path.
         non_resource_urls "nonResourceURLs" = 6: Vec<String> [required always_written list(ListType::Set)],
     }
 }

@@ -193,7 +193,7 @@ impl Attribution {
 
     #[inline]
     fn add_seat_time(&mut self, flow: FlowKey, seats: u32, time: Nanos) {
-        let weight = u64::from(seats) * u64::try_from(time).unwrap_or_default();
+        let weight = u64::from(seats).saturating_mul(u64::try_from(time).unwrap_or_default());
         if self.seat_time.add(flow, weight, &mut self.random) {
             self.names.want(flow);
         }

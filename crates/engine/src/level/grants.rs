@@ -70,7 +70,7 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
         let work = self.queue_set.fitted(request.work);
         let request = NewRequest { work, ..request };
         let may_start = self.queue_set.waiting() == 0 && matches!(self.queue_set.mode(), Mode::Queue(_) | Mode::Reject);
-        let wish = Wish { seats: i64::from(work.max_seats()), may_borrow: !request.is_long_running };
+        let wish = wish_for(work.max_seats().into(), !request.is_long_running);
         let granted = if may_start && account.try_start(wish) { wish.seats } else { 0 };
         self.by_grant(now, granted, account, |level| level.arrive(now, request, payload, effects))
     }
@@ -123,8 +123,13 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
     /// The request that is next.
     fn wish(&mut self, now: Instant) -> Option<Wish> {
         let head = self.queue_set.head(now)?;
-        Some(Wish { seats: head.seats, may_borrow: !self.long_running.contains(head.id) })
+        Some(wish_for(head.seats, !self.long_running.contains(head.id)))
     }
+}
+
+/// A request that takes no seats starts when one is free, and gives it back at once. Nothing starts on a grant of none.
+fn wish_for(seats: i64, may_borrow: bool) -> Wish {
+    Wish { seats: seats.max(1), may_borrow }
 }
 
 // === impl LedgerAccount ===

@@ -61,8 +61,14 @@ impl Builder {
         self
     }
 
-    /// Lets everybody ask for these paths with `GET` and `HEAD` at any time, past all limits: health checks. `/health/*` is
-    /// every path below `/health`.
+    /// Lets everybody ask for these paths with `GET` and `HEAD` at any time, past all limits: health checks. A path also stands
+    /// for everything below it, as in Kubernetes: `/health` for `/health/db`.
+    ///
+    /// `/` would exempt every request. It is left out with a warning, as is what does not begin with a slash; to exempt every
+    /// request, write `/*`.
+    ///
+    /// The paths are those that the layer sees: a router that is nested in another may have removed a prefix. Clients are
+    /// identified first, so let [`Identify`](crate::Identify) accept requests for these paths without credentials.
     ///
     /// It adds a flow schema `exempt-paths` to the objects, also to those that [`FlowControl::apply`] is given later.
     ///
@@ -287,8 +293,13 @@ impl Default for Builder {
 
 /// The schema that lets everybody ask for these paths.
 fn exempt_schema(paths: &[String]) -> Option<Arc<FlowSchema>> {
+    let is_usable = |path: &&String| path.len() > 1 && path.starts_with('/');
+    let (paths, unusable): (Vec<&String>, Vec<&String>) = paths.iter().partition(is_usable);
+    trace::not_exempt(&unusable);
     let schema = FlowSchema::builder("exempt-paths").priority_level(EXEMPT).matching_precedence(2);
-    let rule = |r: RuleBuilder<_, _>| r.user("*").non_resource_urls(paths).verbs(["get", "head"]);
+    let rule = |r: RuleBuilder<_, _>| {
+        r.user("*").non_resource_urls(paths.iter().map(|path| path.as_str())).verbs(["get", "head"])
+    };
     (!paths.is_empty()).then(|| Arc::new(schema.rule(rule).build()))
 }
 

@@ -129,10 +129,11 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
     }
 
     /// Whether the connection of a request may be upgraded, and keep its seats for as long as it is open (LB-5). In Kubernetes
-    /// such requests are not limited (HF-3).
+    /// such requests are not limited (HF-3). Ordinary clients offer `h2c` with ordinary requests.
     #[inline]
     fn may_be_upgraded(&self, parts: &Parts) -> bool {
-        self.settings.flow.preset() == Preset::Plain && parts.headers.contains_key(UPGRADE)
+        let protocol = parts.headers.get(UPGRADE).filter(|_| self.settings.flow.preset() == Preset::Plain);
+        protocol.is_some_and(|protocol| !protocol.as_bytes().eq_ignore_ascii_case(b"h2c"))
     }
 
     /// How long a request keeps its seats.

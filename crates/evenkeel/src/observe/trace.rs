@@ -136,6 +136,19 @@ pub(crate) fn no_seats() {
     tracing::warn!("the server has no seats, so hardly any request runs: set `server_concurrency` to at least 1");
 }
 
+/// These paths are not exempt, though somebody meant them to be.
+pub(crate) fn not_exempt(paths: &[&String]) {
+    #[cfg(feature = "tracing")]
+    for path in paths {
+        tracing::warn!(
+            path,
+            "the path is not exempt from limits: write it with a slash in front; `/` would exempt every request"
+        );
+    }
+    #[cfg(not(feature = "tracing"))]
+    let _ = paths;
+}
+
 /// Nothing drives a flow control that was not to be driven by hand.
 pub(crate) fn unkept() {
     #[cfg(feature = "tracing")]

@@ -3,6 +3,8 @@
 use crate::layer;
 
 use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
 
 use evenkeel::api::v1::{FlowSchema, PriorityLevelConfiguration};
 use evenkeel::identify::{Anonymous, TrustedHeaders};
@@ -107,6 +109,33 @@ fn health_checks_get_through_whatever_the_objects_are() {
     let level = PriorityLevelConfiguration::builder("other").limited(|l| l.shares(1).reject()).build();
     flow.apply(level);
     exempt(&flow);
+}
+
+#[test]
+fn a_path_that_would_exempt_every_request_is_left_out() {
+    let user = User::new("probe", ["system:unauthenticated"]);
+    for path in ["/", "", "healthz"] {
+        let flow = FlowControl::builder().exempt_paths([path, "/livez"]).drive_by_hand().build();
+        assert_ne!(level_of(&flow, &user, "get", "/orders"), "exempt", "{path:?}");
+        assert_eq!(level_of(&flow, &user, "get", "/livez"), "exempt", "{path:?}");
+    }
+    let flow = FlowControl::builder().exempt_paths(["/"]).drive_by_hand().build();
+    assert_ne!(level_of(&flow, &user, "get", "/"), "exempt");
+}
+
+/// It once kept the thread busy for ever.
+#[test]
+fn a_request_may_take_no_seats() {
+    let flow = FlowControl::builder().server_concurrency(1).drive_by_hand().build();
+    let (user, info) = (User::new("alice", ["system:authenticated"]), RequestInfo::default());
+    let attributes = Attributes { user: &user, request: &info };
+    let mut context = Context::from_waker(Waker::noop());
+    let mut arrive = |seats| pin!(flow.arrive(attributes, WorkEstimate::seats(seats))).poll(&mut context);
+    let (free, one) = (arrive(0), arrive(1));
+    assert!(free.is_ready() && one.is_ready(), "the first takes no seat from the second");
+    assert!(arrive(0).is_pending(), "no seat is free");
+    drop((free, one));
+    assert!(flow.status().iter().all(evenkeel::LevelStatus::is_idle));
 }
 
 #[test]
