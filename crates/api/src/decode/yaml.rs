@@ -166,7 +166,10 @@ impl Members {
 
 impl From<ScanError> for SyntaxError {
     fn from(error: ScanError) -> Self {
-        Self { at: position(error.marker()), message: error.info().to_owned() }
+        let is_about_tabs =
+            error.info().split(|letter: char| !letter.is_alphabetic()).any(|word| matches!(word, "tab" | "tabs"));
+        let message = if is_about_tabs { Self::TABS } else { error.info() };
+        Self { at: position(error.marker()), message: message.to_owned() }
     }
 }
 
@@ -272,7 +275,12 @@ mod tests {
     #[test]
     fn errors_of_syntax_have_a_place() {
         assert!(error("a: b: c").starts_with("1:"), "{}", error("a: b: c"));
-        assert!(error("metadata:\n\tname: x\n").starts_with("2:"), "{}", error("metadata:\n\tname: x\n"));
+        for (text, line) in
+            [("metadata:\n\tname: x\n", 2), ("\ta: 1\n", 1), ("a:\n  b: 1\n\tc: 2\n", 3), ("a:\n- b\n\t- c\n", 3)]
+        {
+            let found = error(text);
+            assert!(found.starts_with(&format!("{line}:")) && found.ends_with(SyntaxError::TABS), "{text:?}: {found}");
+        }
         assert_eq!(error("? [a]\n: b\n"), "1:3: the name of a member must be a text");
         assert_eq!(error("a: &a [*a]\n"), "1:8: an alias inside the value that it stands for");
         assert!(error("<<: 5\n").starts_with("1:5: the value of the merge key"));
