@@ -79,7 +79,7 @@ fn documents_of_evenkeel_are_kept_apart() {
 #[test]
 fn errors_name_file_line_and_column() {
     assert!(message("a: b: c").starts_with("a.yaml:1:"));
-    assert_eq!(message("metadata:\n\tname: x\n"), "a.yaml:2:2: YAML does not allow tabs; indent with spaces");
+    assert_eq!(message("metadata:\n\tname: x\n"), "a.yaml:2:1: YAML does not allow tabs; indent with spaces");
     let settings = "this looks like a settings file, not objects; pass it with --config, to serve or explain";
     assert_eq!(message("# Settings\nconcurrency: 5\n"), format!("a.yaml:2:1: {settings}"));
     assert_eq!(message("kind: FlowSchema\n"), "a.yaml:1:1: apiVersion is missing: use flowcontrol.apiserver.k8s.io/v1");

@@ -168,7 +168,7 @@ fn mistakes_are_told_with_their_place_and_setting() {
         ),
         ("{kind: List, apiVersion: v1, items: []}", "evenkeel.yaml:1:2: this is a manifest of objects; pass it with"),
         ("kind: Pod\napiVersion: v1", "evenkeel.yaml:1:1: this is a manifest of a Pod, and not a settings file"),
-        ("timeouts:\n\tidle: 5s", "evenkeel.yaml:2:2: YAML does not allow tabs; indent with spaces"),
+        ("timeouts:\n\tidle: 5s", "evenkeel.yaml:2:1: YAML does not allow tabs; indent with spaces"),
         (
             "upstreams: [{url: 'localhost:9000'}]",
             "evenkeel.yaml:1:19: upstreams[0].url: \"localhost:9000\" is not the address of an upstream: it has no scheme; write it \
