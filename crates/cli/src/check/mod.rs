@@ -27,8 +27,10 @@ const EXAMPLES: &str = "\
 Examples:
   The objects of a cluster:
     kubectl get flowschemas,prioritylevelconfigurations -o yaml | evenkeel check -
-  The objects of your own service, with 50 seats; warnings fail the check too:
-    evenkeel check --strict --preset plain --seats 50 --widest 1 deploy/objects
+  The objects of your own service, with 50 seats:
+    evenkeel check --preset plain --borrowing immediate --widest 1 --seats 50 deploy/objects
+  Fail on warnings too:
+    evenkeel check --strict deploy/objects
   What a change does to requests:
     evenkeel check --against old.yaml new.yaml
   What a rule means:
@@ -39,8 +41,8 @@ Examples:
 /// Finds invalid objects, schemas and rules that no request can reach, levels without seats, flows that delay each other, and more.
 /// Each finding has a rule, a place, one sentence, what to do, and where it helps a request that shows it.
 ///
-/// The defaults are those of a kube-apiserver. For your own service, add `--preset plain --widest 1`, and `--seats` with the
-/// `concurrency` of your gateway (`serve` has the preset `plain` by default).
+/// The defaults are those of a kube-apiserver. For your own service behind `serve`, add `--preset plain --borrowing immediate
+/// --widest 1`, and `--seats` with the `concurrency` of your gateway.
 ///
 /// The files may be YAML or JSON, of several documents, lists, packed with gzip, or folders of them. Documents `kind:
 /// ClassificationTest` in them are run as tests. The annotation `evenkeel.dev/ignore: RULE,RULE` silences rules for an object.
