@@ -149,7 +149,7 @@ impl Demo {
         let with = run(tenant::one_greedy(), stage.gateway(), WITH).await;
         self.print_text(|| format!("\n{}\n{}\n", table((WITHOUT, &without), (WITH, &with)), summary(&without, &with)))?;
         progress::announce("Now 16 greedy tenants, in two modes of flow control:");
-        let many_as_kubernetes = run_many(Modes::Kubernetes, AS_KUBERNETES).await?;
+        let many_as_kubernetes = run_many(Modes::Kubernetes, "as Kubernetes").await?;
         let many_with = run_many(Modes::Evenkeel, WITH).await?;
         self.print_text(|| {
             let table = table((AS_KUBERNETES, &many_as_kubernetes), (WITH, &many_with));
