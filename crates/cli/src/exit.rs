@@ -11,7 +11,7 @@ pub enum Exit {
     Failure = 1,
     /// It was not told properly what to do, or a tool could not do its work.
     Usage = 2,
-    /// It was stopped before the requests that it had begun had ended.
+    /// It shut down before all running requests had finished.
     Cut = 3,
 }
 
@@ -33,14 +33,14 @@ impl Exit {
     /// What it tells the caller.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Success => "the command has done its work, or has stopped in good order",
+            Self::Success => "success, or shut down cleanly",
             Self::Failure => {
-                "something failed while it started or ran, or a tool has findings; the message says what, and what to do"
+                "something failed at startup or later, or a tool has findings; the message names the cause and what to do"
             }
             Self::Usage => {
-                "a flag, the settings or the objects are wrong, or a tool could not do its work; the message says where and why"
+                "a flag, the settings or the objects are wrong, or a tool could not run; the message names the place and the cause"
             }
-            Self::Cut => "it was stopped before all requests that it had begun had ended, and cut off the rest",
+            Self::Cut => "shut down before all running requests had finished; the rest were cut off",
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct Man {
     /// The command that the page is about. Without one, the page is about all of them.
     command: Option<String>,
 
-    /// Writes the pages of all commands to files in this directory, and prints nothing.
+    /// Write the pages of all commands to files in this directory, and print nothing. The directory must exist.
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     directory: Option<PathBuf>,
 }
@@ -53,6 +53,10 @@ impl Man {
 }
 
 fn write_all(directory: &Path) -> anyhow::Result<Exit> {
+    if !directory.exists() {
+        let fault = format!("the directory {} does not exist; create it with `mkdir -p {0}`", directory.display());
+        return Err(WrongUsage(fault).into());
+    }
     let mut evenkeel = crate::command();
     evenkeel.build();
     let commands = evenkeel.get_subcommands().filter(|command| command.get_name() != "help").cloned();

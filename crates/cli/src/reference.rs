@@ -10,11 +10,11 @@ use crate::{demo, replay};
 const OPENING: &str = "\
 # Commands
 
-What the `evenkeel` binary can do. This page is made from what `--help` prints; to update it, run
+All commands of the `evenkeel` binary. This page is generated from what `--help` prints; to update it, run
 `EVENKEEL_UPDATE=1 cargo test -p evenkeel-cli --test all reference`.
 
-In the repository, `cargo run --profile quick -p evenkeel-cli --` stands for `evenkeel`; [Install](install.md) says how to have it in your
-path.
+In the repository, you can run `cargo run --profile quick -p evenkeel-cli --` instead of `evenkeel`. [Install](install.md) shows how to
+install the binary.
 ";
 
 const FORMAT: &str = "\
@@ -97,7 +97,9 @@ fn is_switch(argument: &Arg) -> bool {
 /// `-o, --output <FORMAT>`
 fn spelling(argument: &Arg) -> String {
     let names = argument.get_short().map(|short| format!("-{short}")).into_iter();
-    let names: Vec<String> = names.chain(argument.get_long().map(|long| format!("--{long}"))).collect();
+    let aliases = argument.get_visible_aliases().unwrap_or_default();
+    let long = argument.get_long().into_iter().chain(aliases).map(|long| format!("--{long}"));
+    let names: Vec<String> = names.chain(long).collect();
     let value = argument.get_value_names().unwrap_or_default().join(" ");
     match (names.is_empty(), is_switch(argument)) {
         (true, _) => value,

@@ -11,9 +11,9 @@ use crate::{check, completions, convert, demo, explain, health, man, replay, ser
 
 const EXAMPLES: &str = "\
 Examples:
-  See what it does, with nothing to set up:
+  See what it does, without any setup:
     evenkeel demo
-  Stand in front of a service that works on 50 requests at a time:
+  Protect a service that can process 50 requests at a time:
     evenkeel serve --upstream http://127.0.0.1:9000 --concurrency 50";
 
 /// Keeps HTTP services on an even keel when too much traffic arrives at once.

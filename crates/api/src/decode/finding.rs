@@ -56,6 +56,13 @@ pub struct Dropped {
     pub(super) unknown: Vec<Unknown>,
 }
 
+// === impl SyntaxError ===
+
+impl SyntaxError {
+    /// The message for YAML that is indented with tabs.
+    pub const TABS: &str = "YAML does not allow tabs; indent with spaces";
+}
+
 // === impl Mismatches ===
 
 impl Mismatches {

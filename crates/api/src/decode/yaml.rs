@@ -15,8 +15,13 @@ use crate::path::Path;
 /// Reads all documents of a YAML text. A document without content is left out.
 pub fn parse_yaml(text: &[u8]) -> Result<Vec<Document>, SyntaxError> {
     let text = super::utf8(text)?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    documents(text).map_err(|error| if error.message == SyntaxError::TABS { at_tab(text, error) } else { error })
+}
+
+fn documents(text: &str) -> Result<Vec<Document>, SyntaxError> {
     let mut reader = Reader {
-        events: Parser::new_from_str(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        events: Parser::new_from_str(text),
         anchors: HashMap::new(),
         budget: Budget::default(),
         duplicates: Vec::new(),
@@ -38,6 +43,17 @@ pub fn parse_yaml(text: &[u8]) -> Result<Vec<Document>, SyntaxError> {
             _ => return Err(SyntaxError { at, message: "expected the start of a document".to_owned() }),
         }
     }
+}
+
+/// The same error at the tab: the parser names the start of what the tab is in.
+fn at_tab(text: &str, error: SyntaxError) -> SyntaxError {
+    for (line, content) in (1..).zip(text.lines()).skip_while(|(line, _)| *line < error.at.line) {
+        let indentation = &content[..content.len() - content.trim_start().len()];
+        if let Some(column) = indentation.find('\t').and_then(|column| u32::try_from(column + 1).ok()) {
+            return SyntaxError { at: Position { line, column }, ..error };
+        }
+    }
+    error
 }
 
 struct Reader<'a> {
@@ -166,7 +182,10 @@ impl Members {
 
 impl From<ScanError> for SyntaxError {
     fn from(error: ScanError) -> Self {
-        Self { at: position(error.marker()), message: error.info().to_owned() }
+        let is_about_tabs =
+            error.info().split(|letter: char| !letter.is_alphabetic()).any(|word| matches!(word, "tab" | "tabs"));
+        let message = if is_about_tabs { Self::TABS } else { error.info() };
+        Self { at: position(error.marker()), message: message.to_owned() }
     }
 }
 
@@ -272,7 +291,14 @@ mod tests {
     #[test]
     fn errors_of_syntax_have_a_place() {
         assert!(error("a: b: c").starts_with("1:"), "{}", error("a: b: c"));
-        assert!(error("metadata:\n\tname: x\n").starts_with("2:"), "{}", error("metadata:\n\tname: x\n"));
+        for (text, place) in [
+            ("metadata:\n\tname: x\n", "2:1"),
+            ("a:\n  b: 1\n\tc: 2\n", "3:1"),
+            ("a:\n- b\n\t- c\n", "3:1"),
+            ("a: 1\n\tb: 2\n", "2:1"),
+        ] {
+            assert_eq!(error(text), format!("{place}: {}", SyntaxError::TABS), "{text:?}");
+        }
         assert_eq!(error("? [a]\n: b\n"), "1:3: the name of a member must be a text");
         assert_eq!(error("a: &a [*a]\n"), "1:8: an alias inside the value that it stands for");
         assert!(error("<<: 5\n").starts_with("1:5: the value of the merge key"));

@@ -136,10 +136,11 @@ impl Level<'_> {
         if self.limits.nominal == 0 || hand * widest < self.limits.nominal {
             return None;
         }
+        let seats = |number: i64| if number == 1 { "1 seat".to_owned() } else { format!("{number} seats") };
         let message = format!(
-            "one flow can hold all {} seats of the level: it has a request in each of its {hand} queues, and the widest takes \
-             {widest} seats",
-            self.limits.nominal
+            "one flow can hold all {} of the level: it has a request in each of its {hand} queues, and the widest takes {}",
+            seats(self.limits.nominal),
+            seats(widest)
         );
         let help = "lower handSize, raise nominalConcurrencyShares, or use one queue for each flow (`evenkeel.dev/queuing: per-flow`)";
         Some(self.finding(Rule::HandTooWide, ".limitResponse.queuing.handSize", message, help))

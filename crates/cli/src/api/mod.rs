@@ -24,12 +24,12 @@ pub(crate) use source::ApiObjects;
 /// The flags of the API.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ApiArgs {
-    /// Serves the API of the objects alone, and passes no requests on.
+    /// Serves only the API of the objects, and forwards no requests.
     #[arg(long, requires = "data_dir", conflicts_with_all = ["upstream", "listen", "admin_listen", "concurrency", "workers"])]
     pub(crate) api_only: bool,
 
-    /// Serves the API of the objects, and keeps them in this folder, with the server's certificate, the administrator's
-    /// token and a kubeconfig. Made if it is not there. Changes to the objects of Kubernetes that it starts with are undone
+    /// Serves the API of the objects, and keeps them in this directory, with the server's certificate, the administrator's
+    /// token and a kubeconfig. The directory is created if it does not exist. Changes to Kubernetes' own objects are undone
     /// within a minute, unless their annotation `apf.kubernetes.io/autoupdate-spec` is `"false"`.
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
@@ -37,12 +37,12 @@ pub(crate) struct ApiArgs {
     #[command(flatten)]
     store: StoreArgs,
 
-    /// Where clients of the API connect to, with TLS [default: 127.0.0.1:8443].
+    /// The address of the API, with TLS [default: 127.0.0.1:8443].
     #[arg(long, value_name = "ADDR", value_parser = address, requires = "data_dir")]
     api_listen: Option<SocketAddr>,
 
-    /// A name or an address by which clients reach the API, for its certificate; may be given several times. Those of this
-    /// machine itself and the address of `--api-listen` are in it anyway.
+    /// A name or address that clients use to reach the API, for its certificate; may be given several times. The names of
+    /// this machine and the address of `--api-listen` are always included.
     #[arg(long = "api-name", value_name = "NAME", value_parser = server_name, requires = "data_dir")]
     api_names: Vec<String>,
 
@@ -51,7 +51,7 @@ pub(crate) struct ApiArgs {
     #[arg(long, value_name = "FILE", requires = "data_dir")]
     token_file: Option<PathBuf>,
 
-    /// The authorities whose client certificates are trusted, in PEM [default: the one in the folder].
+    /// CA certificates used to verify client certificates, in PEM [default: the CA in the data directory].
     #[arg(long, value_name = "FILE", requires = "data_dir")]
     client_ca: Option<PathBuf>,
 

@@ -12,15 +12,15 @@ use crate::exit::WrongUsage;
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct StoreArgs {
     /// Where the objects live: a file, or `etcd://host:port,host:port` [default: a file in the folder]. Instances that share
-    /// etcd have the same objects, but not the seats: each lets `--concurrency` requests in.
+    /// etcd have the same objects, but do not share seats: each admits `--concurrency` requests.
     #[arg(long, value_name = "LOCATION", requires = "data_dir")]
     store: Option<String>,
 
-    /// Speaks TLS to etcd, and believes servers that this authority has signed, in PEM.
+    /// CA certificates used to verify etcd, in PEM; enables TLS.
     #[arg(long, value_name = "FILE", requires = "store")]
     etcd_ca: Option<PathBuf>,
 
-    /// The certificate that etcd is shown, in PEM.
+    /// The client certificate for etcd, in PEM.
     #[arg(long, value_name = "FILE", requires = "etcd_ca", requires = "etcd_key")]
     etcd_certificate: Option<PathBuf>,
 
@@ -28,7 +28,7 @@ pub(super) struct StoreArgs {
     #[arg(long, value_name = "FILE", requires = "etcd_certificate")]
     etcd_key: Option<PathBuf>,
 
-    /// The name in the certificates of etcd [default: the host that is connected to].
+    /// The server name that etcd's certificates must have [default: the host of the endpoint].
     #[arg(long, value_name = "NAME", requires = "etcd_ca")]
     etcd_server_name: Option<String>,
 
@@ -36,7 +36,7 @@ pub(super) struct StoreArgs {
     #[arg(long, value_name = "NAME", requires = "etcd_password_file", requires = "store")]
     etcd_user: Option<String>,
 
-    /// A file with nothing but the password of that user.
+    /// A file that holds only the password of that user.
     #[arg(long, value_name = "FILE", requires = "etcd_user")]
     etcd_password_file: Option<PathBuf>,
 }

@@ -27,7 +27,9 @@ const EXAMPLES: &str = "\
 Examples:
   The objects of a cluster:
     kubectl get flowschemas,prioritylevelconfigurations -o yaml | evenkeel check -
-  The files of a folder, where warnings count too:
+  The objects of your own service, with 50 seats:
+    evenkeel check --preset plain --borrowing immediate --widest 1 --seats 50 deploy/objects
+  Fail on warnings too:
     evenkeel check --strict deploy/objects
   What a change does to requests:
     evenkeel check --against old.yaml new.yaml
@@ -38,6 +40,9 @@ Examples:
 ///
 /// Finds invalid objects, schemas and rules that no request can reach, levels without seats, flows that delay each other, and more.
 /// Each finding has a rule, a place, one sentence, what to do, and where it helps a request that shows it.
+///
+/// The defaults are those of a kube-apiserver. For your own service behind `serve`, add `--preset plain --borrowing immediate
+/// --widest 1`, and `--seats` with the `concurrency` of your gateway.
 ///
 /// The files may be YAML or JSON, of several documents, lists, packed with gzip, or folders of them. Documents `kind:
 /// ClassificationTest` in them are run as tests. The annotation `evenkeel.dev/ignore: RULE,RULE` silences rules for an object.
@@ -50,11 +55,11 @@ pub(crate) struct Check {
     #[arg(value_name = "FILES", required_unless_present = "explain")]
     files: Vec<PathBuf>,
 
-    /// Compares with these files: for which requests another schema or level is chosen.
+    /// Compare with these files: print which requests move to another schema or level.
     #[arg(long, value_name = "OLD", conflicts_with_all = ["explain", "calls"])]
     against: Vec<PathBuf>,
 
-    /// Explains a rule, and checks nothing.
+    /// Print the page about a rule, and check nothing.
     #[arg(long, value_name = "RULE", conflicts_with = "files")]
     explain: Option<String>,
 
@@ -66,20 +71,20 @@ pub(crate) struct Check {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Output,
 
-    /// Lets warnings fail the check.
+    /// Fail on warnings too.
     #[arg(long)]
     strict: bool,
 
-    /// Which verbs non-resource rules may have, and how seats are divided: `kubernetes` or `plain`.
+    /// The kind of server, which decides the verbs of non-resource rules and how seats are divided: `kubernetes` or `plain`.
     #[arg(long, value_name = "PRESET", default_value_t = Preset::Kubernetes)]
     preset: Preset,
 
-    /// Adds the suggested objects of the preset that the files do not have.
+    /// Add the suggested objects of the preset that the files do not have.
     #[arg(long)]
     with_suggested: bool,
 
     /// How many seats the server has.
-    #[arg(long, value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
+    #[arg(long, visible_alias = "concurrency", value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
     seats: u32,
 
     /// How long a request may wait.

@@ -38,9 +38,9 @@ impl Burst {
     pub(crate) fn summary(&self) -> String {
         let Self { requests, nominal, as_kubernetes, with_evenkeel } = self;
         format!(
-            "When {requests} requests arrive at once in a priority level with {nominal} seats of its own that was idle, \
-             {as_kubernetes} of them start at once if seats are divided every ten seconds, as Kubernetes does it. Evenkeel \
-             divides them at every request: {with_evenkeel}."
+            "When {requests} requests hit an idle priority level with {nominal} seats of its own, {as_kubernetes} start immediately \
+             with Kubernetes' rules, which divide seats every ten seconds. With Evenkeel, which divides them at every request, \
+             {with_evenkeel} do."
         )
     }
 }

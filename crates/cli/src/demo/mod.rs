@@ -1,4 +1,4 @@
-//! `evenkeel demo`: greedy tenants among polite ones, without Evenkeel, as Kubernetes does it, and with Evenkeel.
+//! `evenkeel demo`: greedy tenants among polite ones, without Evenkeel, with Kubernetes' queues, and with Evenkeel.
 
 mod burst;
 mod crowd;
@@ -37,23 +37,24 @@ use table::table;
 
 const WITHOUT: &str = "without Evenkeel";
 const WITH: &str = "with Evenkeel";
+const AS_KUBERNETES: &str = "with Kubernetes' queues";
 const CANNOT_WRITE: &str = "cannot write the figures to standard output";
 
 const EXAMPLES: &str = "\
 Examples:
-  Less than a minute that shows what Evenkeel does; then try it yourself:
+  See in less than a minute what Evenkeel does, then try it yourself:
     evenkeel demo
-  The figures for a program, and no more:
+  Print the figures as JSON and exit:
     evenkeel demo --once -o json
   With ports of your choice:
     evenkeel demo --listen 127.0.0.1:8080 --admin-listen 127.0.0.1:9901
   In a container, with a published port:
     evenkeel demo --listen 0.0.0.0:8080";
 
-/// Shows greedy tenants among polite ones: without Evenkeel, as Kubernetes does it, and with Evenkeel.
+/// Shows greedy tenants among polite ones: without Evenkeel, with Kubernetes' queues, and with Evenkeel.
 ///
-/// A sample service in this process works on 8 requests at a time, 20 ms each, and gets up to four times slower for all
-/// when too many requests are inside, as services do. Five polite tenants send ten requests a second each; a greedy one
+/// A sample service in this process works on 8 requests at a time, 20 ms each. With too many requests inside, it gets up to
+/// four times slower for all, as services do. Five polite tenants send ten requests a second each; a greedy one
 /// sends on 100 connections as fast as it can. First they go to the service directly, then through a gateway. A table shows
 /// both parts side by side.
 ///
@@ -61,14 +62,14 @@ Examples:
 /// ones. First they go through a gateway that queues as Kubernetes does (shuffle-sharded), then through one that has a queue
 /// for each tenant (per-flow).
 ///
-/// A last line says how many requests of a burst start at once in a priority level that was idle, with the borrowing of
+/// Finally, a burst of requests hits an idle priority level. The demo prints how many start immediately with the borrowing of
 /// Kubernetes (periodic) and of Evenkeel (immediate).
 ///
-/// Then everything stays up, and the commands to try are printed.
+/// Then everything keeps running, and the demo prints commands to try.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Demo {
-    /// Ends after all parts, instead of staying up.
+    /// Exit after all parts, instead of keeping everything running.
     #[arg(long)]
     once: bool,
 
@@ -80,12 +81,12 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = number::<600>)]
     seconds: u32,
 
-    /// Where the gateway listens. Port 0 is any free port. On an address that other machines can reach, their requests may name
+    /// The address of the gateway. Port 0 is any free port. If other machines can reach the address, their requests may name
     /// any tenant.
     #[arg(long, value_name = "ADDR", default_value_t = any_port(), value_parser = address)]
     listen: SocketAddr,
 
-    /// Where the gateway shows metrics and dumps. Port 0 is any free port.
+    /// The address of the admin endpoint: dashboard, metrics and dumps. Port 0 is any free port.
     #[arg(long, value_name = "ADDR", default_value_t = any_port(), value_parser = address)]
     admin_listen: SocketAddr,
 }
@@ -151,7 +152,7 @@ impl Demo {
         let many_as_kubernetes = run_many(Modes::Kubernetes, "as Kubernetes").await?;
         let many_with = run_many(Modes::Evenkeel, WITH).await?;
         self.print_text(|| {
-            let table = table(("as Kubernetes does it", &many_as_kubernetes), (WITH, &many_with));
+            let table = table((AS_KUBERNETES, &many_as_kubernetes), (WITH, &many_with));
             format!("\n{table}\n{}", summary_of_many(&many_as_kubernetes, &many_with))
         })?;
         let burst = Burst::measure();

@@ -30,9 +30,9 @@ const WITH_TOKEN: &str = " -H \"Authorization: Bearer $EVENKEEL_ADMIN_TOKEN\"";
 /// A port that the system chooses.
 const LOOPBACK_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Rejecting the greedy tenant is what the demo is about. The table counts those requests, and lines of the log would run
-/// through it.
-const LOG_FILTER: &str = "warn,evenkeel_gateway::observe::log::rejections=off";
+/// Log lines would run through the tables. The table counts the rejected requests of the greedy tenant, and the objects in
+/// Kubernetes' modes have the flaws that the demo shows.
+const LOG_FILTER: &str = "warn,evenkeel_gateway::observe::log::rejections=off,evenkeel_gateway::gateway::findings=off";
 
 const OBJECTS: &str = include_str!("tenants.yaml");
 
@@ -116,7 +116,7 @@ impl Stage {
 
     /// What the reader can do now, with the exact commands.
     pub(crate) fn invitation(&self) -> String {
-        let mut text = "Everything stays up until Ctrl-C. In another terminal, try:\n".to_owned();
+        let mut text = "Everything keeps running until Ctrl-C. In another terminal, try:\n".to_owned();
         for Suggestion { what, command } in self.suggestions() {
             // Writing to a text cannot fail.
             let _ = write!(text, "\n  {what}:\n    {command}\n");
@@ -130,24 +130,24 @@ impl Stage {
         let manifest = manifest.display();
         let kubectl = format!("kubectl --kubeconfig {}", self.api.kubeconfig().display());
         let mut suggestions = vec![
-            Suggestion { what: "A polite tenant", command: format!("curl -i -H '{HEADER}: polite-1' {url}/") },
+            Suggestion { what: "Be a polite tenant", command: format!("curl -i -H '{HEADER}: polite-1' {url}/") },
             Suggestion {
-                what: "The greedy one, with 100 requests at a time: how many are served, and how many get a 429",
+                what: "Be the greedy tenant, with 100 requests at a time: count the responses with 200 and with 429",
                 command: format!(
                     "curl -sZ --parallel-immediate --parallel-max 100 -o /dev/null -w '%{{http_code}}\\n' \
                      -H '{HEADER}: greedy' '{url}/[1-400]' | sort | uniq -c"
                 ),
             },
             Suggestion {
-                what: "Let less of its requests wait: saved, it governs at once; then try the last command again",
+                what: "Let fewer of its requests wait. The edit takes effect immediately; then run the greedy command again",
                 command: format!("sed -i 's/queueLengthLimit: .*/queueLengthLimit: 1/' {manifest}"),
             },
             Suggestion {
-                what: "The objects that govern, with kubectl",
+                what: "List the objects in effect (needs kubectl)",
                 command: format!("{kubectl} get flowschemas,prioritylevelconfigurations"),
             },
             Suggestion {
-                what: "Change one of them with kubectl: let more requests wait again",
+                what: "Change one of them with kubectl, and let more requests wait again",
                 command: format!(
                     "{kubectl} patch prioritylevelconfiguration tenants --type merge \
                      -p '{{\"spec\":{{\"limited\":{{\"limitResponse\":{{\"queuing\":{{\"queueLengthLimit\":10}}}}}}}}}}'"
@@ -162,11 +162,11 @@ impl Stage {
             let token = if admin.ip().is_loopback() { "" } else { WITH_TOKEN };
             let admin = as_client(admin);
             suggestions.push(Suggestion {
-                what: "What is measured",
+                what: "See the metrics",
                 command: format!("curl -s{token} http://{admin}/metrics | grep apiserver_flowcontrol"),
             });
             suggestions.push(Suggestion {
-                what: "What every level is doing now, and every queue, and every request",
+                what: "Dump the state of all levels, queues and requests",
                 command: format!(
                     "curl -s{token} http://{admin}/debug/api_priority_and_fairness/{{dump_priority_levels,dump_queues,dump_requests}}"
                 ),

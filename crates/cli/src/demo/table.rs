@@ -68,6 +68,6 @@ mod tests {
     #[test]
     fn many_greedy_tenants_share_a_line() {
         let [left, right] = [(800, 0), (30, 1)].map(|(ms, rejected)| part(tenant::many_greedy(), ms, rejected));
-        insta::assert_snapshot!(table(("as Kubernetes does it", &left), ("with Evenkeel", &right)));
+        insta::assert_snapshot!(table(("with Kubernetes' queues", &left), ("with Evenkeel", &right)));
     }
 }

@@ -26,7 +26,9 @@ use question::Question;
 
 const EXAMPLES: &str = "\
 Examples:
-  With the objects of some files:
+  A request to your own service, with your objects:
+    evenkeel explain GET /orders --user alice --preset plain --objects objects.yaml
+  A request to a Kubernetes API:
     evenkeel explain GET /api/v1/namespaces/a/pods --user alice --objects flowcontrol.yaml
   With the objects of a cluster:
     evenkeel explain GET /api/v1/pods --user system:serviceaccount:a:b --context production
@@ -43,17 +45,19 @@ const REQUEST: &str = "The request";
 /// Explains where a request goes: the flow schemas that do not match it and why, the one that does, its priority level, flow,
 /// queues and seats, and with --live how long it would wait now.
 ///
-/// The decision is that of the flow control itself. Without --objects, --server, --context, --kubeconfig or --live, the objects
-/// are those that the preset starts with. The mandatory objects are added where they are missing. Users get the group
-/// system:authenticated, and service accounts theirs, as from every server; a request without a user is one of
-/// system:anonymous.
+/// The flow control itself decides, as it does in a gateway. For your own service, add `--preset plain`, or `--config` with
+/// the settings of your gateway; the default preset is `kubernetes`, while that of `serve` is `plain`.
+///
+/// Without --objects, --server, --context, --kubeconfig or --live, the objects are those that the preset starts with. The
+/// mandatory objects are added if they are missing. Users get the group system:authenticated, and service accounts theirs, as
+/// from every server; a request without a user is one of system:anonymous.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    /// The method and the URL or path of the request. A URL alone is a GET.
+    /// The method, and the path or URL of the request. Without a method, it is GET.
     #[arg(value_names = ["METHOD", "URL"], num_args = 0..=2, help_heading = REQUEST)]
     request: Vec<String>,
-    /// Who sends it.
+    /// The user who sends it.
     #[arg(long, value_name = "NAME", help_heading = REQUEST)]
     user: Option<String>,
     /// A group of the user. May be given several times.
@@ -62,10 +66,10 @@ pub(crate) struct Explain {
     /// Read the request from an audit event in this file, or `-` for standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["request", "user", "groups"], help_heading = REQUEST)]
     audit: Option<PathBuf>,
-    /// Read the request from a curl command line. X-Remote-User, Impersonate-User and -u say who sends it.
+    /// Read the request from a curl command line. X-Remote-User, Impersonate-User and -u name the user.
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["request", "audit"], help_heading = REQUEST)]
     curl: Option<String>,
-    /// The same behind `--`, as words of their own.
+    /// The curl command after `--`, without quotes around it.
     #[arg(last = true, value_name = "CURL", conflicts_with_all = ["request", "audit", "curl"], help_heading = REQUEST)]
     command: Vec<String>,
 
@@ -81,7 +85,7 @@ pub(crate) struct Explain {
     /// A file with a bearer token for --server.
     #[arg(long, value_name = "FILE", requires = "server", conflicts_with = "token", help_heading = SOURCES)]
     token_file: Option<PathBuf>,
-    /// The authorities that --server is trusted by, in PEM. The default is those of this machine.
+    /// CA certificates used to verify the server, in PEM [default: the system's].
     #[arg(long, value_name = "FILE", requires = "server", help_heading = SOURCES)]
     certificate_authority: Option<PathBuf>,
     /// A client certificate for --server, in PEM.
@@ -96,11 +100,11 @@ pub(crate) struct Explain {
     /// A context of the kubeconfig [default: the current one].
     #[arg(long, value_name = "NAME", conflicts_with_all = ["objects", "server"], help_heading = SOURCES)]
     context: Option<String>,
-    /// The URL of a gateway's admin endpoint. Its own objects, routes and state count.
+    /// The URL of a gateway's admin endpoint. The gateway explains the request with its own objects, routes and state.
     #[arg(long, value_name = "URL", conflicts_with_all = ["objects", "server", "kubeconfig", "context", "config", "concurrency"], help_heading = SOURCES)]
     live: Option<String>,
 
-    /// Settings of a gateway, for its routes, its preset and its concurrency.
+    /// The settings file of a gateway, for its routes, preset and concurrency.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// How URLs are understood and what is added to the objects: `kubernetes` or `plain`
@@ -108,7 +112,7 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
     preset: Option<Preset>,
     /// How many seats the server has [default: those of --config, or 600].
-    #[arg(long, value_name = "N", value_parser = number::<1_000_000>)]
+    #[arg(long, visible_alias = "seats", value_name = "N", value_parser = number::<1_000_000>)]
     concurrency: Option<u32>,
 
     /// How the explanation is printed. Several audit events give several JSON documents.
@@ -180,12 +184,12 @@ impl Explain {
             }
             (None, Some(line), ..) => curl::words(line).and_then(|words| curl::read(&words)),
             (None, None, words @ [_, ..], _) => curl::read(words),
-            (None, None, [], [method, url]) => Question::new(method, url, None, Vec::new()),
-            (None, None, [], [url]) => Question::new("GET", url, None, Vec::new()),
-            _ => {
-                Err("there is no request to explain; name one, as `GET /api/v1/pods`, or see `evenkeel explain --help`"
-                    .to_owned())
-            }
+            (None, None, [], [method, url]) => Question::named(Some(method), url),
+            (None, None, [], [url]) => Question::named(None, url),
+            _ => Err(
+                "there is no request to explain; name one, for example `GET /orders`, or see `evenkeel explain --help`"
+                    .to_owned(),
+            ),
         };
         let mut question = read.map_err(WrongUsage)?;
         question.user = self.user.clone().or(question.user);

@@ -17,6 +17,7 @@ pub(super) struct Question {
     pub(super) has_all_groups: bool,
 }
 
+const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
 const ANONYMOUS: &str = "system:anonymous";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 const AUTHENTICATED: &str = "system:authenticated";
@@ -26,6 +27,19 @@ const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 // === impl Question ===
 
 impl Question {
+    /// The request that the arguments `METHOD URL` or `URL` name. A word that is neither a path nor a URL is an error: it would
+    /// be taken for a host, and the request for `/`.
+    pub(super) fn named(method: Option<&str>, url: &str) -> Result<Self, String> {
+        if method.is_none() && METHODS.iter().any(|known| known.eq_ignore_ascii_case(url)) {
+            return Err(format!("there is no path after {url}; write for example evenkeel explain {url} /orders"));
+        }
+        let is_path_or_url = url.is_empty() || url.starts_with('/') || url.contains("://");
+        if !is_path_or_url && !is_host_and_path(url) {
+            return Err(format!("{url:?} is not a path; write it as /{url}"));
+        }
+        Self::new(method.unwrap_or("GET"), url, None, Vec::new())
+    }
+
     /// A request with this method, to a URL or a path.
     pub(super) fn new(method: &str, url: &str, user: Option<String>, groups: Vec<String>) -> Result<Self, String> {
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| format!("{method:?} is not a method"))?;
@@ -72,9 +86,42 @@ impl Question {
     }
 }
 
+/// Whether a text is the host of a URL and a path, as `shop.example/orders` or `localhost:8080/orders`.
+fn is_host_and_path(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(host, _)| host.contains(['.', ':']) || host == "localhost")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_that_is_not_a_path_is_no_host() {
+        let target =
+            |method: Option<&str>, url: &str| Question::named(method, url).map(|asked| asked.target.to_string());
+        for (url, path) in [
+            ("/orders", "/orders"),
+            ("/", "/"),
+            ("https://shop.example", "/"),
+            ("http://shop.example/orders?a=b", "/orders?a=b"),
+            ("shop.example/orders", "/orders"),
+            ("localhost:8080/orders", "/orders"),
+            ("localhost/orders", "/orders"),
+        ] {
+            assert_eq!(target(None, url).as_deref(), Ok(path));
+            assert_eq!(target(Some("POST"), url).as_deref(), Ok(path));
+        }
+        for url in ["orders", "orders/7", "orders.json", "gets"] {
+            let fault = format!("\"{url}\" is not a path; write it as /{url}");
+            assert_eq!(target(None, url), Err(fault.clone()));
+            assert_eq!(target(Some("GET"), url), Err(fault));
+        }
+        for method in ["GET", "delete"] {
+            let fault = format!("there is no path after {method}; write for example evenkeel explain {method} /orders");
+            assert_eq!(target(None, method), Err(fault));
+        }
+        assert!(target(None, "").unwrap_err().starts_with("\"\" is not a path or a URL"));
+    }
 
     #[test]
     fn groups_that_every_server_adds_are_added() {

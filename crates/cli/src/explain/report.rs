@@ -18,7 +18,8 @@ pub(super) fn report(question: &Question, explanation: &Explanation, objects: &s
     if !request.is_limited {
         page.line(
             "",
-            &paint.text(Shade::Yellow, "flow control does not apply to it; otherwise it would go as follows"),
+            &paint
+                .text(Shade::Yellow, "flow control does not apply to this request; if it did, it would go as follows"),
         );
     }
     page.line("objects", objects);
@@ -32,14 +33,14 @@ pub(super) fn report(question: &Question, explanation: &Explanation, objects: &s
         page.gap();
     }
     let schema = paint.text(Shade::Green, &explanation.flow_schema);
-    let clause = explanation.matched.as_deref().unwrap_or("no flow schema matches, so that this one takes it");
+    let clause = explanation.matched.as_deref().unwrap_or("no flow schema matches, so this one takes it");
     page.line("flow schema", &format!("{schema}  {clause}"));
     page.line("level", &paint.text(Shade::Green, &explanation.priority_level));
     page.line("flow", &flow(explanation));
     page.line("queues", &queues(explanation));
     page.line("seats", &seats(explanation));
     if let Some(limits) = explanation.limits.as_ref().filter(|_| explanation.queuing != ExplainedQueuing::Exempt) {
-        page.line("limits", &limited(limits));
+        page.line("limits", &limited(limits, explanation.lent_by_others));
     }
     if let Some(live) = &explanation.live {
         page.gap();
@@ -109,7 +110,7 @@ fn listed(groups: &[String]) -> String {
 fn flow(explanation: &Explanation) -> String {
     let hash = explanation.flow_hash;
     match (explanation.flow.is_empty(), explanation.queuing) {
-        (_, ExplainedQueuing::Exempt | ExplainedQueuing::Reject) => "the level does not tell flows apart".to_owned(),
+        (_, ExplainedQueuing::Exempt | ExplainedQueuing::Reject) => "the level does not separate flows".to_owned(),
         (true, _) => format!("all requests of the flow schema are one flow, hash {hash:#018x}"),
         (false, _) => format!("{}, hash {hash:#018x}", explanation.flow),
     }
@@ -119,9 +120,7 @@ fn queues(explanation: &Explanation) -> String {
     match explanation.queuing {
         ExplainedQueuing::Exempt => "none: the level is exempt, and requests start at once".to_owned(),
         ExplainedQueuing::Reject => "none: a request that finds no seat is rejected".to_owned(),
-        ExplainedQueuing::PerFlow => {
-            "one for each flow (evenkeel.dev/queuing: per-flow), so that there is no hand".to_owned()
-        }
+        ExplainedQueuing::PerFlow => "one for each flow (evenkeel.dev/queuing: per-flow)".to_owned(),
         _ => {
             let hand: Vec<String> = explanation.hand.iter().map(ToString::to_string).collect();
             format!("the emptiest of {}", hand.join(", "))
@@ -136,20 +135,22 @@ fn seats(explanation: &Explanation) -> String {
         let ms = seats.additional_latency_ns / 1_000_000;
         text += &format!(", and {} for {ms} ms after its end", seats.lingering);
     }
-    text += &format!("  {}", seats.rule);
-    if let Some(cap) = seats.cap {
-        text += &format!("; at most {cap} in this level");
-    }
-    text
+    text + &format!("  {}", seats.rule)
 }
 
-fn limited(limits: &SeatLimits) -> String {
-    let SeatLimits { nominal, lendable, borrowing, min, max, .. } = limits;
-    // A level without a limit on what it borrows has one that nobody reaches.
-    let unlimited =
-        |seats: i64| if seats > i64::from(i32::MAX) / 2 { "any number".to_owned() } else { seats.to_string() };
-    let (borrowing, max) = (unlimited(*borrowing), unlimited(*max));
-    format!("{nominal} seats of its own; lends {lendable}, borrows up to {borrowing}; from {min} to {max} in all")
+/// The level's seats. An older gateway does not say what the other levels lend.
+fn limited(limits: &SeatLimits, lent_by_others: Option<i64>) -> String {
+    let SeatLimits { nominal, lendable, min, .. } = limits;
+    let seats = if *nominal == 1 { "seat" } else { "seats" };
+    let own = format!("{nominal} {seats} of its own; lends {lendable}");
+    let (borrowing, max, why) = match lent_by_others {
+        Some(lent) => {
+            let borrowing = limits.borrowing.min(lent);
+            (borrowing, nominal + borrowing, format!(" (other levels lend {lent})"))
+        }
+        None => (limits.borrowing, limits.max, String::new()),
+    };
+    format!("{own}, borrows up to {borrowing}{why}; from {min} to {max} in all")
 }
 
 /// What would become of the request, in a few words.
@@ -158,7 +159,7 @@ fn expected(wait: &ExpectedWait) -> (Shade, String) {
         (Some(expected), Some(low), Some(high)) => {
             format!("about {}, probably from {} to {}", duration(expected), duration(low), duration(high))
         }
-        _ => "nobody knows for how long".to_owned(),
+        _ => "for an unknown time".to_owned(),
     };
     match wait.outcome {
         WaitOutcome::Starts => (Shade::Green, "none: it would start at once".to_owned()),

@@ -2,6 +2,7 @@
 
 use evenkeel_api::decode::{Document, Duplicate, Node, Position, Problem, Value, parse_text};
 use evenkeel_api::{GROUP, Kind, Version};
+use evenkeel_gateway::config::is_settings;
 
 use super::{EVENKEEL_VERSION, SourceFile};
 
@@ -124,6 +125,11 @@ impl Reader<'_> {
             (None, None, Some((kind, version))) => return Ok(Found::Content(Content::Object(kind, version))),
             // Settings and other YAML files lie beside objects; an object is recognised by its `spec`.
             _ if !self.source.is_named && node.get("spec").is_none() => return Ok(Found::Other),
+            _ if is_settings(node) => {
+                let message =
+                    "this looks like a settings file, not objects; pass it with --config, to serve or explain";
+                return Err((node.at, message.to_owned()));
+            }
             (None, _, _) => return Err((node.at, format!("apiVersion is missing: use {GROUP}/v1"))),
             (_, None, _) => {
                 return Err((node.at, "kind is missing: use FlowSchema or PriorityLevelConfiguration".to_owned()));

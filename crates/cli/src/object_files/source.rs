@@ -65,7 +65,9 @@ impl SourceFile {
 
     fn open(path: &Path, is_named: bool) -> Result<Self, String> {
         let name = path.display().to_string();
-        let file = std::fs::File::open(path).map_err(|error| format!("cannot read {name}: {error}"))?;
+        let file = std::fs::File::open(path).map_err(|error| {
+            format!("cannot read {name}: {error}; name a file or folder that exists and may be read")
+        })?;
         Self::read(name, Some(path.to_owned()), is_named, file)
     }
 

@@ -79,6 +79,9 @@ fn documents_of_evenkeel_are_kept_apart() {
 #[test]
 fn errors_name_file_line_and_column() {
     assert!(message("a: b: c").starts_with("a.yaml:1:"));
+    assert_eq!(message("metadata:\n\tname: x\n"), "a.yaml:2:1: YAML does not allow tabs; indent with spaces");
+    let settings = "this looks like a settings file, not objects; pass it with --config, to serve or explain";
+    assert_eq!(message("# Settings\nconcurrency: 5\n"), format!("a.yaml:2:1: {settings}"));
     assert_eq!(message("kind: FlowSchema\n"), "a.yaml:1:1: apiVersion is missing: use flowcontrol.apiserver.k8s.io/v1");
     assert_eq!(
         message(&LEVEL.replace("v1beta3", "v2")),
@@ -113,5 +116,8 @@ fn errors_name_file_line_and_column() {
 fn a_missing_file_is_named() {
     let error = ObjectFiles::read(&["no/such.yaml".into()]).unwrap_err();
     assert!(error.is::<WrongUsage>());
-    assert_eq!(error.to_string(), "cannot read no/such.yaml: No such file or directory (os error 2)");
+    assert_eq!(
+        error.to_string(),
+        "cannot read no/such.yaml: No such file or directory (os error 2); name a file or folder that exists and may be read"
+    );
 }

@@ -15,14 +15,14 @@ pub(crate) const FIELDS: [(&str, &str); 18] = [
     ("damaged", "lines that could not be read"),
     ("damagedLines[]", "the first of them: `log`, `unit` (`line` or `event`), `number`, `reason`"),
     ("seconds", "how long the replay took in simulated time"),
-    ("classification.compared", "requests of which the log or `--truth` tells where the server put them"),
+    ("classification.compared", "requests whose classification by the server is known from the log or `--truth`"),
     ("classification.agree", "those that are classified as the server did"),
     (
         "classification.differ[]",
         "the first of the others: `id`, `user`, `verb`, `target`, `ours` and `theirs` (`schema`, `level`)",
     ),
     ("flows[].requests", "requests of the flow; flows that differ most come first"),
-    ("flows[].recorded", "what the log tells: `rejected`, and `wait` where it tells waits"),
+    ("flows[].recorded", "what the log has: `rejected`, and `wait` if it has waits"),
     ("flows[].before", "under `--against`; absent without it"),
     ("flows[].after", "under `--objects`"),
     ("flows[].after.schema, .level, .flow", "where the requests belong; no `flow`: all that got no row of their own"),
@@ -36,7 +36,7 @@ pub(crate) const FIELDS: [(&str, &str); 18] = [
         "levels[]",
         "`name`, and `before` and `after` with `nominal`, `seats` and `waiting` (`mean`, `max`), `utilisation`, `rejected`",
     ),
-    ("notes", "what the log does not tell, and what was left out, in numbers of requests"),
+    ("notes", "facts that the log does not have, and what was left out, in numbers of requests"),
 ];
 
 #[derive(Debug, Serialize)]

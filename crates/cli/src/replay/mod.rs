@@ -38,13 +38,13 @@ Examples:
 
 /// Shows what a configuration would have done with the requests of a log, flow by flow.
 ///
-/// Reads Kubernetes audit logs, the request log of a kube-apiserver (-v=3), access logs of Evenkeel, nginx and Envoy, packed with
-/// gzip or not; the first lines tell which it is. Requests arrive when they arrived, and hold their seats for as long as they did;
-/// the flow control decides anew. With --against, two configurations are compared on the same requests, and the flows that differ
-/// most come first; otherwise the configuration is compared with what was recorded. Whatever the log cannot tell is listed.
+/// Reads Kubernetes audit logs, the request log of a kube-apiserver (-v=3), and access logs of Evenkeel, nginx and Envoy, packed
+/// with gzip or not; the format is detected from the first lines. Requests keep their arrival times and service times; the flow
+/// control decides anew. With --against, two configurations are compared on the same requests, and the flows that differ most come
+/// first; otherwise the configuration is compared with what was recorded. Facts that the log does not have are listed.
 ///
 /// Lines that cannot be read are counted and named, and do not end the run. The exit code is 1 if --truth finds a request that was
-/// classified otherwise.
+/// classified differently.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Replay {
@@ -60,8 +60,8 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     against: Vec<PathBuf>,
 
-    /// The seats of the server. For a kube-apiserver: --max-requests-inflight plus --max-mutating-requests-inflight.
-    #[arg(long, value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
+    /// How many seats the server has. For a kube-apiserver: --max-requests-inflight plus --max-mutating-requests-inflight.
+    #[arg(long, visible_alias = "seats", value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
     concurrency: u32,
 
     /// How long a request waits for a seat at most.
@@ -73,7 +73,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "WHEN")]
     borrowing: Option<Borrowing>,
 
-    /// What paths mean: `kubernetes` or `plain`. Default: kubernetes for logs of a kube-apiserver, plain for others.
+    /// How paths are understood: `kubernetes` or `plain`. Default: kubernetes for logs of a kube-apiserver, plain for others.
     #[arg(long, value_name = "PRESET")]
     preset: Option<Preset>,
 
@@ -87,7 +87,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "FILE")]
     object_counts: Option<PathBuf>,
 
-    /// The format of the log, as nginx (`$remote_user …`) or Envoy (`%START_TIME% …`) is told it.
+    /// The format of the log, as in the configuration of nginx (`$remote_user …`) or Envoy (`%START_TIME% …`).
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
 

@@ -1,4 +1,4 @@
-//! The life of a gateway: it starts, serves until it is told to stop, and drains.
+//! The life of a gateway: it starts, serves until it is asked to shut down, and drains.
 
 use std::future::Future;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ use crate::api::{ApiArgs, ApiObjects, LateApi, RunningApi, is_without_store};
 use crate::exit::{Exit, WrongUsage};
 use crate::signals::{Signals, Wish};
 
-/// Runs a gateway, an API or both until they are told to stop.
+/// Runs a gateway, an API or both until they are asked to shut down.
 pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings) -> Result<Exit> {
     if !api.api_only {
         right(&config.check(), settings.file())?;
@@ -100,8 +100,8 @@ async fn live(config: Config, api: Option<(ApiOfGateway, ApiObjects)>, settings:
     if config.preset == Preset::Kubernetes && config.objects.is_none() && config.concurrency <= FEW_SEATS {
         tracing::warn!(
             concurrency = config.concurrency,
-            "with so few seats and the suggested objects alone, requests may wait for ten seconds at first; name objects \
-             with `--objects`, for example deploy/objects.yaml"
+            "with so few seats and only the suggested objects, requests may wait for ten seconds at first; set `--objects`, \
+             for example to deploy/objects.yaml"
         );
     }
     let (mut gateway, api) = match api {
@@ -115,7 +115,7 @@ async fn live(config: Config, api: Option<(ApiOfGateway, ApiObjects)>, settings:
     }
     reload::follow(&mut gateway, settings, &mut signals).await;
     let drain = gateway.config().timeouts.drain;
-    tracing::info!("told to stop; finishing the requests that have begun, for at most {drain:?}");
+    tracing::info!("shutting down; finishing running requests (at most {drain:?})");
     let stop = async {
         let drained = gateway.drain().await;
         if let Some(api) = api {
@@ -168,7 +168,7 @@ async fn live_alone(config: &Config, mut api: RunningApi) -> Result<Exit> {
     }
     announce_api(&api)?;
     while signals.next().await == Wish::Reload {
-        tracing::info!("tokens and certificates are read again when their files change; there is nothing else to do");
+        tracing::info!("nothing to reload: tokens and certificates are reloaded when their files change");
     }
     let stop = async {
         api.stop().await;
@@ -178,12 +178,12 @@ async fn live_alone(config: &Config, mut api: RunningApi) -> Result<Exit> {
     or_at_once(stop, signals).await
 }
 
-/// Stops in good order, unless it is told to stop a second time.
+/// Shuts down cleanly, unless there is a second signal.
 async fn or_at_once(stop: impl Future<Output = Exit>, mut signals: Signals) -> Result<Exit> {
     tokio::select! {
         exit = stop => Ok(exit),
         () = signals.insist() => {
-            tracing::warn!("told to stop a second time; ending at once");
+            tracing::warn!("second signal; exiting immediately");
             Ok(Exit::Cut)
         }
     }
@@ -202,7 +202,7 @@ fn announce(gateway: &Gateway, config: &Config) {
     let upstreams: Vec<String> = config.upstreams.iter().map(|upstream| upstream.url.to_string()).collect();
     let admin = gateway.admin_address().map_or_else(|| "none".to_owned(), |address| address.to_string());
     tracing::info!(
-        "ready: listening on {}, passing on to {}, {} seats, admin on {admin}",
+        "ready: listening on {}, forwarding to {}, {} seats, admin on {admin}",
         listen.join(", "),
         upstreams.join(", "),
         config.concurrency,
@@ -211,9 +211,9 @@ fn announce(gateway: &Gateway, config: &Config) {
 
 fn farewell(Drained { requests_cut }: Drained) -> Exit {
     if requests_cut == 0 {
-        tracing::info!("stopped; every request that had begun has ended");
+        tracing::info!("stopped; all requests finished");
         return Exit::Success;
     }
-    tracing::warn!("stopped; {requests_cut} requests had not ended in time and were cut off");
+    tracing::warn!("stopped; {requests_cut} requests had not finished in time and were cut off");
     Exit::Cut
 }

@@ -23,65 +23,65 @@ use reload::Settings;
 
 const EXAMPLES: &str = "\
 Examples:
-  Stand in front of a service that works on 50 requests at a time:
+  Protect a service that can process 50 requests at a time:
     evenkeel serve --upstream http://127.0.0.1:9000 --concurrency 50
-  For everybody, with objects of your own, which are followed when they change:
+  Listen on all interfaces, with your own objects; changes to the files take effect immediately:
     evenkeel serve --upstream http://127.0.0.1:9000 --listen 0.0.0.0:8080 --objects ./objects
   In front of a Kubernetes API server:
     evenkeel serve --upstream https://127.0.0.1:6443 --preset kubernetes
   Two upstreams and all settings from a file:
     evenkeel serve --config evenkeel.yaml --upstream http://one:9000 --upstream http://two:9000
-  With the API of the objects, so that kubectl can change them:
+  Serve the API of the objects too, for kubectl:
     evenkeel serve --upstream http://127.0.0.1:9000 --data-dir ./data
     kubectl --kubeconfig ./data/kubeconfig get flowschemas
-  The API alone, with its objects in etcd:
+  Serve only the API, with its objects in etcd:
     evenkeel serve --api-only --data-dir ./data --store etcd://127.0.0.1:2379
-  See the settings that the file, the flags and the defaults make together:
+  Print the effective settings of the file, the flags and the defaults:
     evenkeel serve --config evenkeel.yaml --print-config
 
 Signals:
-  SIGTERM, SIGINT  stop: readiness turns false, requests that have begun are finished;
-                   another one, half a second later or more, ends at once
-  SIGHUP           look at the file of settings now (it is watched anyway), and say what came of it";
+  SIGTERM, SIGINT  shut down: /readyz fails, and running requests are finished; a second signal,
+                   at least half a second later, exits immediately
+  SIGHUP           reload the settings file and log the result (the file is also watched)";
 
 /// Stands in front of a service and keeps one noisy client from starving the others.
 ///
-/// What a flag says goes before what the file says, and that before the defaults.
+/// Flags override the settings file, which overrides the defaults.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Serve {
-    /// The service that requests are passed on to. Several are balanced by load.
+    /// The URL of the service. Requests are balanced between several by load.
     #[arg(long, value_name = "URL", value_parser = UpstreamConfig::new)]
     upstream: Vec<UpstreamConfig>,
 
-    /// Where clients connect to [default: 127.0.0.1:8080]: an address or a name, and a port. May be given several times.
+    /// The address for clients: an IP address or a name, and a port [default: 127.0.0.1:8080]. May be given several times.
     #[arg(long, value_name = "ADDR", value_parser = listen_address)]
     listen: Vec<ListenAddress>,
 
-    /// Where metrics, health checks and dumps are, or `none` [default: 127.0.0.1:9901].
+    /// The address of the admin endpoint, or `none` [default: 127.0.0.1:9901]. It has the dashboard, metrics and health checks.
     #[arg(long, value_name = "ADDR", value_parser = admin)]
     admin_listen: Option<Admin>,
 
-    /// A file with settings.
+    /// The settings file.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// What kind of service it is: `plain`, with paths and methods as they are and all seats in one level, or `kubernetes`,
-    /// with everything as in a kube-apiserver [default: plain; kubernetes with --api-only].
+    /// The kind of service: `plain`, matched by methods and paths, with all seats in one level, or `kubernetes`, with
+    /// everything as in a kube-apiserver [default: plain; kubernetes with --api-only].
     #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
     preset: Option<Preset>,
 
-    /// A manifest or a folder of manifests with flow schemas and priority levels, followed when they change.
-    /// Without one, those of the preset.
+    /// A manifest, or a directory of manifests, with flow schemas and priority levels [default: the objects of the preset].
+    /// Changes take effect immediately.
     #[arg(long, value_name = "PATH")]
     objects: Option<PathBuf>,
 
-    /// How many ordinary requests the upstreams together can work on at a time [default: 600].
-    #[arg(long, value_name = "N", value_parser = number::<1_000_000>)]
+    /// How many requests all upstreams together can process at a time [default: 600].
+    #[arg(long, visible_alias = "seats", value_name = "N", value_parser = number::<1_000_000>)]
     concurrency: Option<u32>,
 
-    /// When priority levels borrow seats from each other and give them back: `immediate`, at every event, or `periodic`, every
-    /// ten seconds as in Kubernetes [default: immediate; periodic with --preset kubernetes].
+    /// When priority levels borrow and return seats: `immediate`, at every event, or `periodic`, every ten seconds as in
+    /// Kubernetes [default: immediate; periodic with --preset kubernetes].
     #[arg(long, value_name = "WHEN", value_parser = BorrowingConfig::from_str)]
     borrowing: Option<BorrowingConfig>,
 
@@ -89,20 +89,19 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", value_parser = number::<1024>)]
     workers: Option<u32>,
 
-    /// How a line of the log looks [default: text].
+    /// Log format [default: text].
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<Format>,
 
-    /// What is worth a line of the log: `error`, `warn`, `info`, `debug` or `trace`, or several for parts, as
-    /// `info,evenkeel_gateway=debug` [default: info].
+    /// Log level: `error`, `warn`, `info`, `debug` or `trace`, or per module, such as `info,evenkeel_gateway=debug`
+    /// [default: info].
     #[arg(long, value_name = "FILTER")]
     log_filter: Option<String>,
 
     #[command(flatten)]
     api: ApiArgs,
 
-    /// Prints the settings that the file, the flags and the defaults make together, says what is wrong with them, and ends.
-    /// The files that they name are not looked at.
+    /// Print the effective settings, report errors, and exit. Does not open files that the settings refer to.
     #[arg(long)]
     print_config: bool,
 }

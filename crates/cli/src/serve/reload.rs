@@ -1,4 +1,4 @@
-//! Settings that change while the gateway runs: the file is watched, and SIGHUP asks for a look at it.
+//! Settings that change while the gateway runs: the file is watched, and SIGHUP reloads it.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ enum Reason {
 /// Follows the settings until somebody asks to stop.
 pub(super) async fn follow(gateway: &mut Gateway, settings: &impl Settings, signals: &mut Signals) {
     let mut file = settings.file().map(ConfigFile::watch);
-    // What was told of settings that are different and need a restart: once is enough.
+    // The settings that need a restart and were logged: once is enough.
     let mut told = Vec::new();
     loop {
         let reason = tokio::select! {
@@ -69,17 +69,17 @@ fn tell(outcome: Result<Reconfigured, String>, reason: Reason, told: &mut Vec<St
         Err(problems) => {
             // All of them in one line of the log.
             let problems = problems.replace('\n', "; ");
-            tracing::error!("the settings on the disk are wrong; those that run stay: {problems}");
+            tracing::error!("settings not reloaded; the previous settings stay in effect: {problems}");
             return;
         }
     };
     if !changed.is_empty() {
-        tracing::info!("the settings have changed, and are in effect: {}", changed.join(", "));
+        tracing::info!("settings reloaded; changed: {}", changed.join(", "));
     }
     if !needs_restart.is_empty() && (reason == Reason::Signal || needs_restart != *told) {
-        tracing::warn!("settings have changed that need a restart; until then they stay: {}", needs_restart.join(", "));
+        tracing::warn!("restart to apply: {}", needs_restart.join(", "));
     } else if changed.is_empty() && reason == Reason::Signal {
-        tracing::info!("the settings have not changed; objects, keys and certificates are followed by themselves");
+        tracing::info!("settings not changed; objects, keys and certificates are reloaded when their files change");
     }
     *told = needs_restart;
 }

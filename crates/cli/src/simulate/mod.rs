@@ -24,8 +24,8 @@ use runs::{Figures, Simulated};
 
 const EXAMPLES: &str = "\
 Examples:
-  What does this configuration do to that workload?
-    evenkeel simulate workload.yaml --objects objects.yaml --concurrency 26
+  Try a configuration of your own service with 26 seats:
+    evenkeel simulate workload.yaml --preset plain --objects objects.yaml --concurrency 26
   Compare two configurations on the same arrivals, with pictures:
     evenkeel simulate workload.yaml --objects old.yaml --against new.yaml --report report.html
   Medians and ranges of ten runs, for a program:
@@ -35,9 +35,11 @@ const CANNOT_WRITE: &str = "cannot write the figures to standard output";
 
 /// Simulates a workload: who waits, who is rejected, and who gets which seats.
 ///
-/// The engine that decides in a gateway decides here too, under a virtual clock: a minute of traffic takes a fraction of a second.
+/// The simulation uses the engine of the gateway under a virtual clock: a minute of traffic takes a fraction of a second.
 /// The same input gives the same figures on every machine. With --against, two configurations get the same arrivals. The
 /// format of workloads is explained in docs/simulate.md; examples are in examples/workloads.
+///
+/// For your own service, add `--preset plain`: the default is `kubernetes`, while that of `serve` is `plain`.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Simulate {
@@ -45,7 +47,7 @@ pub(crate) struct Simulate {
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
 
-    /// Flow schemas and priority levels: files, folders, or `-` for standard input. Default: the objects that a server starts with.
+    /// Flow schemas and priority levels: files, folders, or `-` for standard input. Default: the objects of the preset.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     objects: Vec<PathBuf>,
 
@@ -54,27 +56,27 @@ pub(crate) struct Simulate {
     against: Vec<PathBuf>,
 
     /// How many seats the server has.
-    #[arg(long, value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
+    #[arg(long, visible_alias = "seats", value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
     concurrency: u32,
 
     /// How levels borrow seats: `periodic`, as in Kubernetes, or `immediate`. Default: as the preset does.
     #[arg(long, value_name = "MODE")]
     borrowing: Option<Borrowing>,
 
-    /// What kind of server it is: `kubernetes` or `plain`. This says what paths mean, which verbs rules may have, how seats are
-    /// divided, and what rejected clients are told.
+    /// The kind of server: `kubernetes` or `plain`. It decides how paths are understood, which verbs rules may have, how seats
+    /// are divided, and what rejected clients are told.
     #[arg(long, value_name = "PRESET", default_value_t = Preset::Kubernetes)]
     preset: Preset,
 
-    /// Where the random numbers come from.
+    /// The seed of the random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Repeats the simulation with so many seeds, and gives medians and ranges.
+    /// Repeat the simulation with this many seeds, and print medians and ranges.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<1000>)]
     runs: u32,
 
-    /// Writes a page with tables and pictures. It is one file and needs no network.
+    /// Write a page with tables and charts. It is one file and needs no network.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
@@ -82,7 +84,7 @@ pub(crate) struct Simulate {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: OutputFormat,
 
-    /// Whether to use colour.
+    /// When the output is coloured.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     color: ColorChoice,
 }

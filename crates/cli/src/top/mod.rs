@@ -91,7 +91,7 @@ pub(crate) struct TopCommand {
     /// A file with a bearer token [default for a gateway: the variable `EVENKEEL_ADMIN_TOKEN`].
     #[arg(long, value_name = "FILE", help_heading = ACCESS)]
     token_file: Option<PathBuf>,
-    /// The authorities that the server is trusted by, in PEM. The default is those of this machine.
+    /// CA certificates used to verify the server, in PEM [default: the system's].
     #[arg(long, value_name = "FILE", help_heading = ACCESS)]
     certificate_authority: Option<PathBuf>,
     /// A client certificate, in PEM.

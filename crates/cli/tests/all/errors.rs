@@ -25,6 +25,9 @@ fn wrong_command_lines() {
         &["serve", "--upsteam", "http://a"],
         &["serve", "--upstream"],
         &["serve", "--upstream", "127.0.0.1:9000"],
+        &["serve", "--upstream", "localhost:9000"],
+        &["serve", "--upstream", "orders:9000/base"],
+        &["serve", "--upstream", "http://127.0.0.1:8080"],
         &["serve", "--upstream", "ftp://127.0.0.1"],
         &["serve", "--upstream", "http://127.0.0.1:70000"],
         &["serve", "--listen", "8080"],
@@ -42,6 +45,8 @@ fn wrong_command_lines() {
         &["completions"],
         &["completions", "csh"],
         &["man", "sevre"],
+        &["man", "--directory", "no/such"],
+        &["check", "nope.yaml"],
     ];
     let line = |case: &&[&str]| [&["$ evenkeel"], *case].concat().join(" ");
     let complaints: Vec<String> = cases.iter().map(|case| format!("{}\n{}\n", line(case), complaint(case))).collect();
@@ -54,6 +59,8 @@ fn wrong_files() {
     let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(name("unknown.yaml"), "listen:\n- adress: 127.0.0.1:80\n").unwrap();
     fs::write(name("broken.yaml"), "listen: [\n").unwrap();
+    fs::write(name("tabs.yaml"), "timeouts:\n\tidle: 5s\n").unwrap();
+    fs::write(name("settings.yaml"), "concurrency: 5\n").unwrap();
     fs::write(name("objects.yaml"), "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nspec: 1\n")
         .unwrap();
     let upstream = ["--upstream", "http://127.0.0.1:9000"];
@@ -62,8 +69,12 @@ fn wrong_files() {
         &["--config", &name("absent.yaml")],
         &["--config", &name("unknown.yaml")],
         &["--config", &name("broken.yaml")],
+        &["--config", &name("tabs.yaml")],
+        &["--config", &name("objects.yaml")],
         &["--objects", &name("absent")],
         &["--objects", &name("objects.yaml")],
+        &["--objects", &name("tabs.yaml")],
+        &["--objects", &name("settings.yaml")],
         &["--log-filter", "in fo="],
     ];
     let complaints: Vec<String> = cases

@@ -156,6 +156,29 @@ fn a_running_gateway_is_asked_for_its_own_objects_and_state() {
 }
 
 #[test]
+fn the_text_shows_what_can_happen() {
+    let folder = TempDir::new().unwrap();
+    let config = folder.path().join("evenkeel.yaml");
+    fs::write(&config, "requests: {routes: [{path: /reports, seats: 5}]}\n").unwrap();
+    let explain = |path: &str| {
+        // `--seats` and `--concurrency` are the same.
+        let output = run(&["explain", path, "--preset", "plain", "--seats", "8", "--config", config.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    // The cap of WE-4 is for Kubernetes' estimates, and not for routes.
+    let routed = explain("/reports");
+    assert!(routed.contains("\nseats        5  the route \"/reports\" of the settings\n"), "{routed}");
+    let plain = explain("/orders");
+    assert!(plain.contains("\nseats        1  the same for every request without a route\n"), "{plain}");
+    assert!(plain.contains("\nqueues       one for each flow (evenkeel.dev/queuing: per-flow)\n"), "{plain}");
+    // The level may borrow 8 seats (CL-5), but there is nobody to borrow from.
+    let limits =
+        "\nlimits       8 seats of its own; lends 7, borrows up to 0 (other levels lend 0); from 1 to 8 in all\n";
+    assert!(plain.contains(limits), "{plain}");
+}
+
+#[test]
 fn what_is_wrong_is_said_in_one_sentence() {
     let folder = TempDir::new().unwrap();
     let broken = folder.path().join("broken.yaml");
@@ -164,6 +187,9 @@ fn what_is_wrong_is_said_in_one_sentence() {
     for (arguments, part) in [
         (&[] as &[&str], "there is no request to explain"),
         (&["GET", "/a b"], "\"/a b\" is not a path or a URL"),
+        (&["orders"], "evenkeel: \"orders\" is not a path; write it as /orders\n"),
+        (&["GET", "orders"], "evenkeel: \"orders\" is not a path; write it as /orders\n"),
+        (&["GET"], "evenkeel: there is no path after GET; write for example evenkeel explain GET /orders\n"),
         (&["GET", "/x", "--objects", "/absent.yaml"], "cannot read /absent.yaml"),
         (&["GET", "/x", "--objects", broken], "broken.yaml:13:"),
         (&["GET", "/x", "--server", "cluster"], "\"cluster\" is not a URL"),

@@ -236,7 +236,7 @@ fn it_finishes_what_has_begun_before_it_ends() {
     let slow = thread::spawn(move || get(address, "/slow"));
     upstream.slow_request();
     gateway.signal("TERM");
-    gateway.line_with("told to stop");
+    gateway.line_with("shutting down");
     upstream.let_go();
     assert_eq!(slow.join().unwrap(), (200, "upstream saw /slow\n".to_owned()));
     let (status, output) = gateway.end();
@@ -257,7 +257,7 @@ fn health_is_an_exit_code() {
     let slow = thread::spawn(move || get(address, "/slow"));
     upstream.slow_request();
     gateway.signal("TERM");
-    gateway.line_with("told to stop");
+    gateway.line_with("shutting down");
     let draining = health();
     assert_eq!((draining.status.code(), text(&draining.stdout)), (Some(1), String::new()));
     let why = text(&draining.stderr);
@@ -288,7 +288,7 @@ fn requests_that_a_drain_cuts_off_end_it_with_code_3() {
         let (status, _) = served.gateway.end();
         let said = served.gateway.rest();
         assert_eq!(status.code(), Some(3), "{said}");
-        assert!(said.contains("1 requests had not ended in time") && !said.contains("panicked"), "{said}");
+        assert!(said.contains("1 requests had not finished in time") && !said.contains("panicked"), "{said}");
     }
 }
 
@@ -299,7 +299,7 @@ fn an_interrupt_stops_it_too_and_whoever_insists_ends_it_at_once() {
     let slow = thread::spawn(move || std::panic::catch_unwind(|| get(address, "/slow")));
     upstream.slow_request();
     gateway.signal("INT");
-    gateway.line_with("told to stop");
+    gateway.line_with("shutting down");
     assert_eq!(gateway.insist("INT").code(), Some(3), "{}", gateway.rest());
     // Its connection is cut, or it is told so; it is not left hanging.
     let _ = slow.join().unwrap();
@@ -312,7 +312,7 @@ fn names_can_be_listened_on_and_localhost_is_this_machine() {
     let listen = ["--listen", "localhost:0", "--admin-listen", "localhost:0"];
     let mut gateway = Running::start(&[&["serve", "--upstream", &url], &listen[..]].concat());
     let line = gateway.line_with("ready: ");
-    let listening = line.split("listening on ").nth(1).unwrap().split(", passing on").next().unwrap();
+    let listening = line.split("listening on ").nth(1).unwrap().split(", forwarding to").next().unwrap();
     let addresses: Vec<SocketAddr> = listening.split(", ").map(|address| address.parse().unwrap()).collect();
     for address in addresses {
         assert!(address.ip().is_loopback(), "{line}");
@@ -321,6 +321,19 @@ fn names_can_be_listened_on_and_localhost_is_this_machine() {
     assert_eq!(get(address_after(&line, "admin on "), "/livez").0, 200);
     gateway.signal("TERM");
     assert!(gateway.end().0.success());
+}
+
+#[test]
+fn a_folder_without_objects_is_a_warning() {
+    let upstream = Upstream::start();
+    let folder = TempDir::new().unwrap();
+    let served = serve(&upstream, &["--objects", path(folder.path()), "--log-filter", "warn,evenkeel_cli=info"]);
+    let warning = format!(
+        "no objects found in {}: all clients share one priority level without queues; add manifests or remove --objects",
+        folder.path().display()
+    );
+    let said = served.gateway.said();
+    assert!(said.iter().any(|line| line.contains("WARN") && line.ends_with(&warning)), "{said:?}");
 }
 
 #[test]
@@ -333,26 +346,29 @@ fn settings_are_followed_and_wrong_ones_change_nothing() {
     let in_effect = |setting: &str| get(served.admin, "/config").1.contains(setting);
 
     served.gateway.signal("HUP");
-    served.gateway.line_with("have not changed");
-    // What a flag says goes before what the file says, then as well.
+    served.gateway.line_with("settings not changed");
+    // Flags override the file after a reload too.
     write(
         &folder,
         "evenkeel.yaml",
         "{concurrency: 80, timeouts: {idle: 70s}, upstreams: [{url: http://a:1}], log: {filter: error}}\n",
     );
-    let line = served.gateway.line_with("are in effect");
-    assert!(line.ends_with("are in effect: concurrency, timeouts.idle"), "{line}");
+    let line = served.gateway.line_with("settings reloaded");
+    assert!(line.ends_with("settings reloaded; changed: concurrency, timeouts.idle"), "{line}");
     assert!(in_effect("concurrency: 80") && in_effect("idle: 1m10s") && in_effect(&upstream.url()));
     write(&folder, "evenkeel.yaml", "{concurrency: 90, workers: 3, timeouts: {idle: 70s}}\n");
-    let line = served.gateway.line_with("need a restart");
-    assert!(line.ends_with("until then they stay: workers"), "{line}");
+    let line = served.gateway.line_with("restart to apply");
+    assert!(line.ends_with("restart to apply: workers"), "{line}");
     assert!(in_effect("concurrency: 90"));
     write(&folder, "evenkeel.yaml", "concurency: 80\n");
-    let line = served.gateway.line_with("those that run stay");
-    assert!(line.contains("evenkeel.yaml:1:1: concurency: unknown field"), "{line}");
+    let line = served.gateway.line_with("the previous settings stay in effect");
+    assert!(
+        line.contains("evenkeel.yaml:1:1: concurency: unknown setting `concurency`; did you mean `concurrency`?"),
+        "{line}"
+    );
     // What can be read need not be right.
     write(&folder, "evenkeel.yaml", "workers: 0\ntimeouts:\n  idle: 5s\n  queue: 2m\nconcurrency: 0\n");
-    let line = served.gateway.line_with("those that run stay");
+    let line = served.gateway.line_with("the previous settings stay in effect");
     for problem in [
         "evenkeel.yaml:4:3: timeouts.queue: ",
         "evenkeel.yaml:5:1: concurrency: must be",
@@ -362,7 +378,7 @@ fn settings_are_followed_and_wrong_ones_change_nothing() {
     }
     assert!(in_effect("concurrency: 90"));
     served.gateway.signal("HUP");
-    served.gateway.line_with("those that run stay");
+    served.gateway.line_with("the previous settings stay in effect");
     let refused = get(served.admin, "/metrics").1;
     assert!(refused.contains("evenkeel_settings_changes_total{outcome=\"refused\"} 3"), "{refused}");
     assert_eq!(get(served.address, "/").0, 200);

@@ -110,7 +110,16 @@ impl Session {
         if command.starts_with("evenkeel serve ") {
             self.gateway = None;
             let mut gateway = Running::spawn(&mut self.bash(&format!("exec {command} {}", self.default_addresses())));
-            gateway.line_with("ready: ");
+            let ready = gateway.line_with("ready: ");
+            // The page may show that line; others, such as warnings about the machine, are not on it.
+            if let Some(shown) = run.output.last() {
+                let shown = self.exchanged(shown);
+                assert!(
+                    agrees(std::slice::from_ref(&shown), &ready),
+                    "{page}:{}: {shown:?} is not {ready:?}",
+                    run.line
+                );
+            }
             self.gateway = Some(gateway);
         } else if command == "python3 service.py" {
             let service = Running::spawn(&mut self.bash(&format!("exec {command}")));

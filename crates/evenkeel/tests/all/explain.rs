@@ -306,14 +306,42 @@ fn the_rule_behind_the_seats_is_named() {
     work.set_objects("pods", 399, 10_000);
     let user = User::new("alice", ["dev"]);
     let kubernetes = evenkeel::digest::Kubernetes::default();
-    let rule = |method: &str, target: &'static str| {
+    let explained = |method: &str, target: &'static str| {
         let request = kubernetes.digest(method, target).unwrap();
-        flow.explain(Attributes { user: &user, request: &request }, work.clone()).seats.rule
+        flow.explain(Attributes { user: &user, request: &request }, work.clone())
     };
+    let rule = |method: &str, target: &'static str| explained(method, target).seats.rule;
+    // In `catch-all`, which has no queues and no cap.
     assert_eq!(rule("GET", "/api/v1/pods"), "a list of a resource with 399 objects (WE-11 to WE-13)");
-    assert_eq!(rule("GET", "/api/v1/nodes"), "a list of nodes, of which nobody has told how many there are (WE-10)");
-    assert_eq!(rule("POST", "/api/v1/namespaces/a/pods"), "a change that 0 watches are told of (WE-18, WE-19)");
+    assert_eq!(rule("GET", "/api/v1/nodes"), "a list of nodes, whose number of objects is not known (WE-10)");
+    assert_eq!(rule("POST", "/api/v1/namespaces/a/pods"), "a change that 0 watches receive (WE-18, WE-19)");
     assert_eq!(rule("GET", "/healthz"), "the least that a request takes: get costs no more (WE-3)");
+    // In `tenants`, the cap of the level (WE-4) is named where it applies to the estimate, and only there.
+    let list = explained("GET", "/api/v1/namespaces/a/pods");
+    let cap = list.seats.cap.unwrap();
+    let named = format!("a list of a resource with 399 objects (WE-11 to WE-13); at most {cap} in this level");
+    assert_eq!((&*list.priority_level, &list.seats.rule), ("tenants", &named));
+    let request = kubernetes.digest("GET", "/api/v1/namespaces/a/pods").unwrap();
+    let fixed = flow.explain(Attributes { user: &user, request: &request }, WorkEstimate::seats(cap + 1)).seats;
+    assert_eq!((fixed.initial, &*fixed.rule), (cap + 1, "the same for every request"));
+}
+
+#[test]
+fn what_other_levels_lend_is_what_a_level_can_borrow() {
+    let user = User::new("alice", ["system:authenticated"]);
+    let request = RequestInfo { verb: "get".into(), path: "/".into(), ..RequestInfo::default() };
+    let attributes = Attributes { user: &user, request: &request };
+    // The level `everyone` has all seats, and the others have none to lend.
+    let plain = FlowControl::builder().server_concurrency(20).drive_by_hand().build();
+    let explained = plain.explain(attributes, WorkEstimate::ONE_SEAT);
+    assert_eq!((explained.limits.unwrap().borrowing, explained.lent_by_others), (20, Some(0)));
+    // Of a kube-apiserver's levels, every one but `exempt` and `catch-all` lends (CL-4).
+    let flow = flow();
+    let explained = flow.explain(attributes, WorkEstimate::ONE_SEAT);
+    let others = flow.status().into_iter().filter(|level| level.name != explained.priority_level);
+    let lendable: i64 = others.map(|level| level.limits.lendable).sum();
+    assert!(lendable > 0, "{explained:?}");
+    assert_eq!(explained.lent_by_others, Some(lendable));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use http::Uri;
 
 use super::{
     Config, HealthConfig, IdentitySource, KeysFrom, Limits, ListenAddress, Timeouts, TracingConfig, UpstreamConfig,
-    UpstreamTls, paths,
+    UpstreamTls, own_address, paths,
 };
 use crate::identity::OpenPaths;
 use crate::observe::log;
@@ -57,6 +57,7 @@ impl Config {
         problems.listeners(self);
         problems.admin_hosts(self);
         problems.upstreams(&self.upstreams);
+        problems.own_address(self);
         problems.health(&self.health);
         problems.files(self, look_at);
         problems.identity(self);
@@ -140,6 +141,20 @@ impl Problems {
             if let Some(first) = upstreams[..index].iter().position(|other| other.url == upstream.url) {
                 let message = format!("{} is upstreams[{first}] already; leave it out here", upstream.url);
                 self.add(format!("{field}.url"), message);
+            }
+        }
+    }
+
+    fn own_address(&mut self, config: &Config) {
+        for (index, upstream) in config.upstreams.iter().enumerate() {
+            if config.listen.iter().any(|listen| own_address::is_own(&upstream.url, &listen.address)) {
+                let url = upstream.url.to_string();
+                let message = format!(
+                    "the upstream {} is the gateway's own address; name the address of the service, or let the gateway listen \
+                     on another port (`listen`, `--listen`)",
+                    url.trim_end_matches('/')
+                );
+                self.add(format!("upstreams[{index}].url"), message);
             }
         }
     }

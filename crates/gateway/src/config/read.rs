@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use evenkeel_api::decode::{Node, Position, Value, parse_yaml};
+use evenkeel_api::GROUP;
+use evenkeel_api::decode::{Node, Position, SyntaxError, Value, parse_yaml};
 use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, Options};
 
 use super::{Config, paths, wording};
@@ -75,7 +76,16 @@ impl Config {
         serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
             let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
             let at = Position { line: position(line), column: position(column) };
-            let documents = parse_yaml(text.as_bytes()).unwrap_or_default();
+            let documents = match parse_yaml(text.as_bytes()) {
+                Ok(documents) => documents,
+                Err(SyntaxError { at, message }) if message == SyntaxError::TABS => {
+                    return fault(at.line.into(), at.column.into(), message);
+                }
+                Err(_) => Vec::new(),
+            };
+            if let Some(message) = documents.first().and_then(|document| other_kind(&document.root)) {
+                return fault(line, column, message);
+            }
             let (field, found) = documents.first().map(|document| field_at(&document.root, at)).unzip();
             let field = field.unwrap_or_default();
             let message = wording::message(&error, &field, found.map(|node| &node.value));
@@ -96,6 +106,25 @@ impl Config {
         // The types hold nothing that YAML could not; an error would be a mistake in them, which a test looks for.
         serde_saphyr::to_string(self).unwrap_or_else(|error| format!("# {error}\n"))
     }
+}
+
+/// Whether a document is one of settings, by the names in it. For messages about a file in the wrong place.
+pub fn is_settings(root: &Node) -> bool {
+    let Value::Map(members) = &root.value else { return false };
+    let known = serde_json::to_value(Config::default()).unwrap_or_default();
+    let has = |name: &str| members.iter().any(|member| member.key == name);
+    !has("apiVersion") && !has("kind") && members.iter().any(|member| known.get(&member.key).is_some())
+}
+
+/// What a document is that holds an object instead of settings.
+fn other_kind(root: &Node) -> Option<String> {
+    let text = |name| root.get(name).and_then(Node::as_str);
+    let (api_version, kind) = (text("apiVersion")?, text("kind")?);
+    Some(if api_version.starts_with(GROUP) || kind == "List" {
+        "this is a manifest of objects; pass it with --objects".to_owned()
+    } else {
+        format!("this is a manifest of a {kind}, and not a settings file")
+    })
 }
 
 /// The limits of the parser are on; what YAML has for programmers is off.

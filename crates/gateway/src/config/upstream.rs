@@ -82,6 +82,10 @@ pub(super) fn parse_upstream(text: &str) -> Result<Uri, String> {
 /// Reads the address of a server. Errors say whose address it is not, and what one looks like.
 pub(super) fn parse_url(text: &str, whose: &str, example: &str) -> Result<Uri, String> {
     let fault = |why: &str| format!("{text:?} is not the address of {whose}: {why}; write it as `{example}`");
+    let completed = format!("http://{text}");
+    if !text.contains("://") && !text.starts_with('/') && completed.parse::<Uri>().is_ok() {
+        return Err(format!("{text:?} is not the address of {whose}: it has no scheme; write it as `{completed}`"));
+    }
     let uri: Uri = text.parse().map_err(|error| fault(&format!("{error}")))?;
     match uri.scheme_str() {
         Some("http" | "https") => {}

@@ -3,6 +3,8 @@
 use evenkeel_api::decode::Value;
 use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 
+use super::spelling;
+
 /// What is wrong with what was found under this name, and what to do.
 pub(super) fn message(error: &Error, field: &str, found: Option<&Value>) -> String {
     let error = error.without_snippet();
@@ -10,9 +12,18 @@ pub(super) fn message(error: &Error, field: &str, found: Option<&Value>) -> Stri
         (Error::InvalidScalar { ty, .. }, Some(found)) => number(ty, found),
         (Error::InvalidBooleanStrict { .. }, Some(found)) => Some(format!("{}, but must be true or false", is(found))),
         (Error::Unexpected { expected, .. }, Some(found)) => shape(expected, field, found),
+        (Error::SerdeUnknownField { field: name, expected, .. }, _) => Some(unknown(name, expected)),
         _ => None,
     };
     own.unwrap_or_else(|| UserMessageFormatter.format_message(error).into_owned())
+}
+
+/// For a setting that there is not.
+fn unknown(name: &str, known: &[&str]) -> String {
+    match spelling::closest(name, known) {
+        Some(meant) => format!("unknown setting `{name}`; did you mean `{meant}`?"),
+        None => format!("unknown setting `{name}`; known ones are {}", known.join(", ")),
+    }
 }
 
 /// For a number that is none, or too large.

@@ -64,8 +64,18 @@ impl DirectorySource {
     async fn next_objects(&mut self) -> Result<Objects, ObjectsError> {
         let preset = self.preset;
         loop {
-            let outcome = self.next_manifests().await.and_then(|manifests| manifests.objects(preset));
+            let found = self.next_manifests().await.and_then(|manifests| manifests.objects(preset));
+            let is_empty =
+                found.as_ref().is_ok_and(|found| found.priority_levels.is_empty() && found.flow_schemas.is_empty());
+            let outcome = found.map(Objects::with_mandatory_levels);
             if self.told.as_ref().is_none_or(|told| !is_same(told, &outcome)) {
+                if is_empty {
+                    tracing::warn!(
+                        "no objects found in {}: all clients share one priority level without queues; add manifests or remove \
+                         --objects",
+                        self.changes.path().display()
+                    );
+                }
                 return self.told.insert(outcome).clone();
             }
         }

@@ -7,11 +7,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use evenkeel_api::decode::{Entry, Manifest, Problem, Problems, Strictness};
+use evenkeel_api::decode::{Entry, Manifest, Position, Problem, Problems, Strictness, parse_text};
 use evenkeel_api::{AnyObject, Preset};
 use evenkeel_engine::controller::Objects;
 
 use super::ObjectsError;
+use crate::config::is_settings;
 
 /// The manifests of a path as they were at some time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +28,7 @@ struct ManifestFile {
     text: Vec<u8>,
 }
 
-/// How many manifests are read. Objects govern all of the traffic; thousands of them are a mistake.
+/// How many manifests are read. Thousands of them are a mistake.
 const FILES_MAX: usize = 1000;
 /// How long a manifest may be. A single object has a megabyte and a half at most in Kubernetes.
 const BYTES_MAX: u64 = 4 << 20;
@@ -63,7 +64,7 @@ impl Manifests {
         }
     }
 
-    /// The objects and the mandatory levels, or everything that is wrong with all of the files.
+    /// The objects, or everything that is wrong with all of the files.
     pub(super) fn objects(&self, preset: Preset) -> Result<Objects, ObjectsError> {
         let mut objects = Objects::default();
         for entry in self.entries(preset)? {
@@ -72,7 +73,7 @@ impl Manifests {
                 AnyObject::PriorityLevelConfiguration(level) => objects.priority_levels.push(Arc::new(level)),
             }
         }
-        Ok(objects.with_mandatory_levels())
+        Ok(objects)
     }
 
     /// The objects with what the files say of them, or everything that is wrong with all of the files.
@@ -84,6 +85,11 @@ impl Manifests {
         for file in &self.files {
             let manifest = match Manifest::read_for(preset, &file.name, &file.text, Strictness::Strict) {
                 Ok(manifest) => manifest,
+                Err(_) if file.holds_settings() => {
+                    let message = "this looks like a settings file; pass it with --config";
+                    problems.push(Problem::new(&file.name, Position { line: 1, column: 1 }, message));
+                    continue;
+                }
                 Err(found) => {
                     problems.extend(found);
                     continue;
@@ -104,6 +110,14 @@ impl Manifests {
         }
         lines.extend(Problems::new(problems).iter().map(ToString::to_string));
         if lines.is_empty() { Ok(entries) } else { Err(ObjectsError(lines.join("\n"))) }
+    }
+}
+
+// === impl ManifestFile ===
+
+impl ManifestFile {
+    fn holds_settings(&self) -> bool {
+        parse_text(&self.text).is_ok_and(|documents| documents.first().is_some_and(|first| is_settings(&first.root)))
     }
 }
 

@@ -155,13 +155,24 @@ fn there_need_be_no_listener_for_operators() {
 fn mistakes_are_told_with_their_place_and_setting() {
     for (text, start) in [
         ("timeouts:\n  idle: 5x", "evenkeel.yaml:2:9: timeouts.idle: \"5x\" is not a duration"),
-        (
-            "timeouts:\n  idel: 5s",
-            "evenkeel.yaml:2:3: timeouts.idel: unknown field `idel`, expected one of connect, head",
-        ),
+        ("timeouts:\n  idel: 5s", "evenkeel.yaml:2:3: timeouts.idel: unknown setting `idel`; did you mean `idle`?"),
         (
             "listen:\n- address: 1.2.3.4\n",
             "evenkeel.yaml:2:12: listen[0].address: \"1.2.3.4\" has no port; write an address or a name and a port, as `127.0.0.1:8080`",
+        ),
+        ("concurency: 5", "evenkeel.yaml:1:1: concurency: unknown setting `concurency`; did you mean `concurrency`?"),
+        ("speed: 5", "evenkeel.yaml:1:1: speed: unknown setting `speed`; known ones are preset, listen, admin,"),
+        (
+            "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema",
+            "evenkeel.yaml:1:1: this is a manifest of objects; pass it with --objects",
+        ),
+        ("{kind: List, apiVersion: v1, items: []}", "evenkeel.yaml:1:2: this is a manifest of objects; pass it with"),
+        ("kind: Pod\napiVersion: v1", "evenkeel.yaml:1:1: this is a manifest of a Pod, and not a settings file"),
+        ("timeouts:\n\tidle: 5s", "evenkeel.yaml:2:1: YAML does not allow tabs; indent with spaces"),
+        (
+            "upstreams: [{url: 'localhost:9000'}]",
+            "evenkeel.yaml:1:19: upstreams[0].url: \"localhost:9000\" is not the address of an upstream: it has no scheme; write it \
+             as `http://localhost:9000`",
         ),
         ("listen:\n- address: 1.2.3.4:80\n  tls:\n    certificate: a\n", "evenkeel.yaml:4:5: listen[0].tls"),
         (
@@ -315,6 +326,15 @@ log: {filter: loud}
     for (found, start) in found.iter().zip(starts) {
         assert!(found.starts_with(start), "{found}\nis not\n{start}");
     }
+}
+
+#[test]
+fn the_gateway_is_not_its_own_upstream() {
+    let found = |text: &str| parse(text).check().iter().map(ToString::to_string).collect::<Vec<_>>();
+    let own = "upstreams[1].url: the upstream http://localhost:8080 is the gateway's own address; name the address of the service, \
+               or let the gateway listen on another port (`listen`, `--listen`)";
+    assert_eq!(found("upstreams: [{url: 'http://127.0.0.1:9000'}, {url: 'http://localhost:8080'}]"), [own]);
+    assert_eq!(found("{upstreams: [{url: 'http://127.0.0.1:8080'}], listen: [{address: '127.0.0.1:8081'}]}"), [""; 0]);
 }
 
 #[test]

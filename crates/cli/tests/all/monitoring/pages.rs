@@ -27,6 +27,10 @@ const SECTIONS: [(&str, &[&str]); 5] = [
 /// The order in which the page has them.
 const ORDER: [&str; 5] = ["Gateway", "API", "Flow control", "Flow control, beyond Kubernetes", "Process"];
 
+/// What the section with Kubernetes' metrics begins with.
+const OF_KUBERNETES: &str = "These metrics have Kubernetes' names and descriptions. Start with the ones in [What to \
+                             watch](operations.md#what-to-watch).\n\n";
+
 /// The name as Prometheus shows it.
 fn shown(metric: &Metric) -> String {
     let end = if metric.kind == MetricKind::Counter { "_total" } else { "" };
@@ -45,15 +49,16 @@ fn reference() -> String {
         The gateway shows these metrics on its [admin endpoint](gateway.md#admin-endpoint) at `/metrics`, in the plain text format of \
         Prometheus\nif the `Accept` header prefers `text/plain`, and in the OpenMetrics format otherwise. The API shows its own, those of its \
         flow\ncontrol, `evenkeel_build_info`, `evenkeel_authentication_failures_total` and those of the process at `/metrics` of its own \
-        listener,\nfor authorized users, also with `--api-only`. [Observing Evenkeel](observe.md) says how to use them, and \
-        [Alerts](alerts.md) what to watch.\n\n\
+        listener,\nfor authorized users, also with `--api-only`. [Observing Evenkeel](observe.md) explains how to use them, and \
+        [Alerts](alerts.md) has alerts for them.\n\n\
         This page is generated from the declarations of the metrics.\n"
         .to_owned();
     let own = evenkeel_gateway::observe::metrics::declared().chain(evenkeel_apiserver::declared_metrics());
     let mut metrics: Vec<Metric> = own.chain(evenkeel::metrics::declared()).collect();
     metrics.sort_by_key(shown);
     for title in ORDER {
-        write!(page, "\n## {title}\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n").unwrap();
+        let opening = if title == "Flow control" { OF_KUBERNETES } else { "" };
+        write!(page, "\n## {title}\n\n{opening}| metric | type | labels | meaning |\n|---|---|---|---|\n").unwrap();
         for metric in metrics.iter().filter(|metric| section(metric) == title) {
             let labels: Vec<_> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
             let help = metric.help.replace('|', "\\|");

@@ -102,15 +102,17 @@ impl KubernetesWork {
         }
     }
 
-    fn rule_of_list(&self, request: &RequestInfo<'_>, what: &str) -> Cow<'static, str> {
+    fn rule_of_list(&self, request: &RequestInfo<'_>, what: &str) -> String {
         let lookup = Lookup { work: self, watches: None };
         match lookup.statistics(&request.resource, &request.api_group, self.shared.clock.now()) {
             Statistics::NeverRecorded => {
-                format!("{what} of {}, of which nobody has told how many there are (WE-10)", request.resource).into()
+                format!("{what} of {}, whose number of objects is not known (WE-10)", request.resource)
             }
-            Statistics::Stale => format!("{what} of objects whose number was told too long ago (WE-10)").into(),
+            Statistics::Stale => {
+                format!("{what} of {}, whose number of objects is out of date (WE-10)", request.resource)
+            }
             Statistics::Fresh { count, .. } => {
-                format!("{what} of a resource with {count} objects (WE-11 to WE-13)").into()
+                format!("{what} of a resource with {count} objects (WE-11 to WE-13)")
             }
         }
     }
@@ -143,14 +145,18 @@ impl<X> EstimateWork<X> for KubernetesWork {
     fn rule(&self, request: &WorkInput<'_, X>) -> Cow<'static, str> {
         let info = request.attributes.request;
         let config = self.shared.estimator.config();
-        match &*info.verb {
+        let rule = match &*info.verb {
             "list" => self.rule_of_list(info, "a list"),
             "watch" if config.watch_costs_like_list => self.rule_of_list(info, "a watch that begins like a list"),
             "create" | "update" | "patch" | "delete" if self.shared.estimator.depends_on_watches(info) => {
                 let watches = request.watches.unwrap_or_else(|| self.interested(info));
-                format!("a change that {watches} watches are told of (WE-18, WE-19)").into()
+                format!("a change that {watches} watches receive (WE-18, WE-19)")
             }
-            verb => format!("the least that a request takes: {verb} costs no more (WE-3)").into(),
+            verb => return format!("the least that a request takes: {verb} costs no more (WE-3)").into(),
+        };
+        match request.level.seat_cap {
+            Some(cap) => format!("{rule}; at most {cap} in this level").into(),
+            None => rule.into(),
         }
     }
 

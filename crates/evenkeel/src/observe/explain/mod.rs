@@ -54,6 +54,9 @@ pub struct Explanation {
     /// The seats of the level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<SeatLimits>,
+    /// How many seats all other levels lend: the level cannot borrow more, whatever its limit is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lent_by_others: Option<i64>,
     /// What the level is doing now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveLevel>,
@@ -143,7 +146,8 @@ pub struct ExplainedSeats {
     pub lingering: u32,
     /// How long it lingers, in nanoseconds.
     pub additional_latency_ns: i64,
-    /// The most seats that the estimate of a request may have at this level (WE-4), if there is such a cap.
+    /// The most seats that Kubernetes' estimate of a request may have at this level (WE-4), if there is such a cap. Other
+    /// estimates, such as those of a gateway's routes, are not bound by it.
     pub cap: Option<u32>,
     /// Where the estimate comes from.
     pub rule: String,
@@ -197,6 +201,10 @@ impl FlowControl {
             let known = snapshot.levels.get(found.id())?;
             Some((known, LevelStatus::new(&level.name, found, control.borrowing(), known)))
         });
+        let lent_by_others = found.map(|found| {
+            let others = control.levels().map(|(_, other)| other).filter(|other| other.id() != found.id());
+            others.fold(0_i64, |sum, other| sum.saturating_add(lent_by(other)))
+        });
         let objects = control.objects().flow_schemas.clone();
         drop(control);
         let watches = work.interested_watches(attributes.request, extra);
@@ -231,9 +239,16 @@ impl FlowControl {
             hand: mode.map(|mode| hand(mode, class.flow_hash)).unwrap_or_default(),
             seats: ExplainedSeats::new(estimate, level.seat_cap, work.rule(&input).into_owned()),
             limits,
+            lent_by_others,
             live,
         }
     }
+}
+
+/// The seats that others can borrow from a level. An exempt level keeps none: its own seats are divided too (CL-15).
+fn lent_by(level: &ControlledLevel) -> i64 {
+    let limits = level.limits();
+    if level.mode() == Mode::Exempt { limits.nominal } else { limits.lendable }
 }
 
 /// The objects of the first schemas in use, in the order in which they are tried.
