@@ -45,7 +45,7 @@ pub use evenkeel_api::decode::Problems;
 pub use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 pub use evenkeel_engine::controller::{Borrowing, Dangling, Objects, UnknownBorrowing, Unusable};
 pub use evenkeel_engine::queue_set::{QueuingDiscipline, Rejection};
-pub use evenkeel_engine::work::EstimatorConfig;
+pub use evenkeel_engine::work::{EstimatorConfig, ListCosting};
 pub use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate};
 
 #[cfg(feature = "metrics")]

@@ -228,8 +228,11 @@ impl Builder {
     }
 
     /// The flow control. Built inside of a runtime of tokio it looks after itself from now on, until its last clone is
-    /// dropped. The runtime has to have timers (`enable_time` or `enable_all`): without them tokio panics when the first
-    /// request has to wait.
+    /// dropped or the runtime ends; do not share one among the runtimes of several tests. The runtime has to have timers
+    /// (`enable_time` or `enable_all`): without them tokio panics.
+    ///
+    /// In tests with paused time, use [`drive_by_hand`](Self::drive_by_hand): the timer that divides the seats would let the
+    /// time of tokio run ahead whenever nothing else is to be done.
     ///
     /// Built elsewhere, also if its requests come in a runtime later, it has to be
     /// [driven by hand](Self::drive_by_hand); unless that was asked for, a warning says so.

@@ -150,7 +150,9 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     /// # async fn main() {
     /// let layer = FlowControl::builder().build().layer(Anonymous).digest_with(|parts| {
     ///     let shop = parts.headers.get("x-shop").and_then(|shop| shop.to_str().ok()).unwrap_or_default();
-    ///     Ok(RequestInfo { namespace: shop.into(), path: parts.uri.path().into(), ..RequestInfo::default() })
+    ///     // Flow schemas look at the verb, which is the method in lower case.
+    ///     let verb = parts.method.as_str().to_ascii_lowercase().into();
+    ///     Ok(RequestInfo { namespace: shop.into(), verb, path: parts.uri.path().into(), ..RequestInfo::default() })
     /// });
     /// # }
     /// ```
