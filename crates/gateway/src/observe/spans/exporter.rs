@@ -40,6 +40,8 @@ struct Exporting {
     is_grpc: bool,
     metrics: SpanMetrics,
     is_failing: bool,
+    /// When it was noticed that another exporter has replaced this one.
+    replaced_at: Option<Instant>,
     throttle: Throttle,
 }
 
@@ -54,6 +56,8 @@ const RETRIES_MAX: u32 = 5;
 const RETRY_FIRST: Duration = Duration::from_millis(500);
 /// No collector is waited for longer, whatever it says.
 pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
+/// How long an exporter retries after another one has replaced it. Then it tries each message that it still has once.
+const REPLACED_TIME: Duration = Duration::from_secs(60);
 /// How long the last spans are waited for when the gateway stops.
 const FLUSH_TIME: Duration = Duration::from_secs(5);
 
@@ -84,6 +88,7 @@ impl SpanExporter {
             is_grpc: config.protocol == OtlpProtocol::Grpc,
             metrics: metrics.clone(),
             is_failing: false,
+            replaced_at: None,
             throttle: Throttle::default(),
         };
         tokio::spawn(exporting.run());
@@ -165,15 +170,33 @@ impl Exporting {
                 Ok(accepted) => return self.note_accepted(spans, &accepted),
                 Err(error) => error,
             };
-            let is_over = !error.is_retryable || retries_left == 0 || *self.hurried.borrow();
+            let is_over = !error.is_retryable || retries_left == 0 || self.is_out_of_time();
             self.note_failed(&error, if is_over { spans } else { 0 });
             if is_over {
                 return;
             }
-            // It ends at once when there is no time left.
-            let _ = timeout(error.retry_after.unwrap_or(pause), self.hurried.wait_for(|is_hurried| *is_hurried)).await;
+            self.pause(error.retry_after.unwrap_or(pause)).await;
             pause *= 2;
         }
+    }
+
+    /// Whether nothing is retried any more.
+    fn is_out_of_time(&mut self) -> bool {
+        if self.hurried.has_changed().is_err() && self.replaced_at.is_none() {
+            self.replaced_at = Some(Instant::now());
+        }
+        // Nobody is left to hurry an exporter that was replaced, and it must not keep its spans for too long.
+        *self.hurried.borrow() || self.replaced_at.is_some_and(|since| since.elapsed() >= REPLACED_TIME)
+    }
+
+    /// Waits for this long, or until somebody is in a hurry.
+    async fn pause(&mut self, time: Duration) {
+        let hurried = async {
+            if self.hurried.wait_for(|is_hurried| *is_hurried).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        let _ = timeout(time, hurried).await;
     }
 
     fn note_accepted(&mut self, spans: u64, accepted: &Accepted) {
@@ -195,5 +218,34 @@ impl Exporting {
             let error = &error.message;
             tracing::warn!(error, lost, "spans cannot be exported; look at tracing.endpoint and at the collector");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Settings for a collector that does not run.
+    fn without_collector() -> TracingConfig {
+        let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        TracingConfig { endpoint: Some(format!("http://{gone}").parse().unwrap()), ..TracingConfig::default() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_exporter_that_was_replaced_retries_for_a_limited_time() {
+        let metrics = SpanMetrics::default();
+        let exporter = SpanExporter::open(&without_collector(), None, &metrics).unwrap().unwrap();
+        let batches: u64 = 50;
+        for _ in 0..batches {
+            exporter.take(Batch { bytes: vec![0; 128 * 1024], items: 1 }).unwrap();
+        }
+        drop(exporter);
+        let began = Instant::now();
+        while metrics.counts() != [("exported", 0), ("rejected", 0), ("lost", batches)] {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            assert!(began.elapsed() < 2 * REPLACED_TIME, "{:?}", metrics.counts());
+        }
+        // Seven messages; without a limit, each would be retried for 15 seconds.
+        assert!(began.elapsed() >= REPLACED_TIME, "{:?}", began.elapsed());
     }
 }
