@@ -10,7 +10,7 @@ use super::TracingError;
 use super::client::{Accepted, CollectorClient, ExportError};
 use super::envelope::Envelope;
 use crate::config::{OtlpProtocol, TracingConfig};
-use crate::observe::batch::{Batch, TakeBatches};
+use crate::observe::batch::{Batch, QueueRoom, TakeBatches, Waiting};
 use crate::observe::log::Throttle;
 use crate::observe::metrics::SpanMetrics;
 
@@ -18,6 +18,7 @@ use crate::observe::metrics::SpanMetrics;
 #[derive(Debug, Clone)]
 pub(crate) struct SpanExporter {
     queue: mpsc::Sender<Message>,
+    room: QueueRoom,
     hurry: watch::Sender<bool>,
     /// The settings that the task has begun with.
     config: Box<TracingConfig>,
@@ -26,7 +27,7 @@ pub(crate) struct SpanExporter {
 
 #[derive(Debug)]
 enum Message {
-    Spans(Batch),
+    Spans(Waiting),
     /// Says when all spans before this have been sent or lost.
     Flush(oneshot::Sender<()>),
 }
@@ -45,7 +46,7 @@ struct Exporting {
     throttle: Throttle,
 }
 
-/// Chunks that wait to be sent. With those of the workers and a message this bounds the memory of tracing.
+/// Batches that wait to be sent.
 const QUEUE_LENGTH: usize = 128;
 /// A message with so many bytes takes no more spans. Collectors take four megabytes by default.
 const MESSAGE_BYTES: usize = 1024 * 1024;
@@ -92,7 +93,8 @@ impl SpanExporter {
             throttle: Throttle::default(),
         };
         tokio::spawn(exporting.run());
-        Ok(Some(Self { queue, hurry, config: Box::new(config.clone()), metrics: metrics.clone() }))
+        let (room, config) = (QueueRoom::new(), Box::new(config.clone()));
+        Ok(Some(Self { queue, room, hurry, config, metrics: metrics.clone() }))
     }
 
     /// Waits until everything has been sent that was taken, within limits. From now on nothing is retried.
@@ -112,8 +114,10 @@ impl SpanExporter {
 
 impl TakeBatches for SpanExporter {
     fn take(&self, batch: Batch) -> Result<(), Batch> {
-        match self.queue.try_send(Message::Spans(batch)) {
-            Err(TrySendError::Full(Message::Spans(batch)) | TrySendError::Closed(Message::Spans(batch))) => Err(batch),
+        match self.queue.try_send(Message::Spans(self.room.admit(batch)?)) {
+            Err(TrySendError::Full(Message::Spans(waiting)) | TrySendError::Closed(Message::Spans(waiting))) => {
+                Err(waiting.batch)
+            }
             _ => Ok(()),
         }
     }
@@ -131,7 +135,7 @@ impl Exporting {
         while let Some(first) = self.queue.recv().await {
             let (batches, flushes) = self.gather(first).await;
             if !batches.is_empty() {
-                self.export(&batches).await;
+                self.export(batches).await;
             }
             for done in flushes {
                 // Whoever waited may have given up.
@@ -141,14 +145,14 @@ impl Exporting {
     }
 
     /// The spans of a message, and who waits until it has been sent.
-    async fn gather(&mut self, first: Message) -> (Vec<Batch>, Vec<oneshot::Sender<()>>) {
+    async fn gather(&mut self, first: Message) -> (Vec<Waiting>, Vec<oneshot::Sender<()>>) {
         let (mut batches, mut flushes, mut bytes) = (Vec::new(), Vec::new(), 0);
         let (until, mut next) = (Instant::now() + GATHER_TIME, Some(first));
         while let Some(message) = next {
             match message {
-                Message::Spans(batch) => {
-                    bytes += batch.bytes.len();
-                    batches.push(batch);
+                Message::Spans(waiting) => {
+                    bytes += waiting.batch.bytes.len();
+                    batches.push(waiting);
                 }
                 Message::Flush(done) => flushes.push(done),
             }
@@ -161,9 +165,11 @@ impl Exporting {
     }
 
     /// Sends spans, again if the collector does not take them and may do so later.
-    async fn export(&mut self, batches: &[Batch]) {
-        let spans = batches.iter().map(|batch| batch.items).sum();
-        let message = self.envelope.seal(batches, self.is_grpc);
+    async fn export(&mut self, batches: Vec<Waiting>) {
+        let spans = batches.iter().map(|waiting| waiting.batch.items).sum();
+        let message = self.envelope.seal(&batches, self.is_grpc);
+        // While the message is sent, others can have their room.
+        drop(batches);
         let mut pause = RETRY_FIRST;
         for retries_left in (0..=RETRIES_MAX).rev() {
             let error = match self.client.export(message.clone()).await {
