@@ -34,8 +34,8 @@ enum Message {
 #[derive(Debug, Clone, Default)]
 struct Spare(Arc<Mutex<Vec<Vec<u8>>>>);
 
-/// Batches that wait to be written.
-const QUEUE_LENGTH: usize = 64;
+/// Batches that wait to be written. `QueueRoom` bounds their memory; this bounds how many small ones there are.
+const QUEUE_LENGTH: usize = 1024;
 /// Buffers that are kept, and their usual size: a buffer doubles until a batch is full. Larger ones are not kept.
 const SPARE_MAX: usize = 16;
 const SPARE_BYTES_MAX: usize = 2 * BATCH_BYTES;

@@ -46,8 +46,8 @@ struct Exporting {
     throttle: Throttle,
 }
 
-/// Batches that wait to be sent.
-const QUEUE_LENGTH: usize = 128;
+/// Batches that wait to be sent. `QueueRoom` bounds their memory; this bounds how many small ones there are.
+const QUEUE_LENGTH: usize = 1024;
 /// A message with so many bytes takes no more spans. Collectors take four megabytes by default.
 const MESSAGE_BYTES: usize = 1024 * 1024;
 /// How long spans are gathered for a message.
@@ -235,6 +235,15 @@ mod tests {
     fn without_collector() -> TracingConfig {
         let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         TracingConfig { endpoint: Some(format!("http://{gone}").parse().unwrap()), ..TracingConfig::default() }
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_bounded_by_its_memory() {
+        let exporter = SpanExporter::open(&without_collector(), None, &SpanMetrics::default()).unwrap().unwrap();
+        let batch = || Batch { bytes: vec![0; 256 * 1024], items: 1 };
+        // Nothing is sent yet: this test has not let the task run.
+        let taken = std::iter::repeat_with(|| exporter.take(batch())).take_while(Result::is_ok).count();
+        assert_eq!(taken, 32, "8 MiB, as docs/observe.md says");
     }
 
     #[tokio::test(start_paused = true)]
