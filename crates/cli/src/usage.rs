@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-use clap::error::ErrorKind;
-use evenkeel_gateway::config::ListenAddress;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use evenkeel_gateway::config::{ListenAddress, hide_credentials};
 
 /// The name of the binary as a plugin of kubectl, which runs it for `kubectl evenkeel`.
 const KUBECTL_PLUGIN: &str = "kubectl-evenkeel";
@@ -22,7 +22,11 @@ pub(crate) fn sentence(error: &clap::Error, arguments: &[OsString]) -> String {
         let evenkeel = bin_name(arguments);
         return format!("there is no command; try `{evenkeel} demo`, or see `{evenkeel} --help` for all commands");
     }
-    let text = error.render().to_string();
+    let mut text = error.render().to_string();
+    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) {
+        // It may be a URL with a password.
+        text = text.replace(value, &hide_credentials(value));
+    }
     let mut paragraphs = text.split("\n\n").map(one_line);
     let fault = paragraphs.next().unwrap_or_default();
     let fault = fault.strip_prefix("error: ").unwrap_or(&fault);

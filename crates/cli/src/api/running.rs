@@ -149,9 +149,9 @@ pub(crate) fn is_without_store(error: &Error) -> bool {
 /// The address of the API has a flag of its own.
 fn explain(error: StartError) -> anyhow::Error {
     match error {
-        StartError::Listen { address, error } => anyhow!(
-            "cannot listen on {address}: {error}; is another program using it? choose another with `--api-listen`"
-        ),
+        StartError::Listen { address, error } => {
+            anyhow!("cannot listen on {address}: {error}; {}", StartError::listen_advice(&error, "--api-listen"))
+        }
         other => other.into(),
     }
 }

@@ -30,6 +30,7 @@ fn wrong_command_lines() {
         &["serve", "--upstream", "http://127.0.0.1:8080"],
         &["serve", "--upstream", "ftp://127.0.0.1"],
         &["serve", "--upstream", "http://127.0.0.1:70000"],
+        &["serve", "--upstream", "http://alice:s3cret@127.0.0.1:9000"],
         &["serve", "--listen", "8080"],
         &["serve", "--admin-listen", "off"],
         &["serve", "--concurrency", "0"],

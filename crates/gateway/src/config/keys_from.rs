@@ -7,6 +7,8 @@ use std::str::FromStr;
 use http::Uri;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use super::hide_credentials;
+
 /// Where public keys come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeysFrom {
@@ -37,9 +39,10 @@ impl FromStr for KeysFrom {
         if !text.contains("://") {
             return Ok(Self::File(text.into()));
         }
+        let shown = hide_credentials(text);
         let fault = |why: &str| {
             format!(
-                "{text:?} is not the address of keys: {why}; write `https://issuer.example/keys`, or the name of a file"
+                "{shown:?} is not the address of keys: {why}; write `https://issuer.example/keys`, or the name of a file"
             )
         };
         let uri: Uri = text.parse().map_err(|error| fault(&format!("{error}")))?;
@@ -101,7 +104,10 @@ mod tests {
             ("http://127.0.0.1.example/keys", "anybody on the way"),
             ("http://192.0.2.1/keys", "anybody on the way"),
             ("ftp://issuer/keys", "its scheme is not https"),
-            ("https://me@issuer/keys", "a user name"),
+            (
+                "https://me:s3cret@issuer/keys",
+                "\"https://…@issuer/keys\" is not the address of keys: it has a user name",
+            ),
             ("https://", "is not the address of keys"),
         ] {
             let found = wrong.parse::<KeysFrom>().unwrap_err();

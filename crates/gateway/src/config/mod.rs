@@ -50,7 +50,7 @@ pub use log::{AccessLogFormat, LogConfig, LogFormat};
 pub use read::{ConfigError, is_settings};
 pub use requests::{Paths, RequestsConfig, RouteConfig, WhenClientLeaves};
 pub use tracing::{OtlpProtocol, TracingConfig};
-pub use upstream::{HealthConfig, Protocol, UpstreamConfig, UpstreamTls};
+pub use upstream::{HealthConfig, Protocol, UpstreamConfig, UpstreamTls, hide_credentials};
 
 /// All settings of a gateway.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

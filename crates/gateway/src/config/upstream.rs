@@ -1,5 +1,6 @@
 //! The services behind the gateway.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -81,10 +82,12 @@ pub(super) fn parse_upstream(text: &str) -> Result<Uri, String> {
 
 /// Reads the address of a server. Errors say whose address it is not, and what one looks like.
 pub(super) fn parse_url(text: &str, whose: &str, example: &str) -> Result<Uri, String> {
-    let fault = |why: &str| format!("{text:?} is not the address of {whose}: {why}; write it as `{example}`");
+    let shown = hide_credentials(text);
+    let fault = |why: &str| format!("{shown:?} is not the address of {whose}: {why}; write it as `{example}`");
     let completed = format!("http://{text}");
     if !text.contains("://") && !text.starts_with('/') && completed.parse::<Uri>().is_ok() {
-        return Err(format!("{text:?} is not the address of {whose}: it has no scheme; write it as `{completed}`"));
+        let completed = hide_credentials(&completed);
+        return Err(format!("{shown:?} is not the address of {whose}: it has no scheme; write it as `{completed}`"));
     }
     let uri: Uri = text.parse().map_err(|error| fault(&format!("{error}")))?;
     match uri.scheme_str() {
@@ -105,10 +108,45 @@ pub(super) fn parse_url(text: &str, whose: &str, example: &str) -> Result<Uri, S
     Ok(uri)
 }
 
+/// A URL for errors and logs: without the user name and the password, if there may be any. The text may be no URL at all, so
+/// everything up to the last `@` is hidden.
+pub fn hide_credentials(url: &str) -> Cow<'_, str> {
+    let Some((credentials, rest)) = url.rsplit_once('@') else { return Cow::Borrowed(url) };
+    let scheme = credentials.split_once("://").map(|(scheme, _)| scheme);
+    match scheme.filter(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphabetic())) {
+        Some(scheme) => Cow::Owned(format!("{scheme}://…@{rest}")),
+        None => Cow::Owned(format!("…@{rest}")),
+    }
+}
+
 // === impl HealthConfig ===
 
 impl Default for HealthConfig {
     fn default() -> Self {
         Self { failures: 3, pause: Duration::from_secs(1), pause_max: Duration::from_secs(30) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_show_no_password() {
+        for (url, shown) in [
+            ("http://alice:s3cret@127.0.0.1:4317", "\"http://…@127.0.0.1:4317\" is not the address of an upstream"),
+            ("https://s3cret@a", "\"https://…@a\""),
+            ("ftp://alice:s3cret@a", "\"ftp://…@a\""),
+            // None of these is a URL.
+            ("http://alice:s3 cret@a", "\"http://…@a\""),
+            ("http://alice:s3@cret/@a/b", "\"http://…@a/b\""),
+            ("alice:s3cret@a:1", "\"…@a:1\""),
+            ("alice:s3cret://@a:1", "\"…@a:1\""),
+        ] {
+            let error = UpstreamConfig::new(url).unwrap_err();
+            assert!(error.starts_with(shown) && !error.contains("cret"), "{error}");
+        }
+        let error = UpstreamConfig::new("ftp://a/b").unwrap_err();
+        assert!(error.starts_with("\"ftp://a/b\" is not the address"), "{error}");
     }
 }

@@ -76,7 +76,7 @@ pub enum StartError {
     #[error("no upstream is configured; name one with `--upstream http://127.0.0.1:9000`")]
     NoUpstream,
     /// An address cannot be listened on.
-    #[error("cannot listen on {address}: {error}; is another program using it? choose another with `--listen`")]
+    #[error("cannot listen on {address}: {error}; {}", Self::listen_advice(error, "--listen"))]
     Listen {
         /// The address.
         address: ListenAddress,
@@ -94,7 +94,7 @@ pub enum StartError {
         error: io::Error,
     },
     /// The admin endpoint's address cannot be listened on.
-    #[error("cannot listen on {address}: {error}; is another program using it? choose another with `--admin-listen`")]
+    #[error("cannot listen on {address}: {error}; {}", Self::listen_advice(error, "--admin-listen"))]
     ListenAdmin {
         /// The address.
         address: SocketAddr,
@@ -413,5 +413,52 @@ fn cores() -> usize {
 impl Drop for Control {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+// === impl StartError ===
+
+impl StartError {
+    /// What to do about an address that cannot be listened on, and that this flag chooses.
+    pub fn listen_advice(error: &io::Error, flag: &str) -> String {
+        let cause = match error.kind() {
+            io::ErrorKind::AddrNotAvailable => {
+                return format!(
+                    "this machine does not have that address; choose one that it has with `{flag}`, \
+                     or 0.0.0.0 or [::] to listen on all"
+                );
+            }
+            io::ErrorKind::AddrInUse => "is another program using it? ",
+            io::ErrorKind::PermissionDenied => "ports below 1024 need a privilege; ",
+            _ => "",
+        };
+        format!("{cause}choose another with `{flag}`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_why_an_address_cannot_be_listened_on() {
+        let address = SocketAddr::from(([192, 0, 2, 1], 80));
+        for (kind, expected) in [
+            (io::ErrorKind::AddrInUse, "; is another program using it? choose another with `--listen`"),
+            (
+                io::ErrorKind::AddrNotAvailable,
+                "; this machine does not have that address; choose one that it has with `--listen`, \
+                 or 0.0.0.0 or [::] to listen on all",
+            ),
+            (io::ErrorKind::PermissionDenied, "; ports below 1024 need a privilege; choose another with `--listen`"),
+            (io::ErrorKind::OutOfMemory, "; choose another with `--listen`"),
+        ] {
+            let error = io::Error::from(kind);
+            let start = format!("cannot listen on 192.0.2.1:80: {error}");
+            let error = StartError::Listen { address: address.into(), error }.to_string();
+            assert_eq!(error.strip_prefix(&start), Some(expected), "{error}");
+        }
+        let error = StartError::ListenAdmin { address, error: io::ErrorKind::AddrInUse.into() }.to_string();
+        assert!(error.ends_with("; is another program using it? choose another with `--admin-listen`"), "{error}");
     }
 }

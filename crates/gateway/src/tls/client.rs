@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
+use tokio_rustls::rustls::{ClientConfig, Error, InvalidMessage, RootCertStore, crypto::ring};
 
 use super::files::{Fresh, Refresh, TlsError, authorities, certificates, key};
 use crate::config::{Protocol, UpstreamTls};
@@ -56,11 +56,22 @@ impl ClientTls {
                 Offer::Both => Arc::clone(&offers.both),
             }
         };
-        TlsConnector::from(config).connect(self.name.clone(), stream).await
+        TlsConnector::from(config).connect(self.name.clone(), stream).await.map_err(explain)
     }
 
     pub(crate) fn files(&self) -> Arc<dyn Refresh> {
         Arc::clone(&self.config) as Arc<dyn Refresh>
+    }
+}
+
+/// What the library calls a corrupt message is usually a response without TLS: its first byte begins no message of TLS.
+fn explain(error: io::Error) -> io::Error {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+    match cause {
+        Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+            io::Error::new(error.kind(), "the server does not speak TLS; is `http://` meant instead of `https://`?")
+        }
+        _ => error,
     }
 }
 

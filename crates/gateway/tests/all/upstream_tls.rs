@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use evenkeel_gateway::config::{Protocol, UpstreamConfig, UpstreamTls};
+use evenkeel_gateway::{FetchLimits, Fetcher};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -102,6 +103,21 @@ async fn an_upstream_must_have_the_name_that_is_expected() {
         assert_eq!(ask(&running).await.0, status, "{name}");
         running.done().await;
     }
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_told_from_one_with_bad_tls() {
+    let authority = Authority::new();
+    let plain = support::upstream::Upstream::new(|mut client, _| async move {
+        client.send("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n").await;
+        client.rest().await;
+    });
+    let plain = plain.await;
+    let url = format!("https://{}", plain.address).parse().unwrap();
+    let limits = FetchLimits { time: PATIENCE, bytes: 1024 };
+    let fetcher = Fetcher::new(&url, &authority.towards("inner.example"), limits).unwrap();
+    let error = fetcher.get("/", http::HeaderMap::new()).await.unwrap_err();
+    assert_eq!(error, "no TLS: the server does not speak TLS; is `http://` meant instead of `https://`?");
 }
 
 #[tokio::test]

@@ -34,23 +34,34 @@ fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
 
+/// Appends the text with escapes for what would end the string, and for what a terminal or a log reader may act on.
 fn put_escaped(out: &mut Vec<u8>, text: &str) {
-    for byte in text.bytes() {
-        match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            // A terminal may act on it.
-            0..=0x1f | 0x7f => {
-                out.extend_from_slice(b"\\u00");
-                out.push(HEX[usize::from(byte >> 4)]);
-                out.push(HEX[usize::from(byte & 0xf)]);
+    let mut rest = text;
+    while let Some(at) = rest.find(is_escaped) {
+        let (plain, escaped) = rest.split_at(at);
+        out.extend_from_slice(plain.as_bytes());
+        let mut chars = escaped.chars();
+        match chars.next() {
+            Some('"') => out.extend_from_slice(b"\\\""),
+            Some('\\') => out.extend_from_slice(b"\\\\"),
+            Some('\n') => out.extend_from_slice(b"\\n"),
+            Some('\r') => out.extend_from_slice(b"\\r"),
+            Some('\t') => out.extend_from_slice(b"\\t"),
+            // All of them have four digits at most.
+            other => {
+                let code = other.map_or(0, u32::from);
+                out.extend_from_slice(b"\\u");
+                out.extend([12, 8, 4, 0].map(|shift| HEX[(code >> shift & 0xf) as usize]));
             }
-            _ => out.push(byte),
         }
+        rest = chars.as_str();
     }
+    out.extend_from_slice(rest.as_bytes());
+}
+
+/// Whether a character does not stand for itself in a string. U+2028 and U+2029 end lines.
+fn is_escaped(char: char) -> bool {
+    matches!(char, '"' | '\\' | '\u{2028}' | '\u{2029}') || char.is_control()
 }
 
 #[cfg(test)]
@@ -59,6 +70,28 @@ mod tests {
 
     use super::*;
 
+    /// Whether a terminal or a log reader may act on a character instead of showing it.
+    fn is_unsafe(char: char) -> bool {
+        char.is_control() || matches!(char, '\u{2028}' | '\u{2029}')
+    }
+
+    #[test]
+    fn control_characters_and_line_ends_beyond_ascii_are_escaped() {
+        for (text, expected) in [
+            ("/a\u{9b}31m", r#""/a\u009b31m""#),
+            ("/\u{85}", r#""/\u0085""#),
+            ("/\u{2028}é\u{2029}", r#""/\u2028é\u2029""#),
+            ("\u{7f}\u{80}\u{9f}\u{a0}", "\"\\u007f\\u0080\\u009f\u{a0}\""),
+            ("日本\"\\\n\r\t\0", r#""日本\"\\\n\r\t\u0000""#),
+        ] {
+            for put in [put_json, put_text] {
+                let mut out = Vec::new();
+                put(&mut out, text.as_bytes());
+                assert_eq!(String::from_utf8(out).unwrap(), expected);
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_a_string_of_json(bytes: Vec<u8>) {
@@ -66,13 +99,14 @@ mod tests {
             put_json(&mut out, &bytes);
             let text: String = serde_json::from_slice(&out).unwrap();
             prop_assert_eq!(text, String::from_utf8_lossy(&bytes));
-            prop_assert!(!out.iter().any(|byte| matches!(byte, 0..=0x1f | 0x7f)));
+            prop_assert!(!String::from_utf8(out).unwrap().contains(is_unsafe));
         }
 
         #[test]
         fn any_bytes_are_one_value_of_a_line(bytes: Vec<u8>) {
             let mut out = Vec::new();
             put_text(&mut out, &bytes);
+            prop_assert!(!String::from_utf8_lossy(&out).contains(is_unsafe));
             if out.starts_with(b"\"") {
                 let text: String = serde_json::from_slice(&out).unwrap();
                 prop_assert_eq!(text, String::from_utf8_lossy(&bytes));

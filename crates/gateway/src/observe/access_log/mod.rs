@@ -5,6 +5,7 @@
 
 mod escape;
 mod line;
+mod output;
 mod writer;
 
 use std::cell::RefCell;

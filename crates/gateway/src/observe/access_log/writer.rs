@@ -1,15 +1,15 @@
 //! The one thread that writes the access log.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::observe::batch::{Batch, TakeBatches};
+use super::output::{CHECK_PERIOD, Output};
+use crate::observe::batch::{BATCH_BYTES, Batch, QueueRoom, TakeBatches, Waiting};
 use crate::observe::ended::{Ended, Running};
 use crate::observe::log::Throttle;
 use crate::observe::metrics::AccessLogMetrics;
@@ -18,6 +18,7 @@ use crate::observe::metrics::AccessLogMetrics;
 #[derive(Debug, Clone)]
 pub(crate) struct AccessLogWriter {
     queue: SyncSender<Message>,
+    room: QueueRoom,
     spare: Spare,
     ended: Ended,
     file: Option<PathBuf>,
@@ -26,7 +27,7 @@ pub(crate) struct AccessLogWriter {
 
 #[derive(Debug)]
 enum Message {
-    Lines(Batch),
+    Lines(Waiting),
     /// Says when all lines before this have been written.
     Flush(oneshot::Sender<()>),
 }
@@ -35,19 +36,11 @@ enum Message {
 #[derive(Debug, Clone, Default)]
 struct Spare(Arc<Mutex<Vec<Vec<u8>>>>);
 
-/// Where lines go.
-#[derive(Debug)]
-enum Output {
-    Standard,
-    File { file: File, path: PathBuf, checked: Instant },
-}
-
-/// Batches that wait to be written. With those of the workers this bounds the memory of the log.
-const QUEUE_LENGTH: usize = 64;
-/// Larger buffers are not used again.
-const SPARE_BYTES_MAX: usize = 512 * 1024;
-/// How often somebody looks whether the file is still there.
-const CHECK_PERIOD: Duration = Duration::from_secs(1);
+/// Batches that wait to be written. `QueueRoom` bounds their memory; this bounds how many small ones there are.
+const QUEUE_LENGTH: usize = 1024;
+/// Buffers that are kept, and their usual size: a buffer doubles until a batch is full. Larger ones are not kept.
+const SPARE_MAX: usize = 16;
+const SPARE_BYTES_MAX: usize = 2 * BATCH_BYTES;
 /// How long the last lines are waited for when the gateway stops.
 const FLUSH_TIME: Duration = Duration::from_secs(5);
 
@@ -56,10 +49,7 @@ const FLUSH_TIME: Duration = Duration::from_secs(5);
 impl AccessLogWriter {
     /// Opens the file, or standard output without one, and starts the thread.
     pub(crate) fn start(file: Option<&Path>, metrics: &AccessLogMetrics) -> io::Result<Self> {
-        let output = match file {
-            Some(path) => Output::open(path)?,
-            None => Output::Standard,
-        };
+        let output = Output::open(file)?;
         let (queue, messages) = sync_channel(QUEUE_LENGTH);
         let (spare, counts) = (Spare::default(), metrics.clone());
         let returned = spare.clone();
@@ -69,7 +59,8 @@ impl AccessLogWriter {
             write_all(&messages, output, &returned, &counts);
         };
         std::thread::Builder::new().name("evenkeel-access".to_owned()).spawn(run)?;
-        Ok(Self { queue, spare, ended, file: file.map(Path::to_owned), metrics: metrics.clone() })
+        let file = file.map(Path::to_owned);
+        Ok(Self { queue, room: QueueRoom::new(), spare, ended, file, metrics: metrics.clone() })
     }
 
     /// The file that it writes to, if it is not standard output.
@@ -101,9 +92,9 @@ impl AccessLogWriter {
 
 impl TakeBatches for AccessLogWriter {
     fn take(&self, batch: Batch) -> Result<(), Batch> {
-        match self.queue.try_send(Message::Lines(batch)) {
-            Err(TrySendError::Full(Message::Lines(batch)) | TrySendError::Disconnected(Message::Lines(batch))) => {
-                Err(batch)
+        match self.queue.try_send(Message::Lines(self.room.admit(batch)?)) {
+            Err(TrySendError::Full(Message::Lines(waiting)) | TrySendError::Disconnected(Message::Lines(waiting))) => {
+                Err(waiting.batch)
             }
             _ => Ok(()),
         }
@@ -122,83 +113,28 @@ impl TakeBatches for AccessLogWriter {
 fn write_all(messages: &Receiver<Message>, mut output: Output, spare: &Spare, metrics: &AccessLogMetrics) {
     let mut throttle = Throttle::default();
     loop {
-        let message = match messages.recv_timeout(CHECK_PERIOD) {
-            Ok(message) => Some(message),
-            Err(RecvTimeoutError::Timeout) => None,
+        let result = match messages.recv_timeout(CHECK_PERIOD) {
+            Ok(Message::Lines(Waiting { batch, .. })) => {
+                let written = output.write(&batch.bytes);
+                metrics.written(written.lines);
+                metrics.lost(batch.items.saturating_sub(written.lines));
+                spare.give_back(batch.bytes);
+                written.result
+            }
+            Ok(Message::Flush(done)) => {
+                // Whoever waited may have given up.
+                let _ = done.send(());
+                Ok(())
+            }
+            Err(RecvTimeoutError::Timeout) => output.follow(),
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        let result = output.reopen_if_gone().and_then(|()| match &message {
-            Some(Message::Lines(batch)) => output.write(&batch.bytes),
-            _ => Ok(()),
-        });
-        if let Err(error) = &result
+        if let Err(error) = result
             && throttle.may_log()
         {
             tracing::error!(%error, "the access log cannot be written; its lines are lost until it can");
         }
-        match message {
-            Some(Message::Lines(batch)) => {
-                match result {
-                    Ok(()) => metrics.written(batch.items),
-                    Err(_) => metrics.lost(batch.items),
-                }
-                spare.give_back(batch.bytes);
-            }
-            Some(Message::Flush(done)) => {
-                // Whoever waited may have given up.
-                let _ = done.send(());
-            }
-            None => {}
-        }
     }
-}
-
-// === impl Output ===
-
-impl Output {
-    fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
-        Ok(Self::File { file, path: path.to_owned(), checked: Instant::now() })
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Standard => {
-                let mut output = io::stdout().lock();
-                output.write_all(bytes)?;
-                output.flush()
-            }
-            Self::File { file, .. } => file.write_all(bytes),
-        }
-    }
-
-    /// Makes the file anew if somebody has moved it away, as tools do that keep logs small.
-    fn reopen_if_gone(&mut self) -> io::Result<()> {
-        let Self::File { file, path, checked } = self else { return Ok(()) };
-        if checked.elapsed() < CHECK_PERIOD {
-            return Ok(());
-        }
-        *checked = Instant::now();
-        let is_same = match (path.metadata(), file.metadata()) {
-            (Ok(named), Ok(open)) => is_same_file(&named, &open),
-            _ => false,
-        };
-        if !is_same {
-            *self = Self::open(&path.clone())?;
-        }
-        Ok(())
-    }
-}
-
-#[cfg(unix)]
-fn is_same_file(one: &std::fs::Metadata, other: &std::fs::Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-#[cfg(not(unix))]
-fn is_same_file(_one: &std::fs::Metadata, _other: &std::fs::Metadata) -> bool {
-    true
 }
 
 // === impl Spare ===
@@ -211,7 +147,7 @@ impl Spare {
     fn give_back(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if buffer.capacity() <= SPARE_BYTES_MAX && spare.len() < QUEUE_LENGTH {
+        if buffer.capacity() <= SPARE_BYTES_MAX && spare.len() < SPARE_MAX {
             spare.push(buffer);
         }
     }
@@ -219,6 +155,8 @@ impl Spare {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     fn batch(text: &str) -> Batch {
@@ -256,6 +194,35 @@ mod tests {
         writer.take(batch("new\n")).unwrap();
         writer.flush().await;
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "new\n");
+    }
+
+    #[tokio::test]
+    async fn lines_for_a_file_that_was_deleted_are_counted_as_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("logs/access.log");
+        std::fs::create_dir(path.parent().unwrap()).unwrap();
+        let metrics = AccessLogMetrics::default();
+        let writer = AccessLogWriter::start(Some(&path), &metrics).unwrap();
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+        for _ in 0..3 {
+            writer.take(batch("a\nb\n")).unwrap();
+        }
+        writer.flush().await;
+        assert_eq!((metrics.lines_written(), metrics.lines_lost()), (0, 6));
+    }
+
+    #[test]
+    fn only_some_buffers_of_ordinary_size_are_kept() {
+        let spare = Spare::default();
+        for _ in 0..100 {
+            spare.give_back(Vec::with_capacity(SPARE_BYTES_MAX + 1));
+        }
+        assert_eq!(spare.take().capacity(), 0);
+        for _ in 0..100 {
+            spare.give_back(Vec::with_capacity(SPARE_BYTES_MAX));
+        }
+        let kept: usize = std::iter::repeat_with(|| spare.take().capacity()).take_while(|bytes| *bytes > 0).sum();
+        assert_eq!(kept, 2 * 1024 * 1024, "as docs/observe.md says");
     }
 
     #[tokio::test]

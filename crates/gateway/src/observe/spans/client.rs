@@ -1,18 +1,20 @@
 //! `CollectorClient`: sends messages of OTLP to a collector, over gRPC or HTTP.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER, TE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
+use super::TracingError;
+use super::exporter::RETRY_AFTER_MAX;
 use super::headers_file::HeadersFile;
 use super::protobuf_reader::{Field, find};
-use super::{TracingError, exporter};
+use super::retry_info::RetryInfo;
 use crate::config::{OtlpProtocol, TracingConfig};
 use crate::net::fetch::{FetchLimits, Fetcher};
 use crate::tls::Offer;
@@ -196,7 +198,11 @@ async fn http_outcome(response: Response<Incoming>) -> Result<Accepted, ExportEr
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::GATEWAY_TIMEOUT
     );
-    Err(ExportError { message: format!("status {status}"), is_retryable, retry_after: retry_after(&head.headers) })
+    Err(ExportError {
+        message: format!("status {status}"),
+        is_retryable,
+        retry_after: retry_after(&head.headers, SystemTime::now()),
+    })
 }
 
 async fn grpc_outcome(response: Response<Incoming>) -> Result<Accepted, ExportError> {
@@ -204,7 +210,7 @@ async fn grpc_outcome(response: Response<Incoming>) -> Result<Accepted, ExportEr
     if head.status != StatusCode::OK {
         let is_retryable = head.status.is_server_error() || head.status == StatusCode::TOO_MANY_REQUESTS;
         let message = format!("status {}; is this an endpoint of gRPC?", head.status);
-        return Err(ExportError { message, is_retryable, retry_after: retry_after(&head.headers) });
+        return Err(ExportError { message, is_retryable, retry_after: retry_after(&head.headers, SystemTime::now()) });
     }
     let (body, trailers) = collected(body).await?;
     // A response without a body has its status in its headers.
@@ -214,14 +220,16 @@ async fn grpc_outcome(response: Response<Incoming>) -> Result<Accepted, ExportEr
         Some(code) => {
             let code = String::from_utf8_lossy(code);
             let reason = status.get("grpc-message").map_or(&b""[..], HeaderValue::as_bytes);
+            let retry = RetryInfo::of(status);
             let is_retryable = match &*code {
                 "1" | "4" | "10" | "11" | "14" | "15" => true,
-                // The collector says when to come back, or that it never has room.
-                "8" => status.contains_key("grpc-status-details-bin"),
+                // The collector wants the message later, or it never has room.
+                "8" => retry.is_some(),
                 _ => false,
             };
+            let retry_after = retry.and_then(|retry| retry.delay).map(|delay| delay.min(RETRY_AFTER_MAX));
             let message = format!("gRPC status {}: {}", shown(code.as_bytes()), shown(reason));
-            Err(ExportError { message, is_retryable, retry_after: None })
+            Err(ExportError { message, is_retryable, retry_after })
         }
         None => Err(ExportError::final_("a response without a gRPC status".to_owned())),
     }
@@ -229,7 +237,12 @@ async fn grpc_outcome(response: Response<Incoming>) -> Result<Accepted, ExportEr
 
 async fn collected(body: Incoming) -> Result<(Bytes, Option<HeaderMap>), ExportError> {
     let collected = Limited::new(body, RESPONSE_BYTES_MAX).collect().await;
-    let collected = collected.map_err(|error| ExportError::final_(format!("the response cannot be read: {error}")))?;
+    let collected = collected.map_err(|error| {
+        let message = format!("the response cannot be read: {error}");
+        // Nobody knows whether the collector has taken the spans. Having them twice is better than not at all.
+        let is_retryable = !error.is::<LengthLimitError>();
+        ExportError { message, is_retryable, retry_after: None }
+    })?;
     let trailers = collected.trailers().cloned();
     Ok((collected.to_bytes(), trailers))
 }
@@ -254,9 +267,14 @@ fn shown(text: &[u8]) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(REASON_CHARS_MAX).collect()
 }
 
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds).min(exporter::RETRY_AFTER_MAX))
+/// How long to wait, by `Retry-After`: a number of seconds or a date.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
+    let time = match text.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => httpdate::parse_http_date(text).ok()?.duration_since(now).unwrap_or_default(),
+    };
+    Some(time.min(RETRY_AFTER_MAX))
 }
 
 // === impl ExportError ===
@@ -288,6 +306,23 @@ mod tests {
             ("http://a/otlp/v1/traces", OtlpProtocol::Http, "/otlp/v1/traces".to_owned()),
         ] {
             assert_eq!(target(&endpoint.parse().unwrap(), protocol).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_collector_may_name_a_time_or_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        for (value, seconds) in [
+            ("7", Some(7)),
+            ("0", Some(0)),
+            ("7200", Some(30)),
+            ("Sun, 06 Nov 1994 08:49:57 GMT", Some(20)),
+            ("Sun, 06 Nov 1994 08:49:17 GMT", Some(0)),
+            ("Sat, 06 Nov 2094 08:49:17 GMT", Some(30)),
+            ("soon", None),
+        ] {
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(value))]);
+            assert_eq!(retry_after(&headers, now), seconds.map(Duration::from_secs), "{value}");
         }
     }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::protobuf::{put_bytes, put_length, put_message, put_text_attribute};
 use crate::config::TracingConfig;
-use crate::observe::batch::Batch;
+use crate::observe::batch::Waiting;
 
 /// What is around the spans of every `ExportTraceServiceRequest`.
 #[derive(Debug)]
@@ -41,8 +41,8 @@ impl Envelope {
     }
 
     /// The request with these spans, for gRPC with its prefix.
-    pub(super) fn seal(&self, batches: &[Batch], is_grpc: bool) -> Bytes {
-        let in_scope = self.scope.len() + batches.iter().map(|batch| batch.bytes.len()).sum::<usize>();
+    pub(super) fn seal(&self, batches: &[Waiting], is_grpc: bool) -> Bytes {
+        let in_scope = self.scope.len() + batches.iter().map(|waiting| waiting.batch.bytes.len()).sum::<usize>();
         let mut scope_head = Vec::with_capacity(LENGTH_MAX);
         put_length(&mut scope_head, 2, in_scope);
         let in_resource = self.resource.len() + scope_head.len() + in_scope;
@@ -54,8 +54,8 @@ impl Envelope {
         out.extend_from_slice(&self.resource);
         out.extend_from_slice(&scope_head);
         out.extend_from_slice(&self.scope);
-        for batch in batches {
-            out.extend_from_slice(&batch.bytes);
+        for waiting in batches {
+            out.extend_from_slice(&waiting.batch.bytes);
         }
         if is_grpc {
             let length = u32::try_from(out.len() - GRPC_PREFIX).unwrap_or(u32::MAX);

@@ -10,7 +10,7 @@ use super::TracingError;
 use super::client::{Accepted, CollectorClient, ExportError};
 use super::envelope::Envelope;
 use crate::config::{OtlpProtocol, TracingConfig};
-use crate::observe::batch::{Batch, TakeBatches};
+use crate::observe::batch::{Batch, QueueRoom, TakeBatches, Waiting};
 use crate::observe::ended::{Ended, Running};
 use crate::observe::log::Throttle;
 use crate::observe::metrics::SpanMetrics;
@@ -19,6 +19,7 @@ use crate::observe::metrics::SpanMetrics;
 #[derive(Debug, Clone)]
 pub(crate) struct SpanExporter {
     queue: mpsc::Sender<Message>,
+    room: QueueRoom,
     hurry: watch::Sender<bool>,
     ended: Ended,
     /// The settings that the task has begun with.
@@ -28,7 +29,7 @@ pub(crate) struct SpanExporter {
 
 #[derive(Debug)]
 enum Message {
-    Spans(Batch),
+    Spans(Waiting),
     /// Says when all spans before this have been sent or lost.
     Flush(oneshot::Sender<()>),
 }
@@ -43,11 +44,13 @@ struct Exporting {
     is_grpc: bool,
     metrics: SpanMetrics,
     is_failing: bool,
+    /// When it was noticed that another exporter has replaced this one.
+    replaced_at: Option<Instant>,
     throttle: Throttle,
 }
 
-/// Chunks that wait to be sent. With those of the workers and a message this bounds the memory of tracing.
-const QUEUE_LENGTH: usize = 128;
+/// Batches that wait to be sent. `QueueRoom` bounds their memory; this bounds how many small ones there are.
+const QUEUE_LENGTH: usize = 1024;
 /// A message with so many bytes takes no more spans. Collectors take four megabytes by default.
 const MESSAGE_BYTES: usize = 1024 * 1024;
 /// How long spans are gathered for a message.
@@ -57,6 +60,8 @@ const RETRIES_MAX: u32 = 5;
 const RETRY_FIRST: Duration = Duration::from_millis(500);
 /// No collector is waited for longer, whatever it says.
 pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
+/// How long an exporter retries after another one has replaced it. Then it tries each message that it still has once.
+const REPLACED_TIME: Duration = Duration::from_secs(60);
 /// How long the last spans are waited for when the gateway stops.
 const FLUSH_TIME: Duration = Duration::from_secs(5);
 
@@ -89,10 +94,12 @@ impl SpanExporter {
             is_grpc: config.protocol == OtlpProtocol::Grpc,
             metrics: metrics.clone(),
             is_failing: false,
+            replaced_at: None,
             throttle: Throttle::default(),
         };
         tokio::spawn(exporting.run());
-        Ok(Some(Self { queue, hurry, ended, config: Box::new(config.clone()), metrics: metrics.clone() }))
+        let (room, config) = (QueueRoom::new(), Box::new(config.clone()));
+        Ok(Some(Self { queue, room, hurry, ended, config, metrics: metrics.clone() }))
     }
 
     /// The end of the task.
@@ -117,8 +124,10 @@ impl SpanExporter {
 
 impl TakeBatches for SpanExporter {
     fn take(&self, batch: Batch) -> Result<(), Batch> {
-        match self.queue.try_send(Message::Spans(batch)) {
-            Err(TrySendError::Full(Message::Spans(batch)) | TrySendError::Closed(Message::Spans(batch))) => Err(batch),
+        match self.queue.try_send(Message::Spans(self.room.admit(batch)?)) {
+            Err(TrySendError::Full(Message::Spans(waiting)) | TrySendError::Closed(Message::Spans(waiting))) => {
+                Err(waiting.batch)
+            }
             _ => Ok(()),
         }
     }
@@ -136,7 +145,7 @@ impl Exporting {
         while let Some(first) = self.queue.recv().await {
             let (batches, flushes) = self.gather(first).await;
             if !batches.is_empty() {
-                self.export(&batches).await;
+                self.export(batches).await;
             }
             for done in flushes {
                 // Whoever waited may have given up.
@@ -146,14 +155,14 @@ impl Exporting {
     }
 
     /// The spans of a message, and who waits until it has been sent.
-    async fn gather(&mut self, first: Message) -> (Vec<Batch>, Vec<oneshot::Sender<()>>) {
+    async fn gather(&mut self, first: Message) -> (Vec<Waiting>, Vec<oneshot::Sender<()>>) {
         let (mut batches, mut flushes, mut bytes) = (Vec::new(), Vec::new(), 0);
         let (until, mut next) = (Instant::now() + GATHER_TIME, Some(first));
         while let Some(message) = next {
             match message {
-                Message::Spans(batch) => {
-                    bytes += batch.bytes.len();
-                    batches.push(batch);
+                Message::Spans(waiting) => {
+                    bytes += waiting.batch.bytes.len();
+                    batches.push(waiting);
                 }
                 Message::Flush(done) => flushes.push(done),
             }
@@ -166,24 +175,44 @@ impl Exporting {
     }
 
     /// Sends spans, again if the collector does not take them and may do so later.
-    async fn export(&mut self, batches: &[Batch]) {
-        let spans = batches.iter().map(|batch| batch.items).sum();
-        let message = self.envelope.seal(batches, self.is_grpc);
+    async fn export(&mut self, batches: Vec<Waiting>) {
+        let spans = batches.iter().map(|waiting| waiting.batch.items).sum();
+        let message = self.envelope.seal(&batches, self.is_grpc);
+        // While the message is sent, others can have their room.
+        drop(batches);
         let mut pause = RETRY_FIRST;
         for retries_left in (0..=RETRIES_MAX).rev() {
             let error = match self.client.export(message.clone()).await {
                 Ok(accepted) => return self.note_accepted(spans, &accepted),
                 Err(error) => error,
             };
-            let is_over = !error.is_retryable || retries_left == 0 || *self.hurried.borrow();
+            let is_over = !error.is_retryable || retries_left == 0 || self.is_out_of_time();
             self.note_failed(&error, if is_over { spans } else { 0 });
             if is_over {
                 return;
             }
-            // It ends at once when there is no time left.
-            let _ = timeout(error.retry_after.unwrap_or(pause), self.hurried.wait_for(|is_hurried| *is_hurried)).await;
+            self.pause(error.retry_after.unwrap_or(pause)).await;
             pause *= 2;
         }
+    }
+
+    /// Whether nothing is retried any more.
+    fn is_out_of_time(&mut self) -> bool {
+        if self.hurried.has_changed().is_err() && self.replaced_at.is_none() {
+            self.replaced_at = Some(Instant::now());
+        }
+        // Nobody is left to hurry an exporter that was replaced, and it must not keep its spans for too long.
+        *self.hurried.borrow() || self.replaced_at.is_some_and(|since| since.elapsed() >= REPLACED_TIME)
+    }
+
+    /// Waits for this long, or until somebody is in a hurry.
+    async fn pause(&mut self, time: Duration) {
+        let hurried = async {
+            if self.hurried.wait_for(|is_hurried| *is_hurried).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        let _ = timeout(time, hurried).await;
     }
 
     fn note_accepted(&mut self, spans: u64, accepted: &Accepted) {
@@ -205,5 +234,43 @@ impl Exporting {
             let error = &error.message;
             tracing::warn!(error, lost, "spans cannot be exported; look at tracing.endpoint and at the collector");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Settings for a collector that does not run.
+    fn without_collector() -> TracingConfig {
+        let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        TracingConfig { endpoint: Some(format!("http://{gone}").parse().unwrap()), ..TracingConfig::default() }
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_bounded_by_its_memory() {
+        let exporter = SpanExporter::open(&without_collector(), None, &SpanMetrics::default()).unwrap().unwrap();
+        let batch = || Batch { bytes: vec![0; 256 * 1024], items: 1 };
+        // Nothing is sent yet: this test has not let the task run.
+        let taken = std::iter::repeat_with(|| exporter.take(batch())).take_while(Result::is_ok).count();
+        assert_eq!(taken, 32, "8 MiB, as docs/observe.md says");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_exporter_that_was_replaced_retries_for_a_limited_time() {
+        let metrics = SpanMetrics::default();
+        let exporter = SpanExporter::open(&without_collector(), None, &metrics).unwrap().unwrap();
+        let batches: u64 = 50;
+        for _ in 0..batches {
+            exporter.take(Batch { bytes: vec![0; 128 * 1024], items: 1 }).unwrap();
+        }
+        drop(exporter);
+        let began = Instant::now();
+        while metrics.counts() != [("exported", 0), ("rejected", 0), ("lost", batches)] {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            assert!(began.elapsed() < 2 * REPLACED_TIME, "{:?}", metrics.counts());
+        }
+        // Seven messages; without a limit, each would be retried for 15 seconds.
+        assert!(began.elapsed() >= REPLACED_TIME, "{:?}", began.elapsed());
     }
 }

@@ -21,6 +21,8 @@ mod exporter;
 mod headers_file;
 #[cfg(feature = "otlp")]
 mod protobuf_reader;
+#[cfg(feature = "otlp")]
+mod retry_info;
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};

@@ -7,24 +7,42 @@ pub(super) enum Field<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The first field of a message with this number. `None` if there is none, or if the message is malformed before it.
-pub(super) fn find(mut message: &[u8], wanted: u64) -> Option<Field<'_>> {
-    loop {
-        let tag = take_varint(&mut message)?;
-        let field = match tag & 7 {
-            0 => Field::Number(take_varint(&mut message)?),
-            1 => Field::Bytes(take(&mut message, 8)?),
-            2 => {
-                let length = usize::try_from(take_varint(&mut message)?).ok()?;
-                Field::Bytes(take(&mut message, length)?)
-            }
-            5 => Field::Bytes(take(&mut message, 4)?),
-            _ => return None,
-        };
-        if tag >> 3 == wanted {
-            return Some(field);
+// === impl Field ===
+
+impl<'a> Field<'a> {
+    pub(super) fn bytes(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Number(_) => None,
         }
     }
+}
+
+/// The first field of a message with this number. `None` if there is none, or if the message is malformed before it.
+pub(super) fn find(message: &[u8], wanted: u64) -> Option<Field<'_>> {
+    fields(message, wanted).next()
+}
+
+/// The fields of a message with this number, up to where it is malformed.
+pub(super) fn fields(mut message: &[u8], wanted: u64) -> impl Iterator<Item = Field<'_>> {
+    let all = std::iter::from_fn(move || next(&mut message));
+    all.filter(move |(number, _)| *number == wanted).map(|(_, field)| field)
+}
+
+/// The next field, and its number.
+fn next<'a>(message: &mut &'a [u8]) -> Option<(u64, Field<'a>)> {
+    let tag = take_varint(message)?;
+    let field = match tag & 7 {
+        0 => Field::Number(take_varint(message)?),
+        1 => Field::Bytes(take(message, 8)?),
+        2 => {
+            let length = usize::try_from(take_varint(message)?).ok()?;
+            Field::Bytes(take(message, length)?)
+        }
+        5 => Field::Bytes(take(message, 4)?),
+        _ => return None,
+    };
+    Some((tag >> 3, field))
 }
 
 fn take_varint(message: &mut &[u8]) -> Option<u64> {
@@ -72,6 +90,9 @@ mod tests {
             let Some(Field::Bytes(value)) = find(attribute, 2) else { panic!("no value") };
             prop_assert_eq!(find(value, 1), Some(Field::Bytes(text.as_bytes())));
             prop_assert_eq!(find(&out, 99), None);
+            put_number(&mut out, 3, 7);
+            let found: Vec<_> = fields(&out, 3).collect();
+            prop_assert_eq!(found, [Field::Number(number), Field::Number(7)]);
         }
 
         #[test]

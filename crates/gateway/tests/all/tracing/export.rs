@@ -1,14 +1,15 @@
 //! How spans reach a collector, and what becomes of them if it does not take them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::OtlpProtocol;
+use prost::Message;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use super::collector::Collector;
 use super::{of, traced};
@@ -124,6 +125,130 @@ async fn a_collector_that_asks_for_patience_gets_the_spans_later_and_once() {
 }
 
 #[tokio::test]
+async fn an_exporter_that_was_replaced_goes_on_with_its_pauses() {
+    let upstream = Upstream::echo().await;
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&times);
+    let collector = Collector::responding(move |before| {
+        noted.lock().unwrap().push(Instant::now());
+        match before {
+            0..=3 => "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n".to_owned(),
+            _ => "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_owned(),
+        }
+    });
+    let collector = collector.await;
+    let on = watched(&upstream, &collector);
+    let mut off = on.clone();
+    off.tracing.endpoint = None;
+    let mut running = start(off.clone()).await;
+    let (address, patience) = (running.address, Instant::now() + PATIENCE);
+    let is_traced = async || find(&get(address, "/", "").await.text(), "traceparent").is_some();
+    // Workers follow soon after.
+    running.gateway.reconfigure(on).await.unwrap();
+    while !is_traced().await {
+        assert!(Instant::now() < patience, "no request was ever traced");
+    }
+    collector.has_spans(3).await;
+    running.gateway.reconfigure(off).await.unwrap();
+    while is_traced().await {
+        assert!(Instant::now() < patience, "requests are traced for ever");
+    }
+    // A listener lets go of the old settings when it accepts a connection.
+    assert!(!is_traced().await);
+    while counted(&running).await[0] < 3 {
+        assert!(Instant::now() < patience, "the spans were never exported");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let times = times.lock().unwrap().clone();
+    for (earlier, later) in times.iter().zip(&times[1..=4]) {
+        // The collector notes the time before it has said so.
+        assert!(later.duration_since(*earlier) >= Duration::from_secs(1), "{times:?}");
+    }
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_response_that_breaks_off_is_asked_for_again() {
+    let upstream = Upstream::answering(|_| ok("")).await;
+    let breaking = Upstream::new(|mut client, connections_before| async move {
+        client.answer().await;
+        if connections_before == 0 {
+            client.send("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n").await;
+            client.stream.shutdown().await.unwrap();
+        } else {
+            client.send("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+        }
+        client.rest().await;
+    });
+    let collector = Collector::odd(breaking.await);
+    let running = start(watched(&upstream, &collector)).await;
+    get(running.address, "/", "").await;
+    has_counted(&running, [3, 0, 0]).await;
+    running.done().await;
+}
+
+/// The messages of `google.rpc` that tell a client when to retry.
+mod rpc {
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(super) struct Status {
+        #[prost(message, repeated, tag = "3")]
+        pub(super) details: Vec<Any>,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(super) struct Any {
+        #[prost(string, tag = "1")]
+        pub(super) type_url: String,
+        #[prost(bytes = "vec", tag = "2")]
+        pub(super) value: Vec<u8>,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(super) struct RetryInfo {
+        #[prost(message, optional, tag = "1")]
+        pub(super) retry_delay: Option<Duration>,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(super) struct Duration {
+        #[prost(int64, tag = "1")]
+        pub(super) seconds: i64,
+        #[prost(int32, tag = "2")]
+        pub(super) nanos: i32,
+    }
+}
+
+/// A collector without room. Details of another type come before when to retry, if that is known.
+fn exhausted(retry_delay: Option<rpc::Duration>) -> Status {
+    let any = |name: &str, value| rpc::Any { type_url: format!("type.googleapis.com/google.rpc.{name}"), value };
+    let retry = retry_delay.map(|delay| rpc::RetryInfo { retry_delay: Some(delay) }.encode_to_vec());
+    let mut details = vec![any("QuotaFailure", b"\x0a\x00".to_vec())];
+    details.extend(retry.map(|retry| any("RetryInfo", retry)));
+    Status::with_details(Code::ResourceExhausted, "no room", rpc::Status { details }.encode_to_vec().into())
+}
+
+#[tokio::test]
+async fn a_collector_without_room_gets_the_spans_later_if_it_says_when() {
+    let upstream = Upstream::answering(|_| ok("")).await;
+    // Longer than the exporter gathers spans and pauses by itself.
+    let delay = Duration::from_millis(3500);
+    let later = exhausted(Some(rpc::Duration { seconds: 3, nanos: 500_000_000 }));
+    for (status, expected) in
+        [(later, [3, 0, 0]), (exhausted(None), [0, 0, 3]), (Status::resource_exhausted("never any room"), [0, 0, 3])]
+    {
+        let collector = Collector::grpc(vec![status], None).await;
+        let mut settings = watched(&upstream, &collector);
+        settings.tracing.protocol = OtlpProtocol::Grpc;
+        let running = start(settings).await;
+        let began = Instant::now();
+        get(running.address, "/", "").await;
+        has_counted(&running, expected).await;
+        assert!(expected[0] == 0 || began.elapsed() >= delay, "{:?}", began.elapsed());
+        running.done().await;
+    }
+}
+
+#[tokio::test]
 async fn spans_that_a_collector_refuses_are_counted() {
     let upstream = Upstream::answering(|_| ok("")).await;
     // `partial_success` with two spans rejected, and why.
@@ -201,7 +326,7 @@ async fn collectors_may_say_what_they_like() {
         client.send("\u{0}\u{1}\u{2} this is no HTTP\r\n\r\n").await;
     });
     let closing = Upstream::new(|_, _| async move {});
-    for (odd, is_retried) in [(endless.await, false), (cut.await, false), (noise.await, true), (closing.await, true)] {
+    for (odd, is_retried) in [(endless.await, false), (cut.await, true), (noise.await, true), (closing.await, true)] {
         let collector = Collector::odd(odd);
         for protocol in [OtlpProtocol::Http, OtlpProtocol::Grpc] {
             let mut settings = watched(&upstream, &collector);

@@ -65,6 +65,7 @@ fn what_makes_no_sense_is_said() {
     ] {
         let error = Config::parse("a", &format!("tracing: {{endpoint: '{endpoint}'}}")).unwrap_err().to_string();
         assert!(error.contains(reason) && error.contains("is not the address of a collector"), "{error}");
+        assert!(!error.contains("s3cret"), "{error}");
     }
 }
 
