@@ -20,7 +20,7 @@ use tokio::runtime;
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{ObjectFiles, SourceFile};
 use crate::remote::{Access, Pem, kubeconfig};
-use crate::terminal::{ColorChoice, OutputFormat};
+use crate::terminal::{ColorChoice, OutputFormat, printable_json};
 use crate::usage::number;
 use question::Question;
 
@@ -138,6 +138,12 @@ struct Source {
     objects: String,
 }
 
+/// An explanation as JSON that is safe for a terminal: users and paths are what clients sent.
+fn json(explanation: &Explanation) -> Result<String> {
+    let json = serde_json::to_string_pretty(explanation)?;
+    Ok(format!("{}\n", printable_json(&json)))
+}
+
 // === impl Explain ===
 
 impl Explain {
@@ -163,7 +169,7 @@ impl Explain {
         for question in &questions {
             let explanation = runtime.block_on(source.explain(question))?;
             match self.output {
-                OutputFormat::Json => page += &(serde_json::to_string_pretty(&explanation)? + "\n"),
+                OutputFormat::Json => page += &json(&explanation)?,
                 OutputFormat::Text => {
                     page += if page.is_empty() { "" } else { "\n" };
                     page += &report::report(question, &explanation, &source.objects, paint);

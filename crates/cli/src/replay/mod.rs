@@ -19,7 +19,7 @@ use evenkeel_replay::{Format, Input, ObjectNumbers, Replay as Run, Report, Setti
 
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::ObjectFiles;
-use crate::terminal::{ColorChoice, OutputFormat, width};
+use crate::terminal::{ColorChoice, OutputFormat, printable_json, width};
 use crate::usage::number;
 pub(crate) use json::FIELDS;
 use progress::Progress;
@@ -172,7 +172,7 @@ impl Replay {
             }
             OutputFormat::Json => {
                 let json = serde_json::to_string_pretty(&json::JsonReport::new(report))?;
-                writeln!(output, "{json}")
+                writeln!(output, "{}", printable_json(&json))
             }
         };
         match written {
