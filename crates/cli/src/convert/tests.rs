@@ -354,3 +354,17 @@ fn round_trips_of_all_recorded_objects_are_equal() {
     assert!(equal > 1000 && zeros > 0, "{equal} objects are equal, {zeros} have zero shares");
     compared("objects converted and back", equal);
 }
+
+#[test]
+fn json_stays_json_where_a_member_is_added_to_an_empty_map() {
+    const ANNOTATED: &str = r#"{"apiVersion":"flowcontrol.apiserver.k8s.io/v1","kind":"PriorityLevelConfiguration","metadata":{"annotations":{},"name":"jail"},"spec":{"type":"Limited","limited":{"nominalConcurrencyShares":0,"limitResponse":{"type":"Queue"}}}}"#;
+    let annotation = r#""flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares": """#;
+    let expected = ANNOTATED.replace("/v1\"", "/v1beta3\"").replace("{},", &format!("{{{annotation}}},"));
+    let older = converted(ANNOTATED, Version::V1beta3);
+    assert_eq!(older, expected);
+    serde_json::from_str::<Value>(&older).unwrap();
+    // And back: `limited` has no members.
+    let bare = r#"{"apiVersion":"flowcontrol.apiserver.k8s.io/v1beta3","kind":"PriorityLevelConfiguration","metadata":{"annotations":{"flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares":""},"name":"jail"},"spec":{"type":"Limited","limited":{}}}"#;
+    let newer: Value = serde_json::from_str(&converted(bare, Version::V1)).unwrap();
+    assert_eq!(newer["spec"]["limited"]["nominalConcurrencyShares"], 0);
+}
