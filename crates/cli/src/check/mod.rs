@@ -18,7 +18,7 @@ use evenkeel_check::{Assumptions, Borrowing, Checked, Report, Rule, Severity, ch
 use evenkeel_engine::digest::parse_duration;
 
 use crate::exit::{Exit, WrongUsage};
-use crate::object_files::ObjectFiles;
+use crate::object_files::{ObjectFiles, standard_input_once};
 use crate::terminal::ColorChoice;
 use crate::usage::number;
 use input::Input;
@@ -135,6 +135,7 @@ impl Check {
     }
 
     fn run_unless_failing(&self) -> Result<Exit> {
+        standard_input_once(self.files.iter().chain(&self.against))?;
         if let Some(rule) = &self.explain {
             print(&explain::page(rule, self.color.paint(&io::stdout()))?)?;
             return Ok(Exit::Success);

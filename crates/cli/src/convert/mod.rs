@@ -17,7 +17,7 @@ use evenkeel_api::decode::{Position, Problem, Problems};
 use evenkeel_api::{GROUP, Version};
 
 use crate::exit::{Exit, WrongUsage};
-use crate::object_files::SourceFile;
+use crate::object_files::{SourceFile, standard_input_once};
 use rewrite::{Rewritten, rewrite};
 
 const EXAMPLES: &str = "\
@@ -61,6 +61,7 @@ fn version() -> impl TypedValueParser<Value = Version> {
 
 impl Convert {
     pub(crate) fn run(&self) -> Result<Exit> {
+        standard_input_once(&self.files)?;
         let sources = SourceFile::read_all(&self.files)?;
         let mut problems = Vec::new();
         let mut results = Vec::new();

@@ -19,7 +19,7 @@ use evenkeel_gateway::{Config, RequestRules};
 use tokio::runtime;
 
 use crate::exit::{Exit, WrongUsage};
-use crate::object_files::{ObjectFiles, SourceFile};
+use crate::object_files::{SourceFile, configuration, standard_input_once};
 use crate::remote::{Access, Pem, Server, kubeconfig};
 use crate::terminal::{ColorChoice, OutputFormat, printable_json};
 use crate::usage::number;
@@ -158,11 +158,7 @@ impl Explain {
     }
 
     fn explain(&self) -> Result<Exit> {
-        let is_input = |path: &PathBuf| path.as_os_str() == "-";
-        if self.audit.as_ref().is_some_and(is_input) && self.objects.iter().any(is_input) {
-            let fault = "--audit and --objects cannot both read standard input; put one of them into a file";
-            return Err(WrongUsage(fault.to_owned()).into());
-        }
+        standard_input_once(self.audit.iter().chain(&self.objects))?;
         let questions = self.questions()?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
         let source = runtime.block_on(self.source())?;
@@ -232,13 +228,9 @@ impl Explain {
     /// The objects, and where they are from.
     async fn objects(&self, preset: Preset) -> Result<(Objects, String)> {
         if !self.objects.is_empty() {
-            let files = ObjectFiles::read(&self.objects)?;
-            let objects = files.valid_objects(preset)?;
+            let objects = configuration(&self.objects, preset)?;
             let names: Vec<String> = self.objects.iter().map(|path| path.display().to_string()).collect();
-            return Ok((
-                objects.into_iter().map(|object| object.object).collect(),
-                format!("those of {}", names.join(", ")),
-            ));
+            return Ok((objects.into_iter().collect(), format!("those of {}", names.join(", "))));
         }
         let access = if let Some(server) = &self.server {
             self.access(server)?

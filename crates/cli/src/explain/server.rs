@@ -43,7 +43,9 @@ pub(super) async fn explanation(gateway: &Server, question: &Question, preset: P
             serde_json::from_slice(&body).with_context(|| format!("{url} does not respond like a gateway"))
         }
         StatusCode::UNAUTHORIZED => {
-            bail!("{url} needs a token (401), or another one; give it with --token-file or the variable {TOKEN_VARIABLE}")
+            bail!(
+                "{url} needs a token (401), or another one; give it with --token-file or the variable {TOKEN_VARIABLE}"
+            )
         }
         StatusCode::NOT_FOUND => bail!(
             "{url} has no {ADMIN_PATH}; name the admin endpoint of a gateway (`admin.address`, by default http://127.0.0.1:9901)"

@@ -1,7 +1,7 @@
 //! The object files of all tools: YAML or JSON, several documents, lists, gzip, folders, standard input.
 //!
 //! [`ObjectFiles::read`] reads everything that was named. [`ObjectFiles::valid_objects`] is for tools that need objects they
-//! can use; [`ObjectFiles::objects`] is for those that want to say themselves what is wrong with an object. Documents of
+//! can use, and [`configuration`] for those that need nothing else; [`ObjectFiles::objects`] is for those that want to say themselves what is wrong with an object. Documents of
 //! `evenkeel.dev/v1` are in [`ObjectFiles::documents_of_kind`]; documents of other groups are left out.
 //!
 //! The errors of this module end a command with exit code 2 and name file, line and column.
@@ -13,14 +13,14 @@ mod source;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use evenkeel_api::Preset;
 use evenkeel_api::decode::{Problem, Problems};
+use evenkeel_api::{AnyObject, Preset};
 
 use crate::exit::WrongUsage;
 pub(crate) use document::FileDocument;
 use document::documents_of;
 pub(crate) use object::FileObject;
-pub(crate) use source::SourceFile;
+pub(crate) use source::{SourceFile, standard_input_once};
 
 /// The group and version of Evenkeel's own documents, such as `ClassificationTest` and `Workload`.
 pub(crate) const EVENKEEL_VERSION: &str = "evenkeel.dev/v1";
@@ -35,6 +35,19 @@ pub(crate) struct ObjectFiles {
 /// The error for everything that is wrong with the files: one line each.
 pub(crate) fn malformed(problems: Vec<Problem>) -> Option<anyhow::Error> {
     Problems::new(problems).map(|problems| WrongUsage(problems.to_string()).into())
+}
+
+/// The flow schemas and priority levels of files, which must be valid. There must be some: an empty configuration is a mistake,
+/// such as the output of a command that failed.
+pub(crate) fn configuration(paths: &[PathBuf], preset: Preset) -> Result<Vec<AnyObject>> {
+    let files = ObjectFiles::read(paths)?;
+    let objects: Vec<_> = files.valid_objects(preset)?.into_iter().map(|object| object.object).collect();
+    if objects.is_empty() {
+        let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+        let fault = format!("there are no flow schemas and no priority levels in {}", names.join(", "));
+        return Err(WrongUsage(fault).into());
+    }
+    Ok(objects)
 }
 
 // === impl ObjectFiles ===

@@ -18,7 +18,7 @@ use evenkeel_engine::time::Nanos;
 use evenkeel_replay::{Format, Input, ObjectNumbers, Replay as Run, Report, Settings, Truth};
 
 use crate::exit::{Exit, WrongUsage};
-use crate::object_files::ObjectFiles;
+use crate::object_files::{configuration, standard_input_once};
 use crate::terminal::{ColorChoice, OutputFormat, printable_json, width};
 use crate::usage::number;
 pub(crate) use json::FIELDS;
@@ -118,6 +118,8 @@ fn span(text: &str) -> Result<Nanos, String> {
 
 impl Replay {
     pub(crate) fn run(&self) -> Result<Exit> {
+        let inputs = self.logs.iter().chain(&self.objects).chain(&self.against);
+        standard_input_once(inputs.chain(&self.truth).chain(&self.object_counts))?;
         let mut inputs = self.inputs()?;
         let settings = self.settings(&inputs)?;
         let mut configurations = Vec::new();
@@ -184,8 +186,7 @@ impl Replay {
 }
 
 fn read_objects(paths: &[PathBuf], preset: Preset) -> Result<Objects> {
-    let files = ObjectFiles::read(paths)?;
-    Ok(files.valid_objects(preset)?.into_iter().map(|object| object.object).collect())
+    Ok(configuration(paths, preset)?.into_iter().collect())
 }
 
 fn read_truth(path: &Path) -> Result<Truth> {

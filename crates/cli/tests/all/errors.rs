@@ -54,6 +54,48 @@ fn wrong_command_lines() {
 }
 
 #[test]
+fn standard_input_is_read_once() {
+    let fault =
+        "2: evenkeel: `-` is given more than once, but standard input can be read only once; put the others into files";
+    for arguments in [
+        &["check", "-", "-"][..],
+        &["check", "-", "--against", "-"],
+        &["convert", "--to", "v1", "-", "-"],
+        &["explain", "--audit", "-", "--objects", "-"],
+        &["explain", "GET", "/", "--objects", "-", "-"],
+        &["simulate", "w.yaml", "--objects", "-", "--against", "-"],
+        &["simulate", "-", "--objects", "-"],
+        &["replay", "a.log", "--objects", "-", "--against", "-"],
+        &["replay", "-", "--objects", "-"],
+        &["replay", "-", "--objects", "o.yaml", "--truth", "-"],
+        &["replay", "a.log", "--objects", "-", "--object-counts", "-"],
+    ] {
+        assert_eq!(complaint(arguments), fault, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_configuration_without_objects_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (empty, full, workload, log) = (name("empty.yaml"), name("full.yaml"), name("w.yaml"), name("a.log"));
+    fs::write(&empty, "apiVersion: v1\nkind: List\nitems: []\n").unwrap();
+    fs::write(&full, include_str!("../../../../examples/tenants.yaml")).unwrap();
+    fs::write(&workload, include_str!("../../../../examples/workloads/noisy-neighbour/workload.yaml")).unwrap();
+    fs::write(&log, "").unwrap();
+    for arguments in [
+        &["explain", "GET", "/", "--objects", &empty][..],
+        &["simulate", &workload, "--objects", &empty],
+        &["simulate", &workload, "--objects", &full, "--against", &empty],
+        &["replay", &log, "--objects", &empty],
+        &["replay", &log, "--objects", &full, "--against", &empty],
+    ] {
+        let fault = format!("2: evenkeel: there are no flow schemas and no priority levels in {empty}");
+        assert_eq!(complaint(arguments), fault, "{arguments:?}");
+    }
+}
+
+#[test]
 fn wrong_files() {
     let folder = TempDir::new().unwrap();
     let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

@@ -172,7 +172,8 @@ fn a_gateway_with_a_token_is_asked_with_it() {
     let by_variable =
         evenkeel(&[&["explain"], &request[..]].concat()).env("EVENKEEL_ADMIN_TOKEN", TOKEN).output().unwrap();
     assert_eq!(by_variable.status.code(), Some(0), "{}", text(&by_variable.stderr));
-    let advice = "needs a token (401), or another one; give it with --token-file or the variable EVENKEEL_ADMIN_TOKEN\n";
+    let advice =
+        "needs a token (401), or another one; give it with --token-file or the variable EVENKEEL_ADMIN_TOKEN\n";
     for more in [&[] as &[&str], &["--token-file", wrong]] {
         assert_eq!(complaint(&[&request[..], more].concat()), format!("evenkeel: {admin} {advice}"));
     }
@@ -220,7 +221,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
         (&["GET", "/x", "--server", "cluster"], "\"cluster\" is not a URL"),
         (&["--curl", "curl -s"], "curl: there is no URL"),
         (&["--audit", broken], "this is not an audit event"),
-        (&["--audit", "-", "--objects", "-"], "cannot both read standard input"),
+        (&["--audit", "-", "--objects", "-"], "standard input can be read only once"),
         (&["GET", "/%zz", "--preset", "plain"], "GET /%zz would be rejected before flow control"),
     ] {
         let told = complaint(arguments);
