@@ -17,13 +17,10 @@ use evenkeel_api::decode::{Problem, Problems};
 use evenkeel_api::{AnyObject, Preset};
 
 use crate::exit::WrongUsage;
-pub(crate) use document::FileDocument;
 use document::documents_of;
+pub(crate) use document::{EvenkeelKind, FileDocument};
 pub(crate) use object::FileObject;
 pub(crate) use source::{SourceFile, standard_input_once};
-
-/// The group and version of Evenkeel's own documents, such as `ClassificationTest` and `Workload`.
-pub(crate) const EVENKEEL_VERSION: &str = "evenkeel.dev/v1";
 
 /// What is in the files, in the order in which they were named.
 #[derive(Debug, Default)]
@@ -55,8 +52,8 @@ pub(crate) fn configuration(paths: &[PathBuf], preset: Preset) -> Result<Vec<Any
 impl ObjectFiles {
     /// Reads files, folders (with the folders in them) and, for `-`, standard input.
     ///
-    /// Fails if anything cannot be read, is neither YAML nor JSON, or is an object of the group in an unknown version or of an
-    /// unknown kind.
+    /// Fails if anything cannot be read, is neither YAML nor JSON, or is an object of the group or one of Evenkeel's own
+    /// documents in an unknown version or of an unknown kind.
     pub(crate) fn read(paths: &[PathBuf]) -> Result<Self> {
         let sources = SourceFile::read_all(paths)?;
         let (mut documents, mut problems) = (Vec::new(), Vec::new());
@@ -85,8 +82,8 @@ impl ObjectFiles {
     }
 
     /// The documents of `evenkeel.dev/v1` of that kind.
-    pub(crate) fn documents_of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a FileDocument> {
-        self.documents.iter().filter(move |document| document.is_of(EVENKEEL_VERSION, kind))
+    pub(crate) fn documents_of_kind(&self, kind: EvenkeelKind) -> impl Iterator<Item = &FileDocument> {
+        self.documents.iter().filter(move |document| document.is_of(kind))
     }
 
     /// The flow schemas and priority levels, not validated. Fails if a value is of the wrong type; then the error names everything
