@@ -9,7 +9,7 @@ mod tests;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
@@ -18,6 +18,7 @@ use evenkeel_api::{GROUP, Version};
 
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{SourceFile, standard_input_once};
+use crate::terminal::print;
 use rewrite::{Rewritten, rewrite};
 
 const EXAMPLES: &str = "\
@@ -111,16 +112,15 @@ fn write_in_place(results: &[(&SourceFile, Rewritten)], to: Version) -> Result<(
 
 /// Several files become one text of several documents.
 fn write_out(results: &[(&SourceFile, Rewritten)]) -> Result<()> {
-    let mut output = io::stdout().lock();
-    let mut write = |text: &str| output.write_all(text.as_bytes()).context("cannot write to standard output");
+    let mut whole = String::new();
     for (index, (_, Rewritten { text, .. })) in results.iter().enumerate() {
         if index > 0 && !text.starts_with("---") {
-            write("---\n")?;
+            whole += "---\n";
         }
-        write(text)?;
+        whole += text;
         if index + 1 < results.len() && !text.is_empty() && !text.ends_with('\n') {
-            write("\n")?;
+            whole.push('\n');
         }
     }
-    output.flush().context("cannot write to standard output")
+    print(&whole)
 }

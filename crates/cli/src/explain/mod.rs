@@ -6,7 +6,7 @@ mod question;
 mod report;
 mod server;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -21,7 +21,7 @@ use tokio::runtime;
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{SourceFile, configuration, standard_input_once};
 use crate::remote::{Access, Pem, Server, kubeconfig};
-use crate::terminal::{ColorChoice, OutputFormat, printable_json};
+use crate::terminal::{ColorChoice, OutputFormat, print, printable_json};
 use crate::usage::number;
 use question::Question;
 
@@ -174,7 +174,7 @@ impl Explain {
                 }
             }
         }
-        io::stdout().write_all(page.as_bytes()).context("cannot write to standard output")?;
+        print(&page)?;
         Ok(Exit::Success)
     }
 

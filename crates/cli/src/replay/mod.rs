@@ -6,10 +6,10 @@ mod json;
 mod progress;
 mod text;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use evenkeel_api::Preset;
 use evenkeel_engine::controller::{Borrowing, Objects};
@@ -19,7 +19,8 @@ use evenkeel_replay::{Format, Input, ObjectNumbers, Replay as Run, Report, Setti
 
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{configuration, standard_input_once};
-use crate::terminal::{ColorChoice, OutputFormat, printable_json, width};
+use crate::report_page;
+use crate::terminal::{ColorChoice, OutputFormat, print, printable_json, width};
 use crate::usage::number;
 pub(crate) use json::FIELDS;
 use progress::Progress;
@@ -135,12 +136,11 @@ impl Replay {
             progress.end();
         }
         let report = run.finish();
+        print(&self.text(&report)?)?;
         if let Some(file) = &self.report {
             let names: Vec<_> = self.logs.iter().map(|log| log.display().to_string()).collect();
-            std::fs::write(file, html::page(&names.join(", "), &report))
-                .with_context(|| format!("cannot write {}", file.display()))?;
+            report_page::write(file, &html::page(&names.join(", "), &report))?;
         }
-        self.print(&report)?;
         let is_different = self.truth.is_some() && report.comparison.agree < report.comparison.compared;
         Ok(if is_different { Exit::Failure } else { Exit::Success })
     }
@@ -164,23 +164,18 @@ impl Replay {
         Ok(settings)
     }
 
-    fn print(&self, report: &Report) -> Result<()> {
-        let mut output = io::stdout().lock();
-        let written = match self.output {
+    /// The report as it is printed.
+    fn text(&self, report: &Report) -> Result<String> {
+        match self.output {
             OutputFormat::Text => {
-                let paint = self.color.paint(&output);
+                let output = io::stdout();
                 let width = output.is_terminal().then(|| width(&output));
-                write!(output, "{}", text::render(report, self.top, paint, width))
+                Ok(text::render(report, self.top, self.color.paint(&output), width))
             }
             OutputFormat::Json => {
                 let json = serde_json::to_string_pretty(&json::JsonReport::new(report))?;
-                writeln!(output, "{}", printable_json(&json))
+                Ok(format!("{}\n", printable_json(&json)))
             }
-        };
-        match written {
-            // Whoever reads the output has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            written => written.context("cannot write the result to standard output"),
         }
     }
 }
