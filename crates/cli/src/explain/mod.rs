@@ -5,6 +5,7 @@ mod curl;
 mod question;
 mod report;
 mod server;
+mod shell_words;
 
 use std::io;
 use std::path::PathBuf;
@@ -186,7 +187,7 @@ impl Explain {
                 let text = text.first().map(|source| String::from_utf8_lossy(&source.text)).unwrap_or_default();
                 return audit::read(&text).map_err(|error| WrongUsage(format!("{}: {error}", path.display())).into());
             }
-            (None, Some(line), ..) => curl::words(line).and_then(|words| curl::read(&words)),
+            (None, Some(line), ..) => shell_words::words(line).and_then(|words| curl::read(&words)),
             (None, None, words @ [_, ..], _) => curl::read(words),
             (None, None, [], [method, url]) => Question::named(Some(method), url),
             (None, None, [], [url]) => Question::named(None, url),

@@ -11,6 +11,7 @@ use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
 use http::StatusCode;
 
 use super::question::Question;
+use crate::percent_encoding;
 use crate::remote::{Access, Server};
 
 /// All objects of a cluster are some hundred kilobytes.
@@ -80,8 +81,7 @@ async fn list(server: &Server, kind: Kind, preset: Preset) -> Result<Vec<evenkee
     bail!("{} has no {GROUP}; is it the address of an API server?", server.url())
 }
 
-/// A value in percent-encoding.
+/// A value of the query.
 fn encoded(value: &str) -> String {
-    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-    value.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    percent_encoding::encoded(value, b"/")
 }
