@@ -17,7 +17,7 @@ use evenkeel_api::decode::{Position, Problem, Problems};
 use evenkeel_api::{GROUP, Version};
 
 use crate::exit::{Exit, WrongUsage};
-use crate::object_files::{SourceFile, standard_input_once};
+use crate::object_files::{BYTE_ORDER_MARK, SourceFile, standard_input_once};
 use crate::terminal::print;
 use rewrite::{Rewritten, rewrite};
 
@@ -110,17 +110,24 @@ fn write_in_place(results: &[(&SourceFile, Rewritten)], to: Version) -> Result<(
     Ok(())
 }
 
-/// Several files become one text of several documents.
 fn write_out(results: &[(&SourceFile, Rewritten)]) -> Result<()> {
+    let texts: Vec<&str> = results.iter().map(|(_, rewritten)| rewritten.text.as_str()).collect();
+    print(&joined(&texts))
+}
+
+/// Several files become one text of several documents.
+fn joined(texts: &[&str]) -> String {
     let mut whole = String::new();
-    for (index, (_, Rewritten { text, .. })) in results.iter().enumerate() {
+    for (index, text) in texts.iter().enumerate() {
+        // A byte order mark belongs at the start of the whole.
+        let text = if index > 0 { text.trim_start_matches(BYTE_ORDER_MARK) } else { text };
         if index > 0 && !text.starts_with("---") {
             whole += "---\n";
         }
         whole += text;
-        if index + 1 < results.len() && !text.is_empty() && !text.ends_with('\n') {
+        if index + 1 < texts.len() && !text.is_empty() && !text.ends_with('\n') {
             whole.push('\n');
         }
     }
-    print(&whole)
+    whole
 }

@@ -9,6 +9,7 @@ use evenkeel_api::v1beta3::PRESERVE_ZERO_ANNOTATION;
 use evenkeel_api::{AnyObject, GROUP, HubSpec, Kind, Version};
 
 use super::edits::{CannotEdit, Edits, NewValue};
+use crate::object_files::BYTE_ORDER_MARK;
 
 /// A text in which the objects are written in another version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +40,7 @@ const ACTION: &str = "{{";
 
 /// Writes all objects of a text in that version. `file` is what problems call the text.
 pub(crate) fn rewrite(file: &str, text: &str, to: Version) -> Result<Rewritten, Problems> {
-    let (mark, body) = text.strip_prefix('\u{feff}').map_or(("", text), |body| ("\u{feff}", body));
+    let (mark, body) = text.split_at(if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 });
     let documents = parse_text(body.as_bytes()).map_err(|error| {
         let template = template_line(file, body, |_| true);
         Problems::from(template.unwrap_or_else(|| Problem::new(file, error.at, error.message)))

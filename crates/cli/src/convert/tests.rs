@@ -6,6 +6,7 @@ use evenkeel_api::Version;
 use evenkeel_recorded::{Body, compared, transcripts};
 use serde_json::Value;
 
+use super::joined;
 use super::rewrite::rewrite;
 
 const ALL: [Version; 4] = Version::ALL;
@@ -353,6 +354,12 @@ fn round_trips_of_all_recorded_objects_are_equal() {
     }
     assert!(equal > 1000 && zeros > 0, "{equal} objects are equal, {zeros} have zero shares");
     compared("objects converted and back", equal);
+}
+
+#[test]
+fn only_the_first_of_several_texts_keeps_its_byte_order_mark() {
+    let texts = ["\u{feff}a: 1", "\u{feff}b: 2\n", "\u{feff}---\nc: 3\n", "d: 4"];
+    assert_eq!(joined(&texts), "\u{feff}a: 1\n---\nb: 2\n---\nc: 3\n---\nd: 4");
 }
 
 #[test]

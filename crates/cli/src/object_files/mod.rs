@@ -20,7 +20,7 @@ use crate::exit::WrongUsage;
 use document::documents_of;
 pub(crate) use document::{EvenkeelKind, FileDocument};
 pub(crate) use object::FileObject;
-pub(crate) use source::{SourceFile, standard_input_once};
+pub(crate) use source::{BYTE_ORDER_MARK, SourceFile, standard_input_once};
 
 /// What is in the files, in the order in which they were named.
 #[derive(Debug, Default)]

@@ -8,6 +8,8 @@ use flate2::read::MultiGzDecoder;
 
 use crate::exit::WrongUsage;
 
+/// What some editors write at the start of a text.
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 /// The name of standard input on the command line.
 const STANDARD_INPUT: &str = "-";
 /// How many files a folder may have. More of them are a mistake, such as naming the root of the file system.

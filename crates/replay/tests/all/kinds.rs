@@ -50,6 +50,19 @@ fn a_format_string_of_ones_own() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_the_log() {
+    let line = event("a", "ResponseComplete", "get", "/a", 1, 2, "");
+    let list = format!(r#"{{"kind":"EventList","items":[{line}]}}"#);
+    for text in [line, list] {
+        let text = format!("\u{feff}{text}\n");
+        let settings = Settings::new(Preset::Kubernetes, 10);
+        let report = replay(settings, vec![Objects::from(Preset::Kubernetes)], &text);
+        assert_eq!((report.requests, report.damaged.count()), (1, 0), "{text}");
+    }
+    assert_eq!(input("\u{feff}").next_part(), None, "an empty log is a log");
+}
+
+#[test]
 fn logs_of_no_known_kind_are_refused() {
     let refused = Input::new("diary.txt", Box::new(&b"Dear diary,\n"[..]), None, None).err().unwrap();
     assert!(matches!(refused, InputError::UnknownKind(_)));
