@@ -56,7 +56,7 @@ fn a_byte_order_mark_is_no_part_of_the_log() {
     for text in [line, list] {
         let text = format!("\u{feff}{text}\n");
         let settings = Settings::new(Preset::Kubernetes, 10);
-        let report = replay(settings, vec![Objects::from(Preset::Kubernetes)], &text);
+        let report = replay(settings, vec![Objects::from(Preset::Kubernetes)], text.as_str());
         assert_eq!((report.requests, report.damaged.count()), (1, 0), "{text}");
     }
     assert_eq!(input("\u{feff}").next_part(), None, "an empty log is a log");
