@@ -54,6 +54,12 @@ fn wrong_command_lines() {
 }
 
 #[test]
+fn errors_have_no_terminal_escapes() {
+    let told = complaint(&["explain", "GET", "/\u{9b}31m%zz", "--preset", "plain"]);
+    assert!(told.starts_with("2: evenkeel: GET /\u{fffd}31m%zz would be rejected before flow control: "), "{told}");
+}
+
+#[test]
 fn standard_input_is_read_once() {
     let fault =
         "2: evenkeel: `-` is given more than once, but standard input can be read only once; put the others into files";
