@@ -131,7 +131,7 @@ enum Oracle {
     /// A flow control of our own, which lets nothing in.
     Own { flow: FlowControl, rules: RequestRules },
     /// A gateway.
-    Live { gateway: Server },
+    Live { gateway: Box<Server> },
 }
 
 /// A flow control or a gateway, and where its objects are from.
@@ -208,7 +208,7 @@ impl Explain {
             let variable = || std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
             let mut access = self.access(url)?;
             access.token = access.token.or_else(variable);
-            let gateway = Server::new(&access, server::LIMITS)?;
+            let gateway = Box::new(Server::new(&access, server::LIMITS)?);
             return Ok(Source { oracle: Oracle::Live { gateway }, preset, objects: format!("those of {url}") });
         }
         let config = self.config.as_deref().map(Config::read).transpose()?;
