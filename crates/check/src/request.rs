@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// A request: who sends it, and what it asks for.
 ///
 /// It asks for a resource if `resource` is there, and for a path otherwise. In a description, a method may stand in place
-/// of the verb: then the path is read as a server would read it.
+/// of the verb: then the path is read as a server of the preset reads it, a kube-apiserver or a gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Request {
@@ -83,7 +83,7 @@ impl Request {
                 let method = method.to_ascii_uppercase();
                 let info = match preset {
                     Preset::Kubernetes => Kubernetes::default().digest(&method, path),
-                    Preset::Plain => PlainPaths.digest(&method, path),
+                    Preset::Plain => PlainPaths.digest_normal(&method, path),
                 };
                 info.map(RequestInfo::into_owned).map_err(|error| error.to_string())
             }
@@ -144,5 +144,26 @@ impl fmt::Display for Request {
             write!(f, " ({})", self.groups.join(", "))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_read_as_a_server_of_the_preset_reads_them() {
+        let path = |preset, path: &str| {
+            let request = Request { method: Some("get".to_owned()), path: Some(path.to_owned()), ..Request::default() };
+            request.info(preset).map(|info| info.path.into_owned())
+        };
+        for spelling in ["/pub/a", "//pub//a", "/pub/./a", "/x/../pub/a", "/%70ub/a"] {
+            assert_eq!(path(Preset::Plain, spelling).as_deref(), Ok("/pub/a"), "{spelling}");
+        }
+        assert_eq!(path(Preset::Plain, "/pub%2fa").as_deref(), Ok("/pub%2Fa"));
+        let fault = "the path has a dot segment beside an encoded slash, a backslash or a path parameter";
+        assert_eq!(path(Preset::Plain, "/pub%2F..%2Fa"), Err(fault.to_owned()), "the gateway rejects it");
+        // A kube-apiserver takes paths as they are.
+        assert_eq!(path(Preset::Kubernetes, "/pub//a").as_deref(), Ok("/pub//a"));
     }
 }

@@ -19,6 +19,7 @@ mod explain;
 mod health;
 mod man;
 mod object_files;
+mod percent_encoding;
 mod reference;
 mod remote;
 mod replay;

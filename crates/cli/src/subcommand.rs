@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::exit::Exit;
+use crate::terminal::printable;
 use crate::{check, completions, convert, demo, explain, health, man, replay, serve, simulate, top, usage};
 
 const EXAMPLES: &str = "\
@@ -66,9 +67,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     .into()
 }
 
-/// Says what went wrong. Nobody can be told if that fails too.
+/// Prints what went wrong. It may quote clients and servers. If it cannot be written, there is nobody to tell.
 fn complain(what: &str) {
-    let _ = writeln!(io::stderr(), "evenkeel: {what}");
+    let lines: Vec<_> = what.lines().map(printable).collect();
+    let _ = writeln!(io::stderr(), "evenkeel: {}", lines.join("\n"));
 }
 
 // === impl Command ===

@@ -9,7 +9,7 @@ use evenkeel_engine::digest::{DigestError, Kubernetes, PlainPaths};
 
 use crate::record::{Action, Record};
 
-/// Interprets requests as the server did that recorded them.
+/// Interprets requests as a kube-apiserver or a gateway does.
 #[derive(Debug)]
 pub(crate) enum Interpreter {
     Kubernetes(Kubernetes),
@@ -34,7 +34,7 @@ impl Interpreter {
         };
         let mut info = match self {
             Self::Kubernetes(kubernetes) => kubernetes.digest(&method, &record.target)?,
-            Self::Plain => PlainPaths.digest(&method, &record.target)?,
+            Self::Plain => PlainPaths.digest_normal(&method, &record.target)?,
         };
         if let Action::Verb(verb) = &record.action {
             info.verb = Cow::Borrowed(verb);

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::Result;
-use evenkeel_api::decode::{Node, Problem, Value, parse_text};
+use evenkeel_api::decode::{Node, Position, Problem, Value, parse_text};
 use evenkeel_api::{Kind, Preset};
 use evenkeel_check::{Call, ClassificationTest, Endpoint, Expectation, Located, Place, Request};
 use serde::Deserialize;
 
 use crate::exit::WrongUsage;
-use crate::object_files::{FileDocument, FileObject, ObjectFiles, malformed};
+use crate::object_files::{EvenkeelKind, FileDocument, FileObject, ObjectFiles, malformed};
 
 /// Everything that is checked together.
 pub(super) struct Input<'a> {
@@ -66,11 +66,13 @@ impl<'a> Input<'a> {
     ) -> Result<Self> {
         let objects = located(files, files.objects(preset)?, preset, with_suggested)?;
         let (mut tests, mut problems) = (Vec::new(), Vec::new());
-        for document in files.documents_of_kind("ClassificationTest") {
+        for document in files.documents_of_kind(EvenkeelKind::ClassificationTest) {
             let file = files.source(document.source).map_or("", |source| source.name.as_str());
             match test(document, file) {
                 Ok(test) => tests.push(test),
-                Err(message) => problems.push(Problem::new(file, document.root.at, message)),
+                Err((at, message)) => {
+                    problems.push(Problem::new(file, at, format!("ClassificationTest: {message}")));
+                }
             }
         }
         if let Some(error) = malformed(problems) {
@@ -120,17 +122,26 @@ fn without_subject(message: &str) -> String {
     message.split_once("\": ").map_or(message, |(_, rest)| rest).to_owned()
 }
 
-fn test(document: &FileDocument, file: &str) -> Result<ClassificationTest, String> {
-    let subject = |problem: &dyn std::fmt::Display| format!("ClassificationTest: {problem}");
-    let written = TestDocument::deserialize(&document.root).map_err(|error| subject(&error))?;
+fn test(document: &FileDocument, file: &str) -> Result<ClassificationTest, (Position, String)> {
+    let root = &document.root;
+    let written = TestDocument::deserialize(root).map_err(|error| (root.at, error.to_string()))?;
     let Test { request, expect } = match (written.spec, written.request, written.expect) {
         (Some(spec), None, None) => spec,
         (None, Some(request), Some(expect)) => Test { request, expect },
-        _ => return Err(subject(&"it needs `request` and `expect`, both in `spec` or both beside it")),
+        _ => {
+            let message = "it needs `request` and `expect`, both in `spec` or both beside it";
+            return Err((root.at, message.to_owned()));
+        }
     };
     let name = if written.metadata.name.is_empty() { "unnamed".to_owned() } else { written.metadata.name };
-    let field = if document.root.get("spec").is_some() { "spec.expect" } else { "expect" };
-    let place = Place::new(file, document.root.position_of(field));
+    let field = if root.get("spec").is_some() { "spec.expect" } else { "expect" };
+    let at = root.position_of(field);
+    if expect == Expectation::default() {
+        let message =
+            "`expect` is empty, so that the test cannot fail; name a `schema`, a `level`, a `flow` or `seats`";
+        return Err((at, message.to_owned()));
+    }
+    let place = Place::new(file, at);
     Ok(ClassificationTest { name, request, expect, place })
 }
 
@@ -166,4 +177,29 @@ fn call(node: &Node, file: &str) -> Result<Call, Problem> {
         Problem::new(file, node.at, message)
     })?;
     Ok(Call { caller, callee, place: Place::new(file, node.position_of("callee")) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.yaml");
+        std::fs::write(&path, text).unwrap();
+        let files = ObjectFiles::read(&[path]).unwrap();
+        let error = Input::new(&files, Preset::Plain, false, None).map(|input| input.tests.len()).unwrap_err();
+        assert!(error.is::<WrongUsage>());
+        error.to_string().replace(&format!("{}/", folder.path().display()), "")
+    }
+
+    #[test]
+    fn a_test_that_cannot_fail_is_refused() {
+        let fault = "`expect` is empty, so that the test cannot fail; name a `schema`, a `level`, a `flow` or `seats`";
+        let test =
+            "apiVersion: evenkeel.dev/v1\nkind: ClassificationTest\nrequest: {method: GET, path: /a}\nexpect: {}\n";
+        assert_eq!(message(test), format!("a.yaml:4:1: ClassificationTest: {fault}"));
+        let inside = test.replace("request", "spec:\n  request").replace("\nexpect", "\n  expect");
+        assert_eq!(message(&inside), format!("a.yaml:5:3: ClassificationTest: {fault}"));
+    }
 }

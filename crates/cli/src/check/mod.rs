@@ -7,7 +7,7 @@ mod input;
 mod sarif;
 mod text;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ use evenkeel_check::{Assumptions, Borrowing, Checked, Report, Rule, Severity, ch
 use evenkeel_engine::digest::parse_duration;
 
 use crate::exit::{Exit, WrongUsage};
-use crate::object_files::ObjectFiles;
-use crate::terminal::ColorChoice;
+use crate::object_files::{ObjectFiles, standard_input_once};
+use crate::terminal::{ColorChoice, print};
 use crate::usage::number;
 use input::Input;
 
@@ -135,6 +135,7 @@ impl Check {
     }
 
     fn run_unless_failing(&self) -> Result<Exit> {
+        standard_input_once(self.files.iter().chain(&self.against))?;
         if let Some(rule) = &self.explain {
             print(&explain::page(rule, self.color.paint(&io::stdout()))?)?;
             return Ok(Exit::Success);
@@ -196,14 +197,6 @@ impl Check {
 
 fn json(value: &impl serde::Serialize) -> Result<String> {
     Ok(serde_json::to_string_pretty(value).context("cannot write JSON")? + "\n")
-}
-
-fn print(text: &str) -> Result<()> {
-    match io::stdout().write_all(text.as_bytes()) {
-        // Whoever reads has seen enough, as `head` has.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome.context("cannot write to standard output"),
-    }
 }
 
 /// The names of all rules, for messages.

@@ -3,6 +3,8 @@
 use evenkeel_check::{Finding, Report, Rule, Severity};
 use serde_json::{Value, json};
 
+use crate::percent_encoding::encoded;
+
 pub(super) fn log(report: &Report) -> Value {
     let rules: Vec<Value> = Rule::ALL.iter().map(|rule| describe(*rule)).collect();
     let results: Vec<Value> = report.findings.iter().map(result).collect();
@@ -48,7 +50,7 @@ fn result(finding: &Finding) -> Value {
     // Standard input has no address.
     if let Some(at) = finding.place.at.filter(|_| !finding.place.file.starts_with('<')) {
         location["physicalLocation"] = json!({
-            "artifactLocation": {"uri": finding.place.file.replace(' ', "%20")},
+            "artifactLocation": {"uri": encoded(&finding.place.file, b"/")},
             "region": {"startLine": at.line, "startColumn": at.column},
         });
     }

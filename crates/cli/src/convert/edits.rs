@@ -9,6 +9,7 @@ use evenkeel_api::decode::{Format, Member, Node, Position, Value};
 #[derive(Debug)]
 pub(super) struct Edits<'t> {
     text: &'t str,
+    format: Format,
     /// Where each line begins.
     lines: Vec<usize>,
     /// The bytes at which every [`STRIDE`]th character of a line begins, for lines that are long and not ASCII.
@@ -51,7 +52,7 @@ impl<'t> Edits<'t> {
                 long_lines.insert(index, places);
             }
         }
-        Self { text, lines, long_lines, changes: BTreeMap::new() }
+        Self { text, format, lines, long_lines, changes: BTreeMap::new() }
     }
 
     /// Replaces a text that stands at a place, in quotes or not.
@@ -85,7 +86,8 @@ impl<'t> Edits<'t> {
             if !is_flow {
                 return Err(cannot(map.at, "this map is not written out here".to_owned()));
             }
-            self.change(open + 1..open + 1, value.flow(name, false));
+            // There is no other member to take the quotes from, and JSON needs them.
+            self.change(open + 1..open + 1, value.flow(name, self.format == Format::Json));
             return Ok(());
         };
         let key = self.offset(first.key_at)?;

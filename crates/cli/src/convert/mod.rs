@@ -9,7 +9,7 @@ mod tests;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
@@ -17,7 +17,8 @@ use evenkeel_api::decode::{Position, Problem, Problems};
 use evenkeel_api::{GROUP, Version};
 
 use crate::exit::{Exit, WrongUsage};
-use crate::object_files::SourceFile;
+use crate::object_files::{BYTE_ORDER_MARK, SourceFile, standard_input_once};
+use crate::terminal::print;
 use rewrite::{Rewritten, rewrite};
 
 const EXAMPLES: &str = "\
@@ -61,6 +62,7 @@ fn version() -> impl TypedValueParser<Value = Version> {
 
 impl Convert {
     pub(crate) fn run(&self) -> Result<Exit> {
+        standard_input_once(&self.files)?;
         let sources = SourceFile::read_all(&self.files)?;
         let mut problems = Vec::new();
         let mut results = Vec::new();
@@ -108,18 +110,24 @@ fn write_in_place(results: &[(&SourceFile, Rewritten)], to: Version) -> Result<(
     Ok(())
 }
 
-/// Several files become one text of several documents.
 fn write_out(results: &[(&SourceFile, Rewritten)]) -> Result<()> {
-    let mut output = io::stdout().lock();
-    let mut write = |text: &str| output.write_all(text.as_bytes()).context("cannot write to standard output");
-    for (index, (_, Rewritten { text, .. })) in results.iter().enumerate() {
+    let texts: Vec<&str> = results.iter().map(|(_, rewritten)| rewritten.text.as_str()).collect();
+    print(&joined(&texts))
+}
+
+/// Several files become one text of several documents.
+fn joined(texts: &[&str]) -> String {
+    let mut whole = String::new();
+    for (index, text) in texts.iter().enumerate() {
+        // A byte order mark belongs at the start of the whole.
+        let text = if index > 0 { text.trim_start_matches(BYTE_ORDER_MARK) } else { text };
         if index > 0 && !text.starts_with("---") {
-            write("---\n")?;
+            whole += "---\n";
         }
-        write(text)?;
-        if index + 1 < results.len() && !text.is_empty() && !text.ends_with('\n') {
-            write("\n")?;
+        whole += text;
+        if index + 1 < texts.len() && !text.is_empty() && !text.ends_with('\n') {
+            whole.push('\n');
         }
     }
-    output.flush().context("cannot write to standard output")
+    whole
 }

@@ -9,6 +9,7 @@ use evenkeel_api::v1beta3::PRESERVE_ZERO_ANNOTATION;
 use evenkeel_api::{AnyObject, GROUP, HubSpec, Kind, Version};
 
 use super::edits::{CannotEdit, Edits, NewValue};
+use crate::object_files::BYTE_ORDER_MARK;
 
 /// A text in which the objects are written in another version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +40,7 @@ const ACTION: &str = "{{";
 
 /// Writes all objects of a text in that version. `file` is what problems call the text.
 pub(crate) fn rewrite(file: &str, text: &str, to: Version) -> Result<Rewritten, Problems> {
-    let (mark, body) = text.strip_prefix('\u{feff}').map_or(("", text), |body| ("\u{feff}", body));
+    let (mark, body) = text.split_at(if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 });
     let documents = parse_text(body.as_bytes()).map_err(|error| {
         let template = template_line(file, body, |_| true);
         Problems::from(template.unwrap_or_else(|| Problem::new(file, error.at, error.message)))
@@ -48,7 +49,7 @@ pub(crate) fn rewrite(file: &str, text: &str, to: Version) -> Result<Rewritten, 
     if let Some(template) = template_line(file, body, |line| contents.is_converted(line)) {
         return Err(template.into());
     }
-    let format = documents.first().map_or(Format::Yaml, |document| document.format);
+    let format = format_of(&documents);
     let mut edits = Edits::new(body, format);
     let mut problems = Vec::new();
     for (at, version) in contents.versions.iter().filter(|(_, version)| *version != to) {
@@ -63,7 +64,7 @@ pub(crate) fn rewrite(file: &str, text: &str, to: Version) -> Result<Rewritten, 
         return Err(problems);
     }
     let new = edits.apply().map_err(|error| cannot(file, error))?;
-    verify(file, &contents, &new, to)?;
+    verify(file, &contents, format, &new, to)?;
     Ok(Rewritten { text: format!("{mark}{new}"), converted: changed.len() })
 }
 
@@ -149,11 +150,20 @@ fn member<'n>(node: &'n Node, name: &str) -> Option<&'n Member> {
     members.iter().find(|member| member.key == name)
 }
 
+fn format_of(documents: &[Document]) -> Format {
+    documents.first().map_or(Format::Yaml, |document| document.format)
+}
+
 /// Reads the result, and compares it with the original.
-fn verify(file: &str, before: &Contents<'_>, text: &str, to: Version) -> Result<(), Problems> {
+fn verify(file: &str, before: &Contents<'_>, format: Format, text: &str, to: Version) -> Result<(), Problems> {
     let documents = parse_text(text.as_bytes()).unwrap_or_default();
     let after = Contents::read(file, &documents)?;
     let mut problems = Vec::new();
+    // What is not JSON may still be YAML.
+    if format_of(&documents) != format {
+        let message = "the converted text would not have the same format; nothing was changed".to_owned();
+        problems.push(Problem::new(file, Position { line: 1, column: 1 }, message));
+    }
     if after.objects.len() != before.objects.len() {
         let message = "the converted text does not have the same objects; nothing was changed".to_owned();
         problems.push(Problem::new(file, Position { line: 1, column: 1 }, message));

@@ -6,6 +6,7 @@ use evenkeel_api::Version;
 use evenkeel_recorded::{Body, compared, transcripts};
 use serde_json::Value;
 
+use super::joined;
 use super::rewrite::rewrite;
 
 const ALL: [Version; 4] = Version::ALL;
@@ -353,4 +354,24 @@ fn round_trips_of_all_recorded_objects_are_equal() {
     }
     assert!(equal > 1000 && zeros > 0, "{equal} objects are equal, {zeros} have zero shares");
     compared("objects converted and back", equal);
+}
+
+#[test]
+fn only_the_first_of_several_texts_keeps_its_byte_order_mark() {
+    let texts = ["\u{feff}a: 1", "\u{feff}b: 2\n", "\u{feff}---\nc: 3\n", "d: 4"];
+    assert_eq!(joined(&texts), "\u{feff}a: 1\n---\nb: 2\n---\nc: 3\n---\nd: 4");
+}
+
+#[test]
+fn json_stays_json_where_a_member_is_added_to_an_empty_map() {
+    const ANNOTATED: &str = r#"{"apiVersion":"flowcontrol.apiserver.k8s.io/v1","kind":"PriorityLevelConfiguration","metadata":{"annotations":{},"name":"jail"},"spec":{"type":"Limited","limited":{"nominalConcurrencyShares":0,"limitResponse":{"type":"Queue"}}}}"#;
+    let annotation = r#""flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares": """#;
+    let expected = ANNOTATED.replace("/v1\"", "/v1beta3\"").replace("{},", &format!("{{{annotation}}},"));
+    let older = converted(ANNOTATED, Version::V1beta3);
+    assert_eq!(older, expected);
+    serde_json::from_str::<Value>(&older).unwrap();
+    // And back: `limited` has no members.
+    let bare = r#"{"apiVersion":"flowcontrol.apiserver.k8s.io/v1beta3","kind":"PriorityLevelConfiguration","metadata":{"annotations":{"flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares":""},"name":"jail"},"spec":{"type":"Limited","limited":{}}}"#;
+    let newer: Value = serde_json::from_str(&converted(bare, Version::V1)).unwrap();
+    assert_eq!(newer["spec"]["limited"]["nominalConcurrencyShares"], 0);
 }

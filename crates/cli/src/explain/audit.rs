@@ -1,8 +1,10 @@
 //! Audit events of a kube-apiserver as requests (`audit.k8s.io/v1`).
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::question::Question;
+use crate::object_files::BYTE_ORDER_MARK;
 
 /// What is of interest of an event.
 #[derive(Debug, Deserialize)]
@@ -15,20 +17,11 @@ struct Event {
     impersonated_user: Option<EventUser>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-struct EventUser {
-    #[serde(default)]
-    username: String,
-    #[serde(default)]
-    groups: Vec<String>,
-}
-
-/// One event, or the list in which a webhook gets them.
+/// A server may leave out what is empty, or write it as null.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Entry {
-    List { items: Vec<Event> },
-    Event(Box<Event>),
+struct EventUser {
+    username: Option<String>,
+    groups: Option<Vec<String>>,
 }
 
 /// How many events are explained at a time. `evenkeel replay` is for whole logs.
@@ -36,11 +29,23 @@ const EVENTS_MAX: usize = 1000;
 
 /// Reads one event, a list of them, or one in each line.
 pub(super) fn read(text: &str) -> Result<Vec<Question>, String> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let fault = |error: serde_json::Error| format!("this is not an audit event: {error}");
     let mut events = Vec::new();
-    for entry in serde_json::Deserializer::from_str(text).into_iter::<Entry>() {
-        match entry.map_err(|error| format!("this is not an audit event: {error}"))? {
-            Entry::List { items } => events.extend(items),
-            Entry::Event(event) => events.push(*event),
+    for entry in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        let mut entry = entry.map_err(fault)?;
+        // A webhook gets events in lists.
+        let entries = match entry.get_mut("items").map(Value::take) {
+            Some(Value::Array(items)) => items,
+            Some(Value::Null) => Vec::new(),
+            Some(_) => return Err("this is not a list of audit events: items is not a list".to_owned()),
+            None => vec![entry],
+        };
+        for entry in entries {
+            events.push(Event::deserialize(entry).map_err(|error| {
+                let number = events.len() + 1;
+                format!("audit event {number} cannot be explained: {error}")
+            })?);
         }
         if events.len() > EVENTS_MAX {
             return Err(format!(
@@ -59,7 +64,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Question>, String> {
 impl Event {
     fn question(self) -> Result<Question, String> {
         let user = self.impersonated_user.unwrap_or(self.user);
-        let question = Question::new(&method(&self.verb), &self.request_uri, Some(user.username), user.groups)?;
+        let question =
+            Question::new(&method(&self.verb), &self.request_uri, user.username, user.groups.unwrap_or_default())?;
         // The server has recorded all of them.
         Ok(Question { has_all_groups: true, ..question })
     }
@@ -97,6 +103,13 @@ mod tests {
     }
 
     #[test]
+    fn null_and_a_byte_order_mark_are_read() {
+        let event = EVENT.replace(r#"["dev","system:authenticated"]"#, "null");
+        let read = read(&format!("\u{feff}{event}")).unwrap();
+        assert_eq!((read[0].user.as_deref(), read[0].groups.len()), (Some("alice"), 0));
+    }
+
+    #[test]
     fn the_impersonated_user_counts() {
         let event = EVENT.replace("\"objectRef\"", "\"impersonatedUser\":{\"username\":\"bob\"},\"objectRef\"");
         assert_eq!(read(&event).unwrap()[0].user.as_deref(), Some("bob"));
@@ -113,7 +126,14 @@ mod tests {
     #[test]
     fn what_is_no_event_is_refused() {
         assert_eq!(read("").unwrap_err(), "there is no audit event");
-        assert!(read("{}").unwrap_err().starts_with("this is not an audit event: "));
+        assert_eq!(read("{}").unwrap_err(), "audit event 1 cannot be explained: missing field `requestURI`");
+        let without = |field: &str| read(&format!("{EVENT}{}", EVENT.replace(field, "other"))).unwrap_err();
+        for field in ["requestURI", "verb", "user"] {
+            assert_eq!(without(field), format!("audit event 2 cannot be explained: missing field `{field}`"));
+        }
+        assert!(read("5").unwrap_err().starts_with("audit event 1 cannot be explained: invalid type: integer `5`"));
+        assert_eq!(read(r#"{"items":5}"#).unwrap_err(), "this is not a list of audit events: items is not a list");
+        assert_eq!(read(r#"{"items":null}"#).unwrap_err(), "there is no audit event");
         assert!(read("hello").unwrap_err().starts_with("this is not an audit event: expected value at line 1"));
         assert!(read(&EVENT.repeat(EVENTS_MAX + 1)).unwrap_err().contains("use `evenkeel replay`"));
     }

@@ -1,78 +1,28 @@
 //! A `curl` command line as a request: its method, its URL and what it says of its user.
 
 use super::question::Question;
+use crate::percent_encoding::{decoded, encoded};
 
 /// Options that take a value and change nothing that flow control looks at.
+#[rustfmt::skip] // a table
 const WITH_VALUE: &[&str] = &[
-    "abstract-unix-socket",
-    "alt-svc",
-    "aws-sigv4",
-    "cacert",
-    "capath",
-    "cert",
-    "cert-type",
-    "ciphers",
-    "config",
-    "connect-timeout",
-    "connect-to",
-    "continue-at",
-    "cookie",
-    "cookie-jar",
-    "create-file-mode",
-    "crlfile",
-    "curves",
-    "dns-interface",
-    "dns-servers",
-    "dump-header",
-    "engine",
-    "etag-compare",
-    "etag-save",
-    "expect100-timeout",
-    "happy-eyeballs-timeout-ms",
-    "haproxy-clientip",
-    "hsts",
-    "interface",
-    "ipfs-gateway",
-    "keepalive-time",
-    "key",
-    "key-type",
-    "limit-rate",
-    "local-port",
-    "login-options",
-    "max-filesize",
-    "max-redirs",
-    "max-time",
-    "netrc-file",
-    "noproxy",
-    "output",
-    "output-dir",
-    "parallel-max",
-    "pass",
-    "pinnedpubkey",
-    "preproxy",
-    "proto",
-    "proto-default",
-    "proto-redir",
-    "proxy",
-    "proxy-header",
-    "proxy-user",
-    "range",
-    "rate",
-    "referer",
-    "resolve",
-    "retry",
-    "retry-delay",
-    "retry-max-time",
-    "service-name",
-    "socks5",
-    "socks5-hostname",
-    "speed-limit",
-    "speed-time",
-    "stderr",
-    "tls-max",
-    "tls13-ciphers",
-    "trace",
-    "write-out",
+    "abstract-unix-socket", "alt-svc", "aws-sigv4", "cacert", "capath", "cert", "cert-type", "ciphers", "config",
+    "connect-timeout", "connect-to", "continue-at", "cookie", "cookie-jar", "create-file-mode", "crlfile", "curves",
+    "delegation", "dns-interface", "dns-ipv4-addr", "dns-ipv6-addr", "dns-servers", "doh-url", "dump-header", "ech",
+    "egd-file", "engine", "etag-compare", "etag-save", "expect100-timeout", "ftp-account", "ftp-alternative-to-user",
+    "ftp-method", "ftp-port", "ftp-ssl-ccc-mode", "happy-eyeballs-timeout-ms", "haproxy-clientip", "hostpubmd5",
+    "hostpubsha256", "hsts", "interface", "ip-tos", "ipfs-gateway", "keepalive-cnt", "keepalive-time", "key",
+    "key-type", "krb", "libcurl", "limit-rate", "local-port", "login-options", "mail-auth", "mail-from", "mail-rcpt",
+    "max-filesize", "max-redirs", "max-time", "netrc-file", "noproxy", "oauth2-bearer", "output", "output-dir",
+    "parallel-max", "parallel-max-host", "pass", "pinnedpubkey", "preproxy", "proto", "proto-default", "proto-redir",
+    "proxy", "proxy-cacert", "proxy-capath", "proxy-cert", "proxy-cert-type", "proxy-ciphers", "proxy-crlfile",
+    "proxy-header", "proxy-key", "proxy-key-type", "proxy-pass", "proxy-pinnedpubkey", "proxy-service-name",
+    "proxy-tls13-ciphers", "proxy-tlsauthtype", "proxy-tlspassword", "proxy-tlsuser", "proxy-user", "proxy1.0",
+    "pubkey", "quote", "random-file", "range", "rate", "referer", "resolve", "retry", "retry-delay", "retry-max-time",
+    "sasl-authzid", "service-name", "sigalgs", "socks4", "socks4a", "socks5", "socks5-gssapi-service",
+    "socks5-hostname", "speed-limit", "speed-time", "ssl-sessions", "stderr", "telnet-option", "tftp-blksize",
+    "time-cond", "tls-max", "tls13-ciphers", "tlsauthtype", "tlspassword", "tlsuser", "trace", "trace-ascii",
+    "trace-config", "unix-socket", "upload-flags", "user-agent", "variable", "vlan-priority", "write-out",
 ];
 /// The same with one letter.
 const LETTERS_WITH_VALUE: &str = "AbcCDeEhKmoPQrtTUwxyYz";
@@ -100,6 +50,10 @@ struct Read {
     url: Option<String>,
     headers: Vec<(String, String)>,
     basic_user: Option<String>,
+    /// What is sent instead of the path and the query of the URL.
+    target: Option<String>,
+    /// Parts of the query besides those in the URL.
+    queries: Vec<String>,
     /// The bodies, which `--get` moves into the query.
     bodies: Vec<String>,
     has_upload: bool,
@@ -156,10 +110,7 @@ fn letters<'a>(read: &mut Read, word: &'a str, words: &mut impl Iterator<Item = 
 fn takes_value(name: &str) -> bool {
     BODIES.contains(&name)
         || WITH_VALUE.contains(&name)
-        || matches!(
-            name,
-            "request" | "header" | "url" | "user" | "user-agent" | "upload-file" | "oauth2-bearer" | "url-query"
-        )
+        || matches!(name, "request" | "request-target" | "header" | "url" | "url-query" | "user" | "upload-file")
 }
 
 // === impl Read ===
@@ -175,6 +126,11 @@ impl Read {
             "url" => self.set_url(value)?,
             "user" => self.basic_user = Some(value.split(':').next().unwrap_or_default().to_owned()),
             "upload-file" => self.has_upload = true,
+            "request-target" => self.target = Some(value.to_owned()),
+            "url-query" => {
+                self.queries.push(value.strip_prefix('+').map_or_else(|| url_encoded(value), ToOwned::to_owned));
+            }
+            "data-urlencode" => self.bodies.push(url_encoded(value)),
             body if BODIES.contains(&body) => self.bodies.push(value.to_owned()),
             _ => {}
         }
@@ -198,11 +154,19 @@ impl Read {
     }
 
     fn question(self) -> Result<Question, String> {
-        let mut url = self.url.ok_or_else(|| "curl: there is no URL".to_owned())?;
-        if self.is_get && !self.bodies.is_empty() {
-            let separator = if url.contains('?') { '&' } else { '?' };
-            url = format!("{url}{separator}{}", self.bodies.join("&"));
-        }
+        let url = self.url.ok_or_else(|| "curl: there is no URL".to_owned())?;
+        let basic_user = self.basic_user.or_else(|| user_of(&url));
+        let in_query = if self.is_get { self.bodies.as_slice() } else { &[] };
+        let queries: Vec<&str> = self.queries.iter().chain(in_query).map(String::as_str).collect();
+        let url = match self.target {
+            Some(target) => target,
+            None if queries.is_empty() => url,
+            None => {
+                let url = url.split('#').next().unwrap_or_default();
+                let separator = if url.contains('?') { '&' } else { '?' };
+                format!("{url}{separator}{}", queries.join("&"))
+            }
+        };
         let method = match self.method {
             Some(method) => method,
             None if self.is_head => "HEAD".to_owned(),
@@ -210,50 +174,40 @@ impl Read {
             None if self.is_get || self.bodies.is_empty() => "GET".to_owned(),
             None => "POST".to_owned(),
         };
-        let values =
-            |wanted: &'static str| self.headers.iter().filter(move |(name, _)| name == wanted).map(|(_, value)| value);
-        // Impersonation goes before everything else, as in a kube-apiserver.
-        let named = ["impersonate-user", "x-remote-user"].into_iter().find_map(|name| values(name).next().cloned());
-        let groups = ["impersonate-group", "x-remote-group"].into_iter().flat_map(values).cloned().collect();
-        Question::new(&method, &url, named.or(self.basic_user), groups)
+        let values = |wanted: &'static str| {
+            let of_name = self.headers.iter().filter(move |(name, value)| name == wanted && !value.is_empty());
+            of_name.map(|(_, value)| value.clone())
+        };
+        // Impersonation goes before everything else, as in a kube-apiserver. The groups come from the same headers as the user:
+        // those of the impersonator are not those of whom it impersonates.
+        let named = [("impersonate-user", "impersonate-group"), ("x-remote-user", "x-remote-group")]
+            .into_iter()
+            .find_map(|(user, group)| Some((values(user).next()?, values(group).collect())));
+        let (user, groups) = named.map_or((basic_user, Vec::new()), |(user, groups)| (Some(user), groups));
+        Question::new(&method, &url, user, groups)
     }
 }
 
-/// Splits a command line into words as a shell does: quotes, backslashes and continued lines. Nothing is expanded.
-pub(super) fn words(line: &str) -> Result<Vec<String>, String> {
-    let (mut words, mut word) = (Vec::new(), None::<String>);
-    let mut characters = line.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '\'' | '"' => {
-                let word = word.get_or_insert_default();
-                loop {
-                    match (characters.next(), character) {
-                        (None, _) => return Err(format!("curl: the quote {character} has no end")),
-                        (Some(end), quote) if end == quote => break,
-                        (Some('\\'), '"') => match characters.next() {
-                            Some('\n') | None => {}
-                            Some(escaped @ ('"' | '\\' | '$' | '`')) => word.push(escaped),
-                            Some(other) => word.extend(['\\', other]),
-                        },
-                        (Some(other), _) => word.push(other),
-                    }
-                }
-            }
-            '\\' => match characters.next() {
-                Some('\n') | None => {}
-                Some(escaped) => word.get_or_insert_default().push(escaped),
-            },
-            space if space.is_whitespace() => words.extend(word.take()),
-            other => word.get_or_insert_default().push(other),
-        }
+/// The user that a URL names before its host.
+fn user_of(url: &str) -> Option<String> {
+    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = after_scheme.split(['/', '?', '#']).next().unwrap_or_default();
+    let (user, _) = authority.rsplit_once('@')?;
+    Some(decoded(user.split(':').next().unwrap_or_default()))
+}
+
+/// What `--data-urlencode` sends for `content`, `=content` or `name=content`. Files are not read.
+fn url_encoded(value: &str) -> String {
+    match value.split_once('=') {
+        Some(("", content)) => encoded(content, b""),
+        Some((name, content)) => format!("{name}={}", encoded(content, b"")),
+        None => encoded(value, b""),
     }
-    words.extend(word);
-    Ok(words)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::shell_words::words;
     use super::*;
 
     fn asked(line: &str) -> (String, String, Option<String>, Vec<String>) {
@@ -284,6 +238,18 @@ mod tests {
                 "POST /b",
             ),
             ("curl a.example/b#fragment", "GET /b"),
+            (
+                "curl -G --data-urlencode 'a=b c&d/e' --data-urlencode '=x y' --data-urlencode ö http://a/b#c",
+                "GET /b?a=b%20c%26d%2Fe&x%20y&%C3%B6",
+            ),
+            ("curl --url-query 'a=b c' --url-query +d=%20 -d body http://a/b", "POST /b?a=b%20c&d=%20"),
+            ("curl --request-target /c?d http://a/b", "GET /c?d"),
+            (r"curl --data-raw $'it\'s\n' http://a/b", "POST /b"),
+            (
+                "curl --unix-socket /run/a.sock --trace-ascii - --doh-url https://d --socks4 s --socks4a s --proxy-cert c http://a/b",
+                "GET /b",
+            ),
+            ("curl --trace t --proxy-cacert c --proxy-key k --variable v=1 --ip-tos 1 http://user:pw@a/b", "GET /b"),
             ("http://a/b", "GET /b"),
         ] {
             assert_eq!(request(line), expected, "{line}");
@@ -299,6 +265,21 @@ mod tests {
         let expected = |user: &str, groups: &str| (user.to_owned(), groups.to_owned());
         assert_eq!(user("curl http://a"), expected("", ""));
         assert_eq!(user("curl -u alice:secret http://a"), expected("alice", ""));
+        assert_eq!(user("curl http://al%40ice:secret@a/b@c"), expected("al@ice", ""));
+        assert_eq!(user("curl alice@a.example/b"), expected("alice", ""));
+        assert_eq!(user("curl http://a/b?c=d@e"), expected("", ""));
+        assert_eq!(user("curl -u bob http://alice@a"), expected("bob", ""));
+        // The impersonated user does not get the groups of the impersonator, nor the other way round.
+        let both = "-H 'X-Remote-User: admin' -H 'X-Remote-Group: system:masters'";
+        assert_eq!(user(&format!("curl {both} -H 'Impersonate-User: eve' http://a")), expected("eve", ""));
+        assert_eq!(
+            user(&format!("curl {both} -H 'Impersonate-User: eve' -H 'Impersonate-Group: dev' http://a")),
+            expected("eve", "dev")
+        );
+        assert_eq!(
+            user(&format!("curl {both} -H 'Impersonate-Group: dev' http://a")),
+            expected("admin", "system:masters")
+        );
         assert_eq!(
             user("curl -H 'x-remote-user: bob' -H X-Remote-Group:dev -u alice http://a"),
             expected("bob", "dev")

@@ -5,22 +5,24 @@ mod curl;
 mod question;
 mod report;
 mod server;
+mod shell_words;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use evenkeel::{Explanation, FlowControl, Objects};
 use evenkeel_api::Preset;
+use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
 use evenkeel_gateway::{Config, RequestRules};
 use tokio::runtime;
 
 use crate::exit::{Exit, WrongUsage};
-use crate::object_files::{ObjectFiles, SourceFile};
-use crate::remote::{Access, Pem, kubeconfig};
-use crate::terminal::{ColorChoice, OutputFormat};
+use crate::object_files::{SourceFile, configuration, standard_input_once};
+use crate::remote::{Access, Pem, Server, kubeconfig};
+use crate::terminal::{ColorChoice, OutputFormat, print, printable_json};
 use crate::usage::number;
 use question::Question;
 
@@ -53,6 +55,7 @@ const REQUEST: &str = "The request";
 /// from every server; a request without a user is one of system:anonymous.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
+#[command(group(ArgGroup::new("remote").args(["server", "live"])))]
 pub(crate) struct Explain {
     /// The method, and the path or URL of the request. Without a method, it is GET.
     #[arg(value_names = ["METHOD", "URL"], num_args = 0..=2, help_heading = REQUEST)]
@@ -79,20 +82,20 @@ pub(crate) struct Explain {
     /// The URL of an API server.
     #[arg(long, value_name = "URL", conflicts_with = "objects", help_heading = SOURCES)]
     server: Option<String>,
-    /// A bearer token for --server.
-    #[arg(long, value_name = "TOKEN", requires = "server", help_heading = SOURCES)]
+    /// A bearer token for --server or --live.
+    #[arg(long, value_name = "TOKEN", requires = "remote", help_heading = SOURCES)]
     token: Option<String>,
-    /// A file with a bearer token for --server.
-    #[arg(long, value_name = "FILE", requires = "server", conflicts_with = "token", help_heading = SOURCES)]
+    /// A file with a bearer token for --server or --live [default for --live: the variable `EVENKEEL_ADMIN_TOKEN`].
+    #[arg(long, value_name = "FILE", requires = "remote", conflicts_with = "token", help_heading = SOURCES)]
     token_file: Option<PathBuf>,
     /// CA certificates used to verify the server, in PEM [default: the system's].
-    #[arg(long, value_name = "FILE", requires = "server", help_heading = SOURCES)]
+    #[arg(long, value_name = "FILE", requires = "remote", help_heading = SOURCES)]
     certificate_authority: Option<PathBuf>,
-    /// A client certificate for --server, in PEM.
+    /// A client certificate for --server or --live, in PEM.
     #[arg(long, value_name = "FILE", requires = "client_key", help_heading = SOURCES)]
     client_certificate: Option<PathBuf>,
     /// Its private key, in PEM.
-    #[arg(long, value_name = "FILE", requires_all = ["server", "client_certificate"], help_heading = SOURCES)]
+    #[arg(long, value_name = "FILE", requires_all = ["remote", "client_certificate"], help_heading = SOURCES)]
     client_key: Option<PathBuf>,
     /// A kubeconfig that names an API server [default: $KUBECONFIG, or ~/.kube/config].
     #[arg(long, value_name = "FILE", conflicts_with_all = ["objects", "server"], help_heading = SOURCES)]
@@ -128,7 +131,7 @@ enum Oracle {
     /// A flow control of our own, which lets nothing in.
     Own { flow: FlowControl, rules: RequestRules },
     /// A gateway.
-    Live { url: String },
+    Live { gateway: Box<Server> },
 }
 
 /// A flow control or a gateway, and where its objects are from.
@@ -136,6 +139,12 @@ struct Source {
     oracle: Oracle,
     preset: Preset,
     objects: String,
+}
+
+/// An explanation as JSON that is safe for a terminal: users and paths are what clients sent.
+fn json(explanation: &Explanation) -> Result<String> {
+    let json = serde_json::to_string_pretty(explanation)?;
+    Ok(format!("{}\n", printable_json(&json)))
 }
 
 // === impl Explain ===
@@ -150,11 +159,7 @@ impl Explain {
     }
 
     fn explain(&self) -> Result<Exit> {
-        let is_input = |path: &PathBuf| path.as_os_str() == "-";
-        if self.audit.as_ref().is_some_and(is_input) && self.objects.iter().any(is_input) {
-            let fault = "--audit and --objects cannot both read standard input; put one of them into a file";
-            return Err(WrongUsage(fault.to_owned()).into());
-        }
+        standard_input_once(self.audit.iter().chain(&self.objects))?;
         let questions = self.questions()?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
         let source = runtime.block_on(self.source())?;
@@ -163,14 +168,14 @@ impl Explain {
         for question in &questions {
             let explanation = runtime.block_on(source.explain(question))?;
             match self.output {
-                OutputFormat::Json => page += &(serde_json::to_string_pretty(&explanation)? + "\n"),
+                OutputFormat::Json => page += &json(&explanation)?,
                 OutputFormat::Text => {
                     page += if page.is_empty() { "" } else { "\n" };
                     page += &report::report(question, &explanation, &source.objects, paint);
                 }
             }
         }
-        io::stdout().write_all(page.as_bytes()).context("cannot write to standard output")?;
+        print(&page)?;
         Ok(Exit::Success)
     }
 
@@ -182,7 +187,7 @@ impl Explain {
                 let text = text.first().map(|source| String::from_utf8_lossy(&source.text)).unwrap_or_default();
                 return audit::read(&text).map_err(|error| WrongUsage(format!("{}: {error}", path.display())).into());
             }
-            (None, Some(line), ..) => curl::words(line).and_then(|words| curl::read(&words)),
+            (None, Some(line), ..) => shell_words::words(line).and_then(|words| curl::read(&words)),
             (None, None, words @ [_, ..], _) => curl::read(words),
             (None, None, [], [method, url]) => Question::named(Some(method), url),
             (None, None, [], [url]) => Question::named(None, url),
@@ -200,11 +205,11 @@ impl Explain {
     async fn source(&self) -> Result<Source> {
         if let Some(url) = &self.live {
             let preset = self.preset.unwrap_or(Preset::Kubernetes);
-            return Ok(Source {
-                oracle: Oracle::Live { url: url.clone() },
-                preset,
-                objects: format!("those of {url}"),
-            });
+            let variable = || std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
+            let mut access = self.access(url)?;
+            access.token = access.token.or_else(variable);
+            let gateway = Box::new(Server::new(&access, server::LIMITS)?);
+            return Ok(Source { oracle: Oracle::Live { gateway }, preset, objects: format!("those of {url}") });
         }
         let config = self.config.as_deref().map(Config::read).transpose()?;
         let preset = self.preset.or(config.as_ref().map(|config| config.preset)).unwrap_or(Preset::Kubernetes);
@@ -224,25 +229,12 @@ impl Explain {
     /// The objects, and where they are from.
     async fn objects(&self, preset: Preset) -> Result<(Objects, String)> {
         if !self.objects.is_empty() {
-            let files = ObjectFiles::read(&self.objects)?;
-            let objects = files.valid_objects(preset)?;
+            let objects = configuration(&self.objects, preset)?;
             let names: Vec<String> = self.objects.iter().map(|path| path.display().to_string()).collect();
-            return Ok((
-                objects.into_iter().map(|object| object.object).collect(),
-                format!("those of {}", names.join(", ")),
-            ));
+            return Ok((objects.into_iter().collect(), format!("those of {}", names.join(", "))));
         }
         let access = if let Some(server) = &self.server {
-            let token = self.token_file.as_deref().map(kubeconfig::token_of).transpose()?;
-            let file = |path: &Option<PathBuf>| path.clone().map(Pem::File);
-            Access {
-                server: server.clone(),
-                token: self.token.clone().or(token),
-                ca: file(&self.certificate_authority),
-                certificate: file(&self.client_certificate),
-                key: file(&self.client_key),
-                server_name: None,
-            }
+            self.access(server)?
         } else if self.kubeconfig.is_some() || self.context.is_some() {
             let paths = kubeconfig::paths(self.kubeconfig.as_deref())?;
             kubeconfig::read(&paths, self.context.as_deref())?
@@ -251,6 +243,20 @@ impl Explain {
         };
         Ok((server::objects(&access, preset).await?, format!("those of {}", access.server)))
     }
+
+    /// How to ask the server or gateway at this URL.
+    fn access(&self, url: &str) -> Result<Access> {
+        let token = self.token_file.as_deref().map(kubeconfig::token_of).transpose()?;
+        let file = |path: &Option<PathBuf>| path.clone().map(Pem::File);
+        Ok(Access {
+            server: url.to_owned(),
+            token: self.token.clone().or(token),
+            ca: file(&self.certificate_authority),
+            certificate: file(&self.client_certificate),
+            key: file(&self.client_key),
+            server_name: None,
+        })
+    }
 }
 
 // === impl Source ===
@@ -258,7 +264,7 @@ impl Explain {
 impl Source {
     async fn explain(&self, question: &Question) -> Result<Explanation> {
         match &self.oracle {
-            Oracle::Live { url } => server::explanation(url, question, self.preset).await,
+            Oracle::Live { gateway } => server::explanation(gateway, question, self.preset).await,
             Oracle::Own { flow, rules } => {
                 let user = question.user(self.preset);
                 let explained = rules.explain(flow, &user, question.method.clone(), question.uri());

@@ -3,18 +3,20 @@
 use evenkeel::{ExpectedWait, ExplainedQueuing, ExplainedRequest, Explanation, LiveLevel, SeatLimits, WaitOutcome};
 
 use super::question::Question;
-use crate::terminal::{Column, Paint, Shade, Table};
+use crate::terminal::{Column, Paint, Shade, Table, printable};
 
 /// How wide the column of titles is.
 const TITLE: usize = 12;
 
-/// Writes an explanation, with a line about where the objects are from.
+/// Writes an explanation, with a line about where the objects are from. Clients choose users, groups, paths and flows, and
+/// a gateway sends the rest: nothing of it reaches the terminal unchecked.
 pub(super) fn report(question: &Question, explanation: &Explanation, objects: &str, paint: Paint) -> String {
     let mut page = Page { text: String::new(), paint };
     let Explanation { request, tried, .. } = explanation;
-    page.line("request", &paint.text(Shade::Strong, &format!("{} {}", question.method, question.target)));
-    page.line("", &asked(request));
-    page.line("user", &format!("{} ({})", request.user, listed(&request.groups)));
+    let asked_for = format!("{} {}", question.method, question.target);
+    page.line("request", &paint.text(Shade::Strong, &printable(&asked_for)));
+    page.line("", &printable(&asked(request)));
+    page.line("user", &printable(&format!("{} ({})", request.user, listed(&request.groups))));
     if !request.is_limited {
         page.line(
             "",
@@ -22,23 +24,23 @@ pub(super) fn report(question: &Question, explanation: &Explanation, objects: &s
                 .text(Shade::Yellow, "flow control does not apply to this request; if it did, it would go as follows"),
         );
     }
-    page.line("objects", objects);
+    page.line("objects", &printable(objects));
     page.gap();
     if !tried.is_empty() {
         let mut table = Table::new([Column::left("flow schema"), Column::left("the first clause that does not match")]);
         for tried in tried {
-            table.row([tried.schema.clone(), paint.text(Shade::Faint, &tried.failed)]);
+            table.row([printable(&tried.schema).into_owned(), paint.text(Shade::Faint, &printable(&tried.failed))]);
         }
         page.block("tried", &table.render());
         page.gap();
     }
-    let schema = paint.text(Shade::Green, &explanation.flow_schema);
+    let schema = paint.text(Shade::Green, &printable(&explanation.flow_schema));
     let clause = explanation.matched.as_deref().unwrap_or("no flow schema matches, so this one takes it");
-    page.line("flow schema", &format!("{schema}  {clause}"));
-    page.line("level", &paint.text(Shade::Green, &explanation.priority_level));
-    page.line("flow", &flow(explanation));
+    page.line("flow schema", &format!("{schema}  {}", printable(clause)));
+    page.line("level", &paint.text(Shade::Green, &printable(&explanation.priority_level)));
+    page.line("flow", &printable(&flow(explanation)));
     page.line("queues", &queues(explanation));
-    page.line("seats", &seats(explanation));
+    page.line("seats", &printable(&seats(explanation)));
     if let Some(limits) = explanation.limits.as_ref().filter(|_| explanation.queuing != ExplainedQueuing::Exempt) {
         page.line("limits", &limited(limits, explanation.lent_by_others));
     }
@@ -81,7 +83,7 @@ impl Page {
         let (shade, text) = expected(wait);
         let text = self.paint.text(shade, &text);
         self.line("wait", &text);
-        self.line("", &wait.why);
+        self.line("", &printable(&wait.why));
     }
 }
 
@@ -179,7 +181,34 @@ fn duration(ms: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use evenkeel::{FlowControl, Objects};
+    use evenkeel_api::Preset;
+    use evenkeel_gateway::{Config, RequestRules};
+
     use super::*;
+    use crate::terminal::ColorChoice;
+
+    #[test]
+    fn what_clients_send_cannot_control_the_terminal() {
+        let preset = Preset::Kubernetes;
+        let flow = FlowControl::builder().preset(preset).drive_by_hand().objects(Objects::from(preset)).build();
+        let rules = RequestRules::new(&Config::default().requests, preset).unwrap();
+        let (user, group) = ("eve\u{1b}]0;owned\u{7}\n".to_owned(), "dev\u{9b}2J\u{202e}".to_owned());
+        let question = Question::new("GET", "/a\u{9b}31m", Some(user), vec![group]).unwrap();
+        let explained = rules.explain(&flow, &question.user(preset), question.method.clone(), question.uri());
+        let mut explanation = explained.unwrap();
+        // A server that is asked with --live may send anything.
+        explanation.flow_schema.push('\u{1b}');
+        explanation.priority_level.push('\u{1b}');
+        let text = report(&question, &explanation, "those of \u{1b}[2J", ColorChoice::Never.paint(&std::io::stdout()));
+        assert!(text.lines().all(|line| printable(line) == line), "{text:?}");
+        assert!(
+            text.contains(
+                "user         eve\u{fffd}]0;owned\u{fffd}\u{fffd} (in dev\u{fffd}2J\u{fffd}, system:authenticated)\n"
+            ),
+            "{text}"
+        );
+    }
 
     #[test]
     fn durations_have_as_many_digits_as_are_known() {

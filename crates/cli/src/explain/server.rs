@@ -7,13 +7,15 @@ use evenkeel::{Explanation, Objects};
 use evenkeel_api::decode::{Manifest, Strictness};
 use evenkeel_api::{GROUP, Kind, Preset, Version};
 use evenkeel_gateway::FetchLimits;
+use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
 use http::StatusCode;
 
 use super::question::Question;
+use crate::percent_encoding;
 use crate::remote::{Access, Server};
 
 /// All objects of a cluster are some hundred kilobytes.
-const LIMITS: FetchLimits = FetchLimits { time: Duration::from_secs(30), bytes: 64 << 20 };
+pub(super) const LIMITS: FetchLimits = FetchLimits { time: Duration::from_secs(30), bytes: 64 << 20 };
 /// An explanation has a line for each flow schema.
 const ADMIN_PATH: &str = "/debug/explain";
 
@@ -28,18 +30,23 @@ pub(super) async fn objects(access: &Access, preset: Preset) -> Result<Objects> 
 }
 
 /// What a gateway says of a request.
-pub(super) async fn explanation(url: &str, question: &Question, preset: Preset) -> Result<Explanation> {
-    let server = Server::new(&Access { server: url.to_owned(), ..Access::default() }, LIMITS)?;
+pub(super) async fn explanation(gateway: &Server, question: &Question, preset: Preset) -> Result<Explanation> {
+    let url = gateway.url();
     let user = question.user(preset);
     let mut query = format!("?method={}&url={}", question.method, encoded(&question.target.to_string()));
     query += &format!("&user={}", encoded(&user.name));
     for group in &user.groups {
         query += &format!("&group={}", encoded(group));
     }
-    let (status, body) = server.get(&format!("{ADMIN_PATH}{query}")).await?;
+    let (status, body) = gateway.get(&format!("{ADMIN_PATH}{query}")).await?;
     match status {
         StatusCode::OK => {
             serde_json::from_slice(&body).with_context(|| format!("{url} does not respond like a gateway"))
+        }
+        StatusCode::UNAUTHORIZED => {
+            bail!(
+                "{url} needs a token (401), or another one; give it with --token-file or the variable {TOKEN_VARIABLE}"
+            )
         }
         StatusCode::NOT_FOUND => bail!(
             "{url} has no {ADMIN_PATH}; name the admin endpoint of a gateway (`admin.address`, by default http://127.0.0.1:9901)"
@@ -74,8 +81,7 @@ async fn list(server: &Server, kind: Kind, preset: Preset) -> Result<Vec<evenkee
     bail!("{} has no {GROUP}; is it the address of an API server?", server.url())
 }
 
-/// A value in percent-encoding.
+/// A value of the query.
 fn encoded(value: &str) -> String {
-    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-    value.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    percent_encoding::encoded(value, b"/")
 }

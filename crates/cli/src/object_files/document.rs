@@ -4,7 +4,11 @@ use evenkeel_api::decode::{Document, Duplicate, Node, Position, Problem, Value, 
 use evenkeel_api::{GROUP, Kind, Version};
 use evenkeel_gateway::config::is_settings;
 
-use super::{EVENKEEL_VERSION, SourceFile};
+use super::SourceFile;
+
+/// The group of Evenkeel's own documents, and its version.
+const EVENKEEL_GROUP: &str = "evenkeel.dev";
+const EVENKEEL_VERSION: &str = "evenkeel.dev/v1";
 
 /// What a file in a folder mentions somewhere if it is of any use here. Other files, such as the templates of a chart, are not
 /// even parsed.
@@ -27,8 +31,17 @@ pub(crate) struct FileDocument {
 pub(super) enum Content {
     /// An object of the group.
     Object(Kind, Version),
-    /// A document of Evenkeel's own, of that kind.
-    Evenkeel(String),
+    /// A document of Evenkeel's own.
+    Evenkeel(EvenkeelKind),
+}
+
+/// The kinds of Evenkeel's own documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EvenkeelKind {
+    /// A request, and how it is to be classified.
+    ClassificationTest,
+    /// What is simulated.
+    Workload,
 }
 
 /// What a document or an item of a list turned out to be.
@@ -137,7 +150,9 @@ impl Reader<'_> {
         };
         match (api_version, kind) {
             ("v1", "List") => return Ok(Found::List(None)),
-            (EVENKEEL_VERSION, _) => return Ok(Found::Content(Content::Evenkeel(kind.to_owned()))),
+            _ if api_version.split('/').next() == Some(EVENKEEL_GROUP) => {
+                return own_kind(node, api_version, kind).map(|kind| Found::Content(Content::Evenkeel(kind)));
+            }
             _ if !is_of_group(api_version) => return Ok(Found::Other),
             _ => {}
         }
@@ -154,6 +169,22 @@ impl Reader<'_> {
     }
 }
 
+/// The kind of one of Evenkeel's own documents. A misspelt one must not be skipped: its tests would not run.
+fn own_kind(node: &Node, api_version: &str, kind: &str) -> Result<EvenkeelKind, (Position, String)> {
+    if api_version != EVENKEEL_VERSION {
+        let message = format!("unknown apiVersion {api_version:?}: use {EVENKEEL_VERSION}");
+        return Err((node.position_of("apiVersion"), message));
+    }
+    match kind {
+        "ClassificationTest" => Ok(EvenkeelKind::ClassificationTest),
+        "Workload" => Ok(EvenkeelKind::Workload),
+        _ => {
+            let message = format!("unknown kind {kind:?} of {EVENKEEL_GROUP}: use ClassificationTest or Workload");
+            Err((node.position_of("kind"), message))
+        }
+    }
+}
+
 fn is_of_group(api_version: &str) -> bool {
     api_version.split_once('/').is_some_and(|(group, _)| group == GROUP)
 }
@@ -161,8 +192,8 @@ fn is_of_group(api_version: &str) -> bool {
 // === impl FileDocument ===
 
 impl FileDocument {
-    /// Whether the document is one of Evenkeel's own, of that version and kind.
-    pub(super) fn is_of(&self, api_version: &str, kind: &str) -> bool {
-        api_version == EVENKEEL_VERSION && matches!(&self.content, Content::Evenkeel(own) if own == kind)
+    /// Whether the document is one of Evenkeel's own, of that kind.
+    pub(super) fn is_of(&self, kind: EvenkeelKind) -> bool {
+        self.content == Content::Evenkeel(kind)
     }
 }

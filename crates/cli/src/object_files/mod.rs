@@ -1,7 +1,7 @@
 //! The object files of all tools: YAML or JSON, several documents, lists, gzip, folders, standard input.
 //!
 //! [`ObjectFiles::read`] reads everything that was named. [`ObjectFiles::valid_objects`] is for tools that need objects they
-//! can use; [`ObjectFiles::objects`] is for those that want to say themselves what is wrong with an object. Documents of
+//! can use, and [`configuration`] for those that need nothing else; [`ObjectFiles::objects`] is for those that want to say themselves what is wrong with an object. Documents of
 //! `evenkeel.dev/v1` are in [`ObjectFiles::documents_of_kind`]; documents of other groups are left out.
 //!
 //! The errors of this module end a command with exit code 2 and name file, line and column.
@@ -13,17 +13,14 @@ mod source;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use evenkeel_api::Preset;
 use evenkeel_api::decode::{Problem, Problems};
+use evenkeel_api::{AnyObject, Preset};
 
 use crate::exit::WrongUsage;
-pub(crate) use document::FileDocument;
 use document::documents_of;
+pub(crate) use document::{EvenkeelKind, FileDocument};
 pub(crate) use object::FileObject;
-pub(crate) use source::SourceFile;
-
-/// The group and version of Evenkeel's own documents, such as `ClassificationTest` and `Workload`.
-pub(crate) const EVENKEEL_VERSION: &str = "evenkeel.dev/v1";
+pub(crate) use source::{BYTE_ORDER_MARK, SourceFile, standard_input_once};
 
 /// What is in the files, in the order in which they were named.
 #[derive(Debug, Default)]
@@ -37,13 +34,26 @@ pub(crate) fn malformed(problems: Vec<Problem>) -> Option<anyhow::Error> {
     Problems::new(problems).map(|problems| WrongUsage(problems.to_string()).into())
 }
 
+/// The flow schemas and priority levels of files, which must be valid. There must be some: an empty configuration is a mistake,
+/// such as the output of a command that failed.
+pub(crate) fn configuration(paths: &[PathBuf], preset: Preset) -> Result<Vec<AnyObject>> {
+    let files = ObjectFiles::read(paths)?;
+    let objects: Vec<_> = files.valid_objects(preset)?.into_iter().map(|object| object.object).collect();
+    if objects.is_empty() {
+        let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+        let fault = format!("there are no flow schemas and no priority levels in {}", names.join(", "));
+        return Err(WrongUsage(fault).into());
+    }
+    Ok(objects)
+}
+
 // === impl ObjectFiles ===
 
 impl ObjectFiles {
     /// Reads files, folders (with the folders in them) and, for `-`, standard input.
     ///
-    /// Fails if anything cannot be read, is neither YAML nor JSON, or is an object of the group in an unknown version or of an
-    /// unknown kind.
+    /// Fails if anything cannot be read, is neither YAML nor JSON, or is an object of the group or one of Evenkeel's own
+    /// documents in an unknown version or of an unknown kind.
     pub(crate) fn read(paths: &[PathBuf]) -> Result<Self> {
         let sources = SourceFile::read_all(paths)?;
         let (mut documents, mut problems) = (Vec::new(), Vec::new());
@@ -72,8 +82,8 @@ impl ObjectFiles {
     }
 
     /// The documents of `evenkeel.dev/v1` of that kind.
-    pub(crate) fn documents_of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a FileDocument> {
-        self.documents.iter().filter(move |document| document.is_of(EVENKEEL_VERSION, kind))
+    pub(crate) fn documents_of_kind(&self, kind: EvenkeelKind) -> impl Iterator<Item = &FileDocument> {
+        self.documents.iter().filter(move |document| document.is_of(kind))
     }
 
     /// The flow schemas and priority levels, not validated. Fails if a value is of the wrong type; then the error names everything

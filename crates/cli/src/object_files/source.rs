@@ -1,6 +1,5 @@
 //! Files, folders and standard input, read and unpacked.
 
-use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,8 @@ use flate2::read::MultiGzDecoder;
 
 use crate::exit::WrongUsage;
 
+/// What some editors write at the start of a text.
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 /// The name of standard input on the command line.
 const STANDARD_INPUT: &str = "-";
 /// How many files a folder may have. More of them are a mistake, such as naming the root of the file system.
@@ -33,6 +34,15 @@ pub(crate) struct SourceFile {
     pub(crate) is_named: bool,
 }
 
+/// Refuses to read standard input twice among the inputs of a command: the second reader would find nothing.
+pub(crate) fn standard_input_once<'p>(inputs: impl IntoIterator<Item = &'p PathBuf>) -> Result<()> {
+    if inputs.into_iter().filter(|path| path.as_os_str() == STANDARD_INPUT).count() > 1 {
+        let fault = "`-` is given more than once, but standard input can be read only once; put the others into files";
+        return Err(WrongUsage(fault.to_owned()).into());
+    }
+    Ok(())
+}
+
 // === impl SourceFile ===
 
 impl SourceFile {
@@ -41,7 +51,7 @@ impl SourceFile {
         let mut sources = Vec::new();
         let mut faults = Vec::new();
         for path in paths {
-            let read = if path.as_os_str() == OsStr::new(STANDARD_INPUT) {
+            let read = if path.as_os_str() == STANDARD_INPUT {
                 Self::read("<stdin>".to_owned(), None, true, io::stdin().lock()).map(|source| vec![source])
             } else {
                 Self::read_path(path)

@@ -72,14 +72,25 @@ fn documents_of_evenkeel_are_kept_apart() {
     let (_folder, path) = files(&[("a.yaml", text.as_bytes())]);
     let read = ObjectFiles::read(&[path.join("a.yaml")]).unwrap();
     assert_eq!(names(&read), ["batch"]);
-    assert_eq!(read.documents_of_kind("Workload").map(|document| document.root.at.line).collect::<Vec<_>>(), [6]);
-    assert_eq!(read.documents_of_kind("ClassificationTest").count(), 0);
+    assert_eq!(
+        read.documents_of_kind(EvenkeelKind::Workload).map(|document| document.root.at.line).collect::<Vec<_>>(),
+        [6]
+    );
+    assert_eq!(read.documents_of_kind(EvenkeelKind::ClassificationTest).count(), 0);
 }
 
 #[test]
 fn errors_name_file_line_and_column() {
     assert!(message("a: b: c").starts_with("a.yaml:1:"));
     assert_eq!(message("metadata:\n\tname: x\n"), "a.yaml:2:1: YAML does not allow tabs; indent with spaces");
+    assert_eq!(
+        message("apiVersion: evenkeel.dev/v1\nkind: ClassificationTests\n"),
+        "a.yaml:2:1: unknown kind \"ClassificationTests\" of evenkeel.dev: use ClassificationTest or Workload"
+    );
+    assert_eq!(
+        message("apiVersion: evenkeel.dev/v2\nkind: ClassificationTest\n"),
+        "a.yaml:1:1: unknown apiVersion \"evenkeel.dev/v2\": use evenkeel.dev/v1"
+    );
     let settings = "this looks like a settings file, not objects; pass it with --config, to serve or explain";
     assert_eq!(message("# Settings\nconcurrency: 5\n"), format!("a.yaml:2:1: {settings}"));
     assert_eq!(message("kind: FlowSchema\n"), "a.yaml:1:1: apiVersion is missing: use flowcontrol.apiserver.k8s.io/v1");

@@ -6,10 +6,10 @@ mod json;
 mod progress;
 mod text;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use evenkeel_api::Preset;
 use evenkeel_engine::controller::{Borrowing, Objects};
@@ -18,8 +18,9 @@ use evenkeel_engine::time::Nanos;
 use evenkeel_replay::{Format, Input, ObjectNumbers, Replay as Run, Report, Settings, Truth};
 
 use crate::exit::{Exit, WrongUsage};
-use crate::object_files::ObjectFiles;
-use crate::terminal::{ColorChoice, OutputFormat, width};
+use crate::object_files::{configuration, standard_input_once};
+use crate::report_page;
+use crate::terminal::{ColorChoice, OutputFormat, print, printable_json, width};
 use crate::usage::number;
 pub(crate) use json::FIELDS;
 use progress::Progress;
@@ -118,6 +119,8 @@ fn span(text: &str) -> Result<Nanos, String> {
 
 impl Replay {
     pub(crate) fn run(&self) -> Result<Exit> {
+        let inputs = self.logs.iter().chain(&self.objects).chain(&self.against);
+        standard_input_once(inputs.chain(&self.truth).chain(&self.object_counts))?;
         let mut inputs = self.inputs()?;
         let settings = self.settings(&inputs)?;
         let mut configurations = Vec::new();
@@ -133,12 +136,11 @@ impl Replay {
             progress.end();
         }
         let report = run.finish();
+        print(&self.text(&report)?)?;
         if let Some(file) = &self.report {
             let names: Vec<_> = self.logs.iter().map(|log| log.display().to_string()).collect();
-            std::fs::write(file, html::page(&names.join(", "), &report))
-                .with_context(|| format!("cannot write {}", file.display()))?;
+            report_page::write(file, &html::page(&names.join(", "), &report))?;
         }
-        self.print(&report)?;
         let is_different = self.truth.is_some() && report.comparison.agree < report.comparison.compared;
         Ok(if is_different { Exit::Failure } else { Exit::Success })
     }
@@ -162,30 +164,24 @@ impl Replay {
         Ok(settings)
     }
 
-    fn print(&self, report: &Report) -> Result<()> {
-        let mut output = io::stdout().lock();
-        let written = match self.output {
+    /// The report as it is printed.
+    fn text(&self, report: &Report) -> Result<String> {
+        match self.output {
             OutputFormat::Text => {
-                let paint = self.color.paint(&output);
+                let output = io::stdout();
                 let width = output.is_terminal().then(|| width(&output));
-                write!(output, "{}", text::render(report, self.top, paint, width))
+                Ok(text::render(report, self.top, self.color.paint(&output), width))
             }
             OutputFormat::Json => {
                 let json = serde_json::to_string_pretty(&json::JsonReport::new(report))?;
-                writeln!(output, "{json}")
+                Ok(format!("{}\n", printable_json(&json)))
             }
-        };
-        match written {
-            // Whoever reads the output has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            written => written.context("cannot write the result to standard output"),
         }
     }
 }
 
 fn read_objects(paths: &[PathBuf], preset: Preset) -> Result<Objects> {
-    let files = ObjectFiles::read(paths)?;
-    Ok(files.valid_objects(preset)?.into_iter().map(|object| object.object).collect())
+    Ok(configuration(paths, preset)?.into_iter().collect())
 }
 
 fn read_truth(path: &Path) -> Result<Truth> {

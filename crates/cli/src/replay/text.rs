@@ -3,8 +3,8 @@
 use evenkeel_replay::{Flow, Notes, Replayed, Report};
 use evenkeel_sim::{Histogram, LevelRecord, REASONS};
 
-use super::figures::{title, utilisation};
-use crate::terminal::{Column, Paint, Shade, Table, thousands};
+use super::figures::{self, utilisation};
+use crate::terminal::{Column, Paint, Shade, Table, printable, thousands};
 
 /// What is told of a flow under each configuration.
 pub(super) const SIDE_FIGURES: [&str; 5] = ["waited", "p50", "p99", "rejected", "seat-s"];
@@ -57,14 +57,14 @@ pub(super) fn heading(report: &Report) -> String {
 }
 
 fn summary(report: &Report, paint: Paint) -> String {
-    let mut text = format!("{}\n", heading(report));
+    let mut text = format!("{}\n", printable(&heading(report)));
     let damaged = report.damaged.count();
     if damaged > 0 {
         let shade = |text: &str| paint.text(Shade::Yellow, text);
         let lines = if damaged == 1 { "line" } else { "lines" };
         text += &format!("{}\n", shade(&format!("{} {lines} could not be read:", count(damaged))));
         for line in report.damaged.first() {
-            text += &format!("  {line}\n");
+            text += &format!("  {}\n", printable(&line.to_string()));
         }
         if damaged > report.damaged.first().len() as u64 {
             text += "  …\n";
@@ -80,10 +80,11 @@ fn summary(report: &Report, paint: Paint) -> String {
         );
         text += &format!("{}\n", paint.text(if differ == 0 { Shade::Green } else { Shade::Red }, &verdict));
         for one in comparison.differ.iter().take(DIFFERENCES) {
-            text += &format!(
-                "  {} {} {}: {} in {} instead of {} in {}\n",
+            let line = format!(
+                "  {} {} {}: {} in {} instead of {} in {}",
                 one.user, one.verb, one.target, one.ours.schema, one.ours.level, one.theirs.schema, one.theirs.level
             );
+            text += &format!("{}\n", printable(&line));
         }
         if differ > DIFFERENCES as u64 {
             text += &format!("  and {} more\n", count(differ - DIFFERENCES as u64));
@@ -135,6 +136,11 @@ fn flows(report: &Report, shown: usize, name_max: usize) -> String {
         table.row(cells);
     }
     table.render()
+}
+
+/// What a flow is called. Clients choose the names of users and namespaces.
+fn title(flow: &Flow) -> String {
+    printable(&figures::title(flow)).into_owned()
 }
 
 /// The level of a flow, or both if they differ.
@@ -290,4 +296,32 @@ fn wait(histogram: &Histogram, part: f64) -> String {
 
 pub(super) fn count(number: u64) -> String {
     thousands(usize::try_from(number).unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_api::Preset;
+    use evenkeel_engine::controller::Objects;
+    use evenkeel_replay::{Input, Replay, Settings};
+
+    use super::*;
+    use crate::terminal::ColorChoice;
+
+    #[test]
+    fn what_clients_sent_cannot_control_the_terminal() {
+        let log = r#"{"auditID":"a","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/a\u001b[31m/pods\u009b2J","verb":"list","user":{"username":"eve\u001b]0;owned\u0007\n\u202e","groups":["system:authenticated"]},"requestReceivedTimestamp":"2026-11-16T10:51:10Z","stageTimestamp":"2026-11-16T10:51:11Z","annotations":{"apiserver.latency.k8s.io/apf-queue-wait":"1s"}}"#;
+        let truth = "I1116 10:51:11.000000       1 httplog.go:134] \"HTTP\" verb=\"LIST\" URI=\"/x\" latency=\"1ms\" userAgent=\"x\" audit-ID=\"a\" srcIP=\"127.0.0.1:1\" apf_pl=\"moon\" apf_fs=\"moon\" resp=200";
+        let input =
+            |text: &str| Input::new("log", Box::new(std::io::Cursor::new(text.to_owned())), None, None).unwrap();
+        let truth = evenkeel_replay::Truth::read(&mut input(truth), |_, _| ());
+        assert!(!truth.is_empty());
+        let preset = Preset::Kubernetes;
+        let mut replay = Replay::new(Settings::new(preset, 10), vec![Objects::from(preset)], Some(truth));
+        replay.read(&mut input(log), |_, _| ());
+        let text = render(&replay.finish(), 0, ColorChoice::Never.paint(&std::io::stdout()), None);
+        assert!(text.lines().all(|line| printable(line) == line), "{text:?}");
+        let name = "eve\u{fffd}]0;owned\u{fffd}\u{fffd}\u{fffd}";
+        assert!(text.contains(&format!("/{name} ")), "the flow: {text}");
+        assert!(text.contains(&format!("  {name} list ")), "the classification: {text}");
+    }
 }

@@ -2,8 +2,11 @@
 
 mod level_charts;
 
+use std::path::Path;
+
 use evenkeel_svg::escape;
 
+use crate::exit::WrongUsage;
 pub(crate) use level_charts::Levels;
 
 const STYLE: &str = include_str!("report.css");
@@ -17,6 +20,12 @@ pub(crate) fn page(title: &str, heading: &str, body: &str) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          <h1>{heading}</h1>\n{body}</body>\n</html>\n"
     )
+}
+
+/// Writes a page to the file of `--report`.
+pub(crate) fn write(file: &Path, page: &str) -> Result<(), WrongUsage> {
+    std::fs::write(file, page)
+        .map_err(|error| WrongUsage(format!("cannot write the report to {}: {error}", file.display())))
 }
 
 /// Pictures of the levels of one or more runs, side by side.

@@ -10,7 +10,7 @@ use evenkeel_sim::{Scenario, ServerSettings};
 
 use super::Simulate;
 use crate::exit::WrongUsage;
-use crate::object_files::{ObjectFiles, SourceFile};
+use crate::object_files::{SourceFile, configuration, standard_input_once};
 
 /// Everything that a simulation depends on, except its seed.
 #[derive(Debug)]
@@ -31,6 +31,7 @@ pub(super) struct Configuration {
 
 impl Inputs {
     pub(super) fn read(arguments: &Simulate) -> Result<Self> {
+        standard_input_once([&arguments.workload].into_iter().chain(&arguments.objects).chain(&arguments.against))?;
         let preset = arguments.preset;
         let workload = read_workload(&arguments.workload, preset)?;
         let applied = read_applied(&workload, &arguments.workload, preset)?;
@@ -40,15 +41,15 @@ impl Inputs {
             Preset::Kubernetes => Borrowing::Periodic,
             Preset::Plain => Borrowing::Immediate,
         });
-        let configuration = |paths: &[PathBuf]| -> Result<Configuration> {
+        let configured = |paths: &[PathBuf]| -> Result<Configuration> {
             let objects = if paths.is_empty() { Objects::from(preset) } else { read_objects(paths, preset)? };
             let name = name_of(paths);
             let scenario = Scenario { settings: settings.clone(), objects, applied: applied.clone() };
             Ok(Configuration { name, scenario })
         };
-        let mut configurations = vec![configuration(&arguments.objects)?];
+        let mut configurations = vec![configured(&arguments.objects)?];
         if !arguments.against.is_empty() {
-            configurations.push(configuration(&arguments.against)?);
+            configurations.push(configured(&arguments.against)?);
         }
         name_shortly(&mut configurations);
         Ok(Self { workload, configurations })
@@ -90,7 +91,5 @@ fn read_applied(workload: &Workload, path: &Path, preset: Preset) -> Result<Vec<
 }
 
 fn read_objects(paths: &[PathBuf], preset: Preset) -> Result<Objects> {
-    let files = ObjectFiles::read(paths)?;
-    let objects = files.valid_objects(preset)?.into_iter().map(|object| object.object);
-    Ok(objects.collect::<Objects>().with_mandatory_levels())
+    Ok(configuration(paths, preset)?.into_iter().collect::<Objects>().with_mandatory_levels())
 }

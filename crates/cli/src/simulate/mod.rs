@@ -7,7 +7,7 @@ mod progress;
 mod runs;
 mod table;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -17,7 +17,8 @@ use evenkeel_engine::controller::Borrowing;
 use serde_json::Value;
 
 use crate::exit::Exit;
-use crate::terminal::{ColorChoice, OutputFormat};
+use crate::report_page;
+use crate::terminal::{ColorChoice, OutputFormat, print};
 use crate::usage::number;
 use inputs::Inputs;
 use runs::{Figures, Simulated};
@@ -30,8 +31,6 @@ Examples:
     evenkeel simulate workload.yaml --objects old.yaml --against new.yaml --report report.html
   Medians and ranges of ten runs, for a program:
     evenkeel simulate workload.yaml --objects objects.yaml --runs 10 -o json";
-
-const CANNOT_WRITE: &str = "cannot write the figures to standard output";
 
 /// Simulates a workload: who waits, who is rejected, and who gets which seats.
 ///
@@ -96,10 +95,6 @@ impl Simulate {
         let inputs = Inputs::read(self)?;
         let simulated = Simulated::run(&inputs, self.seed, self.runs);
         let figures = simulated.figures();
-        if let Some(file) = &self.report {
-            let page = html::page(&inputs, &simulated, &figures);
-            std::fs::write(file, page).with_context(|| format!("cannot write the report {}", file.display()))?;
-        }
         let text = match self.output {
             OutputFormat::Json => {
                 let value = combined(&figures);
@@ -107,7 +102,10 @@ impl Simulate {
             }
             OutputFormat::Text => table::tables(&inputs, &figures, self.color.paint(&io::stdout())),
         };
-        io::stdout().write_all(text.as_bytes()).context(CANNOT_WRITE)?;
+        print(&text)?;
+        if let Some(file) = &self.report {
+            report_page::write(file, &html::page(&inputs, &simulated, &figures))?;
+        }
         Ok(Exit::Success)
     }
 }

@@ -3,6 +3,8 @@
 mod color;
 mod number;
 mod output_format;
+mod print;
+mod printable;
 pub(crate) mod status_line;
 mod table;
 mod width;
@@ -10,6 +12,8 @@ mod width;
 pub(crate) use color::{ColorChoice, Paint, Shade};
 pub(crate) use number::{milliseconds, thousands};
 pub(crate) use output_format::OutputFormat;
+pub(crate) use print::print;
+pub(crate) use printable::{printable, printable_json};
 pub(crate) use status_line::StatusLine;
 pub(crate) use table::{Column, Table};
 pub(crate) use width::width;

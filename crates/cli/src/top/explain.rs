@@ -4,10 +4,10 @@ use evenkeel_gateway::observe::frame::{Delay, Level};
 
 use super::figures::{amount, counted, float, milliseconds, percent, share};
 use super::grid::Tone;
-use super::printable::printable;
 use super::source::Kind;
 use super::state::Top;
 use super::tabs::{Subject, behind, flow_name};
+use crate::terminal::printable;
 
 /// A paragraph of an explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]

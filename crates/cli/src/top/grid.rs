@@ -1,6 +1,6 @@
 //! A table before it is drawn: columns, of which the least important ones go first on a narrow screen, and rows.
 
-use super::printable::printable;
+use crate::terminal::printable;
 
 /// What a tab shows.
 #[derive(Debug, Clone, Default)]

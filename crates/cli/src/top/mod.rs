@@ -10,7 +10,6 @@ mod lines;
 mod live;
 mod once;
 mod palette;
-mod printable;
 mod queues;
 mod screen;
 mod source;
@@ -208,6 +207,6 @@ impl TopCommand {
 fn write_json(frame: &Frame) -> io::Result<()> {
     let json = serde_json::to_string(frame)?;
     let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{}", printable::printable_json(&json))?;
+    writeln!(stdout, "{}", terminal::printable_json(&json))?;
     stdout.flush()
 }

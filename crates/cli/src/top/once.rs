@@ -1,11 +1,10 @@
 //! One frame as text, for people without a screen.
 
 use super::grid::{Grid, Tone};
-use super::printable::printable;
 use super::state::Top;
 use super::tabs::{Scope, Tab};
 use super::view::{diagnosis_tone, summary};
-use crate::terminal::{Paint, Shade};
+use crate::terminal::{Paint, Shade, printable};
 
 /// Rows of a table, but for levels, of which all are shown.
 const ROWS_MAX: usize = 20;

@@ -175,6 +175,14 @@ fn json_has_the_fields_of_the_contract() {
     assert_eq!(run["tool"]["driver"]["rules"][rule]["id"], result["ruleId"]);
     assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 13);
 
+    // A name is not a URI.
+    fs::rename(folder.path().join("a.yaml"), folder.path().join("ä#b %20.yaml")).unwrap();
+    let (_, printed) = check(folder.path(), &["-o", "sarif", "./ä#b %20.yaml"]);
+    let log: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let location = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(location["artifactLocation"]["uri"], "./%C3%A4%23b%20%2520.yaml");
+    fs::rename(folder.path().join("ä#b %20.yaml"), folder.path().join("a.yaml")).unwrap();
+
     let (_, printed) = check(folder.path(), &["-o", "github", "a.yaml"]);
     let first = printed.lines().next().unwrap();
     assert!(

@@ -5,7 +5,7 @@ use crate::child;
 use std::fs;
 use std::net::TcpListener;
 
-use child::{run, text};
+use child::{evenkeel, run, text};
 use tempfile::TempDir;
 
 /// The exit code and the one line on standard error; nothing is on standard output.
@@ -52,6 +52,105 @@ fn wrong_command_lines() {
     let line = |case: &&[&str]| [&["$ evenkeel"], *case].concat().join(" ");
     let complaints: Vec<String> = cases.iter().map(|case| format!("{}\n{}\n", line(case), complaint(case))).collect();
     insta::assert_snapshot!(complaints.join("\n"));
+}
+
+#[test]
+fn errors_have_no_terminal_escapes() {
+    let told = complaint(&["explain", "GET", "/\u{9b}31m%zz", "--preset", "plain"]);
+    assert!(told.starts_with("2: evenkeel: GET /\u{fffd}31m%zz would be rejected before flow control: "), "{told}");
+}
+
+#[test]
+fn standard_input_is_read_once() {
+    let fault =
+        "2: evenkeel: `-` is given more than once, but standard input can be read only once; put the others into files";
+    for arguments in [
+        &["check", "-", "-"][..],
+        &["check", "-", "--against", "-"],
+        &["convert", "--to", "v1", "-", "-"],
+        &["explain", "--audit", "-", "--objects", "-"],
+        &["explain", "GET", "/", "--objects", "-", "-"],
+        &["simulate", "w.yaml", "--objects", "-", "--against", "-"],
+        &["simulate", "-", "--objects", "-"],
+        &["replay", "a.log", "--objects", "-", "--against", "-"],
+        &["replay", "-", "--objects", "-"],
+        &["replay", "-", "--objects", "o.yaml", "--truth", "-"],
+        &["replay", "a.log", "--objects", "-", "--object-counts", "-"],
+    ] {
+        assert_eq!(complaint(arguments), fault, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_configuration_without_objects_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (empty, full, workload, log) = (name("empty.yaml"), name("full.yaml"), name("w.yaml"), name("a.log"));
+    fs::write(&empty, "apiVersion: v1\nkind: List\nitems: []\n").unwrap();
+    fs::write(&full, include_str!("../../../../examples/tenants.yaml")).unwrap();
+    fs::write(&workload, include_str!("../../../../examples/workloads/noisy-neighbour/workload.yaml")).unwrap();
+    fs::write(&log, "").unwrap();
+    for arguments in [
+        &["explain", "GET", "/", "--objects", &empty][..],
+        &["simulate", &workload, "--objects", &empty],
+        &["simulate", &workload, "--objects", &full, "--against", &empty],
+        &["replay", &log, "--objects", &empty],
+        &["replay", &log, "--objects", &full, "--against", &empty],
+    ] {
+        let fault = format!("2: evenkeel: there are no flow schemas and no priority levels in {empty}");
+        assert_eq!(complaint(arguments), fault, "{arguments:?}");
+    }
+}
+
+/// A command line of each tool that prints something, with the folder of its files.
+fn printing(folder: &TempDir) -> Vec<Vec<String>> {
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (objects, workload, log) = (name("objects.yaml"), name("workload.yaml"), name("access.log"));
+    fs::write(&objects, include_str!("../../../../examples/tenants.yaml")).unwrap();
+    let flow = "{name: a, arrivals: {poisson: {rate: 5}}, service: {fixed: 10ms}}";
+    let text = format!("apiVersion: evenkeel.dev/v1\nkind: Workload\nspec: {{seconds: 1, flows: [{flow}]}}\n");
+    fs::write(&workload, text).unwrap();
+    fs::write(&log, "").unwrap();
+    let words = |line: &[&str]| line.iter().map(ToString::to_string).collect();
+    vec![
+        words(&["check", "--preset", "plain", &objects]),
+        words(&["explain", "GET", "/orders", "--preset", "plain", "--objects", &objects]),
+        words(&["convert", "--to", "v1", &objects]),
+        words(&["simulate", &workload, "--preset", "plain", "--objects", &objects]),
+        words(&["replay", &log, "--preset", "plain", "--objects", &objects]),
+    ]
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let folder = TempDir::new().unwrap();
+    for arguments in printing(&folder) {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let output = evenkeel(&arguments).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()), "{arguments:?}");
+    }
+}
+
+#[test]
+fn output_that_cannot_be_written_ends_with_2() {
+    let folder = TempDir::new().unwrap();
+    for arguments in printing(&folder) {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let output = evenkeel(&arguments).stdout(full).output().unwrap();
+        let fault = "evenkeel: cannot write to standard output: No space left on device (os error 28)\n";
+        assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), fault), "{arguments:?}");
+        if matches!(arguments[0], "simulate" | "replay") {
+            // The figures are there even if the page is not.
+            let output = run(&[&arguments[..], &["--report", "/absent/report.html"]].concat());
+            let fault =
+                "evenkeel: cannot write the report to /absent/report.html: No such file or directory (os error 2)\n";
+            assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), fault));
+            assert!(!output.stdout.is_empty(), "{arguments:?}");
+        }
+    }
 }
 
 #[test]

@@ -156,6 +156,32 @@ fn a_running_gateway_is_asked_for_its_own_objects_and_state() {
 }
 
 #[test]
+fn a_gateway_with_a_token_is_asked_with_it() {
+    const TOKEN: &str = "a-token-of-the-admin-endpoint";
+    let folder = TempDir::new().unwrap();
+    let (file, wrong) = (folder.path().join("token"), folder.path().join("wrong"));
+    fs::write(&file, format!("{TOKEN}\n")).unwrap();
+    fs::write(&wrong, "another-token-of-some-length\n").unwrap();
+    let (file, wrong) = (file.to_str().unwrap(), wrong.to_str().unwrap());
+    let listen = ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+    let mut gateway = evenkeel(&[&["serve", "--upstream", "http://127.0.0.1:9"], &listen[..]].concat());
+    let mut process = Running::spawn(gateway.env("EVENKEEL_ADMIN_TOKEN", TOKEN));
+    let admin = format!("http://{}", address_after(&process.line_with("ready: "), "admin on "));
+    let request = ["GET", "/orders", "--user", "alice", "--live", &admin];
+    assert_eq!(winner(&json(&[&request[..], &["--token-file", file]].concat())), ("everyone", "everyone", "alice"));
+    let by_variable =
+        evenkeel(&[&["explain"], &request[..]].concat()).env("EVENKEEL_ADMIN_TOKEN", TOKEN).output().unwrap();
+    assert_eq!(by_variable.status.code(), Some(0), "{}", text(&by_variable.stderr));
+    let advice =
+        "needs a token (401), or another one; give it with --token-file or the variable EVENKEEL_ADMIN_TOKEN\n";
+    for more in [&[] as &[&str], &["--token-file", wrong]] {
+        assert_eq!(complaint(&[&request[..], more].concat()), format!("evenkeel: {admin} {advice}"));
+    }
+    // A token is for a server.
+    assert!(complaint(&["GET", "/orders", "--token-file", file]).contains("--server"));
+}
+
+#[test]
 fn the_text_shows_what_can_happen() {
     let folder = TempDir::new().unwrap();
     let config = folder.path().join("evenkeel.yaml");
@@ -195,7 +221,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
         (&["GET", "/x", "--server", "cluster"], "\"cluster\" is not a URL"),
         (&["--curl", "curl -s"], "curl: there is no URL"),
         (&["--audit", broken], "this is not an audit event"),
-        (&["--audit", "-", "--objects", "-"], "cannot both read standard input"),
+        (&["--audit", "-", "--objects", "-"], "standard input can be read only once"),
         (&["GET", "/%zz", "--preset", "plain"], "GET /%zz would be rejected before flow control"),
     ] {
         let told = complaint(arguments);

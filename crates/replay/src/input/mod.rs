@@ -70,6 +70,9 @@ pub(crate) const PART_MAX: usize = 16 << 20;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
+/// What some programs write at the start of a text, in UTF-8.
+const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+
 /// The name of standard input.
 const STDIN: &str = "-";
 
@@ -113,6 +116,9 @@ impl Input {
         let read = unpacked.by_ref().take(HEAD).read_to_end(&mut head);
         if head.is_empty() {
             read.map_err(unreadable)?;
+        }
+        if head.starts_with(&BYTE_ORDER_MARK) {
+            head.drain(..BYTE_ORDER_MARK.len());
         }
         let format = match format.or_else(|| Format::detect(&head)) {
             Some(format) => format,

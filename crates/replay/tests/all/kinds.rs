@@ -38,6 +38,32 @@ fn nginx_and_envoy() {
 }
 
 #[test]
+fn paths_have_the_normal_form_of_the_gateway() {
+    let schema = "\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: public}
+spec:
+  priorityLevelConfiguration: {name: catch-all}
+  matchingPrecedence: 2
+  rules:
+  - subjects: [{kind: Group, group: {name: system:authenticated}}, {kind: Group, group: {name: system:unauthenticated}}]
+    nonResourceRules: [{verbs: ['*'], nonResourceURLs: [/pub/*]}]
+";
+    let line = |path: &str| {
+        format!(
+            r#"{{"start_time":"2026-11-16T10:51:03.600Z","method":"GET","path":"{path}","response_code":200,"duration":250,"user":"alice"}}"#
+        )
+    };
+    // The gateway rejects the last one before flow control.
+    let paths = ["/pub/a", "//pub//a", "/x/../pub/a", "/%70ub/a", "/pub/../x", "/pub%2Fa", "/pub%2F..%2Fx"];
+    let text = paths.map(line).join("\n");
+    let report = replay(Settings::new(Preset::Plain, 10), vec![objects(schema)], text);
+    let public = report.flows.iter().filter(|flow| &*flow.names[0].schema == "public").map(|flow| flow.requests);
+    assert_eq!((public.sum::<u64>(), report.requests, report.notes.not_understood), (4, 6, 1));
+}
+
+#[test]
 fn a_format_string_of_ones_own() {
     let text = "1794826263.850|PUT|/a|0.250|bob\n1794826263.950|PUT|/a|0.250|bob\nnonsense\n";
     let format = Format::of_template("$msec|$request_method|$request_uri|$request_time|$http_x_remote_user").unwrap();
@@ -47,6 +73,19 @@ fn a_format_string_of_ones_own() {
     replay.read(&mut log, |_, _| {});
     let report = replay.finish();
     assert_eq!((flows(&report), report.damaged.count()), (vec![("bob", 2)], 1));
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_log() {
+    let line = event("a", "ResponseComplete", "get", "/a", 1, 2, "");
+    let list = format!(r#"{{"kind":"EventList","items":[{line}]}}"#);
+    for text in [line, list] {
+        let text = format!("\u{feff}{text}\n");
+        let settings = Settings::new(Preset::Kubernetes, 10);
+        let report = replay(settings, vec![Objects::from(Preset::Kubernetes)], text.as_str());
+        assert_eq!((report.requests, report.damaged.count()), (1, 0), "{text}");
+    }
+    assert_eq!(input("\u{feff}").next_part(), None, "an empty log is a log");
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn read_request(fields: &mut Fields, field: &Field<'_>, preset: Preset) -> Optio
         let method = if method.is_empty() { "GET" } else { &method };
         let digested = match preset {
             Preset::Kubernetes => Kubernetes::default().digest(method, &path).map(RequestInfo::into_owned),
-            Preset::Plain => PlainPaths.digest(method, &path).map(RequestInfo::into_owned),
+            Preset::Plain => PlainPaths.digest_normal(method, &path).map(RequestInfo::into_owned),
         };
         let query = Query::of_target(&path).as_str().into();
         return match digested {

@@ -13,6 +13,16 @@ fn problems(spec: &str) -> Vec<String> {
 }
 
 #[test]
+fn paths_are_read_as_a_server_of_the_preset_reads_them() {
+    let flow = "{name: a, request: {path: /x/..//pub/a}, arrivals: {poisson: {rate: 5}}, service: {fixed: 1ms}}";
+    let text = format!("{HEAD}spec: {{seconds: 1, flows: [{flow}]}}\n");
+    for (preset, path) in [(Preset::Plain, "/pub/a"), (Preset::Kubernetes, "/x/..//pub/a")] {
+        let workload = Workload::parse("w.yaml", text.as_bytes(), preset).unwrap();
+        assert_eq!(workload.flows[0].caller.request.path, path);
+    }
+}
+
+#[test]
 fn all_faults_are_told_with_their_places() {
     let found = problems(
         "spec:

@@ -6,10 +6,10 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::panel::wrapped;
+use crate::terminal::printable;
 use crate::top::figures::{amount, clock, float, percent, share};
 use crate::top::grid::{Side, Tone, fitted, text_width};
 use crate::top::palette::Palette;
-use crate::top::printable::printable;
 use crate::top::state::{Connection, Top};
 
 /// From this width on, a diagnosis fits into one line.

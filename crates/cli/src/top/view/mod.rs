@@ -10,9 +10,9 @@ use ratatui::text::{Line, Span};
 
 use super::grid::Tone;
 use super::palette::Palette;
-use super::printable::printable;
 use super::state::{Connection, Mode, Top};
 use super::tabs::{Scope, Subject, Tab};
+use crate::terminal::printable;
 
 pub(super) use head::{diagnosis_tone, summary};
 

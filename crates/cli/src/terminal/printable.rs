@@ -1,27 +1,29 @@
-//! Texts of servers as a terminal may show them. Names may be whatever clients have sent: nothing that a terminal would
-//! carry out, and nothing that hides or reorders text, is written.
+//! Text from clients, servers and logs, made safe for a terminal: names may hold control characters, which a terminal would
+//! carry out, and characters that hide or reorder text.
 
 use std::borrow::Cow;
 
-/// Stands in for a character that is not shown.
+/// Replaces a character that is not shown.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// The text without such characters.
-pub(super) fn printable(text: &str) -> Cow<'_, str> {
+/// The text, with each such character replaced.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_printable) {
         return Cow::Borrowed(text);
     }
     text.chars().map(|character| if is_printable(character) { character } else { REPLACEMENT }).collect()
 }
 
-/// JSON in which such characters are escaped: it says the same to a program, and nothing to a terminal.
-pub(super) fn printable_json(json: &str) -> Cow<'_, str> {
-    if json.chars().all(is_printable) {
+/// JSON in which such characters are escaped: it means the same to a program, and is safe for a terminal.
+pub(crate) fn printable_json(json: &str) -> Cow<'_, str> {
+    // A line break is between members: strings have it escaped.
+    let is_kept = |character: char| character == '\n' || is_printable(character);
+    if json.chars().all(is_kept) {
         return Cow::Borrowed(json);
     }
     let mut text = String::with_capacity(json.len() + 32);
     for character in json.chars() {
-        if is_printable(character) {
+        if is_kept(character) {
             text.push(character);
         } else {
             // All of these are in the basic plane, so that one escape is enough.
@@ -58,5 +60,6 @@ mod tests {
         assert!(escaped.chars().all(is_printable), "{escaped}");
         assert_eq!(serde_json::from_str::<String>(&escaped).unwrap(), name);
         assert_eq!(printable_json("{}"), "{}");
+        assert_eq!(printable_json("{\n \"\u{7f}\": 1\n}"), "{\n \"\\u007f\": 1\n}");
     }
 }
