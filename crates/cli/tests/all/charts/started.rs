@@ -190,7 +190,7 @@ fn the_sidecar_serves_and_follows_its_config_maps() {
     assert_eq!(get(addresses.http, "/hello"), (200, "upstream saw /hello\n".to_owned()));
 
     pod.change("/etc/evenkeel/settings", "evenkeel.yaml", |old| old.replace("concurrency: 50", "concurrency: 7"));
-    running.line_with("in effect: concurrency");
+    running.line_with("settings reloaded; changed: concurrency");
     assert!(pod.ask(addresses.admin, "/config").1.contains("concurrency: 7\n"));
     pod.change("/etc/evenkeel/objects", "objects.yaml", |old| old.to_owned() + "---\n" + LEVEL);
     let levels = "/debug/api_priority_and_fairness/dump_priority_levels";
