@@ -138,7 +138,7 @@ fn test(document: &FileDocument, file: &str) -> Result<ClassificationTest, (Posi
     let at = root.position_of(field);
     if expect == Expectation::default() {
         let message =
-            "`expect` is empty, so that the test cannot fail; name a `schema`, a `level`, a `flow` or `seats`";
+            "`expect` is empty, so the test cannot fail; name a `schema`, a `level`, a `flow` or `seats`";
         return Err((at, message.to_owned()));
     }
     let place = Place::new(file, at);
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_test_that_cannot_fail_is_refused() {
-        let fault = "`expect` is empty, so that the test cannot fail; name a `schema`, a `level`, a `flow` or `seats`";
+        let fault = "`expect` is empty, so the test cannot fail; name a `schema`, a `level`, a `flow` or `seats`";
         let test =
             "apiVersion: evenkeel.dev/v1\nkind: ClassificationTest\nrequest: {method: GET, path: /a}\nexpect: {}\n";
         assert_eq!(message(test), format!("a.yaml:4:1: ClassificationTest: {fault}"));

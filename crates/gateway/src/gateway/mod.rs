@@ -63,7 +63,7 @@ pub struct Gateway {
 }
 
 /// How long the last log lines and spans under earlier settings are waited for when the gateway shuts down.
-const REPLACED_TIME: Duration = Duration::from_secs(5);
+const REPLACED_FLUSH_TIME: Duration = Duration::from_secs(5);
 
 /// Something that runs beside the requests, until it is dropped.
 #[derive(Debug)]
@@ -297,8 +297,10 @@ impl Gateway {
                 ended.wait().await;
             }
         };
-        if tokio::time::timeout(REPLACED_TIME, all_ended).await.is_err() {
-            tracing::warn!("log lines or spans are lost: what the settings before had them sent to does not take them");
+        if tokio::time::timeout(REPLACED_FLUSH_TIME, all_ended).await.is_err() {
+            tracing::warn!(
+                "the last log lines or spans under earlier settings could not be written in time, and are lost"
+            );
         }
         Drained { requests_cut }
     }

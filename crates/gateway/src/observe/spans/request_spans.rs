@@ -299,7 +299,7 @@ fn put_status(out: &mut Vec<u8>, status: Option<StatusCode>) {
     }
 }
 
-/// The host and the port of what may have both: `shop.example:8080`, `[::1]:8080`. Credentials before them are nobody's business.
+/// The host and the port of what may have both: `shop.example:8080`, `[::1]:8080`. Credentials in front of them are left out.
 fn put_server_address(out: &mut Vec<u8>, authority: &str) {
     let authority = authority.rsplit('@').next().unwrap_or_default();
     let (host, port) = match authority.rsplit_once(':') {
