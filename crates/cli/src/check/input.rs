@@ -137,8 +137,7 @@ fn test(document: &FileDocument, file: &str) -> Result<ClassificationTest, (Posi
     let field = if root.get("spec").is_some() { "spec.expect" } else { "expect" };
     let at = root.position_of(field);
     if expect == Expectation::default() {
-        let message =
-            "`expect` is empty, so the test cannot fail; name a `schema`, a `level`, a `flow` or `seats`";
+        let message = "`expect` is empty, so the test cannot fail; name a `schema`, a `level`, a `flow` or `seats`";
         return Err((at, message.to_owned()));
     }
     let place = Place::new(file, at);
