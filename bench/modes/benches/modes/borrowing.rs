@@ -153,7 +153,11 @@ fn broken_floors(events: u32) -> f64 {
         let level = index(&mut random, levels.len());
         let seats =
             if random.fraction() < 0.9 { 1 } else { 1 + i64::try_from(random.next() % 6).expect("a small number") };
-        let wish = Wish { seats, may_borrow: random.fraction() < 0.9 };
+        let wish = if random.fraction() < 0.9 {
+            Wish::new(seats)
+        } else {
+            Wish::long_running(seats, i64::try_from(random.next() % 40).expect("a small number"))
+        };
         let RandomLevel { running, waiting, .. } = &mut levels[level];
         if random.fraction() < 0.5 {
             if waiting.is_empty() && ledger.try_start(level, wish) {

@@ -11,7 +11,7 @@
 //! let mut ledger = Ledger::new(10, [(0, stake), (1, stake)]);
 //!
 //! // One level borrows what the other does not use, but not its floor (LB-2).
-//! let one_seat = Wish { seats: 1, may_borrow: true };
+//! let one_seat = Wish::new(1);
 //! assert_eq!((0..10).filter(|_| ledger.try_start(0, one_seat)).count(), 8);
 //! assert!(ledger.try_start(1, one_seat) && ledger.try_start(1, one_seat));
 //!
@@ -45,8 +45,9 @@ pub struct Stake {
 pub struct Wish {
     /// The seats that it takes.
     pub seats: i64,
-    /// Whether it may use seats beyond the level's own. Requests that hold seats for long do not (LB-5).
-    pub may_borrow: bool,
+    /// For a long-running request: the seats that all such requests of its level would hold if it started. They do not
+    /// borrow, so that is at most the nominal seats (LB-5). `None` for any other request.
+    pub held_for_long: Option<i64>,
 }
 
 /// The seats of a server, and who uses them. Levels go by small numbers that the caller gives out.
@@ -87,6 +88,30 @@ struct Rank {
     numerator: i64,
     denominator: i64,
     served: u64,
+}
+
+// === impl Wish ===
+
+impl Wish {
+    /// An ordinary request of that many seats.
+    pub const fn new(seats: i64) -> Self {
+        Self { seats, held_for_long: None }
+    }
+
+    /// A long-running request of that many seats, in a level whose long-running requests hold `held` already.
+    pub const fn long_running(seats: i64, held: i64) -> Self {
+        Self { seats, held_for_long: Some(held.saturating_add(seats)) }
+    }
+
+    /// Whether it may start while its level uses more than its nominal seats.
+    ///
+    /// A long-running request may, as long as such requests alone would not use more: then it is the short ones that
+    /// borrow, and they give their seats back soon. If it had to wait for those to end, nobody else of the level could
+    /// borrow meanwhile.
+    #[inline]
+    pub fn may_borrow(self, nominal: i64) -> bool {
+        self.held_for_long.is_none_or(|held| held <= nominal)
+    }
 }
 
 // === impl Ledger ===
@@ -289,13 +314,14 @@ impl Member {
     fn class(&self, wish: Wish) -> Option<Class> {
         let Stake { floor, nominal, max, .. } = self.stake;
         let then = self.in_use.saturating_add(wish.seats);
+        let may_borrow = wish.may_borrow(nominal);
         // A request that may not borrow and is wider than the level's own seats would wait for ever otherwise.
-        let is_alone = self.in_use == 0 && nominal > 0 && then <= max && !wish.may_borrow;
+        let is_alone = self.in_use == 0 && nominal > 0 && then <= max && !may_borrow;
         if self.in_use < floor {
             Some(Class::BelowFloor)
         } else if then <= nominal || is_alone {
             Some(Class::BelowNominal)
-        } else if then <= max && wish.may_borrow {
+        } else if then <= max && may_borrow {
             Some(Class::Borrowing)
         } else {
             None

@@ -1,8 +1,8 @@
 //! A level whose seats are granted by a ledger, one request at a time (LB-1 to LB-8).
 
-use super::{Level, NewRequest, Observer};
+use super::{Level, NewRequest, Observed, Observer};
 use crate::borrowing::{Ledger, Wish};
-use crate::queue_set::{Arrival, Discipline, Effects, Mode, RequestId};
+use crate::queue_set::{Arrival, Discipline, Effects, Mode};
 use crate::time::Instant;
 
 /// The ledger as one level sees it. [`LedgerAccount`] is the plain one; a server of many threads has one that is shared.
@@ -27,13 +27,6 @@ pub struct LedgerAccount<'a> {
     pub ledger: &'a mut Ledger,
     /// The number of the level.
     pub level: usize,
-}
-
-/// The requests that hold seats for long, among those that wait.
-#[derive(Debug, Default)]
-pub(super) struct LongRunning {
-    /// By the slots of the requests; shorter than that while there are none.
-    slots: Vec<bool>,
 }
 
 // === impl Level ===
@@ -70,7 +63,7 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
         let work = self.queue_set.fitted(request.work);
         let request = NewRequest { work, ..request };
         let may_start = self.queue_set.waiting() == 0 && matches!(self.queue_set.mode(), Mode::Queue(_) | Mode::Reject);
-        let wish = wish_for(work.max_seats().into(), !request.is_long_running);
+        let wish = self.wish_for(work.max_seats().into(), request.is_long_running);
         let granted = if may_start && account.try_start(wish) { wish.seats } else { 0 };
         self.by_grant(now, granted, account, |level| level.arrive(now, request, payload, effects))
     }
@@ -117,19 +110,21 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
     }
 
     fn dispatch(&mut self, now: Instant, effects: &mut impl Effects<T>) {
-        self.queue_set.start_granted(now, &mut super::Observed::new(now, &mut self.observer, effects));
+        let mut effects = Observed::new(now, &mut self.observer, &mut self.long_running, effects);
+        self.queue_set.start_granted(now, &mut effects);
     }
 
     /// The request that is next.
     fn wish(&mut self, now: Instant) -> Option<Wish> {
         let head = self.queue_set.head(now)?;
-        Some(wish_for(head.seats, !self.long_running.contains(head.id)))
+        Some(self.wish_for(head.seats, self.long_running.is_waiting(head.id)))
     }
-}
 
-/// A request that takes no seats starts when one is free, and gives it back at once. Nothing starts on a grant of none.
-fn wish_for(seats: i64, may_borrow: bool) -> Wish {
-    Wish { seats: seats.max(1), may_borrow }
+    /// A request that takes no seats starts when one is free, and gives it back at once. Nothing starts on a grant of none.
+    fn wish_for(&self, seats: i64, is_long_running: bool) -> Wish {
+        let seats = seats.max(1);
+        if is_long_running { Wish::long_running(seats, self.long_running.seats()) } else { Wish::new(seats) }
+    }
 }
 
 // === impl LedgerAccount ===
@@ -149,24 +144,5 @@ impl Account for LedgerAccount<'_> {
 
     fn set_wish(&mut self, wish: Option<Wish>) {
         self.ledger.set_wish(self.level, wish);
-    }
-}
-
-// === impl LongRunning ===
-
-impl LongRunning {
-    /// A request waits from now on.
-    #[inline]
-    pub(super) fn note(&mut self, id: RequestId, is_long_running: bool) {
-        if is_long_running && self.slots.len() <= id.slot() {
-            self.slots.resize(id.slot() + 1, false);
-        }
-        if let Some(slot) = self.slots.get_mut(id.slot()) {
-            *slot = is_long_running;
-        }
-    }
-
-    fn contains(&self, id: RequestId) -> bool {
-        self.slots.get(id.slot()).copied().unwrap_or(false)
     }
 }

@@ -40,13 +40,14 @@
 //! ```
 
 mod grants;
+mod long_running;
 mod observer;
 mod timers;
 
 pub use grants::{Account, LedgerAccount};
 pub use observer::{ObserveLevels, Observer};
 
-use grants::LongRunning;
+use long_running::LongRunning;
 use observer::Observed;
 use timers::Timers;
 
@@ -77,7 +78,8 @@ pub struct NewRequest<'a> {
     pub work: WorkEstimate,
     /// When it is rejected if it still waits then; `None`: it waits until it starts or is cancelled.
     pub wait_until: Option<Instant>,
-    /// Whether it holds its seats for long, as an upgraded connection does: such a request does not borrow (LB-5).
+    /// Whether it holds its seats for long, as an upgraded connection does: such requests never hold more than the nominal seats of the level
+    /// (LB-5).
     pub is_long_running: bool,
 }
 
@@ -95,7 +97,7 @@ impl<'a> NewRequest<'a> {
         Self { wait_until: Some(until), ..self }
     }
 
-    /// The same, but it holds its seats for long, and does not borrow (LB-5).
+    /// The same, but it holds its seats for long: see [`is_long_running`](Self::is_long_running).
     #[must_use]
     pub fn long_running(self) -> Self {
         Self { is_long_running: true, ..self }
@@ -132,12 +134,14 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
             self.observer.arrived(now, id, &request);
         }
         let NewRequest { flow, work, wait_until, is_long_running } = request;
-        let mut effects = Observed::new(now, &mut self.observer, effects);
+        let mut effects = Observed::new(now, &mut self.observer, &mut self.long_running, effects);
         let arrival = self.queue_set.arrive(now, flow, work, payload, &mut effects);
         match &arrival {
             Arrival::Waiting { id, .. } => {
                 self.observer.queued(now, *id);
-                self.long_running.note(*id, is_long_running);
+                if is_long_running {
+                    self.long_running.wait(*id, work.max_seats());
+                }
                 if let Some(until) = wait_until {
                     self.timers.wait(until, *id, &self.queue_set);
                 }
@@ -147,6 +151,7 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
                     self.observer.rejected(now, id, *reason);
                 }
             }
+            Arrival::Started { id, .. } if is_long_running => self.long_running.start(*id, work.max_seats()),
             Arrival::Started { .. } => {}
         }
         arrival
@@ -159,10 +164,11 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
         if self.observer.is_active() {
             self.observe_end(now, id, Phase::Executing);
         }
-        let mut effects = Observed::new(now, &mut self.observer, effects);
+        let mut effects = Observed::new(now, &mut self.observer, &mut self.long_running, effects);
         let finish = self.queue_set.finish(now, id, &mut effects)?;
-        if let Finish::Lingering { until } = &finish {
-            self.timers.linger(*until, id);
+        match &finish {
+            Finish::Lingering { until } => self.timers.linger(*until, id),
+            Finish::Released(_) => self.long_running.ended(id),
         }
         Some(finish)
     }
@@ -172,20 +178,25 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
         if self.observer.is_active() {
             self.observe_end(now, id, Phase::Lingering);
         }
-        self.queue_set.release(now, id, &mut Observed::new(now, &mut self.observer, effects))
+        let mut effects = Observed::new(now, &mut self.observer, &mut self.long_running, effects);
+        let payload = self.queue_set.release(now, id, &mut effects)?;
+        self.long_running.ended(id);
+        Some(payload)
     }
 
     /// A waiting request gives up. `None` if the request is not waiting: it has been started meanwhile, say.
     pub fn cancel(&mut self, now: Instant, id: RequestId, effects: &mut impl Effects<T>) -> Option<T> {
-        let mut effects = Observed::new(now, &mut self.observer, effects);
+        let mut effects = Observed::new(now, &mut self.observer, &mut self.long_running, effects);
         let payload = self.queue_set.cancel(now, id, &mut effects)?;
+        self.long_running.ended(id);
         self.observer.rejected(now, id, Rejection::TimeOut);
         Some(payload)
     }
 
     /// Changes the configuration: see [`QueueSet::configure`].
     pub fn configure(&mut self, now: Instant, config: QueueSetConfig, effects: &mut impl Effects<T>) {
-        self.queue_set.configure(now, config, &mut Observed::new(now, &mut self.observer, effects));
+        let mut effects = Observed::new(now, &mut self.observer, &mut self.long_running, effects);
+        self.queue_set.configure(now, config, &mut effects);
     }
 
     /// When something is due in the level, if nothing else happens before.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::NewRequest;
+use super::long_running::LongRunning;
 use crate::configuration::LevelId;
 use crate::queue_set::{Effects, Ended, Rejection, RequestId};
 use crate::time::Instant;
@@ -60,10 +61,11 @@ pub trait ObserveLevels {
     fn observe(&mut self, level: LevelId, name: &str) -> Self::Observer;
 }
 
-/// Tells an observer of the starts that a queue set tells its caller of.
+/// Tells an observer, and the count of long-running requests, what a queue set tells its caller.
 pub(super) struct Observed<'a, O, E> {
     now: Instant,
     observer: &'a mut O,
+    long_running: &'a mut LongRunning,
     effects: &'a mut E,
 }
 
@@ -180,8 +182,13 @@ where
 
 impl<'a, O, E> Observed<'a, O, E> {
     #[inline]
-    pub(super) fn new(now: Instant, observer: &'a mut O, effects: &'a mut E) -> Self {
-        Self { now, observer, effects }
+    pub(super) fn new(
+        now: Instant,
+        observer: &'a mut O,
+        long_running: &'a mut LongRunning,
+        effects: &'a mut E,
+    ) -> Self {
+        Self { now, observer, long_running, effects }
     }
 }
 
@@ -189,6 +196,7 @@ impl<T, O: Observer, E: Effects<T>> Effects<T> for Observed<'_, O, E> {
     #[inline]
     fn started(&mut self, id: RequestId, payload: &mut T) {
         self.observer.started(self.now, id);
+        self.long_running.started(id);
         self.effects.started(id, payload);
     }
 
@@ -204,6 +212,7 @@ impl<T, O: Observer, E: Effects<T>> Effects<T> for Observed<'_, O, E> {
 
     fn displaced(&mut self, ended: Ended<T>) {
         self.observer.rejected(self.now, ended.id, Rejection::QueueFull);
+        self.long_running.ended(ended.id);
         self.effects.displaced(ended);
     }
 

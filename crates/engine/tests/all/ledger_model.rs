@@ -11,7 +11,7 @@ use evenkeel_engine::controller::{Borrowing, ControlledLevel, Objects, ServerCon
 use evenkeel_engine::level::NewRequest;
 use evenkeel_engine::queue_set::{Arrival, Finish, Mode};
 use evenkeel_engine::time::{Instant, MILLISECOND};
-use evenkeel_engine::{Engine, Ticket, WorkEstimate};
+use evenkeel_engine::{Engine, LevelId, Ticket, WorkEstimate};
 use plain_ledger::{PlainLedger, PlainLevel, PlainRequest, assert_same};
 
 /// Levels that come, go and change. The last one rejects instead of queuing.
@@ -144,7 +144,10 @@ impl Pair {
         let work = WorkEstimate { additional_latency, ..WorkEstimate::seats(seats) };
         let new = NewRequest::new(7, work);
         let new = if is_long { new.long_running() } else { new };
-        let expected = self.model.arrive(name, PlainRequest { number, seats: seats.into(), may_borrow: !is_long });
+        let expected = self.model.arrive(
+            name,
+            PlainRequest { number, seats: seats.into(), long_seats: if is_long { seats.into() } else { 0 } },
+        );
         let mut started = Vec::new();
         let mut note = |ticket: Ticket, number: &mut u64| started.push((ticket, *number));
         let arrival = self.engine.arrive(self.now, level, new, number, &mut note).expect("a level");
@@ -335,14 +338,82 @@ fn run(events: u64, first_seed: u64) {
 fn lb_5_a_long_running_request_that_is_wider_than_its_level_runs_alone() {
     let stake = Stake { floor: 0, nominal: 5, max: 20, weight: 1, is_exempt: false };
     let mut ledger = Ledger::new(20, [(0, stake), (1, stake)]);
-    let wide = Wish { seats: 12, may_borrow: false };
-    assert!(ledger.try_start(0, Wish { seats: 1, may_borrow: false }));
+    let wide = Wish::long_running(12, 0);
+    assert!(ledger.try_start(0, Wish::new(1)));
     assert!(!ledger.try_start(0, wide), "it would borrow while others run");
     ledger.set_wish(0, Some(wide));
     assert_eq!(ledger.grant_next(), None);
     ledger.give_back(0, 1);
     assert_eq!(ledger.grant_next(), Some((0, 12)), "it would wait for ever");
-    assert!(!ledger.try_start(0, Wish { seats: 1, may_borrow: false }));
+    assert!(!ledger.try_start(0, Wish::long_running(1, 12)));
+}
+
+const START: Instant = Instant::from_nanos(0);
+
+/// A level that can borrow most seats of another, with its nominal seats.
+fn level_that_borrows() -> (Engine<u64, SeatDivision>, LevelId, i64) {
+    let division = SeatDivision::Exact(ExactDivision::default());
+    let config = ServerConfig::new(20).division(division).period(None).borrowing(Borrowing::Immediate);
+    let mut engine = Engine::with_config(config, START);
+    let level = |name, shares| {
+        let object = PriorityLevelConfiguration::builder(name);
+        object.limited(|l| l.shares(shares).lendable_percent(80).queue(|q| q.queues(1).hand_size(1))).build().into()
+    };
+    let objects = Objects { priority_levels: vec![level("batch", 25), level("people", 70)], ..Objects::default() };
+    engine.apply(objects.with_mandatory_levels(), START, &mut |_: Ticket, _: &mut u64| {});
+    let batch = engine.controller().level("batch").expect("a level");
+    let (id, nominal) = (batch.id(), batch.limits().nominal);
+    (engine, id, nominal)
+}
+
+/// Requests arrive until one has to wait, which gives up.
+fn fill(engine: &mut Engine<u64, SeatDivision>, level: LevelId, request: NewRequest<'_>) -> Vec<Ticket> {
+    let mut running = Vec::new();
+    loop {
+        match engine.arrive(START, level, request, 0, &mut |_: Ticket, _: &mut u64| {}).expect("a level") {
+            Arrival::Started { id, .. } => running.push(Ticket { level, id }),
+            Arrival::Waiting { id, .. } => {
+                assert!(engine.cancel(START, Ticket { level, id }, &mut |_: Ticket, _: &mut u64| {}).is_some());
+                return running;
+            }
+            Arrival::Rejected { reason, .. } => panic!("a request is rejected: {reason:?}"),
+        }
+    }
+}
+
+#[test]
+fn lb_5_long_running_requests_hold_no_more_than_the_nominal_seats() {
+    let (mut engine, level, nominal) = level_that_borrows();
+    let short = NewRequest::new(7, WorkEstimate::ONE_SEAT);
+    // Whether they come before the short requests or after them.
+    let long = fill(&mut engine, level, short.long_running());
+    assert_eq!(i64::try_from(long.len()), Ok(nominal));
+    let mut short = fill(&mut engine, level, short);
+    assert!(i64::try_from(short.len()).expect("a small number") > nominal, "the short ones borrow");
+    for ticket in long {
+        engine.finish(START, ticket, &mut |_: Ticket, _: &mut u64| {});
+    }
+    engine.finish(START, short.pop().expect("it runs"), &mut |_: Ticket, _: &mut u64| {});
+    let long = fill(&mut engine, level, NewRequest::new(7, WorkEstimate::ONE_SEAT).long_running());
+    assert_eq!(i64::try_from(long.len()), Ok(nominal));
+}
+
+#[test]
+fn lb_5_a_long_running_request_does_not_keep_its_level_from_borrowing() {
+    let (mut engine, level, nominal) = level_that_borrows();
+    let short = NewRequest::new(7, WorkEstimate::ONE_SEAT);
+    let mut running = fill(&mut engine, level, short);
+    assert!(i64::try_from(running.len()).expect("a small number") > nominal + 1);
+    for request in [short.long_running(), short] {
+        let arrival = engine.arrive(START, level, request, 0, &mut |_: Ticket, _: &mut u64| {});
+        assert!(matches!(arrival, Some(Arrival::Waiting { .. })));
+    }
+    // Each seat that becomes free is used at once, although the level uses more than its nominal seats.
+    for what in ["long-running", "short"] {
+        let mut started = 0;
+        engine.finish(START, running.pop().expect("it runs"), &mut |_: Ticket, _: &mut u64| started += 1);
+        assert_eq!(started, 1, "the {what} request waits until the borrowed seats are given back");
+    }
 }
 
 #[test]

@@ -355,7 +355,7 @@ impl LevelGrants {
     #[inline]
     fn try_start_open(&self, wish: Wish) -> bool {
         let (reading, before) = (self.ledger.word.read(), self.seats.all());
-        let most = if wish.may_borrow { self.stake.max } else { self.stake.nominal };
+        let most = if wish.may_borrow(self.stake.nominal) { self.stake.max } else { self.stake.nominal };
         if before + wish.seats > most.max(self.stake.floor) {
             return false;
         }

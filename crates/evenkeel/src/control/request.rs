@@ -118,8 +118,8 @@ impl<'a, W> Request<'a, W> {
         Self { is_watch: true, ..self }
     }
 
-    /// It goes on for long, as a watch or an upgraded connection does. It does not use seats that its level has borrowed
-    /// (LB-5), and counts towards the limit of its level on such requests (the annotation `evenkeel.dev/max-long-running`) as
+    /// It goes on for long, as a watch or an upgraded connection does. Such requests never hold more than the nominal seats
+    /// of their level where seats are borrowed at once (LB-5). It counts towards the limit of its level on such requests (the annotation `evenkeel.dev/max-long-running`) as
     /// long as it has its permit, or as long as what
     /// [`Permit::take_long_running`](crate::Permit::take_long_running) gives is kept.
     #[must_use]

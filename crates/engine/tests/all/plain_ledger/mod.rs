@@ -11,7 +11,8 @@ use evenkeel_engine::borrowing::Stake;
 pub(crate) struct PlainRequest {
     pub(crate) number: u64,
     pub(crate) seats: i64,
-    pub(crate) may_borrow: bool,
+    /// The seats that it counts for among the long-running requests of its level: those that it arrived with, or none.
+    pub(crate) long_seats: i64,
 }
 
 /// All levels, by name.
@@ -33,6 +34,13 @@ pub(crate) struct PlainLevel {
     pub(crate) served: u64,
 }
 
+impl PlainRequest {
+    /// As it arrives where one request gets that many seats at most.
+    fn at_most(self, widest: i64) -> Self {
+        Self { seats: self.seats.min(widest), long_seats: self.long_seats.min(widest), ..self }
+    }
+}
+
 impl PlainLevel {
     pub(crate) fn in_use(&self) -> i64 {
         self.running.iter().map(|request| request.seats).sum()
@@ -45,14 +53,16 @@ impl PlainLevel {
     /// The class of LB-2 that the request would start by, if there were seats.
     fn class(&self, request: PlainRequest) -> Option<u8> {
         let (u, w) = (self.in_use(), request.seats);
+        let held_for_long: i64 = self.running.iter().map(|running| running.long_seats).sum();
+        let may_borrow = request.long_seats == 0 || held_for_long + w <= self.stake.nominal;
         if u < self.stake.floor {
             Some(1)
         } else if u + w <= self.stake.nominal {
             Some(2)
-        } else if !request.may_borrow && u == 0 && self.stake.nominal > 0 && w <= self.stake.max {
+        } else if !may_borrow && u == 0 && self.stake.nominal > 0 && w <= self.stake.max {
             // Wider than the level's own seats, and long-running: alone, or never.
             Some(2)
-        } else if u + w <= self.stake.max && request.may_borrow {
+        } else if u + w <= self.stake.max && may_borrow {
             Some(3)
         } else {
             None
@@ -132,11 +142,11 @@ impl PlainLedger {
         let widest = self.widest(name);
         let level = self.levels.get_mut(name).expect("a level");
         if level.stake.is_exempt {
-            level.running.push(PlainRequest { seats: request.seats.min(widest), ..request });
+            level.running.push(request.at_most(widest));
             return vec![request.number];
         }
         let (has_waited, served) = (!level.waiting.is_empty(), level.served);
-        level.waiting.push_back(PlainRequest { seats: request.seats.min(widest), ..request });
+        level.waiting.push_back(request.at_most(widest));
         let mut started = Vec::new();
         if !has_waited && self.next().as_deref() == Some(name) {
             self.start(name, &mut started);
