@@ -24,6 +24,7 @@
 //! ```
 
 use std::cmp::Ordering;
+use std::num::NonZeroI64;
 
 /// The seats that a level may use under borrowing at once (LB-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,7 +48,7 @@ pub struct Wish {
     pub seats: i64,
     /// For a long-running request: the seats that all such requests of its level would hold if it started. They do not
     /// borrow, so that is at most the nominal seats (LB-5). `None` for any other request.
-    pub held_for_long: Option<i64>,
+    pub held_for_long: Option<NonZeroI64>,
 }
 
 /// The seats of a server, and who uses them. Levels go by small numbers that the caller gives out.
@@ -100,7 +101,7 @@ impl Wish {
 
     /// A long-running request of that many seats, in a level whose long-running requests hold `held` already.
     pub const fn long_running(seats: i64, held: i64) -> Self {
-        Self { seats, held_for_long: Some(held.saturating_add(seats)) }
+        Self { seats, held_for_long: NonZeroI64::new(held.saturating_add(seats)) }
     }
 
     /// Whether it may start while its level uses more than its nominal seats.
@@ -110,7 +111,7 @@ impl Wish {
     /// borrow meanwhile.
     #[inline]
     pub fn may_borrow(self, nominal: i64) -> bool {
-        self.held_for_long.is_none_or(|held| held <= nominal)
+        self.held_for_long.is_none_or(|held| held.get() <= nominal)
     }
 }
 
