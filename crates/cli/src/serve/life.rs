@@ -12,8 +12,8 @@ use evenkeel_gateway::objects::{self, ObjectSource};
 use evenkeel_gateway::{Config, Drained, Gateway, StartError, observe::log};
 use tokio::runtime;
 
-use super::open_files;
 use super::reload::{self, Settings};
+use super::{memory, open_files};
 use crate::api::{ApiArgs, ApiObjects, LateApi, RunningApi, is_without_store};
 use crate::exit::{Exit, WrongUsage};
 use crate::signals::{Signals, Wish};
@@ -109,6 +109,7 @@ async fn live(config: Config, api: Option<(ApiOfGateway, ApiObjects)>, settings:
         Some((api, objects)) => (start_with(config.clone(), Box::new(objects)).await?, Some(api)),
     };
     open_files::warn_if_too_few(&config);
+    memory::report(&config);
     announce(&gateway, &config);
     if let Some(ApiOfGateway::Running(api)) = &api {
         announce_api(api)?;

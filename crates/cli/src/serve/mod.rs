@@ -1,6 +1,7 @@
 //! `evenkeel serve`: the gateway in front of a service.
 
 mod life;
+mod memory;
 mod open_files;
 mod reload;
 

@@ -184,6 +184,20 @@ fn too_few_seats_for_the_suggested_objects_are_told() {
 }
 
 #[test]
+fn it_warns_if_clients_may_take_more_memory_than_there_is() {
+    let folder = TempDir::new().unwrap();
+    write(&folder, "evenkeel.yaml", "limits: {connections: 4000000000}\n");
+    let settings = folder.path().join("evenkeel.yaml");
+    let settings = settings.to_str().unwrap();
+    let arguments = ["--listen", "127.0.0.1:0", "--admin-listen", "none", "--upstream", "http://127.0.0.1:1"];
+    let mut gateway = Running::start(&[&["serve", "--config", settings], &arguments[..]].concat());
+    let warning = gateway.line_with("of memory by limits.connections");
+    assert!(warning.contains("limits.connections (4000000000) and limits.bufferBytes (134217728)"), "{warning}");
+    gateway.signal("TERM");
+    assert!(gateway.end().0.success());
+}
+
+#[test]
 fn with_few_open_files_it_warns_refuses_clients_and_stays_alive() {
     let upstream = Upstream::start();
     let script = format!(
@@ -198,6 +212,8 @@ fn with_few_open_files_it_warns_refuses_clients_and_stays_alive() {
     let (address, admin) = (address_after(&line, "listening on "), address_after(&line, "admin on "));
     let open = |count| (0..count).map(|_| TcpStream::connect(address).unwrap()).collect::<Vec<_>>();
     let first = open(1);
+    // Each worker accepts for itself, so that one that is slow could accept it after all others.
+    wait_until("the first is accepted", || get(admin, "/metrics").1.contains("\nevenkeel_connections 1\n"));
     let others = open(400);
     for _ in 0..20 {
         assert_eq!(get(admin, "/livez").0, 200);

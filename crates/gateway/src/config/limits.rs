@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::duration;
+use super::{duration, memory};
 
 /// How long things may take.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,8 @@ pub struct Timeouts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Limits {
-    /// Connections of clients at a time. More are told to come back, and closed.
+    /// Connections of clients at a time. More are told to come back, and closed. The default is 65,536, or fewer if the
+    /// process may use less than 2 GiB of memory: one for each 32 KiB.
     pub connections: usize,
     /// Connections of one client at a time: of one user once a request has said who that is, of one address before. Zero
     /// means a quarter of `connections`. Trusted proxies have no such limit.
@@ -70,6 +71,7 @@ pub struct Limits {
     pub response_buffer: usize,
     /// The bytes of all such buffers, and of heads that have arrived in part. When more is needed, the requests that
     /// take the longest to arrive are rejected. Responses are buffered in one half of it.
+    /// The default is 128 MiB, or less if the process may use less than 512 MiB of memory: a quarter of it.
     pub buffer_bytes: usize,
     /// Streams at a time on one HTTP/2 connection.
     pub streams: u32,
@@ -102,6 +104,10 @@ impl Default for Timeouts {
 // === impl Limits ===
 
 impl Limits {
+    /// The most connections and bytes of buffers by default, however much memory there is.
+    pub const CONNECTIONS_MAX: usize = 65_536;
+    const BUFFER_BYTES_MAX: usize = 128 * 1024 * 1024;
+
     /// How many connections one client may have.
     pub(crate) fn connections_per_client(&self) -> usize {
         share(self.connections_per_client, self.connections)
@@ -120,8 +126,9 @@ fn share(set: usize, whole: usize) -> usize {
 
 impl Default for Limits {
     fn default() -> Self {
+        let memory = memory::memory_limit();
         Self {
-            connections: 65_536,
+            connections: memory::connections(memory, Self::CONNECTIONS_MAX),
             connections_per_client: 0,
             head_bytes: 64 * 1024,
             headers: 128,
@@ -129,7 +136,7 @@ impl Default for Limits {
             body_bytes_per_second_min: 1024,
             request_buffer: 64 * 1024,
             response_buffer: 1024 * 1024,
-            buffer_bytes: 128 * 1024 * 1024,
+            buffer_bytes: memory::buffer_bytes(memory, Self::BUFFER_BYTES_MAX),
             streams: 256,
             streams_per_client: 0,
             idle_upstream_connections: 128,

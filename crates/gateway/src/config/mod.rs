@@ -16,6 +16,7 @@ mod limits;
 mod listen;
 mod listen_address;
 mod log;
+mod memory;
 mod own_address;
 mod paths;
 mod read;
@@ -32,6 +33,7 @@ use evenkeel_api::Preset;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use cidr::masked;
+pub(crate) use memory::connections as connections_that_fit;
 
 pub use check::Problem;
 pub use cidr::Cidr;
@@ -47,6 +49,7 @@ pub use limits::{Limits, Timeouts};
 pub use listen::{AdminConfig, ListenConfig, ServerTls};
 pub use listen_address::ListenAddress;
 pub use log::{AccessLogFormat, LogConfig, LogFormat};
+pub use memory::{memory_limit, memory_of_connections};
 pub use read::{ConfigError, is_settings};
 pub use requests::{Paths, RequestsConfig, RouteConfig, WhenClientLeaves};
 pub use tracing::{OtlpProtocol, TracingConfig};

@@ -24,7 +24,7 @@ use tower_service::Service;
 
 use connection::Connection;
 
-use crate::config::ListenConfig;
+use crate::config::{ListenConfig, connections_that_fit, memory_limit};
 use crate::gateway::StartError;
 use crate::identity::{Identification, PeerIdentity};
 use crate::net::{Accepted, Acceptor};
@@ -33,7 +33,8 @@ use crate::tls::{ListenerTls, keep_fresh};
 /// The limits of a hosted service.
 #[derive(Debug, Clone)]
 pub struct HostLimits {
-    /// Connections at a time; more wait in the backlog.
+    /// Connections at a time; more wait in the backlog. The default is 10,000, or fewer if the process may use less than
+    /// 640 MiB of memory: one for each 64 KiB.
     pub connections: usize,
     /// The bytes of a request's head.
     pub head_bytes: usize,
@@ -65,7 +66,7 @@ impl Default for HostLimits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
-            connections: 10_000,
+            connections: connections_that_fit(memory_limit(), 20_000) / 2,
             head_bytes: 64 * 1024,
             headers: 128,
             streams: 256,
