@@ -11,10 +11,13 @@ use serde_json::Value;
 use super::architecture::Architecture;
 use super::file_tree::FileTree;
 use super::release::{DESCRIPTION, REPOSITORY, Release};
+use super::third_party;
 
 /// Where the files of a package come from.
 pub(crate) struct Sources {
     pub(crate) binary: Vec<u8>,
+    /// The notices of what the binary contains.
+    pub(crate) third_party: String,
     /// Paths in the metadata are relative to it.
     pub(crate) package_folder: PathBuf,
     pub(crate) target_folder: PathBuf,
@@ -23,6 +26,8 @@ pub(crate) struct Sources {
 /// The place of the binary in the metadata, whatever it was built for.
 const BINARY: &str = "target/release/evenkeel";
 const TARGET: &str = "../../target/";
+/// The place of the notices, whatever they are for.
+const THIRD_PARTY: &str = "../../target/dist/parts/THIRD-PARTY-LICENSES.txt";
 const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
 /// Other numbers are for packages of the same version that were made again.
 pub(crate) const REVISION: u32 = 1;
@@ -120,6 +125,9 @@ impl Sources {
         if source == BINARY {
             return Ok(vec![("evenkeel".to_owned(), self.binary.clone())]);
         }
+        if source == THIRD_PARTY {
+            return Ok(vec![(third_party::NAME.to_owned(), self.third_party.clone().into_bytes())]);
+        }
         let path = match source.strip_prefix(TARGET) {
             Some(rest) => self.target_folder.join(rest),
             None => self.package_folder.join(source),
@@ -169,6 +177,7 @@ mod tests {
         }
         Sources {
             binary: b"#!/bin/sh\necho a binary\n".to_vec(),
+            third_party: "notices".to_owned(),
             package_folder: root().unwrap().join("crates/cli"),
             target_folder: scratch.folder().to_owned(),
         }
@@ -206,7 +215,7 @@ mod tests {
         }
         dpkg(&["--control", scratch.path("control").to_str().unwrap()]);
         let settings = fs::read_to_string(scratch.path("control/conffiles")).unwrap();
-        assert_eq!(settings.lines().count(), 2);
+        assert_eq!(settings.lines().count(), 3);
         for path in settings.lines() {
             assert!(unpacked.join(&path[1..]).is_file(), "{path}");
         }
@@ -216,7 +225,10 @@ mod tests {
     fn both_kinds_of_packages_install_the_same_files() {
         let metadata = metadata();
         let deb = metadata["deb"]["assets"].as_array().unwrap().iter();
-        let deb: Vec<_> = deb.map(|asset| [0, 1, 2].map(|index| asset[index].as_str().unwrap().to_owned())).collect();
+        let mut deb: Vec<_> =
+            deb.map(|asset| [0, 1, 2].map(|index| asset[index].as_str().unwrap().to_owned())).collect();
+        // Only Debian has a rule for the name of this file.
+        deb.retain(|[_, to, _]| !to.ends_with("/copyright"));
         let rpm = metadata["generate-rpm"]["assets"].as_array().unwrap().iter();
         let rpm: Vec<_> = rpm
             .map(|asset| {

@@ -209,7 +209,8 @@ fn other_ports_of_a_service_need_rules_of_their_own() {
 fn the_api_alone_is_scraped_on_its_own_port() {
     let Some(helm) = Helm::find() else { return };
     for more in [&[][..], &["api.store=embedded", "replicas=1"]] {
-        let rendered = helm.render("api-etcd", &[more, &["networkPolicy.admin[0].podSelector.matchLabels.a=b"]].concat());
+        let rendered =
+            helm.render("api-etcd", &[more, &["networkPolicy.admin[0].podSelector.matchLabels.a=b"]].concat());
         let endpoint = &rendered.of_kind("ServiceMonitor").next().unwrap()["spec"]["endpoints"][0];
         assert_eq!((&endpoint["port"], &endpoint["scheme"]), (&Value::from("api"), &Value::from("https")));
         assert_eq!(endpoint["authorization"]["credentials"]["name"], "evenkeel-monitoring");

@@ -64,7 +64,9 @@ fn overlays_beside_each_other_do_not_select_each_others_pods() {
             let labels = &another.template()["metadata"]["labels"];
             for object in one.objects.iter().filter(|object| object["kind"] != "ServiceMonitor") {
                 for at in ["/spec/selector", "/spec/selector/matchLabels", "/spec/podSelector/matchLabels"] {
-                    let Some(selector) = object.pointer(at).filter(|one| one.get("matchLabels").is_none()) else { continue };
+                    let Some(selector) = object.pointer(at).filter(|one| one.get("matchLabels").is_none()) else {
+                        continue;
+                    };
                     assert!(!selects(selector, labels), "{overlay}: {} {at}", object["kind"]);
                 }
             }

@@ -54,9 +54,17 @@ fn wrong_values_are_refused_with_a_message_that_helps() {
         ("gateway", &[api], "autoscaling needs api.store=etcd"),
         ("sidecar", &["capacity=5"], "in mode sidecar each pod has its own: set concurrency"),
         ("sidecar", &["sidecar.container=null"], "sidecar.container.image is missing"),
-        ("gateway", &["ports.http=9901"], "ports.admin and ports.http are both 9901: only one listener can have a port"),
+        (
+            "gateway",
+            &["ports.http=9901"],
+            "ports.admin and ports.http are both 9901: only one listener can have a port",
+        ),
         ("fleet", &["ports.api=8080"], "ports.api and ports.http are both 8080: only one listener can have a port"),
-        ("gateway", &["podLabels.app\\.kubernetes\\.io/name=a"], "podLabels has app.kubernetes.io/name, by which the chart"),
+        (
+            "gateway",
+            &["podLabels.app\\.kubernetes\\.io/name=a"],
+            "podLabels has app.kubernetes.io/name, by which the chart",
+        ),
         ("sidecar", &["sidecar.container.name=evenkeel"], "sidecar.container.name is evenkeel, which is the name of"),
         (
             "sidecar",
@@ -231,7 +239,8 @@ fn the_schema_names_every_section_of_the_settings() {
 #[test]
 fn what_is_not_used_is_not_refused() {
     let Some(helm) = Helm::find() else { return };
-    for (values, more) in [("gateway", "ports.api=8080"), ("api-etcd", "ports.http=8443"), ("gateway", "settings=null")] {
+    for (values, more) in [("gateway", "ports.api=8080"), ("api-etcd", "ports.http=8443"), ("gateway", "settings=null")]
+    {
         helm.render(values, &[more]);
     }
 }
@@ -241,6 +250,7 @@ fn versions_are_those_of_the_binary() {
     let version = env!("CARGO_PKG_VERSION");
     let page = read(chart().join("Chart.yaml"));
     assert!(page.contains(&format!("\nappVersion: {version}\n")), "{page}");
+    assert!(page.contains(&format!("\nversion: {version}\n")), "{page}");
     let image = format!("ghcr.io/evenkeel/evenkeel:{version}");
     assert!(read(deploy("sidecar.yaml")).contains(&format!("image: {image}\n")));
     for kustomization in ["base", "components/sidecar"] {
@@ -256,7 +266,10 @@ fn the_commands_of_the_pages_render() {
     let pages = [deploy("../docs/kubernetes.md"), chart().join("README.md")];
     let mut count = 0;
     for page in pages.map(read) {
-        let page = page.replace("\\\n", " ");
+        // A release publishes the chart under its own version.
+        let published = format!("oci://ghcr.io/evenkeel/charts/evenkeel --version {}", env!("CARGO_PKG_VERSION"));
+        assert!(page.contains(&published), "no {published}");
+        let page = page.replace("\\\n", " ").replace(&published, "deploy/helm/evenkeel");
         for command in page.lines().filter_map(|line| line.strip_prefix("    helm install ")) {
             helm.template(command).unwrap_or_else(|error| panic!("helm install {command}: {error}"));
             count += 1;
