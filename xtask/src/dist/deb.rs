@@ -70,7 +70,8 @@ fn control(metadata: &Value, data: &FileTree, architecture: Architecture, releas
         "Package: {}\nVersion: {}-{REVISION}\nArchitecture: {}\nMaintainer: {}\nInstalled-Size: {}\nSection: {}\n\
          Priority: {}\nRecommends: {}\nHomepage: {REPOSITORY}\nDescription: {DESCRIPTION}\n{description}",
         name?,
-        release.version,
+        // Without the tilde, dpkg would take a pre-release for newer than its release.
+        release.version.replacen('-', "~", 1),
         architecture.name(),
         maintainer?,
         data.bytes().div_ceil(1024),
@@ -218,6 +219,20 @@ mod tests {
         assert_eq!(settings.lines().count(), 3);
         for path in settings.lines() {
             assert!(unpacked.join(&path[1..]).is_file(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_pre_release_is_older_than_its_release() {
+        let version = |version: &str| {
+            let release = Release { version: version.to_owned(), time: 0 };
+            let control = control(&metadata()["deb"], &FileTree::default(), Architecture::Amd64, &release).unwrap();
+            control.lines().find_map(|line| line.strip_prefix("Version: ")).unwrap().to_owned()
+        };
+        let (candidate, release) = (version("1.2.3-rc.1"), version("1.2.3"));
+        assert_eq!((candidate.as_str(), release.as_str()), ("1.2.3~rc.1-1", "1.2.3-1"));
+        if let Ok(status) = Command::new("dpkg").args(["--compare-versions", &candidate, "lt", &release]).status() {
+            assert!(status.success());
         }
     }
 
