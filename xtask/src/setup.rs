@@ -89,6 +89,13 @@ const NEEDS: &[Need] = &[
         install: Install::DebianPackage("prometheus"),
     },
     Need {
+        name: "logrotate",
+        why: "the rotation of the access log is tested with it",
+        // Debian has it where only root looks.
+        present: || CommandLine::new("/usr/sbin/logrotate").args(["--version"]).succeeds(),
+        install: Install::DebianPackage("logrotate"),
+    },
+    Need {
         name: "Chromium",
         why: "the dashboard is tested in it",
         present: || CHROMIUM.iter().any(|name| CommandLine::new(*name).args(["--version"]).succeeds()),

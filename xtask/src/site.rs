@@ -15,6 +15,10 @@ use crate::run::{has_extension, root, target_folder};
 use crate::setup;
 
 const SUMMARY: &str = "docs/SUMMARY.md";
+/// Where the site is published.
+const ADDRESS: &str = "https://evenkeel.dev/";
+/// Alerts link to the page that explains them.
+const ALERTS: &str = "deploy/prometheus/evenkeel.rules.yaml";
 /// Settings and style of mdBook.
 const SETTINGS: [&str; 2] = ["book.toml", "site.css"];
 const FILES: &str = "https://github.com/evenkeel/evenkeel/blob/main/";
@@ -47,7 +51,8 @@ pub(crate) fn site() -> Result<()> {
     setup::setup_for_site()?;
     setup::mdbook().args(["build", &stage.to_string_lossy()]).run()?;
     let built = stage.join("html");
-    let broken = broken_links(&built)?;
+    let alerts = fs::read_to_string(root.join(ALERTS)).with_context(|| format!("cannot read {ALERTS}"))?;
+    let broken = broken_links(&built, (ALERTS, &alerts))?;
     ensure!(broken.is_empty(), "{} broken links on the site:\n{}", broken.len(), broken.join("\n"));
     println!("site: {pages} pages, {}", built.join("index.html").display());
     Ok(())
@@ -151,8 +156,8 @@ fn relative(from: &str, to: &str) -> String {
     "../".repeat(folders.len() - shared) + &parts[shared..].join("/")
 }
 
-/// Links of the built pages that lead to no file or to no heading.
-fn broken_links(built: &Path) -> Result<Vec<String>> {
+/// Links of the built pages, and of a file that has addresses of the site, that lead to no file or to no heading.
+fn broken_links(built: &Path, (other, other_text): (&str, &str)) -> Result<Vec<String>> {
     let mut texts = BTreeMap::new();
     for file in files(built)? {
         let path = file.strip_prefix(built)?.to_string_lossy().into_owned();
@@ -161,22 +166,25 @@ fn broken_links(built: &Path) -> Result<Vec<String>> {
     }
     let ids: BTreeMap<&str, BTreeSet<&str>> =
         texts.iter().map(|(path, text)| (path.as_str(), attributes(text, " id=\"").collect())).collect();
+    let fault = |page: &str, target: &str| match resolve(page, target) {
+        Place::Inside { path, anchor } => match (ids.get(path.as_str()), anchor) {
+            (None, _) => Some("there is no such file"),
+            (Some(ids), Some(anchor)) if !anchor.is_empty() && !ids.contains(anchor) => Some("no such heading"),
+            _ => None,
+        },
+        _ => Some("it is outside of the site"),
+    };
     let mut broken = Vec::new();
     for (page, text) in &texts {
         for target in attributes(text, " href=\"").chain(attributes(text, " src=\"")) {
             if ["https:", "http:", "data:", "javascript:"].iter().any(|scheme| target.starts_with(scheme)) {
                 continue;
             }
-            let fault = match resolve(page, target) {
-                Place::Inside { path, anchor } => match (ids.get(path.as_str()), anchor) {
-                    (None, _) => "there is no such file",
-                    (Some(ids), Some(anchor)) if !anchor.is_empty() && !ids.contains(anchor) => "no such heading",
-                    _ => continue,
-                },
-                _ => "it is outside of the site",
-            };
-            broken.push(format!("{page}: `{target}`: {fault}"));
+            broken.extend(fault(page, target).map(|fault| format!("{page}: `{target}`: {fault}")));
         }
+    }
+    for target in other_text.split(ADDRESS).skip(1).filter_map(|rest| rest.split_whitespace().next()) {
+        broken.extend(fault("index.html", target).map(|fault| format!("{other}: `{ADDRESS}{target}`: {fault}")));
     }
     Ok(broken)
 }
@@ -260,9 +268,15 @@ mod tests {
             .unwrap();
         write(&folder.join("docs/a.html"), "<h2 id=\"b\"><a href=\"../index.html\"><a href=\"https://e.example\">")
             .unwrap();
-        let broken = broken_links(&folder);
+        let other = "a: https://evenkeel.dev/docs/a.html#b\nb: https://evenkeel.dev/docs/a.html#e\nc: https://evenkeel.dev/b.html";
+        let broken = broken_links(&folder, ("rules", other));
         fs::remove_dir_all(&folder).unwrap();
-        let expected = ["index.html: `docs/a.html#c`: no such heading", "index.html: `d.svg`: there is no such file"];
+        let expected = [
+            "index.html: `docs/a.html#c`: no such heading",
+            "index.html: `d.svg`: there is no such file",
+            "rules: `https://evenkeel.dev/docs/a.html#e`: no such heading",
+            "rules: `https://evenkeel.dev/b.html`: there is no such file",
+        ];
         assert_eq!(broken.unwrap(), expected);
     }
 }

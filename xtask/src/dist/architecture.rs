@@ -81,6 +81,11 @@ impl Architecture {
         Ok(target_folder()?.join(self.triple()).join("release/evenkeel"))
     }
 
+    /// The command that builds it on a machine of its own kind, for people.
+    pub(crate) fn build_command(self) -> String {
+        self.command(self, Lockfile::Fixed).to_string()
+    }
+
     /// What is tested and what ships is built by this one command. glibc is linked statically; with `--target`, the flag does
     /// not reach build scripts and procedural macros, which must stay dynamic.
     fn command(self, machine: Self, lockfile: Lockfile) -> CommandLine {

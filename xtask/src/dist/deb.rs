@@ -11,10 +11,13 @@ use serde_json::Value;
 use super::architecture::Architecture;
 use super::file_tree::FileTree;
 use super::release::{DESCRIPTION, REPOSITORY, Release};
+use super::third_party;
 
 /// Where the files of a package come from.
 pub(crate) struct Sources {
     pub(crate) binary: Vec<u8>,
+    /// The notices of what the binary contains.
+    pub(crate) third_party: String,
     /// Paths in the metadata are relative to it.
     pub(crate) package_folder: PathBuf,
     pub(crate) target_folder: PathBuf,
@@ -23,6 +26,8 @@ pub(crate) struct Sources {
 /// The place of the binary in the metadata, whatever it was built for.
 const BINARY: &str = "target/release/evenkeel";
 const TARGET: &str = "../../target/";
+/// The place of the notices, whatever they are for.
+const THIRD_PARTY: &str = "../../target/dist/parts/THIRD-PARTY-LICENSES.txt";
 const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
 /// Other numbers are for packages of the same version that were made again.
 pub(crate) const REVISION: u32 = 1;
@@ -65,7 +70,8 @@ fn control(metadata: &Value, data: &FileTree, architecture: Architecture, releas
         "Package: {}\nVersion: {}-{REVISION}\nArchitecture: {}\nMaintainer: {}\nInstalled-Size: {}\nSection: {}\n\
          Priority: {}\nRecommends: {}\nHomepage: {REPOSITORY}\nDescription: {DESCRIPTION}\n{description}",
         name?,
-        release.version,
+        // Without the tilde, dpkg would take a pre-release for newer than its release.
+        release.version.replacen('-', "~", 1),
         architecture.name(),
         maintainer?,
         data.bytes().div_ceil(1024),
@@ -120,6 +126,9 @@ impl Sources {
         if source == BINARY {
             return Ok(vec![("evenkeel".to_owned(), self.binary.clone())]);
         }
+        if source == THIRD_PARTY {
+            return Ok(vec![(third_party::NAME.to_owned(), self.third_party.clone().into_bytes())]);
+        }
         let path = match source.strip_prefix(TARGET) {
             Some(rest) => self.target_folder.join(rest),
             None => self.package_folder.join(source),
@@ -169,6 +178,7 @@ mod tests {
         }
         Sources {
             binary: b"#!/bin/sh\necho a binary\n".to_vec(),
+            third_party: "notices".to_owned(),
             package_folder: root().unwrap().join("crates/cli"),
             target_folder: scratch.folder().to_owned(),
         }
@@ -206,9 +216,23 @@ mod tests {
         }
         dpkg(&["--control", scratch.path("control").to_str().unwrap()]);
         let settings = fs::read_to_string(scratch.path("control/conffiles")).unwrap();
-        assert_eq!(settings.lines().count(), 2);
+        assert_eq!(settings.lines().count(), 3);
         for path in settings.lines() {
             assert!(unpacked.join(&path[1..]).is_file(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_pre_release_is_older_than_its_release() {
+        let version = |version: &str| {
+            let release = Release { version: version.to_owned(), time: 0 };
+            let control = control(&metadata()["deb"], &FileTree::default(), Architecture::Amd64, &release).unwrap();
+            control.lines().find_map(|line| line.strip_prefix("Version: ")).unwrap().to_owned()
+        };
+        let (candidate, release) = (version("1.2.3-rc.1"), version("1.2.3"));
+        assert_eq!((candidate.as_str(), release.as_str()), ("1.2.3~rc.1-1", "1.2.3-1"));
+        if let Ok(status) = Command::new("dpkg").args(["--compare-versions", &candidate, "lt", &release]).status() {
+            assert!(status.success());
         }
     }
 
@@ -216,7 +240,10 @@ mod tests {
     fn both_kinds_of_packages_install_the_same_files() {
         let metadata = metadata();
         let deb = metadata["deb"]["assets"].as_array().unwrap().iter();
-        let deb: Vec<_> = deb.map(|asset| [0, 1, 2].map(|index| asset[index].as_str().unwrap().to_owned())).collect();
+        let mut deb: Vec<_> =
+            deb.map(|asset| [0, 1, 2].map(|index| asset[index].as_str().unwrap().to_owned())).collect();
+        // Only Debian has a rule for the name of this file.
+        deb.retain(|[_, to, _]| !to.ends_with("/copyright"));
         let rpm = metadata["generate-rpm"]["assets"].as_array().unwrap().iter();
         let rpm: Vec<_> = rpm
             .map(|asset| {

@@ -10,7 +10,10 @@ mod sbom;
 #[cfg(test)]
 mod scratch;
 mod template;
+mod third_party;
 mod trial;
+#[cfg(test)]
+mod workflow_tests;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,11 +40,18 @@ struct Ingredients {
     /// What `cargo metadata` says.
     metadata: Value,
     sbom: Value,
-    binaries: Vec<(Architecture, Vec<u8>)>,
+    binaries: Vec<Binary>,
     certificates: Vec<u8>,
     /// The repository, packed.
     source: Vec<u8>,
     target_folder: PathBuf,
+}
+
+/// A binary, and the notices of what it contains.
+struct Binary {
+    architecture: Architecture,
+    content: Vec<u8>,
+    third_party: String,
 }
 
 /// Makes everything for this machine, and for other architectures as far as their libraries are installed.
@@ -60,7 +70,8 @@ pub(crate) fn dist() -> Result<()> {
         if architecture == machine {
             write_pages(&path)?;
         }
-        binaries.push((architecture, read(&path)?));
+        let third_party = third_party::document(architecture)?;
+        binaries.push(Binary { architecture, content: read(&path)?, third_party });
     }
     let platform = machine.triple();
     let metadata = release::cargo_metadata(&[platform])?;
@@ -96,7 +107,7 @@ pub(crate) fn dist() -> Result<()> {
 pub(crate) fn image_root(architecture: Option<&str>) -> Result<()> {
     let architecture = architecture.map_or_else(Architecture::of_this_machine, Architecture::parse)?;
     let binary = read(&architecture.build()?)?;
-    let files = image::root(binary, certificates()?, &licences()?);
+    let files = image::root(binary, certificates()?, &licences(&third_party::document(architecture)?)?);
     let folder = parts()?.join(format!("image-{}", architecture.name()));
     files.write_to(&folder)?;
     println!("{}: {} bytes", folder.display(), files.bytes());
@@ -127,8 +138,10 @@ fn parts() -> Result<PathBuf> {
     Ok(target_folder()?.join("dist/parts"))
 }
 
-fn licences() -> Result<FileTree> {
+/// Our licences, and the notices of what the binary contains.
+fn licences(third_party: &str) -> Result<FileTree> {
     let mut files = FileTree::default();
+    files.file(third_party::NAME, 0o644, third_party);
     for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
         files.file(name, 0o644, read(&root()?.join(name))?);
     }
@@ -190,18 +203,19 @@ impl Ingredients {
         let mut krew = fs::read_to_string(root()?.join("deploy/templates/krew.yaml"))?;
         for architecture in Architecture::ALL {
             let name = architecture.name();
-            let Some((_, binary)) = self.binaries.iter().find(|(other, _)| *other == architecture) else {
+            let Some(binary) = self.binaries.iter().find(|binary| binary.architecture == architecture) else {
                 krew = template::without_platform(&krew, name);
                 continue;
             };
             let sources = Sources {
-                binary: binary.clone(),
+                binary: binary.content.clone(),
+                third_party: binary.third_party.clone(),
                 package_folder: root()?.join("crates/cli"),
                 target_folder: self.target_folder.clone(),
             };
             let deb = deb::package(&package["metadata"]["deb"], &sources, architecture, &self.release)?;
             let tarball_name = format!("evenkeel-{version}-linux-{name}.tar.gz");
-            let tarball = self.tarball(architecture, binary)?.tar_gz(self.release.time)?;
+            let tarball = self.tarball(binary)?.tar_gz(self.release.time)?;
             words.insert(format!("{name}-url"), self.release.url(&tarball_name));
             words.insert(format!("{name}-sha256"), checksum::sha256(&tarball));
             let image = self.image(binary)?;
@@ -220,21 +234,27 @@ impl Ingredients {
         Ok(products)
     }
 
-    fn image(&self, binary: &[u8]) -> Result<FileTree> {
-        let image = image::root(binary.to_vec(), self.certificates.clone(), &licences()?);
+    fn image(&self, binary: &Binary) -> Result<FileTree> {
+        let licences = licences(&binary.third_party)?;
+        let image = image::root(binary.content.clone(), self.certificates.clone(), &licences);
         let (bytes, bar) = (image.bytes(), image::BYTES_MAX);
         ensure!(bytes <= bar, "the files of the image have {bytes} bytes; {bar} is the bar");
         Ok(image)
     }
 
     /// The binary and what belongs to it, to be unpacked anywhere.
-    fn tarball(&self, architecture: Architecture, binary: &[u8]) -> Result<FileTree> {
-        let folder = format!("evenkeel-{}-linux-{}", self.release.version, architecture.name());
-        let mut files = licences()?;
-        files.file("evenkeel", 0o755, binary);
-        for name in
-            ["README.md", "CHANGELOG.md", "deploy/evenkeel.service", "deploy/evenkeel.yaml", "deploy/objects.yaml"]
-        {
+    fn tarball(&self, binary: &Binary) -> Result<FileTree> {
+        let folder = format!("evenkeel-{}-linux-{}", self.release.version, binary.architecture.name());
+        let mut files = licences(&binary.third_party)?;
+        files.file("evenkeel", 0o755, binary.content.as_slice());
+        for name in [
+            "README.md",
+            "CHANGELOG.md",
+            "deploy/evenkeel.logrotate",
+            "deploy/evenkeel.service",
+            "deploy/evenkeel.yaml",
+            "deploy/objects.yaml",
+        ] {
             files.file(name, 0o644, read(&root()?.join(name))?);
         }
         for part in ["man", "completions"] {
@@ -258,8 +278,9 @@ impl Ingredients {
         );
         ensure!(self.target_folder == root()?.join("target"), "unset CARGO_TARGET_DIR: its paths begin with `target`");
         let mut packages = Vec::new();
-        for (architecture, _) in &self.binaries {
+        for Binary { architecture, third_party, .. } in &self.binaries {
             let name = format!("evenkeel-{}-{}.{}.rpm", self.release.version, deb::REVISION, architecture.gnu());
+            fs::write(parts()?.join(third_party::NAME), third_party).context("cannot write the notices")?;
             let file = parts()?.join(&name);
             let options = ["--package", "crates/cli", "--payload-compress", "gzip", "--target", architecture.triple()];
             tool.clone()
@@ -278,10 +299,11 @@ impl Ingredients {
             return Ok(vec!["trials of the images: only root may change the root of a process".to_owned()]);
         }
         let mut left_out = Vec::new();
-        for (architecture, binary) in &self.binaries {
+        for binary in &self.binaries {
+            let architecture = binary.architecture;
             let (image, name) = (self.image(binary)?, architecture.name());
             let folder = parts()?.join(format!("trial-{name}"));
-            if *architecture == machine {
+            if architecture == machine {
                 let ready = trial::time_to_ready(&image, &folder)?;
                 println!("the image for {name} has {} bytes of files, and is ready after {ready:?}", image.bytes());
             } else if let Ok(emulator) = fs::read(architecture.emulator()) {
@@ -298,6 +320,8 @@ impl Ingredients {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::scratch::Scratch;
     use super::*;
 
@@ -314,10 +338,58 @@ mod tests {
             release: Release { version: "1.2.3".to_owned(), time: 1_000_000_000 },
             metadata: release::cargo_metadata(&[]).unwrap(),
             sbom: Value::Null,
-            binaries: architectures.iter().map(|one| (*one, one.name().as_bytes().to_vec())).collect(),
+            binaries: architectures.iter().copied().map(binary).collect(),
             certificates: Vec::new(),
             source: b"source".to_vec(),
             target_folder: scratch.folder().to_owned(),
+        }
+    }
+
+    fn binary(architecture: Architecture) -> Binary {
+        let content = architecture.name().as_bytes().to_vec();
+        Binary { architecture, content, third_party: format!("notices of {}", architecture.name()) }
+    }
+
+    /// What is in an archive of a release, as text.
+    fn unpacked(scratch: &Scratch, products: &FileTree, name: &str, command: &[&str], path: &str) -> String {
+        let (_, content) = products.files().find(|(found, _)| *found == name).unwrap_or_else(|| panic!("no {name}"));
+        let (file, folder) = (scratch.path(name), scratch.path("unpacked").join(name));
+        fs::write(&file, content).unwrap();
+        fs::create_dir_all(&folder).unwrap();
+        let words = command.iter().map(|word| match *word {
+            "FILE" => file.to_str().unwrap(),
+            "FOLDER" => folder.to_str().unwrap(),
+            other => other,
+        });
+        let mut words = words.collect::<Vec<_>>().into_iter();
+        let status = Command::new(words.next().unwrap()).args(words).status().unwrap();
+        assert!(status.success(), "{name}");
+        fs::read_to_string(folder.join(path)).unwrap_or_else(|error| panic!("{name}: {path}: {error}"))
+    }
+
+    /// Licences require it. The test of the Dockerfile shows that it takes the same files.
+    #[test]
+    fn every_artefact_has_the_notices_of_its_own_binary() {
+        let scratch = Scratch::new("notices-of-each");
+        let ingredients = ingredients(&scratch, &Architecture::ALL);
+        let products = ingredients.products().unwrap();
+        for one in Architecture::ALL {
+            let (name, notices) = (one.name(), format!("notices of {}", one.name()));
+            let tarball = format!("evenkeel-1.2.3-linux-{name}.tar.gz");
+            let tar = ["tar", "--extract", "--strip-components=1", "--directory", "FOLDER", "--file", "FILE"];
+            assert_eq!(unpacked(&scratch, &products, &tarball, &tar, third_party::NAME), notices);
+            let deb = format!("evenkeel_1.2.3-1_{name}.deb");
+            if CommandLine::new("dpkg-deb").args(["--version"]).succeeds() {
+                for file in [third_party::NAME, "copyright"] {
+                    let path = format!("usr/share/doc/evenkeel/{file}");
+                    assert_eq!(
+                        unpacked(&scratch, &products, &deb, &["dpkg-deb", "-x", "FILE", "FOLDER"], &path),
+                        notices
+                    );
+                }
+            }
+            let image = ingredients.image(&binary(one)).unwrap();
+            assert_eq!(text(&image, "usr/share/doc/evenkeel/THIRD-PARTY-LICENSES.txt"), notices);
         }
     }
 
@@ -372,32 +444,8 @@ mod tests {
     fn a_large_image_is_an_error() {
         let scratch = Scratch::new("large");
         let ingredients = Ingredients { certificates: vec![0; image::BYTES_MAX], ..ingredients(&scratch, &[]) };
-        assert!(ingredients.image(b"").unwrap_err().to_string().ends_with("30000000 is the bar"));
-    }
-
-    #[test]
-    fn the_workflow_makes_the_release_with_fixed_versions_and_few_permissions() {
-        let workflow = fs::read_to_string(root().unwrap().join(".github/workflows/release.yml")).unwrap();
-        let has_version = |action: &str| {
-            let version = action.rsplit_once("@v").map_or("", |(_, version)| version);
-            version.starts_with(|c: char| c.is_ascii_digit())
-        };
-        let actions: Vec<&str> =
-            workflow.lines().filter_map(|line| line.split_once("uses: ")).map(|(_, name)| name).collect();
-        assert!(actions.len() > 5 && actions.iter().all(|action| has_version(action)), "{actions:?}");
-        assert!(workflow.contains("\npermissions:\n  contents: read\n\n"), "the default is to read the sources only");
-        for part in [
-            "cargo xtask dist",
-            "cargo-generate-rpm@",
-            "sha256sum --check",
-            "attest-build-provenance",
-            "cargo xtask publish",
-        ] {
-            assert!(workflow.contains(part), "{part}");
-        }
-        for architecture in Architecture::ALL {
-            assert!(workflow.contains(architecture.triple()), "{architecture:?}");
-        }
+        let image = ingredients.image(&binary(Architecture::Amd64));
+        assert!(image.unwrap_err().to_string().ends_with("30000000 is the bar"));
     }
 
     /// The addresses of cargo-binstall are those of the release.

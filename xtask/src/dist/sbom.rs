@@ -13,8 +13,17 @@ type Crates = BTreeSet<String>;
 
 /// What is linked into the binary or runs when it is built, as cargo resolves it for this package alone.
 pub(crate) fn crates_of_binary(platform: &str) -> Result<Crates> {
+    crates(platform, "normal,build")
+}
+
+/// Only what is linked into the binary.
+pub(crate) fn crates_linked(platform: &str) -> Result<Crates> {
+    crates(platform, "normal,no-proc-macro")
+}
+
+fn crates(platform: &str, edges: &str) -> Result<Crates> {
     let tree = CommandLine::new("cargo").args(["tree", "--locked", "--package", PACKAGE, "--target", platform]);
-    let output = tree.args(["--edges", "normal,build", "--prefix", "none", "--format", "{p}"]).read()?;
+    let output = tree.args(["--edges", edges, "--prefix", "none", "--format", "{p}"]).read()?;
     let lines = String::from_utf8(output).context("`cargo tree` printed something that is not text")?;
     let crates: Crates = lines.lines().filter_map(name_and_version).collect();
     ensure!(crates.len() > 1, "`cargo tree` names no dependencies");
@@ -108,7 +117,8 @@ fn id(package: &Value) -> Option<&str> {
     package["id"].as_str()
 }
 
-fn key(package: &Value) -> String {
+/// Name and version of a package, as in [`Crates`].
+pub(crate) fn key(package: &Value) -> String {
     [&package["name"], &package["version"]].map(|part| part.as_str().unwrap_or_default()).join(" ")
 }
 

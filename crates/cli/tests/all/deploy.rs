@@ -1,6 +1,7 @@
 //! What is in `deploy/` fits the binary: its flags exist, its settings and objects are right, its times add up.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -135,6 +136,61 @@ fn the_unit_s_flags_exist_and_it_waits_for_the_drain() {
     assert_eq!(values("SuccessExitStatus"), [evenkeel_cli::Exit::Cut.code().to_string()]);
     for hardened in ["DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes"] {
         assert!(unit.lines().any(|line| line == hardened), "{hardened}");
+    }
+}
+
+/// A unit may write to its own folders only. The new file is made by the gateway, which has noticed the rotation by then.
+#[test]
+fn the_access_log_has_a_place_and_is_rotated_there() {
+    let (unit, rotation) = (read("evenkeel.service"), read("evenkeel.logrotate"));
+    let folder = unit.lines().find_map(|line| line.strip_prefix("LogsDirectory=")).unwrap();
+    let pattern = format!("/var/log/{folder}/*.log");
+    assert!(rotation.lines().any(|line| line == format!("{pattern} {{")), "{rotation}");
+    for file in ["evenkeel.yaml", "evenkeel.service"] {
+        assert!(read(file).contains(&format!("/var/log/{folder}")), "{file}");
+    }
+    let logs = tempfile::tempdir().unwrap();
+    let place = |name: &str| logs.path().join(name);
+    fs::write(place("access.log"), "a line\n").unwrap();
+    let here = rotation.replace(&pattern, place("*.log").to_str().unwrap());
+    fs::write(place("conf"), here).unwrap();
+    fs::set_permissions(place("conf"), fs::Permissions::from_mode(0o644)).unwrap();
+    let rotate = || {
+        let mut logrotate = Command::new("logrotate");
+        // Debian has it where only root looks.
+        logrotate.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        logrotate.args(["--force", "--state"]).arg(place("state")).arg(place("conf")).output()
+    };
+    let Ok(output) = rotate() else {
+        eprintln!("skipped: logrotate is not installed");
+        return;
+    };
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(fs::read_to_string(place("access.log.1")).unwrap(), "a line\n", "it may still be written to");
+    assert!(!place("access.log").exists(), "the gateway makes it");
+    fs::write(place("access.log"), "another\n").unwrap();
+    assert!(rotate().unwrap().status.success());
+    assert_eq!(fs::read_to_string(place("access.log.1")).unwrap(), "another\n");
+    assert!(place("access.log.2.gz").exists());
+}
+
+/// The settings of the page that names credentials are settings that there are.
+#[test]
+fn the_page_about_credentials_has_settings_that_exist() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/install.md")).unwrap();
+    let block = |kind: &str| {
+        let start = page.find(&format!("```{kind}\n")).unwrap_or_else(|| panic!("no {kind}"));
+        page[start..].lines().skip(1).take_while(|line| *line != "```").collect::<Vec<_>>().join("\n")
+    };
+    let (unit, settings) = (block("ini"), block("yaml"));
+    Config::parse("install.md", &settings).unwrap_or_else(|error| panic!("{error}"));
+    let loaded = unit.lines().filter_map(|line| line.strip_prefix("LoadCredential=")?.split(':').next());
+    let loaded: Vec<&str> = loaded.collect();
+    assert_eq!(loaded.len(), 4);
+    for name in loaded {
+        let copy = format!(" /run/credentials/evenkeel.service/{name}");
+        assert!(settings.lines().any(|line| line.ends_with(&copy)), "{copy}");
+        assert!(read("evenkeel.service").contains(&format!("#   LoadCredential={name}:")), "{name}");
     }
 }
 

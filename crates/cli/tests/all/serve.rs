@@ -135,9 +135,12 @@ fn an_edit_of_the_objects_governs_and_a_mistake_changes_nothing() {
     let line = gateway.line_with("everybody.yaml:8:3");
     assert!(line.contains("precedence"), "{line}");
     assert_eq!(get(address, "/").0, 429, "a mistake must change nothing");
+    let is_refused = |flag: &str| get(admin, "/metrics").1.contains(&format!("\nevenkeel_objects_refused {flag}\n"));
+    assert!(is_refused("1"));
 
     write(&objects, "everybody.yaml", OPEN);
     wait_until("all are let through", || get(address, "/").0 == 200);
+    wait_until("the objects are in effect", || is_refused("0"));
     upstream.let_go();
     assert_eq!(slow.join().unwrap(), 200);
 }
@@ -397,7 +400,17 @@ fn settings_are_followed_and_wrong_ones_change_nothing() {
     served.gateway.line_with("the previous settings stay in effect");
     let refused = get(served.admin, "/metrics").1;
     assert!(refused.contains("evenkeel_settings_changes_total{outcome=\"refused\"} 3"), "{refused}");
+    assert!(refused.contains("\nevenkeel_settings_refused 1\n"), "{refused}");
     assert_eq!(get(served.address, "/").0, 200);
+    // A mistake that is undone changes no setting, and is over all the same.
+    write(&folder, "evenkeel.yaml", "{concurrency: 90, timeouts: {idle: 70s}}\n");
+    let is_over = || get(served.admin, "/metrics").1.contains("\nevenkeel_settings_refused 0\n");
+    wait_until("the settings are accepted", is_over);
+    write(&folder, "evenkeel.yaml", "concurrency: 0\n");
+    wait_until("the settings are refused", || !is_over());
+    write(&folder, "evenkeel.yaml", "concurrency: 60\n");
+    wait_until("other settings are accepted", is_over);
+    assert!(in_effect("concurrency: 60"));
 }
 
 #[test]

@@ -34,6 +34,7 @@ impl Gateway {
             before.config.differences(&config).into_iter().partition(|name| needs_restart(name));
         keep_fixed(&before.config, &mut config);
         if changed.is_empty() {
+            self.shared.metrics.settings_are_in_effect();
             return Ok(Reconfigured { changed, needs_restart });
         }
         let live = match Live::open(config, Some(&before), &self.shared.metrics).await {

@@ -28,6 +28,42 @@
 {{- fail (printf "Kubernetes %s has no preStop.sleep: set sidecar.container.lifecycle.preStop.exec.command to a command that takes %s seconds" .Capabilities.KubeVersion.Version (include "evenkeel.serviceStaysSeconds" .)) -}}
 {{- end -}}
 {{- end -}}
+{{- /* The ports of the container of Evenkeel, by the values that set them. */ -}}
+{{- $ports := dict -}}
+{{- if $isGateway -}}
+{{- $_ := set $ports "http" (int .Values.ports.http) -}}
+{{- $_ := set $ports "admin" (int .Values.ports.admin) -}}
+{{- end -}}
+{{- if $hasApi -}}
+{{- $_ := set $ports "api" (int .Values.ports.api) -}}
+{{- end -}}
+{{- range $name, $port := $ports -}}
+{{- range $other, $otherPort := $ports -}}
+{{- if and (lt $name $other) (eq $port $otherPort) -}}
+{{- fail (printf "ports.%s and ports.%s are both %d: only one listener can have a port" $name $other $port) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if eq .Values.mode "sidecar" -}}
+{{- if eq (default "" .Values.sidecar.container.name) "evenkeel" -}}
+{{- fail "sidecar.container.name is evenkeel, which is the name of the gateway's container: choose another name" -}}
+{{- end -}}
+{{- range $own := default list .Values.sidecar.container.ports -}}
+{{- range $name, $port := $ports -}}
+{{- if eq (int $own.containerPort) $port -}}
+{{- fail (printf "sidecar.container.ports has %d, which is ports.%s of the gateway: containers of a pod share its ports, so change one of them" $port $name) -}}
+{{- end -}}
+{{- if eq (default "" $own.name) $name -}}
+{{- fail (printf "sidecar.container.ports has the name %s, which is the name of a port of the gateway: choose another name" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range $label := list "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/component" -}}
+{{- if hasKey (default dict $.Values.podLabels) $label -}}
+{{- fail (printf "podLabels has %s, by which the chart selects its pods: remove it, or set nameOverride" $label) -}}
+{{- end -}}
+{{- end -}}
 {{- if and $isGateway .Values.capacity .Values.concurrency -}}
 {{- fail "capacity and concurrency are both set: set capacity for the service as a whole, or concurrency for each pod" -}}
 {{- end -}}

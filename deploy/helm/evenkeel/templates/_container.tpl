@@ -94,7 +94,7 @@ scheme: HTTPS
 {{- if include "evenkeel.hasApi" . }}
 {{- $name := printf "%s-api" (include "evenkeel.fullname" .) }}
 - --data-dir=/var/lib/evenkeel
-- {{ printf "--api-listen=%s:%d" .Values.listenAddress (int .Values.ports.api) | quote }}
+- {{ printf "--api-listen=%s:%d" (include "evenkeel.listenHost" .) (int .Values.ports.api) | quote }}
 - --api-name={{ $name }}
 - --api-name={{ $name }}.{{ .Release.Namespace }}
 - --api-name={{ $name }}.{{ .Release.Namespace }}.svc

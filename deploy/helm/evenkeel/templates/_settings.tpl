@@ -1,7 +1,7 @@
 {{/* evenkeel.yaml: the settings that the chart decides, over those in `settings`. */}}
 {{- define "evenkeel.settings" -}}
 {{- $settings := deepCopy (default dict .Values.settings) -}}
-{{- $listen := dict "address" (printf "%s:%d" .Values.listenAddress (int .Values.ports.http)) -}}
+{{- $listen := dict "address" (printf "%s:%d" (include "evenkeel.listenHost" .) (int .Values.ports.http)) -}}
 {{- if .Values.tls.secretName -}}
 {{- $tls := dict "certificate" "/etc/evenkeel/tls/tls.crt" "key" "/etc/evenkeel/tls/tls.key" -}}
 {{- if .Values.tls.clientCaSecretName }}{{ $_ := set $tls "clientCa" "/etc/evenkeel/client-ca/ca.crt" }}{{ end -}}
@@ -9,7 +9,7 @@
 {{- end -}}
 {{- $_ := set $settings "preset" .Values.preset -}}
 {{- $_ := set $settings "listen" (list $listen) -}}
-{{- $admin := dict "address" (printf "%s:%d" .Values.listenAddress (int .Values.ports.admin)) -}}
+{{- $admin := dict "address" (printf "%s:%d" (include "evenkeel.listenHost" .) (int .Values.ports.admin)) -}}
 {{- $_ := set $settings "admin" (merge $admin (default dict $settings.admin)) -}}
 {{- $_ := set $settings "upstreams" .Values.upstreams -}}
 {{- $_ := set $settings "concurrency" (int (include "evenkeel.concurrency" .)) -}}

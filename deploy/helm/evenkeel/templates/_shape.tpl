@@ -9,6 +9,12 @@
 {{- if or (eq .Values.mode "api") .Values.api.enabled }}true{{ end -}}
 {{- end -}}
 
+{{/* The listen address as it stands before a port: an IPv6 address is in brackets. */}}
+{{- define "evenkeel.listenHost" -}}
+{{- $address := .Values.listenAddress -}}
+{{- if and (contains ":" $address) (not (hasPrefix "[" $address)) }}[{{ $address }}]{{ else }}{{ $address }}{{ end -}}
+{{- end -}}
+
 {{- define "evenkeel.isEmbedded" -}}
 {{- if and (include "evenkeel.hasApi" .) (eq .Values.api.store "embedded") }}true{{ end -}}
 {{- end -}}

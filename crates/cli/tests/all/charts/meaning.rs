@@ -132,10 +132,17 @@ pub(super) fn ports_that_are_referred_to_exist(rendered: &Rendered) {
 
 /// Whether a pod with these labels, in this namespace or in another one, may connect to the port.
 fn admits(policy: &Value, port: &str, labels: &Value, is_in_namespace: bool) -> bool {
+    let is_selected = |pods: &Value| match pods.get("matchExpressions") {
+        Some(expressions) => list(expressions).iter().all(|one| {
+            assert_eq!(one["operator"], "In");
+            list(&one["values"]).contains(&labels[string(&one["key"])])
+        }),
+        None => has_labels(&pods["matchLabels"], labels),
+    };
     let is_peer = |peer: &Value| {
         let namespaces = peer.get("namespaceSelector");
         let is_near = namespaces.map_or(is_in_namespace, |selector| *selector == serde_json::json!({}));
-        is_near && peer.get("podSelector").is_none_or(|pods| has_labels(&pods["matchLabels"], labels))
+        is_near && peer.get("podSelector").is_none_or(is_selected)
     };
     list(&policy["spec"]["ingress"]).iter().any(|rule| {
         let has_port = list(&rule["ports"]).iter().any(|one| one["port"] == port);
@@ -175,6 +182,47 @@ fn the_network_policy_is_a_choice_and_may_limit_egress() {
     let policy = &limited.of_kind("NetworkPolicy").next().unwrap()["spec"];
     assert_eq!(policy["policyTypes"], serde_json::json!(["Ingress", "Egress"]));
     assert_eq!(policy["egress"][0]["ports"][0]["port"], 53);
+}
+
+/// Nobody else could connect to them: the policy selects the whole pod.
+#[test]
+fn other_ports_of_a_service_need_rules_of_their_own() {
+    let Some(helm) = Helm::find() else { return };
+    let (anybody, port) = (serde_json::json!({"app": "anybody"}), 9100);
+    let admitted = |more: &[&str]| {
+        let rendered = helm.render("sidecar", more);
+        let policy = rendered.of_kind("NetworkPolicy").next().unwrap().clone();
+        let rules = list(&policy["spec"]["ingress"]).iter();
+        let is_open = rules.filter(|rule| rule.get("from").is_none()).flat_map(|rule| list(&rule["ports"]));
+        let is_open = is_open.map(|one| one["port"].clone()).any(|one| one == port);
+        // The rules of the chart stay.
+        assert!(admits(&policy, "http", &anybody, false) && !admits(&policy, "admin", &anybody, false));
+        is_open
+    };
+    let ports = "sidecar.container.ports[0].containerPort=9100";
+    assert!(!admitted(&[ports]), "a port that clients should not use may be among them");
+    assert!(admitted(&[ports, "networkPolicy.extraIngress[0].ports[0].port=9100"]));
+}
+
+/// Its metrics are on its own port, behind the same authentication as everything else.
+#[test]
+fn the_api_alone_is_scraped_on_its_own_port() {
+    let Some(helm) = Helm::find() else { return };
+    for more in [&[][..], &["api.store=embedded", "replicas=1"]] {
+        let rendered =
+            helm.render("api-etcd", &[more, &["networkPolicy.admin[0].podSelector.matchLabels.a=b"]].concat());
+        let endpoint = &rendered.of_kind("ServiceMonitor").next().unwrap()["spec"]["endpoints"][0];
+        assert_eq!((&endpoint["port"], &endpoint["scheme"]), (&Value::from("api"), &Value::from("https")));
+        assert_eq!(endpoint["authorization"]["credentials"]["name"], "evenkeel-monitoring");
+        let volumes = list(&rendered.template()["spec"]["volumes"]).iter();
+        let authority = volumes.into_iter().find(|volume| volume["name"] == "api-authority").unwrap();
+        assert_eq!(endpoint["tlsConfig"]["ca"]["secret"]["name"], authority["secret"]["secretName"]);
+        let policy = rendered.of_kind("NetworkPolicy").next().unwrap();
+        assert!(admits(policy, "api", &serde_json::json!({"app.kubernetes.io/name": "prometheus"}), false));
+        // They are for an admin endpoint, which the API alone does not have.
+        assert!(!admits(policy, "api", &serde_json::json!({"a": "b"}), true));
+        assert!(admits(policy, "api", &serde_json::json!({"app.kubernetes.io/name": "deployer"}), true));
+    }
 }
 
 pub(super) fn a_budget_lets_one_pod_go_and_a_single_pod_has_none(rendered: &Rendered) {

@@ -17,7 +17,8 @@ mod workflow;
 
 use std::panic::catch_unwind;
 
-use rendered::{Helm, Rendered, everything};
+use rendered::{Helm, Kustomize, MONITORED, Rendered, deploy, everything};
+use serde_json::Value;
 
 const CHECKS: [fn(&Rendered); 12] = [
     meaning::no_container_runs_as_root_or_with_more_rights_than_it_needs,
@@ -41,6 +42,45 @@ fn everything_fits_together() {
         for check in CHECKS {
             check(&rendered);
         }
+    }
+}
+
+/// Two installations in one namespace: the page has the lines that tell them apart.
+#[test]
+fn overlays_beside_each_other_do_not_select_each_others_pods() {
+    let Some(kustomize) = Kustomize::find() else { return };
+    let page = std::fs::read_to_string(deploy("../docs/kubernetes.md")).unwrap();
+    let lines = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let lines = lines.into_iter().find(|lines| lines.starts_with("namePrefix: shop-\n")).unwrap();
+    for overlay in MONITORED {
+        let (other, own) = (kustomize.render_monitored(overlay), kustomize.render_monitored_with(overlay, lines));
+        for check in CHECKS {
+            check(&own);
+        }
+        let selects = |selector: &Value, labels: &Value| {
+            selector.as_object().unwrap().iter().all(|(key, value)| labels[key] == *value)
+        };
+        for (one, another) in [(&own, &other), (&other, &own)] {
+            let labels = &another.template()["metadata"]["labels"];
+            for object in one.objects.iter().filter(|object| object["kind"] != "ServiceMonitor") {
+                for at in ["/spec/selector", "/spec/selector/matchLabels", "/spec/podSelector/matchLabels"] {
+                    let Some(selector) = object.pointer(at).filter(|one| one.get("matchLabels").is_none()) else {
+                        continue;
+                    };
+                    assert!(!selects(selector, labels), "{overlay}: {} {at}", object["kind"]);
+                }
+            }
+            let monitor = one.of_kind("ServiceMonitor").next().unwrap();
+            for service in another.of_kind("Service") {
+                let selector = &monitor["spec"]["selector"]["matchLabels"];
+                assert!(!selects(selector, &service["metadata"]["labels"]), "{overlay}: {service}");
+            }
+        }
+        let names = |rendered: &Rendered| {
+            let named = rendered.objects.iter().map(|one| format!("{} {}", one["kind"], one["metadata"]["name"]));
+            named.collect::<std::collections::BTreeSet<_>>()
+        };
+        assert!(names(&own).is_disjoint(&names(&other)), "{overlay}");
     }
 }
 

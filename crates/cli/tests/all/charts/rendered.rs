@@ -183,15 +183,20 @@ impl Kustomize {
     }
 
     /// The overlay with the component for Prometheus, whose lines are comments.
-    #[expect(clippy::unused_self, reason = "there is one only if kubectl is there")]
     pub(super) fn render_monitored(&self, overlay: &str) -> Rendered {
+        self.render_monitored_with(overlay, "")
+    }
+
+    /// The same with more lines at the end of its kustomization.
+    #[expect(clippy::unused_self, reason = "there is one only if kubectl is there")]
+    pub(super) fn render_monitored_with(&self, overlay: &str, more: &str) -> Rendered {
         let folder = tempfile::tempdir().unwrap();
         copy(&deploy("kustomize"), folder.path());
         let file = folder.path().join(overlay).join("kustomization.yaml");
         let comments = fs::read_to_string(&file).unwrap();
         let lines = comments.replace("# components:", "components:").replace("# - ../../", "- ../../");
         assert_ne!(lines, comments, "{overlay} has no comment that adds the component");
-        fs::write(&file, lines).unwrap();
+        fs::write(&file, lines + more).unwrap();
         let rendered = kustomize(folder.path(), overlay);
         Rendered { name: format!("{} with monitoring", rendered.name), ..rendered }
     }

@@ -159,6 +159,20 @@ pub(super) fn ports_are_those_of_the_settings_and_files_are_mounted(rendered: &R
     }
 }
 
+#[test]
+fn addresses_of_either_version_are_accepted() {
+    let Some(helm) = Helm::find() else { return };
+    for (address, expected) in [("::", "[::]"), ("[::]", "[::]"), ("0.0.0.0", "0.0.0.0"), ("fd00::1", "[fd00::1]")] {
+        let rendered = helm.render("fleet", &[&format!("listenAddress={address}")]);
+        let config = settings(&rendered).unwrap();
+        assert_eq!(config.listen[0].address.to_string(), format!("{expected}:8080"));
+        assert_eq!(config.admin.address.as_ref().unwrap().to_string(), format!("{expected}:9901"));
+        let flag = format!("--api-listen={expected}:8443");
+        assert!(arguments(rendered.container()).contains(&&*flag), "{flag}");
+        the_binary_accepts_flags_and_settings(&rendered);
+    }
+}
+
 /// Other settings take effect without a restart, and must not cause one.
 #[test]
 fn only_settings_that_need_a_restart_restart_the_pods() {

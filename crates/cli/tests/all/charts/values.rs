@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use evenkeel_api::decode::parse_yaml;
+use evenkeel_gateway::Config;
 use serde_json::Value;
 
 use super::rendered::{Helm, VALUES, chart, copy, copy_of_chart, deploy, json};
@@ -33,6 +34,8 @@ fn wrong_values_are_refused_with_a_message_that_helps() {
         ("gateway", &["objects.files.notes\\.txt=a"], "Additional property notes.txt is not allowed"),
         ("fleet", &["api.store=sqlite"], "api.store must be one of the following: \"embedded\", \"etcd\""),
         ("fleet", &["api.etcd.endpoints[0]=http://etcd:2379"], "api.etcd.endpoints.0: Does not match pattern"),
+        ("gateway", &["settings.concurency=5"], "settings: Additional property concurency is not allowed"),
+        ("gateway", &["networkPolicy.extraIngress=all"], "networkPolicy.extraIngress: Invalid type"),
         // By the templates.
         ("gateway", &["upstreams=null"], "upstreams is empty: set the service that requests are forwarded to"),
         ("gateway", &["capacity=null"], "set capacity (requests at a time, for the service as a whole) or concurrency"),
@@ -51,6 +54,28 @@ fn wrong_values_are_refused_with_a_message_that_helps() {
         ("gateway", &[api], "autoscaling needs api.store=etcd"),
         ("sidecar", &["capacity=5"], "in mode sidecar each pod has its own: set concurrency"),
         ("sidecar", &["sidecar.container=null"], "sidecar.container.image is missing"),
+        (
+            "gateway",
+            &["ports.http=9901"],
+            "ports.admin and ports.http are both 9901: only one listener can have a port",
+        ),
+        ("fleet", &["ports.api=8080"], "ports.api and ports.http are both 8080: only one listener can have a port"),
+        (
+            "gateway",
+            &["podLabels.app\\.kubernetes\\.io/name=a"],
+            "podLabels has app.kubernetes.io/name, by which the chart",
+        ),
+        ("sidecar", &["sidecar.container.name=evenkeel"], "sidecar.container.name is evenkeel, which is the name of"),
+        (
+            "sidecar",
+            &["sidecar.container.ports[0].containerPort=9901"],
+            "sidecar.container.ports has 9901, which is ports.admin of the gateway",
+        ),
+        (
+            "sidecar",
+            &["sidecar.container.ports[0].containerPort=9000", "sidecar.container.ports[0].name=http"],
+            "sidecar.container.ports has the name http, which is the name of a port of the gateway",
+        ),
         ("sidecar", &[api, "replicas=1"], "mode sidecar with the API needs api.store=etcd"),
         ("api-embedded", &["replicas=2"], "replicas is 2, but only one pod can open an embedded store"),
         ("api-embedded", &["api.secretName="], "the API needs a Secret with ca.crt, ca.key and admin-token.csv"),
@@ -193,11 +218,31 @@ fn the_schema_names_every_value_and_no_other() {
     // Those below have fields of Kubernetes, which are Kubernetes' to check; two are for charts around this one.
     values.retain(|path| !path.starts_with("resources."));
     named.retain(|path| {
+        let is_elsewhere = |prefix: &&str| path.starts_with(prefix);
         !["enabled", "global"].contains(&path.as_str())
-            && !path.starts_with("upstreams.")
-            && !path.starts_with("resources.")
+            && !["upstreams.", "resources.", "settings."].iter().any(is_elsewhere)
     });
     assert_eq!(values, named);
+}
+
+/// A section with a mistake in its name would be refused by the gateway, which would not start.
+#[test]
+fn the_schema_names_every_section_of_the_settings() {
+    let schema: Value = serde_json::from_str(&read(chart().join("values.schema.json"))).unwrap();
+    let settings = &schema["properties"]["settings"];
+    let names = |map: &Value| map.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+    assert_eq!(names(&settings["properties"]), names(&serde_json::to_value(Config::default()).unwrap()));
+    assert_eq!(settings["additionalProperties"], false);
+}
+
+/// They are for other ports and modes than those that are used.
+#[test]
+fn what_is_not_used_is_not_refused() {
+    let Some(helm) = Helm::find() else { return };
+    for (values, more) in [("gateway", "ports.api=8080"), ("api-etcd", "ports.http=8443"), ("gateway", "settings=null")]
+    {
+        helm.render(values, &[more]);
+    }
 }
 
 #[test]
@@ -205,6 +250,7 @@ fn versions_are_those_of_the_binary() {
     let version = env!("CARGO_PKG_VERSION");
     let page = read(chart().join("Chart.yaml"));
     assert!(page.contains(&format!("\nappVersion: {version}\n")), "{page}");
+    assert!(page.contains(&format!("\nversion: {version}\n")), "{page}");
     let image = format!("ghcr.io/evenkeel/evenkeel:{version}");
     assert!(read(deploy("sidecar.yaml")).contains(&format!("image: {image}\n")));
     for kustomization in ["base", "components/sidecar"] {
@@ -220,7 +266,10 @@ fn the_commands_of_the_pages_render() {
     let pages = [deploy("../docs/kubernetes.md"), chart().join("README.md")];
     let mut count = 0;
     for page in pages.map(read) {
-        let page = page.replace("\\\n", " ");
+        // A release publishes the chart under its own version.
+        let published = format!("oci://ghcr.io/evenkeel/charts/evenkeel --version {}", env!("CARGO_PKG_VERSION"));
+        assert!(page.contains(&published), "no {published}");
+        let page = page.replace("\\\n", " ").replace(&published, "deploy/helm/evenkeel");
         for command in page.lines().filter_map(|line| line.strip_prefix("    helm install ")) {
             helm.template(command).unwrap_or_else(|error| panic!("helm install {command}: {error}"));
             count += 1;

@@ -35,7 +35,9 @@ metrics! {
     UPSTREAM_RETRIES: Counter "evenkeel_upstream_retries" [], "Requests that were retried";
     OBJECTS_CHANGES: Counter "evenkeel_objects_changes" ["outcome"], "Changes of the objects, and what came of them";
     OBJECTS_STALE: Gauge "evenkeel_objects_stale" [], "Whether the objects come from the last copy, because the store cannot be opened";
+    OBJECTS_REFUSED: Gauge "evenkeel_objects_refused" [], "Whether the latest objects are refused, so that older ones are in effect";
     SETTINGS_CHANGES: Counter "evenkeel_settings_changes" ["outcome"], "Changes of the settings while the gateway runs, and what came of them";
+    SETTINGS_REFUSED: Gauge "evenkeel_settings_refused" [], "Whether the settings on disk are refused, so that older ones are in effect";
     JWT_KEY_FETCHES: Counter "evenkeel_jwt_key_fetches" ["outcome"], "Fetches of the keys of signed tokens, and what came of them";
     ACCESS_LOG_LINES: Counter "evenkeel_access_log_lines" ["outcome"], "Lines of the access log, and whether they were written or lost";
     TRACE_SPANS: Counter "evenkeel_trace_spans" ["outcome"], "Spans of traced requests: exported to the collector, rejected by it, or lost because it did not respond or they came too fast";

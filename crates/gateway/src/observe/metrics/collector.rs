@@ -1,7 +1,7 @@
 //! Writes the gateway's counters at a scrape.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use evenkeel::metrics::{Metric, MetricKind};
 use prometheus_client::collector::Collector;
@@ -50,9 +50,12 @@ impl Collector for GatewayCollector {
         let shared = &metrics.0;
         let objects = [("applied", count(&shared.objects_applied)), ("refused", count(&shared.objects_refused))];
         out.each(names::OBJECTS_CHANGES, objects)?;
-        out.lone(names::OBJECTS_STALE, u64::from(shared.objects_stale.load(Ordering::Relaxed)))?;
+        let is_set = |flag: &AtomicBool| u64::from(flag.load(Ordering::Relaxed));
+        out.lone(names::OBJECTS_STALE, is_set(&shared.objects_stale))?;
+        out.lone(names::OBJECTS_REFUSED, is_set(&shared.objects_are_refused))?;
         let settings = [("applied", count(&shared.settings_applied)), ("refused", count(&shared.settings_refused))];
         out.each(names::SETTINGS_CHANGES, settings)?;
+        out.lone(names::SETTINGS_REFUSED, is_set(&shared.settings_are_refused))?;
         out.each(names::JWT_KEY_FETCHES, metrics.identity().key_fetches().counts())?;
         let lines = metrics.access_log();
         out.each(names::ACCESS_LOG_LINES, [("written", lines.lines_written()), ("lost", lines.lines_lost())])?;

@@ -72,9 +72,13 @@ struct Shared {
     /// For the dashboard, which takes them.
     object_changes: Mutex<BTreeSet<ObjectChange>>,
     objects_refused: AtomicU64,
+    /// Whether the latest objects were refused.
+    objects_are_refused: AtomicBool,
     objects_stale: AtomicBool,
     settings_applied: AtomicU64,
     settings_refused: AtomicU64,
+    /// Whether the latest settings were refused.
+    settings_are_refused: AtomicBool,
     identity: IdentityMetrics,
     admin_without_token: AtomicU64,
     admin_wrong_token: AtomicU64,
@@ -120,9 +124,11 @@ impl GatewayMetrics {
             objects_applied: AtomicU64::new(0),
             object_changes: Mutex::default(),
             objects_refused: AtomicU64::new(0),
+            objects_are_refused: AtomicBool::new(false),
             objects_stale: AtomicBool::new(false),
             settings_applied: AtomicU64::new(0),
             settings_refused: AtomicU64::new(0),
+            settings_are_refused: AtomicBool::new(false),
             identity: IdentityMetrics::default(),
             admin_without_token: AtomicU64::new(0),
             admin_wrong_token: AtomicU64::new(0),
@@ -143,6 +149,7 @@ impl GatewayMetrics {
         let room = CHANGES_MAX.saturating_sub(kept.len());
         kept.extend(changes.into_iter().take(room));
         self.0.objects_applied.fetch_add(1, Ordering::Relaxed);
+        self.0.objects_are_refused.store(false, Ordering::Relaxed);
     }
 
     /// What has become different in the objects since this was asked last.
@@ -150,9 +157,10 @@ impl GatewayMetrics {
         std::mem::take(&mut *self.0.object_changes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Objects were changed and could not be used.
+    /// Objects were changed and could not be used. Older ones are in effect until others are applied.
     pub fn objects_refused(&self) {
         self.0.objects_refused.fetch_add(1, Ordering::Relaxed);
+        self.0.objects_are_refused.store(true, Ordering::Relaxed);
     }
 
     /// Whether the objects that govern come from a copy.
@@ -213,11 +221,18 @@ impl GatewayMetrics {
     /// New settings are in effect.
     pub fn settings_applied(&self) {
         self.0.settings_applied.fetch_add(1, Ordering::Relaxed);
+        self.settings_are_in_effect();
     }
 
-    /// Settings were changed and could not be used.
+    /// Settings were changed and could not be used. Older ones are in effect until others are accepted.
     pub fn settings_refused(&self) {
         self.0.settings_refused.fetch_add(1, Ordering::Relaxed);
+        self.0.settings_are_refused.store(true, Ordering::Relaxed);
+    }
+
+    /// The settings on disk are those in effect, as after a mistake was undone. Not a change.
+    pub fn settings_are_in_effect(&self) {
+        self.0.settings_are_refused.store(false, Ordering::Relaxed);
     }
 
     /// How often upstreams failed, in whatever way.
@@ -403,6 +418,8 @@ mod tests {
             "evenkeel_upstream_failures_total{kind=\"none-left\",upstream=\"\"} 1",
             "evenkeel_upstream_ejections_total{upstream=\"http://a\"} 1",
             "evenkeel_objects_stale 0",
+            "evenkeel_objects_refused 1",
+            "evenkeel_settings_refused 0",
             "evenkeel_objects_changes_total{outcome=\"refused\"} 1",
             concat!("evenkeel_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
         ] {
