@@ -16,9 +16,9 @@ pub(super) async fn keep(data: DataDir, mut objects: ObjectStream) {
         let written = tokio::task::spawn_blocking(move || folder.write_objects_copy(&state)).await;
         match &written {
             Ok(Err(error)) if !is_failing => {
-                tracing::warn!(%error, "the objects cannot be copied; a start without the store would use an older copy");
+                tracing::warn!(%error, "cannot write the copy of the objects; a start without the store would use an older copy");
             }
-            Ok(Ok(())) if is_failing => tracing::info!("the objects are copied again"),
+            Ok(Ok(())) if is_failing => tracing::info!("the copy of the objects is up to date again"),
             _ => {}
         }
         is_failing = !matches!(written, Ok(Ok(())));

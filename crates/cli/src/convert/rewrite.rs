@@ -73,7 +73,7 @@ fn cannot(file: &str, error: CannotEdit) -> Problem {
     Problem::new(
         file,
         at,
-        format!("{what}, so that it cannot be changed in place; write it out without anchors and aliases"),
+        format!("{what}, so the object cannot be edited in place; write it without anchors and aliases"),
     )
 }
 

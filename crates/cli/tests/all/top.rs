@@ -282,7 +282,11 @@ fn what_goes_wrong_is_said() {
     let url = server.url();
     for (arguments, code, part) in [
         (&["--once", &*unreachable][..], 2, "no connection: "),
-        (&["--once", &*url], 2, "there is no /debug/frames (404); name the admin endpoint of a gateway, or use --kube"),
+        (
+            &["--once", &*url],
+            2,
+            "/debug/frames does not exist (404); name the admin endpoint of a gateway, or use --kube",
+        ),
         (&["--once", "--kube", &*url], 2, "/metrics has no metrics of flow control"),
         (&["--once", "gateway"], 2, "\"gateway\" is not a URL; it must begin with http:// or https://"),
         (&["--once", &*url, "--kube", &*url], 2, "cannot be used with"),

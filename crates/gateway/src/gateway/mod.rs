@@ -108,7 +108,7 @@ pub enum StartError {
     #[error("cannot start a thread to serve requests: {0}")]
     Thread(io::Error),
     /// The access log cannot be written.
-    #[error("log.accessFile: cannot open {}: {error}; name a file that may be written", shown(file.as_deref()))]
+    #[error("log.accessFile: cannot open {}: {error}; name a writable file", shown(file.as_deref()))]
     AccessLog {
         /// The file; standard output if there is none.
         file: Option<PathBuf>,

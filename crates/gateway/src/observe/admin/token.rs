@@ -60,7 +60,7 @@ pub enum AdminTokenError {
     )]
     Short(String),
     /// There is no key to hash it with.
-    #[error("the system has no random numbers to give")]
+    #[error("cannot get random numbers from the operating system")]
     NoRandomNumbers,
 }
 

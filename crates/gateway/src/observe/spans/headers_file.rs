@@ -62,8 +62,7 @@ impl fmt::Debug for HeadersFile {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let text =
-        std::fs::read(path).map_err(|error| format!("{}: {error}; name a file that may be read", path.display()))?;
+    let text = std::fs::read(path).map_err(|error| format!("{}: {error}; name a readable file", path.display()))?;
     if text.len() > BYTES_MAX {
         return Err(format!("{}: there are more than {BYTES_MAX} bytes; this is no file of headers", path.display()));
     }
