@@ -79,6 +79,7 @@ async fn headers_that_cannot_be_read_keep_the_gateway_from_starting() {
     settings.tracing.headers_file = Some(file.clone());
     let objects = objects::source(&settings);
     let error = Gateway::start(settings, objects).await.unwrap_err().to_string();
-    let expected = format!("tracing.headersFile: {}:1: this is no header; write it as `Name: value`", file.display());
+    let expected =
+        format!("tracing.headersFile: {}:1: this is not a header; write it as `Name: value`", file.display());
     assert_eq!(error, expected);
 }
