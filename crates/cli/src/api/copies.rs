@@ -5,7 +5,7 @@ use std::time::Duration;
 use evenkeel_apiserver::{DataDir, ObjectStream};
 use tokio::time::sleep;
 
-/// So much time is between two copies at least, however often the objects change.
+/// The shortest time between two copies, however often the objects change.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Copies the objects whenever they change, until the store is closed.

@@ -128,7 +128,7 @@ impl RunningApi {
     }
 }
 
-/// A disk that takes no writes is no fault of the command line.
+/// An error of the disk is not a mistake in the command line, so it gets another exit code.
 fn wrong(error: &DataDirError) -> Error {
     if error.is_of_the_disk() { DiskRefuses(error.to_string()).into() } else { WrongUsage(error.to_string()).into() }
 }

@@ -127,7 +127,7 @@ impl Demo {
                 signals.stop().await;
             }
         }
-        // Whoever asks a second time gets his way: what is left falls with the process.
+        // A second signal ends the process at once, with whatever still runs.
         tokio::select! {
             () = stage.take_down() => Ok(Exit::Success),
             () = signals.insist() => Ok(Exit::Cut),
@@ -172,7 +172,7 @@ impl Demo {
         }
     }
 
-    /// Says what can be tried. It does not get between a program and its JSON.
+    /// Prints the commands to try. With JSON output, they go to standard error.
     fn invite(&self, stage: &Stage) -> Result<()> {
         let invitation = stage.invitation();
         let written = match self.output {

@@ -55,7 +55,7 @@ Examples:
     evenkeel top -o json";
 
 const ACCESS: &str = "Access to the server";
-/// What comes out of a pipe need not be narrow.
+/// The width of text that does not go to a terminal.
 const PIPE_WIDTH: usize = 160;
 /// How long `--once` waits, besides the interval.
 const PATIENCE: Duration = Duration::from_secs(30);
