@@ -342,7 +342,7 @@ mod tests {
         let certificate = std::fs::read(data.authority()).unwrap();
         std::fs::remove_file(data.authority_key()).unwrap();
         let error = data.prepare(address().ip(), &[]).unwrap_err().to_string();
-        assert!(error.contains("ca.key is missing") && error.contains("put it back"), "{error}");
+        assert!(error.contains("ca.key is missing") && error.contains("restore it from a backup"), "{error}");
         assert_eq!(std::fs::read(data.authority()).unwrap(), certificate);
         // The key is all that it takes: those who trusted the certificate trust what is signed by the key.
         std::fs::write(data.authority_key(), &key).unwrap();

@@ -111,7 +111,7 @@ mod tests {
         assert_eq!((login.user.as_str(), login.password.as_str()), ("me", "secret"));
 
         let file_store = StoreArgs { store: Some("objects".to_owned()), ..args.clone() };
-        assert!(file_store.location("file".into()).unwrap_err().to_string().contains("no meaning"));
+        assert!(file_store.location("file".into()).unwrap_err().to_string().contains("need an etcd:// location"));
         let unreadable = StoreArgs { etcd_ca: Some(folder.path().join("none")), ..args };
         assert!(unreadable.location("file".into()).unwrap_err().to_string().contains("cannot read"));
         assert!(matches!(StoreArgs::default().location("file".into()).unwrap(), Location::File(_)));

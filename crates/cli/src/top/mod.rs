@@ -175,10 +175,10 @@ impl TopCommand {
             has_queues |= matches!(update, Update::Queues(_));
             match &update {
                 Update::Lost { why, .. } if self.once => {
-                    return Err(WrongUsage(format!("cannot ask {url}: {why}")).into());
+                    return Err(WrongUsage(format!("cannot read from {url}: {why}")).into());
                 }
                 Update::Lost { why, retry_in } => {
-                    let _ = writeln!(io::stderr(), "evenkeel: cannot ask {url}: {why}; trying again in {retry_in:?}");
+                    let _ = writeln!(io::stderr(), "evenkeel: cannot read from {url}: {why}; retrying in {retry_in:?}");
                 }
                 // The first frame of an API server has no rates yet.
                 Update::Frame(frame)

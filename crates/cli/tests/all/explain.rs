@@ -128,7 +128,7 @@ fn objects_come_from_an_api_server_over_tls() {
     let refused = complaint(&[&request[..], &["--server", &url, "--token", "wrong"], &ca].concat());
     assert!(refused.contains("(401 Unauthorized); use a token or certificate with that permission"), "{refused}");
     let untrusted = complaint(&[&request[..], &["--server", &url, "--token", &token]].concat());
-    assert!(untrusted.contains(&format!("cannot ask {url}: no TLS")), "{untrusted}");
+    assert!(untrusted.contains(&format!("cannot read from {url}: no TLS")), "{untrusted}");
     let absent = complaint(&[&request[..], &["--kubeconfig", &file("kubeconfig"), "--context", "x"]].concat());
     assert!(absent.contains("the kubeconfig has no context \"x\""), "{absent}");
 }
@@ -152,7 +152,7 @@ fn a_running_gateway_is_asked_for_its_own_objects_and_state() {
     assert!(text(&output.stdout).contains("wait         none: it would start at once\n"), "{}", text(&output.stdout));
     drop(process);
     let gone = complaint(&request);
-    assert!(gone.starts_with(&format!("evenkeel: cannot ask {admin}: no connection")), "{gone}");
+    assert!(gone.starts_with(&format!("evenkeel: cannot read from {admin}: no connection")), "{gone}");
 }
 
 #[test]

@@ -269,7 +269,7 @@ fn health_is_an_exit_code() {
     let gone = health();
     let why = text(&gone.stderr);
     assert_eq!(gone.status.code(), Some(1));
-    assert!(why.starts_with(&format!("evenkeel: cannot ask {url}: ")), "{why}");
+    assert!(why.starts_with(&format!("evenkeel: cannot read from {url}: ")), "{why}");
     assert_eq!(run(&["health", "gateway:9901"]).status.code(), Some(2));
 }
 

@@ -226,7 +226,7 @@ fn a_kube_apiserver_without_dumps() {
     let page = text(&output.stdout);
     assert!(page.contains("workload-low"), "{page}");
     assert!(
-        page.contains("no flows: /debug/api_priority_and_fairness/dump_priority_levels is not allowed (403)"),
+        page.contains("no flows: /debug/api_priority_and_fairness/dump_priority_levels is forbidden (403)"),
         "{page}"
     );
     assert!(page.contains("The queues are not known: "), "{page}");
@@ -341,11 +341,11 @@ fn an_api_server_over_tls_by_its_kubeconfig() {
     assert!(exempt.schemas.iter().any(|schema| schema.hits > 0), "{exempt:?}");
     // Without the authority and the token, nothing is asked.
     let output = run(&["top", "--once", "--kube", &url]);
-    assert!(text(&output.stderr).contains(&format!("cannot ask {url}: no TLS")), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains(&format!("cannot read from {url}: no TLS")), "{}", text(&output.stderr));
     let ca = data.join("ca.crt");
     let output = run(&["top", "--once", "--kube", &url, "--certificate-authority", ca.to_str().unwrap()]);
     let told = text(&output.stderr);
-    assert!(told.contains("/metrics is not allowed (403)"), "{told}");
+    assert!(told.contains("/metrics is forbidden (403)"), "{told}");
     let line = process.line_with("path=\"/metrics\"");
     let expected =
         "a request to the API is forbidden user=\"system:anonymous\" method=\"GET\" path=\"/metrics\" reason=\"path\"";

@@ -167,7 +167,7 @@ fn mistakes_are_told_with_their_place_and_setting() {
             "evenkeel.yaml:1:1: this is a manifest of objects; pass it with --objects",
         ),
         ("{kind: List, apiVersion: v1, items: []}", "evenkeel.yaml:1:2: this is a manifest of objects; pass it with"),
-        ("kind: Pod\napiVersion: v1", "evenkeel.yaml:1:1: this is a manifest of a Pod, and not a settings file"),
+        ("kind: Pod\napiVersion: v1", "evenkeel.yaml:1:1: this is a manifest of a Pod, not a settings file"),
         ("timeouts:\n\tidle: 5s", "evenkeel.yaml:2:1: YAML does not allow tabs; indent with spaces"),
         (
             "upstreams: [{url: 'localhost:9000'}]",
