@@ -457,7 +457,8 @@ fn folder_with_copy(upstream: &Upstream) -> TempDir {
     let flags = ["--api-listen", "127.0.0.1:0", "--data-dir", path(&data), "--objects", path(objects.path())];
     let Served { mut gateway, .. } = serve(upstream, &flags);
     let copy = data.join("objects.copy");
-    wait_until("there is a copy", || fs::read_to_string(&copy).is_ok_and(|text| text.contains("\"closed\"")));
+    // The schema is applied after its level: a copy without it would let requests in.
+    wait_until("there is a copy", || fs::read_to_string(&copy).is_ok_and(|text| text.contains("\"everybody\"")));
     gateway.signal("TERM");
     assert!(gateway.end().0.success(), "{}", gateway.rest());
     folder
