@@ -72,7 +72,7 @@ spec:
     let printed = text(&output.stdout);
     let line = printed.lines().find(|line| line.contains("batch-runner list")).unwrap();
     assert!(line.ends_with(": everybody in catch-all instead of batch in batch"), "{line}");
-    assert!(printed.contains("requests as the server did"), "{printed}");
+    assert!(printed.contains("requests agree with the server"), "{printed}");
 }
 
 #[test]
