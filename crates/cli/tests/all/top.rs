@@ -229,7 +229,7 @@ fn a_kube_apiserver_without_dumps() {
         page.contains("no flows: /debug/api_priority_and_fairness/dump_priority_levels is forbidden (403)"),
         "{page}"
     );
-    assert!(page.contains("The queues are not known: "), "{page}");
+    assert!(page.contains("Cannot read the queues: "), "{page}");
     // Nobody asks again for what is refused, and with --no-dumps not even once.
     let asked = |server: &FakeServer| {
         let pages = server.pages.lock().unwrap();
