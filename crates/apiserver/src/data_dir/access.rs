@@ -56,7 +56,7 @@ pub(super) fn make_private(path: &Path) {
              start creates a new one (with ca.key, remove ca.crt too)"
         ),
         Err(error) => {
-            tracing::warn!(%file, %error, "other users can read this secret; make it private with `chmod 600`")
+            tracing::warn!(%file, %error, "other users can read this secret; make it private with `chmod 600`");
         }
     }
 }
