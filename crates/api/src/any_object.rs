@@ -23,7 +23,7 @@ impl AnyObject {
         }
     }
 
-    /// What the object says of itself.
+    /// The metadata of the object.
     pub fn metadata(&self) -> &ObjectMeta {
         match self {
             Self::FlowSchema(schema) => &schema.metadata,

@@ -30,11 +30,11 @@ use crate::{Kind, Version};
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Object<V, S> {
-    /// What the object says of itself.
+    /// The metadata of the object.
     pub metadata: ObjectMeta,
-    /// What the object asks for.
+    /// The specification: the desired state of the object.
     pub spec: S,
-    /// What the server has found out about the object.
+    /// The status of the object, set by the server.
     pub status: Status,
     version: PhantomData<V>,
 }
@@ -70,17 +70,17 @@ impl<V: InVersion, S: Spec> Object<V, S> {
         name: TypeName::Fixed(S::KIND.name()),
         package: Package::Flowcontrol,
         doc: match S::KIND {
-            Kind::FlowSchema => "Says which requests belong together, and to which priority level they go.",
+            Kind::FlowSchema => "Defines which requests match, and which priority level they go to.",
             Kind::PriorityLevelConfiguration => {
-                "Says how many seats a priority level has, and what happens when they are taken."
+                "Defines how many seats a priority level has, and what happens when all of them are taken."
             }
         },
         fields: &[
             KIND,
             API_VERSION,
-            Field::new("metadata", ObjectMeta::SHAPE, "What the object says of itself.").number(1),
-            Field::new("spec", S::SHAPE, "What the object asks for.").number(2).required(),
-            Field::new("status", Status::SHAPE, "What the server has found out about the object.").number(3),
+            Field::new("metadata", ObjectMeta::SHAPE, "The metadata of the object.").number(1),
+            Field::new("spec", S::SHAPE, "The specification: the desired state of the object.").number(2).required(),
+            Field::new("status", Status::SHAPE, "The status of the object, set by the server.").number(3),
         ],
         union: None,
     };

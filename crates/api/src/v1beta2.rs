@@ -28,7 +28,6 @@ pub type PriorityLevelConfiguration = Object<V1beta2, PriorityLevelConfiguration
 pub type PriorityLevelConfigurationList = List<V1beta2, PriorityLevelConfigurationSpec>;
 
 declare_priority_level! {
-    /// The level's share of the server's seats: its seats are to the server's as its shares are to those of all
-    /// levels. 0 stands for the default.
+    /// The level's share of the server's seats, in proportion to the shares of all levels. 0 stands for the default.
     assured_concurrency_shares "assuredConcurrencyShares": i32 [always_written default(CONCURRENCY_SHARES_DEFAULT)]
 }

@@ -31,8 +31,7 @@ pub type PriorityLevelConfiguration = Object<V1beta3, PriorityLevelConfiguration
 pub type PriorityLevelConfigurationList = List<V1beta3, PriorityLevelConfigurationSpec>;
 
 declare_priority_level! {
-    /// The level's share of the server's seats: its seats are to the server's as its shares are to those of all
-    /// levels. 0 stands for the default, unless the object carries the annotation
-    /// `flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares`.
+    /// The level's share of the server's seats, in proportion to the shares of all levels. 0 stands for the default,
+    /// unless the object carries the annotation `flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares`.
     nominal_concurrency_shares "nominalConcurrencyShares": i32 [always_written default(CONCURRENCY_SHARES_DEFAULT)]
 }

@@ -139,7 +139,7 @@ impl Output {
     }
 
     pub(crate) fn undecided(&mut self, rule: Rule, object: ObjectName) {
-        let message = "it takes too much work to find out; use fewer rules or more general ones".to_owned();
+        let message = "the analysis takes too long; use fewer rules or more general ones".to_owned();
         self.report.undecided.push(Undecided { rule, object, message });
     }
 

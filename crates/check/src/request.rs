@@ -76,7 +76,7 @@ impl Request {
             (Some(_), Some(_)) => Err("has a method and a verb; give one of them".to_owned()),
             (None, None) => Err("has no method and no verb; give one of them".to_owned()),
             (Some(method), None) => {
-                let path = self.path.as_deref().ok_or("has a method and no path")?;
+                let path = self.path.as_deref().ok_or("has a method, but no path")?;
                 if !path.starts_with('/') {
                     return Err(format!("the path {path:?} does not begin with a slash"));
                 }

@@ -22,7 +22,7 @@ Examples:
 /// A response to a health check is one line.
 const RESPONSE_BYTES_MAX: usize = 4096;
 
-/// Asks a gateway whether it is ready, for the health checks of containers and for scripts.
+/// Checks whether a gateway is ready, for health checks of containers and for scripts.
 ///
 /// It requests /readyz of the admin endpoint, which needs no token and does not check upstreams. The exit code is 0 if the
 /// gateway is ready, and 1 if it is not ready or does not respond.

@@ -21,7 +21,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Man {
-    /// The command that the page is about. Without one, the page is about all of them.
+    /// The command to describe. Default: all commands.
     command: Option<String>,
 
     /// Write the pages of all commands to files in this directory, and print nothing. The directory must exist.
@@ -36,7 +36,7 @@ impl Man {
         if let Some(directory) = &self.directory {
             return write_all(directory);
         }
-        let page = page(self.subject()?).context("cannot make the page")?;
+        let page = page(self.subject()?).context("cannot generate the manual page")?;
         io::stdout().write_all(&page).context("cannot write the page to standard output")?;
         Ok(Exit::Success)
     }
@@ -46,9 +46,7 @@ impl Man {
         evenkeel.build();
         let Some(name) = &self.command else { return Ok(evenkeel) };
         let found = evenkeel.find_subcommand(name).cloned();
-        found.ok_or_else(|| {
-            WrongUsage(format!("there is no command {name:?} to print a page about; see `evenkeel --help` for all"))
-        })
+        found.ok_or_else(|| WrongUsage(format!("there is no command {name:?}; see `evenkeel --help` for all commands")))
     }
 }
 
@@ -63,7 +61,7 @@ fn write_all(directory: &Path) -> anyhow::Result<Exit> {
     for command in [evenkeel.clone()].into_iter().chain(commands) {
         let name = command.get_display_name().unwrap_or(command.get_name());
         let file = directory.join(format!("{name}.1"));
-        let page = page(command).context("cannot make the page")?;
+        let page = page(command).context("cannot generate the manual page")?;
         fs::write(&file, page).with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(Exit::Success)

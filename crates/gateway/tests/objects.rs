@@ -50,7 +50,7 @@ async fn the_problems_of_all_files_are_told_at_once() {
     let expected = [
         format!("{folder}/d.yaml: No such file"),
         format!(
-            "{folder}/b.yaml:1:1: PriorityLevelConfiguration \"one\": is in {folder}/a.yaml:1:1 too; keep one of them"
+            "{folder}/b.yaml:1:1: PriorityLevelConfiguration \"one\": is also defined in {folder}/a.yaml:1:1; keep one of them"
         ),
         format!("{folder}/c.yaml:7:5: PriorityLevelConfiguration \"three\": spec.limited.shares: unknown field"),
     ];
@@ -66,7 +66,7 @@ async fn a_path_that_does_not_exist_is_told_and_then_waited_for() {
     let path = folder.path().join("objects");
     let mut source = DirectorySource::new(&path);
     let error = next(&mut source).await.unwrap_err();
-    assert!(error.ends_with("name a manifest or a folder of manifests"), "{error}");
+    assert!(error.ends_with("name a manifest or a directory of manifests"), "{error}");
     fs::create_dir(&path).unwrap();
     fs::write(path.join("a.yaml"), level("one", 1)).unwrap();
     // The folder may be seen before its file is.

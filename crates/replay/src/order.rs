@@ -22,10 +22,10 @@ pub(crate) struct Order<T> {
 
 const SPAN: Nanos = 250 * MILLISECOND;
 
-/// So long a request is held. A kube-apiserver ends requests after a minute.
+/// How long a request is held back. A kube-apiserver ends requests after a minute.
 const HOLD: Nanos = 90 * SECOND;
 
-/// So many requests are held at most.
+/// How many requests are held back at most.
 const HELD_MAX: usize = 1 << 19;
 
 // === impl Order ===

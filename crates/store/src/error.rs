@@ -36,7 +36,7 @@ pub enum Error {
         current: Arc<Object>,
     },
     /// The history does not reach back to the revision that was asked for.
-    #[error("revision {asked} is too old: the history starts at {oldest}; list again and go on from there")]
+    #[error("revision {asked} is too old: the history starts at {oldest}; list again and continue from there")]
     TooOld {
         /// The revision that was asked for.
         asked: u64,
@@ -64,7 +64,7 @@ pub enum Error {
     #[error("the store denies access: {0}")]
     Denied(String),
     /// The file is one of ours, but what is in it is not whole. It was not changed.
-    #[error("{path} is damaged: {problem}. It was left as it is; put a backup in its place", path = .path.display())]
+    #[error("{path} is damaged: {problem}. It was not changed; restore a backup", path = .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -89,7 +89,7 @@ pub enum Error {
         record: PathBuf,
     },
     /// The file is not one of ours. It was not changed.
-    #[error("{path} is not a store of Evenkeel: {problem}. It was left as it is; name another file", path = .path.display())]
+    #[error("{path} is not a store of Evenkeel: {problem}. It was not changed; name another file", path = .path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -97,7 +97,7 @@ pub enum Error {
         problem: String,
     },
     /// The file was written by a newer Evenkeel. It was not changed.
-    #[error("{path} has file format {found}, and this Evenkeel knows formats up to {known}: use a newer one", path = .path.display())]
+    #[error("{path} has file format {found}, but this version of Evenkeel supports formats up to {known}; use a newer version", path = .path.display())]
     NewerFormat {
         /// The file.
         path: PathBuf,
@@ -107,7 +107,7 @@ pub enum Error {
         known: u32,
     },
     /// Another process, or another store of this process, has the file open.
-    #[error("{path} is in use: stop the Evenkeel that has it open, or name another file", path = .path.display())]
+    #[error("{path} is in use: stop the process that has it open, or name another file", path = .path.display())]
     InUse {
         /// The file.
         path: PathBuf,

@@ -46,14 +46,14 @@ impl FromStr for Location {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         if text.is_empty() {
-            return Err(Error::Location("the store needs a place: a file, or etcd://host:port".to_owned()));
+            return Err(Error::Location("the store needs a location: a file, or etcd://host:port".to_owned()));
         }
         if text.starts_with("etcd:") {
             return Ok(Self::Etcd(Box::new(text.parse()?)));
         }
         match text.split_once("://") {
             Some((scheme, _)) => Err(Error::Location(format!(
-                "{scheme:?} is no kind of store: use a file, or etcd://host:port,host:port/prefix"
+                "{scheme:?} is not a kind of store: use a file, or etcd://host:port,host:port/prefix"
             ))),
             None => Ok(Self::File(text.into())),
         }
@@ -67,9 +67,9 @@ mod tests {
     #[test]
     fn a_place_that_makes_no_sense_is_refused_in_words() {
         let problem = |text: &str| text.parse::<Location>().unwrap_err().to_string();
-        assert_eq!(problem(""), "the store needs a place: a file, or etcd://host:port");
+        assert_eq!(problem(""), "the store needs a location: a file, or etcd://host:port");
         let usage = "use a file, or etcd://host:port,host:port/prefix";
-        assert_eq!(problem("redis://a:1"), format!(r#""redis" is no kind of store: {usage}"#));
+        assert_eq!(problem("redis://a:1"), format!(r#""redis" is not a kind of store: {usage}"#));
         assert!(problem("etcd:a").contains("does not begin with etcd://"));
     }
 

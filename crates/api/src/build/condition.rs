@@ -40,13 +40,13 @@ impl ConditionBuilder {
         self
     }
 
-    /// Why, in one word for programs.
+    /// The reason, as one word for programs.
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
         self.0.reason = reason.into();
         self
     }
 
-    /// Why, in a sentence for people.
+    /// The reason, as a sentence for people.
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.0.message = message.into();
         self

@@ -73,7 +73,7 @@ impl<Response> LimitedBuilder<Response> {
         self.with_response(LimitResponse { response: LimitResponseType::Queue, queuing: Some(queuing) })
     }
 
-    /// A request that finds no seat is turned away at once.
+    /// If all seats are taken, a request is rejected at once.
     pub fn reject(self) -> LimitedBuilder<WithResponse>
     where
         Response: ResponseIsOpen,

@@ -47,7 +47,7 @@ impl OwnerBuilder<NoName> {
 }
 
 impl OwnerBuilder<NoUid> {
-    /// The identity of the owner.
+    /// The UID of the owner.
     pub fn uid(mut self, uid: impl Into<String>) -> OwnerBuilder<WithOwner> {
         self.reference.uid = uid.into();
         self.next()

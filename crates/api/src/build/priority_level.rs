@@ -60,7 +60,7 @@ impl<Output, Type> PriorityLevelBuilder<Output, Type> {
         })
     }
 
-    /// Every request runs at once. Only the level named `exempt` may be so.
+    /// Every request starts at once. Only the level named `exempt` may be so.
     ///
     /// ```
     /// use evenkeel_api::v1::PriorityLevelConfiguration;

@@ -108,8 +108,8 @@ impl<Who, What> RuleBuilder<Who, What> {
         self.with(ResourcesWithoutVerbs(resources))
     }
 
-    /// Requests for these paths, which are no resources; the [`verbs`](RuleBuilder::verbs) come next. A path
-    /// stands for itself and for everything below it, `/` and `*` for every path.
+    /// Requests for these paths, which are not resources; the [`verbs`](RuleBuilder::verbs) come next. `/a` matches
+    /// `/a` and everything below it, `/a/*` only what is below it. `/` and `*` match every path.
     pub fn non_resource_urls(
         self,
         urls: impl IntoIterator<Item = impl Into<String>>,

@@ -11,13 +11,13 @@ declare_type! {
     pub struct ManagedFieldsEntry(TypeName::Fixed("ManagedFieldsEntry"), Meta) {
         /// The name of the manager.
         manager "manager" = 1: String [],
-        /// How the manager came to own the fields: `Apply` or `Update`.
+        /// The operation by which the manager owns the fields: `Apply` or `Update`.
         operation "operation" = 2: String [],
         /// The version in which the fields are named.
         api_version "apiVersion" = 3: String [],
         /// When the manager last changed one of them.
         time "time" = 4: Option<Time> [],
-        /// The form of `fieldsV1`; there is only `FieldsV1`.
+        /// The format of `fieldsV1`; always `FieldsV1`.
         fields_type "fieldsType" = 6: String [],
         /// The fields themselves.
         fields_v1 "fieldsV1" = 7: Option<FieldSet> [],

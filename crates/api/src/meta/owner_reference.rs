@@ -11,9 +11,9 @@ declare_type! {
         kind "kind" = 1: String [required always_written],
         /// The name of the owner.
         name "name" = 3: String [required always_written],
-        /// The identity of the owner.
+        /// The UID of the owner.
         uid "uid" = 4: String [required always_written],
-        /// Whether the owner is the one that manages this object. At most one owner is.
+        /// Whether the owner manages this object. At most one owner does.
         controller "controller" = 6: Option<bool> [],
         /// Whether the owner, when deleted in the foreground, waits until this object is gone.
         block_owner_deletion "blockOwnerDeletion" = 7: Option<bool> [],

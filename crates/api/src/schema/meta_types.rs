@@ -9,7 +9,7 @@ const STRINGS: Shape = Shape::List(&Shape::String);
 
 pub(crate) const KIND: Field = Field::new("kind", Shape::String, "The kind of the object.");
 pub(crate) const API_VERSION: Field =
-    Field::new("apiVersion", Shape::String, "The group and version that the object is written in.");
+    Field::new("apiVersion", Shape::String, "The API group and version of the object.");
 
 // Those of the delete options that may also stand in the query.
 pub(super) const GRACE_PERIOD_SECONDS: Field = Field::new(
@@ -42,12 +42,12 @@ pub(super) const PROPAGATION_POLICY: Field = Field::new(
 .number(4)
 .optional();
 
-pub(super) static TIME: TypeSchema = meta("Time", "A point in time, as RFC 3339 writes it, to the second.", &[]);
+pub(super) static TIME: TypeSchema =
+    meta("Time", "A point in time in RFC 3339 format, with a precision of one second.", &[]);
 
 pub(super) static FIELDS_V1: TypeSchema = meta(
     "FieldsV1",
-    "A set of fields as a tree: `f:NAME` for a member, `k:{KEYS}` and `v:VALUE` for an element of a list, and `.` for \
-     the thing itself.",
+    "A set of fields as a tree: `f:NAME` for a field, `k:{KEYS}` and `v:VALUE` for an element of a list, and `.` for the value itself.",
     &[],
 );
 
@@ -175,7 +175,7 @@ pub(super) static WATCH_EVENT: TypeSchema = meta(
 pub static PARTIAL_OBJECT_METADATA: TypeSchema = meta(
     "PartialObjectMetadata",
     "An object of any kind, of which only the metadata is told.",
-    &[KIND, API_VERSION, Field::new("metadata", ObjectMeta::SHAPE, "What the object says of itself.").number(1)],
+    &[KIND, API_VERSION, Field::new("metadata", ObjectMeta::SHAPE, "The metadata of the object.").number(1)],
 );
 
 /// A list of such objects.

@@ -315,7 +315,7 @@ impl Field {
     /// ```
     /// use evenkeel_api::v1::Condition;
     ///
-    /// assert_eq!(Condition::SCHEMA.field("reason").unwrap().description(), "Why, in one word for programs.");
+    /// assert_eq!(Condition::SCHEMA.field("reason").unwrap().description(), "The reason, as one word for programs.");
     /// ```
     pub fn description(&self) -> String {
         paragraph(self.doc)

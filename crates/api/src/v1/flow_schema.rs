@@ -9,18 +9,19 @@ pub const MATCHING_PRECEDENCE_DEFAULT: i32 = 1000;
 pub const MATCHING_PRECEDENCE_MAX: i32 = 10_000;
 
 declare_type! {
-    /// Says which requests belong together, into which flows they are split, and which priority level they go to.
+    /// Defines which requests match, how they are divided into flows, and which priority level they go to.
     pub struct FlowSchemaSpec(TypeName::Fixed("FlowSchemaSpec"), Flowcontrol) {
-        /// The priority level that the requests go to. While no level has that name, the flow schema is left aside
-        /// and its status says so.
+        /// The priority level that the requests go to. While no level has that name, the flow schema is not used, and
+        /// its status has the condition `Dangling`.
         priority_level_configuration "priorityLevelConfiguration" = 1: PriorityLevelConfigurationReference [required],
-        /// Where the flow schema stands when several match a request: the lowest number wins, and among equals the
-        /// name that sorts first. From 1 to 10000.
+        /// Decides if several flow schemas match a request: the lowest number wins, and among equal numbers the name
+        /// that sorts first. From 1 to 10000.
         matching_precedence "matchingPrecedence" = 2: i32 [always_written default(MATCHING_PRECEDENCE_DEFAULT)],
-        /// How the requests of this flow schema are split into flows, which share the level's seats fairly. Without
+        /// How the requests of this flow schema are divided into flows, which share the level's seats fairly. Without
         /// it, they are all one flow.
         distinguisher_method "distinguisherMethod" = 3: Option<FlowDistinguisherMethod> [],
-        /// Which requests match: those that match at least one rule. Without rules, none.
+        /// The rules. The flow schema matches a request if at least one rule matches. Without rules, it matches no
+        /// request.
         rules "rules" = 4: Vec<PolicyRulesWithSubjects> [list(ListType::Atomic)],
     }
 }
@@ -36,28 +37,28 @@ declare_type! {
 }
 
 declare_type! {
-    /// How requests are split into flows.
+    /// How requests are divided into flows.
     pub struct FlowDistinguisherMethod(TypeName::Fixed("FlowDistinguisherMethod"), Flowcontrol) {
-        /// What tells one flow from another: `ByUser` or `ByNamespace`.
+        /// How flows are distinguished: `ByUser` or `ByNamespace`.
         method "type" = 1: FlowDistinguisherMethodType [required always_written],
     }
 }
 
 declare_choice! {
-    /// What tells one flow of a flow schema from another.
+    /// How the flows of a flow schema are distinguished.
     pub enum FlowDistinguisherMethodType {
-        /// The name of the user who asks.
+        /// By the name of the user.
         ByUser,
-        /// The namespace of the object that is asked for; requests without one are one flow.
+        /// By the namespace of the requested object; requests without a namespace are one flow.
         ByNamespace,
     }
 }
 
 declare_type! {
-    /// A rule: it matches a request when one of its subjects is asking and one of its resource rules or
-    /// non-resource rules fits what is asked for.
+    /// A rule. It matches a request if one of its subjects sent the request, and one of its resource rules or
+    /// non-resource rules matches it.
     pub struct PolicyRulesWithSubjects(TypeName::Fixed("PolicyRulesWithSubjects"), Flowcontrol) {
-        /// Who is asking: at least one.
+        /// Who sends the request. At least one subject is required.
         subjects "subjects" = 1: Vec<Subject> [required always_written list(ListType::Atomic)],
         /// Requests for resources, by verb, group, resource and namespace.
         resource_rules "resourceRules" = 2: Vec<ResourcePolicyRule> [list(ListType::Atomic)],
@@ -67,12 +68,12 @@ declare_type! {
 }
 
 declare_type! {
-    /// Somebody who asks: a user, a group of users or a service account, as `kind` says.
+    /// Who sends a request: a user, a group of users or a service account, depending on `kind`.
     pub struct Subject(TypeName::Fixed("Subject"), Flowcontrol, Union {
         discriminator: "kind",
         members: &[("group", "Group"), ("serviceAccount", "ServiceAccount"), ("user", "User")],
     }) {
-        /// Which of the other members is set: `User`, `Group` or `ServiceAccount`.
+        /// Which of the other fields is set: `User`, `Group` or `ServiceAccount`.
         kind "kind" = 1: SubjectKind [required always_written],
         /// The user, if `kind` is `User`.
         user "user" = 2: Option<UserSubject> [],
@@ -84,7 +85,7 @@ declare_type! {
 }
 
 declare_choice! {
-    /// What a subject is.
+    /// The kind of a subject.
     pub enum SubjectKind {
         /// A user, by name.
         User,
@@ -122,28 +123,29 @@ declare_type! {
 }
 
 declare_type! {
-    /// Fits requests for resources: the verb, the API group, the resource and the namespace must each be listed.
+    /// Matches requests for resources: the verb, the API group, the resource and the namespace must each be listed.
     pub struct ResourcePolicyRule(TypeName::Fixed("ResourcePolicyRule"), Flowcontrol) {
         /// The verbs, or `*` alone for every verb.
         verbs "verbs" = 1: Vec<String> [required always_written list(ListType::Set)],
-        /// The API groups, or `*` alone for every group. The empty text is the core group.
+        /// The API groups, or `*` alone for every group. The empty string is the core group.
         api_groups "apiGroups" = 2: Vec<String> [required always_written list(ListType::Set)],
-        /// The resources, with the subresource after a slash where one is meant, or `*` alone for every resource.
+        /// The resources, such as `pods`, or `pods/status` for a subresource; `*` alone for every resource.
         resources "resources" = 3: Vec<String> [required always_written list(ListType::Set)],
-        /// Whether requests that name no namespace fit.
+        /// Whether requests without a namespace match.
         cluster_scope "clusterScope" = 4: bool [],
-        /// The namespaces of which requests fit, or `*` alone for every namespace. May be empty only when
-        /// `clusterScope` is true.
+        /// The namespaces whose requests match, or `*` alone for every namespace. May be empty only if `clusterScope`
+        /// is true.
         namespaces "namespaces" = 5: Vec<String> [always_written list(ListType::Set)],
     }
 }
 
 declare_type! {
-    /// Fits requests for paths that are no resources: the verb and the path must each be listed.
+    /// Matches requests for paths that are not resources: the verb and the path must each be listed.
     pub struct NonResourcePolicyRule(TypeName::Fixed("NonResourcePolicyRule"), Flowcontrol) {
         /// The verbs, or `*` alone for every verb.
         verbs "verbs" = 1: Vec<String> [required always_written list(ListType::Set)],
-        /// The paths. Each stands for itself and for everything below it, `/` and `*` for every path.
+        /// The paths. `/a` matches `/a` and everything below it, `/a/*` only what is below it. `/` and `*` match
+        /// every path.
         non_resource_urls "nonResourceURLs" = 6: Vec<String> [required always_written list(ListType::Set)],
     }
 }

@@ -29,13 +29,13 @@ impl InVersion for V1 {
     const VERSION: Version = Version::V1;
 }
 
-/// Says which requests belong together, and to which priority level they go.
+/// Defines which requests match, and which priority level they go to.
 pub type FlowSchema = Object<V1, FlowSchemaSpec>;
 
 /// A list of flow schemas.
 pub type FlowSchemaList = List<V1, FlowSchemaSpec>;
 
-/// Says how many seats a priority level has, and what happens when they are taken.
+/// Defines how many seats a priority level has, and what happens when all of them are taken.
 pub type PriorityLevelConfiguration = Object<V1, PriorityLevelConfigurationSpec>;
 
 /// A list of priority levels.

@@ -23,14 +23,14 @@ pub const QUEUES_MAX: i32 = 10_000_000;
 macro_rules! declare_priority_level {
     ($(#[doc = $doc:literal])+ $shares:ident $wire:literal: $Shares:ty [$($attribute:tt)*]) => {
         declare_type! {
-            /// Says how many seats a priority level has and what happens to requests when they are all taken.
+            /// Defines how many seats a priority level has, and what happens to requests when all of them are taken.
             pub struct PriorityLevelConfigurationSpec(
                 TypeName::Fixed("PriorityLevelConfigurationSpec"), Flowcontrol, Union {
                     discriminator: "type",
                     members: &[("exempt", "Exempt"), ("limited", "Limited")],
                 }
             ) {
-                /// Whether the level limits its requests: `Limited`, or `Exempt` for the one level named `exempt`.
+                /// Whether the level limits its requests: `Limited`, or `Exempt` for the level named `exempt`.
                 enablement "type" = 1: PriorityLevelEnablement [required always_written],
                 /// The limits, if `type` is `Limited`.
                 limited "limited" = 2: Option<LimitedPriorityLevelConfiguration> [],
@@ -41,18 +41,19 @@ macro_rules! declare_priority_level {
 
         declare_type! {
             /// The limits of a level: its share of the server's seats, what it lends and borrows, and what happens to
-            /// requests that find no seat.
+            /// requests when all seats are taken.
             pub struct LimitedPriorityLevelConfiguration(
                 TypeName::Fixed("LimitedPriorityLevelConfiguration"), Flowcontrol
             ) {
                 $(#[doc = $doc])+
                 $shares $wire = 1: $Shares [$($attribute)*],
-                /// What happens to a request that finds no seat.
+                /// What happens to a request when all seats are taken.
                 limit_response "limitResponse" = 2: LimitResponse [required],
-                /// How much of the level's own seats others may borrow while they are idle, in percent from 0 to 100.
+                /// The part of the level's own seats that other levels may borrow while they are idle, in percent
+                /// from 0 to 100.
                 lendable_percent "lendablePercent" = 3: Option<i32> [default(LENDABLE_PERCENT_DEFAULT)],
-                /// How many seats the level may borrow from others, in percent of its own. Without it, as many as there
-                /// are.
+                /// How many seats the level may borrow from others, in percent of its own seats. Without it, there is
+                /// no limit.
                 borrowing_limit_percent "borrowingLimitPercent" = 4: Option<i32> [],
             }
         }
@@ -64,15 +65,15 @@ macro_rules! declare_priority_level {
 }
 
 declare_priority_level! {
-    /// The level's share of the server's seats: its seats are to the server's as its shares are to those of all
-    /// levels. With 0, the level has no seats of its own.
+    /// The level's share of the server's seats, in proportion to the shares of all levels. With 0, the level has no
+    /// seats of its own.
     nominal_concurrency_shares "nominalConcurrencyShares": Option<i32> [default(CONCURRENCY_SHARES_DEFAULT)]
 }
 
 declare_choice! {
     /// Whether a level limits its requests.
     pub enum PriorityLevelEnablement {
-        /// Every request runs at once.
+        /// Every request starts at once.
         Exempt,
         /// Requests run within the level's seats.
         Limited,
@@ -80,25 +81,25 @@ declare_choice! {
 }
 
 declare_type! {
-    /// The seats that stand for an exempt level. Its requests never wait for them, but what they leave idle can be
-    /// lent to others.
+    /// The seats of an exempt level. Its requests never wait for them, but the level can lend idle seats to other
+    /// levels.
     pub struct ExemptPriorityLevelConfiguration(TypeName::Fixed("ExemptPriorityLevelConfiguration"), Flowcontrol) {
-        /// The level's share of the server's seats: its seats are to the server's as its shares are to those of all
-        /// levels.
+        /// The level's share of the server's seats, in proportion to the shares of all levels.
         nominal_concurrency_shares "nominalConcurrencyShares" = 1: Option<i32>
             [default(EXEMPT_CONCURRENCY_SHARES_DEFAULT)],
-        /// How much of the level's own seats others may borrow while they are idle, in percent from 0 to 100.
+        /// The part of the level's own seats that other levels may borrow while they are idle, in percent from 0 to
+        /// 100.
         lendable_percent "lendablePercent" = 2: Option<i32> [default(LENDABLE_PERCENT_DEFAULT)],
     }
 }
 
 declare_type! {
-    /// What happens to a request that finds no seat.
+    /// What happens to a request when all seats are taken.
     pub struct LimitResponse(TypeName::Fixed("LimitResponse"), Flowcontrol, Union {
         discriminator: "type",
         members: &[("queuing", "Queuing")],
     }) {
-        /// Whether such a request waits in a queue (`Queue`) or is turned away at once (`Reject`).
+        /// Whether such a request waits in a queue (`Queue`) or is rejected at once (`Reject`).
         response "type" = 1: LimitResponseType [required always_written],
         /// The queues, if `type` is `Queue`.
         queuing "queuing" = 2: Option<QueuingConfiguration> [],
@@ -106,11 +107,11 @@ declare_type! {
 }
 
 declare_choice! {
-    /// What happens to a request that finds no seat.
+    /// What happens to a request when all seats are taken.
     pub enum LimitResponseType {
         /// It waits in a queue.
         Queue,
-        /// It is turned away at once.
+        /// It is rejected at once.
         Reject,
     }
 }
@@ -118,14 +119,14 @@ declare_choice! {
 declare_type! {
     /// The queues in which the requests of a level wait.
     pub struct QueuingConfiguration(TypeName::Fixed("QueuingConfiguration"), Flowcontrol) {
-        /// How many queues there are. More queues make it less likely that two flows meet in one. With 1, all flows
-        /// share it.
+        /// The number of queues. More queues make it less likely that two flows share one. With 1, all flows share
+        /// one queue.
         queues "queues" = 1: i32 [always_written default(QUEUES_DEFAULT)],
-        /// How many queues are dealt to each flow, of which a request takes the one with the least work in it. A
-        /// larger hand keeps a busy flow from blocking all queues of a quiet one, a smaller hand keeps it from
-        /// reaching them. At most `queues`.
+        /// How many queues each flow may use. A request joins the one with the least work. With a larger hand, it is
+        /// less likely that a busy flow blocks all queues of a quiet one; with a smaller hand, a busy flow reaches
+        /// fewer queues. At most `queues`.
         hand_size "handSize" = 2: i32 [always_written default(HAND_SIZE_DEFAULT)],
-        /// How many requests may wait in one queue; a further one is turned away.
+        /// How many requests may wait in one queue. Further requests are rejected.
         queue_length_limit "queueLengthLimit" = 3: i32 [always_written default(QUEUE_LENGTH_LIMIT_DEFAULT)],
     }
 }

@@ -4,26 +4,26 @@ use crate::meta::Time;
 use crate::schema::{ListType, PatchRule, TypeName, declare_type};
 
 declare_type! {
-    /// What the server has found out about an object.
+    /// The status of an object, set by the server.
     pub struct Status(TypeName::OfKind("Status"), Flowcontrol) {
-        /// The conditions that hold or do not hold, at most one of each type.
+        /// The conditions, at most one of each type.
         conditions "conditions" = 1: Vec<Condition>
             [list(ListType::Map("type")) patch(PatchRule::MergeSinceV1beta3)],
     }
 }
 
 declare_type! {
-    /// One thing that holds, does not hold, or is not known to hold.
+    /// A condition that is true, false or unknown.
     pub struct Condition(TypeName::OfKind("Condition"), Flowcontrol) {
-        /// What the condition is about, for example `Dangling`.
+        /// The type of the condition, for example `Dangling`.
         condition "type" = 1: String [required text_type(TypeName::OfKind("ConditionType"))],
-        /// Whether it holds: `True`, `False` or `Unknown`.
+        /// The value of the condition: `True`, `False` or `Unknown`.
         status "status" = 2: String [text_type(TypeName::Fixed("ConditionStatus"))],
         /// When `status` last changed.
         last_transition_time "lastTransitionTime" = 3: Option<Time> [always_written zero_if_absent],
-        /// Why, in one word for programs.
+        /// The reason, as one word for programs.
         reason "reason" = 4: String [],
-        /// Why, in a sentence for people.
+        /// The reason, as a sentence for people.
         message "message" = 5: String [],
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn check_folder(path: &Path) -> Result<(), DataDirError> {
     match problem(owner, own, metadata.mode()) {
         None => Ok(()),
         Some(problem) if owner == ROOT && own != ROOT => {
-            tracing::warn!(folder = %path.display(), "the data folder is not safe: {problem}");
+            tracing::warn!(directory = %path.display(), "the data directory is not safe: {problem}");
             Ok(())
         }
         Some(problem) => Err(DataDirError::Unsafe { path: path.to_owned(), problem }),
@@ -31,11 +31,13 @@ const ROOT: u32 = 0;
 /// What others can do in a folder, and what to do about it.
 fn problem(owner: u32, own: u32, mode: u32) -> Option<String> {
     if mode & WRITABLE_BY_ALL != 0 {
-        let advice = "change that with `chmod o-w`, or use a folder inside of it, which is made for you alone";
-        return Some(format!("everybody may write to it; {advice}"));
+        let advice = "change that with `chmod o-w`, or use a subdirectory, which Evenkeel creates as a private one";
+        return Some(format!("it is world-writable; {advice}"));
     }
     if owner != own && owner != ROOT {
-        return Some(format!("it belongs to user {owner}, and this is user {own}; use `chown`, or run as its owner"));
+        return Some(format!(
+            "it belongs to user {owner}, but Evenkeel runs as user {own}; use `chown`, or run as its owner"
+        ));
     }
     None
 }
@@ -50,9 +52,11 @@ pub(super) fn make_private(path: &Path) {
     match fs::set_permissions(path, Permissions::from_mode(0o600)) {
         Ok(()) => tracing::warn!(
             %file,
-            "others could read this secret; it is private now. If one of them is not to be trusted, remove it: a new one is \
-             made at the next start (with ca.key, remove ca.crt too)"
+            "other users could read this secret; it has been made private. If you do not trust them, remove the file: the next \
+             start creates a new one (with ca.key, remove ca.crt too)"
         ),
-        Err(error) => tracing::warn!(%file, %error, "others may read this secret; make it private with `chmod 600`"),
+        Err(error) => {
+            tracing::warn!(%file, %error, "other users can read this secret; make it private with `chmod 600`");
+        }
     }
 }

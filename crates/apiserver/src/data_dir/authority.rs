@@ -65,7 +65,7 @@ fn authority(data: &DataDir) -> Result<KeyPair, DataDirError> {
 }
 
 fn makes_no_sense(path: PathBuf, error: &rcgen::Error) -> DataDirError {
-    DataDirError::Authority { path, problem: format!("makes no sense: {error}") }
+    DataDirError::Authority { path, problem: format!("is invalid: {error}") }
 }
 
 /// Always the same but for its period, so that the authority can be taken up again with nothing but its key.

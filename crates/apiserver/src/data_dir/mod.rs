@@ -29,7 +29,7 @@ pub struct DataDir {
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
     /// The file system refuses.
-    #[error("cannot {action} {path}: {source}; check that the folder exists and that it is yours", path = .path.display())]
+    #[error("cannot {action} {path}: {source}; check that the directory exists and belongs to you", path = .path.display())]
     File {
         /// What was to be done.
         action: &'static str,
@@ -46,18 +46,18 @@ pub enum DataDirError {
         /// Who can do what, and what to do about it.
         problem: String,
     },
-    /// A file is there and makes no sense.
-    #[error("{path} makes no sense: {problem}; remove it, and it is made again", path = .path.display())]
+    /// A file is invalid.
+    #[error("{path} is invalid: {problem}; remove it, and the next start creates a new one", path = .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// What is wrong in it.
         problem: String,
     },
-    /// Half of the authority is there, or the half that is there makes no sense.
+    /// The certificate or the key of the CA is missing or invalid.
     #[error(
-        "{path} {problem}; put it back from a backup, or remove both ca.crt and ca.key: a new authority is made then, and \
-         whoever has a kubeconfig or a client certificate needs a new one",
+        "{path} {problem}; restore it from a backup, or remove both ca.crt and ca.key: the next start creates a new CA, and \
+         all kubeconfigs and client certificates must be replaced",
         path = .path.display()
     )]
     Authority {
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(data.authority_key()).unwrap(), key);
         std::fs::write(data.authority(), "nonsense").unwrap();
         let error = data.prepare(address().ip(), &[]).unwrap_err().to_string();
-        assert!(error.contains("ca.crt makes no sense"), "{error}");
+        assert!(error.contains("ca.crt is invalid"), "{error}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -300,7 +300,7 @@ mod tests {
         for mode in [0o777, 0o1777, 0o702] {
             chmod(mode);
             let error = DataDir::open(folder.path()).unwrap_err().to_string();
-            assert!(error.contains("everybody may write to it; change that with `chmod o-w`"), "{error}");
+            assert!(error.contains("it is world-writable; change that with `chmod o-w`"), "{error}");
         }
         chmod(0o700);
         // Only root can give a folder to somebody else.
@@ -329,7 +329,7 @@ mod tests {
         std::fs::write(data.authority_key(), "nonsense").unwrap();
         std::fs::write(data.authority(), "nonsense").unwrap();
         let error = DataDir::open(folder.path()).unwrap().prepare(address().ip(), &[]).unwrap_err().to_string();
-        assert!(error.contains("ca.key makes no sense") && error.contains("remove both"), "{error}");
+        assert!(error.contains("ca.key is invalid") && error.contains("remove both"), "{error}");
         assert_eq!(std::fs::read_to_string(data.authority_key()).unwrap(), "nonsense");
     }
 
@@ -342,7 +342,7 @@ mod tests {
         let certificate = std::fs::read(data.authority()).unwrap();
         std::fs::remove_file(data.authority_key()).unwrap();
         let error = data.prepare(address().ip(), &[]).unwrap_err().to_string();
-        assert!(error.contains("ca.key is missing") && error.contains("put it back"), "{error}");
+        assert!(error.contains("ca.key is missing") && error.contains("restore it from a backup"), "{error}");
         assert_eq!(std::fs::read(data.authority()).unwrap(), certificate);
         // The key is all that it takes: those who trusted the certificate trust what is signed by the key.
         std::fs::write(data.authority_key(), &key).unwrap();

@@ -48,10 +48,10 @@ pub(super) fn respond(call: Call<'_>, route: &Route) -> Result<ResponseData, Fai
 fn health(probe: Probe, call: Call<'_>) -> ResponseData {
     let Freshness { disconnected_since, is_broken, .. } = call.shared.schemas.store().freshness();
     let problem = if is_broken {
-        Some("a write to the disk failed, and no more are taken until the server is started again")
+        Some("a write to the disk failed; the server accepts no more writes until it is restarted")
     } else {
         // A server that cannot reach its store is alive, but not ready.
-        disconnected_since.filter(|_| probe != Probe::Livez).map(|_| "it cannot be reached")
+        disconnected_since.filter(|_| probe != Probe::Livez).map(|_| "it is unreachable")
     };
     let name = match probe {
         Probe::Healthz => "healthz",

@@ -23,8 +23,7 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
             }
         }
         for (name, message) in problems {
-            let help =
-                "correct or remove the annotation; docs/modes.md and docs/check.md describe those that there are";
+            let help = "correct or remove the annotation; docs/modes.md and docs/check.md describe all of them";
             let finding = Finding::new(Rule::UnknownAnnotation, located, "", message, help);
             output.report.findings.push(finding.at(located.annotation_place(&name)));
         }

@@ -36,11 +36,9 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     let Some((index, point)) = last else { return };
     let Some(schema) = view.configuration.schema(index).filter(|schema| schema.name() != CATCH_ALL) else { return };
     let Some(located) = analysis.located(schema) else { return };
-    let message = format!(
-        "every authenticated request that gets as far as {:?} ends here: no later schema sees one",
-        schema.name()
-    );
-    let help = "match only what is meant, or leave the rest to the schema catch-all";
+    let message =
+        format!("every authenticated request that reaches {:?} matches it: later schemas get none", schema.name());
+    let help = "match fewer requests, or leave the rest to the schema catch-all";
     let witness = Witness { request: view.example(&user, &point), flow_schema: schema.name().to_owned() };
     let finding = Finding::new(Rule::CatchesEverything, located, "spec.rules", message, help);
     output.accuse(analysis, located, finding.witness(Some(witness)));

@@ -34,7 +34,7 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
             }
             Some(method) if method.method == FlowDistinguisherMethodType::ByNamespace && !has_namespaces(schema) => {
                 let message =
-                    "no rule of this schema matches a request with a namespace: by namespace, all of them are one flow";
+                    "no rule of this schema matches a request with a namespace, so all its requests are one flow";
                 let help = "use `type: ByUser`, or list namespaces in a resource rule";
                 let field = "spec.distinguisherMethod";
                 output.accuse(

@@ -33,8 +33,7 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     }
     for (located, level) in &analysis.levels {
         if !named.contains(level.name()) {
-            let message =
-                "no flow schema names this level: no request gets here, and its shares are taken from the others";
+            let message = "no flow schema refers to this level: it gets no requests, but its shares reduce the seats of other levels";
             let help = "remove the level, or name it in a flow schema";
             output.accuse(analysis, located, Finding::new(Rule::UnusedLevel, located, "metadata.name", message, help));
         }

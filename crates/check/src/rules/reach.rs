@@ -175,7 +175,7 @@ impl Target<'_> {
     ) -> Finding {
         let help = "remove the rule, or give the schema a lower matchingPrecedence";
         if parts.is_empty() {
-            let message = format!("{subject}: nobody can be one of its subjects");
+            let message = format!("{subject}: no client can be one of its subjects");
             return Finding::new(rule, located, "spec.rules", message, "correct the subjects");
         }
         let witness = parts.iter().find_map(|(user, region)| {

@@ -99,15 +99,14 @@ impl Level<'_> {
         let seats = self.seats();
         if self.limits.nominal == 0 {
             let message = format!("of {seats} seats, the level gets none: its shares round to 0");
-            let help =
-                "raise nominalConcurrencyShares, or check with the number of seats that the server has (`--seats`)";
+            let help = "raise nominalConcurrencyShares, or set --seats to the number of seats of your server";
             return Some(self.finding(Rule::ZeroSeats, self.shares_field(), message, help));
         }
         let lendable = self.lendable_percent();
         if self.limits.min == 0 && lendable < 100 {
             let nominal = self.limits.nominal;
             let message = format!(
-                "of {seats} seats, the level has {nominal} and lends {lendable} %, which leaves none that it keeps for certain"
+                "of {seats} seats, the level has {nominal} and lends {lendable} %, which leaves it no guaranteed seat"
             );
             let help = "raise nominalConcurrencyShares or lower lendablePercent";
             return Some(self.finding(Rule::ZeroSeats, ".lendablePercent", message, help));
@@ -126,7 +125,7 @@ impl Level<'_> {
         } else {
             format!("of {} seats, the level has {nominal}: one slow request blocks it", self.seats())
         };
-        let help = "raise nominalConcurrencyShares, or check with the figures of the server (`--seats`, `--widest`)";
+        let help = "raise nominalConcurrencyShares, or set --seats and --widest to the values of your server";
         Some(self.finding(Rule::FewSeats, self.shares_field(), message, help))
     }
 
@@ -190,7 +189,7 @@ impl Level<'_> {
         let message =
             "the level lends all its seats: after an idle period it starts with none until seats are divided again"
                 .to_owned();
-        let help = "lower lendablePercent, or borrow at once (`--borrowing immediate`)";
+        let help = "lower lendablePercent, or use immediate borrowing (`--borrowing immediate`)";
         Some(self.finding(Rule::LendsEverything, ".lendablePercent", message, help))
     }
 }

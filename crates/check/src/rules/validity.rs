@@ -50,7 +50,7 @@ fn problems(located: &Located<'_>, preset: Preset) -> Vec<Finding> {
         // The message of this one prints the whole specification.
         if is_mandatory && error.field() == "spec" {
             let message =
-                format!("{:?} is mandatory, and this is not the specification that it has", located.object.name());
+                format!("{:?} is mandatory, but this is not its mandatory specification", located.object.name());
             let help = "remove the object from the file: the server always has it, and restores it";
             return Finding::new(Rule::MandatoryEdited, located, error.field(), message, help);
         }
@@ -82,6 +82,6 @@ fn fails_in(located: &Located<'_>, preset: Preset, field: &str) -> bool {
 fn twice(located: &Located<'_>, first: &Located<'_>) -> Finding {
     let place = first.place("");
     let place = place.at.map_or(String::new(), |at| format!(", first in {}:{at}", place.file));
-    let message = format!("{} {:?} is there twice{place}", located.object.kind(), located.object.name());
+    let message = format!("{} {:?} is defined twice{place}", located.object.kind(), located.object.name());
     Finding::new(Rule::InvalidObject, located, "", message, "keep one of them")
 }

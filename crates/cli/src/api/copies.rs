@@ -5,7 +5,7 @@ use std::time::Duration;
 use evenkeel_apiserver::{DataDir, ObjectStream};
 use tokio::time::sleep;
 
-/// So much time is between two copies at least, however often the objects change.
+/// The shortest time between two copies, however often the objects change.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Copies the objects whenever they change, until the store is closed.
@@ -16,9 +16,9 @@ pub(super) async fn keep(data: DataDir, mut objects: ObjectStream) {
         let written = tokio::task::spawn_blocking(move || folder.write_objects_copy(&state)).await;
         match &written {
             Ok(Err(error)) if !is_failing => {
-                tracing::warn!(%error, "the objects cannot be copied; a start without the store would use an older copy");
+                tracing::warn!(%error, "cannot write the copy of the objects; a start without the store would use an older copy");
             }
-            Ok(Ok(())) if is_failing => tracing::info!("the objects are copied again"),
+            Ok(Ok(())) if is_failing => tracing::info!("the copy of the objects is up to date again"),
             _ => {}
         }
         is_failing = !matches!(written, Ok(Ok(())));

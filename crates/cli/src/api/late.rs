@@ -27,10 +27,10 @@ pub(super) fn copy_instead(folder: &Path, reason: Error) -> Result<ObjectsCopy> 
     match copy {
         Ok(Some(copy)) => Ok(copy),
         Ok(None) => Err(reason.context(
-            "the gateway cannot start: there is no copy of the objects to start with. It is made when the store can be \
-             opened for the first time; see that it can, or start without `--data-dir`",
+            "the gateway cannot start: there is no copy of the objects yet, because the store has never been opened; make the store \
+             available, or start without `--data-dir`",
         )),
-        Err(error) => Err(reason.context(format!("the gateway cannot start with the copy of its objects: {error}"))),
+        Err(error) => Err(reason.context(format!("cannot start with the copy of the objects: {error}"))),
     }
 }
 
@@ -56,13 +56,13 @@ impl LateApi {
                     Err(error) => {
                         let error = format!("{error:#}");
                         if error != reason {
-                            tracing::warn!(error, "the API cannot start yet");
+                            tracing::warn!(error, "cannot start the API yet; retrying");
                             reason = error;
                         }
                     }
                 }
             };
-            tracing::info!("the store can be opened again; its objects are followed from now on");
+            tracing::info!("the store is available again; the gateway follows its objects");
             if let Some(path) = manifests {
                 api.apply_manifests(&path).await;
             }

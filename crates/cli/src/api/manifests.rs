@@ -21,7 +21,7 @@ pub(super) async fn apply_next(server: &ApiServer, source: &mut DirectorySource)
     let mut entries = match source.next_entries().await {
         Ok(entries) => entries,
         Err(error) => {
-            tracing::error!(%error, "the manifests cannot be used; nothing of them is applied");
+            tracing::error!(%error, "the manifests have errors; none of them was applied");
             return;
         }
     };
@@ -33,9 +33,9 @@ pub(super) async fn apply_next(server: &ApiServer, source: &mut DirectorySource)
             Ok(()) => applied += 1,
             Err(failure) => {
                 let (kind, name) = (entry.object.kind(), entry.object.name());
-                tracing::error!(%kind, name, %failure, "a manifest was not applied");
+                tracing::error!(%kind, name, %failure, "cannot apply an object of the manifests");
             }
         }
     }
-    tracing::info!(applied, of = entries.len(), "the manifests are applied, as the manager {MANAGER}");
+    tracing::info!(applied, of = entries.len(), "manifests applied as field manager {MANAGER}");
 }

@@ -54,7 +54,7 @@ impl RunningApi {
         let place = place(&location);
         // The store before anything is written: if another server has it open, the folder is in use, certificates and all.
         let opened = location.open(HistoryLimits::default()).await;
-        let store = opened.with_context(|| format!("the store at {place} cannot be opened; see `--store`"))?;
+        let store = opened.with_context(|| format!("cannot open the store at {place}; see `--store`"))?;
         data.prepare(args.address().ip(), &args.api_names).map_err(|error| wrong(&error))?;
         let metrics = IdentityMetrics::default();
         let identification = Identification::open_counted(&identity(args, &data), &metrics);
@@ -70,7 +70,7 @@ impl RunningApi {
         let status_controller = args.status_controller();
         let other_metrics = OtherMetrics::new(move |registry| metrics.register(registry));
         let options = ApiServerOptions { preset, status_controller, other_metrics, ..ApiServerOptions::default() };
-        let server = ApiServer::start(Arc::clone(&store), &options).await.context("the API cannot start")?;
+        let server = ApiServer::start(Arc::clone(&store), &options).await.context("cannot start the API")?;
         let server = Arc::new(server);
         let kubeconfig = data.write_kubeconfig(address).map_err(|error| {
             if error.is_of_the_disk() { DiskRefuses(error.to_string()).into() } else { Error::from(error) }
@@ -118,17 +118,17 @@ impl RunningApi {
         // Watches end with the store; everything else has ended by itself or has had its time.
         let close = async {
             if let Err(error) = self.store.close().await {
-                tracing::error!(%error, "the store was not closed in good order");
+                tracing::error!(%error, "cannot close the store cleanly");
             }
         };
         let ((), ended) = tokio::join!(close, self.host);
         if let Err(error) = ended {
-            tracing::error!(%error, "the API has ended early");
+            tracing::error!(%error, "the API server stopped unexpectedly");
         }
     }
 }
 
-/// A disk that takes no writes is no fault of the command line.
+/// An error of the disk is not a mistake in the command line, so it gets another exit code.
 fn wrong(error: &DataDirError) -> Error {
     if error.is_of_the_disk() { DiskRefuses(error.to_string()).into() } else { WrongUsage(error.to_string()).into() }
 }

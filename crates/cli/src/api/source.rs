@@ -45,7 +45,7 @@ impl ApiObjects {
         let copy = copy_instead(folder, reason)?;
         let stale =
             format!("the copy of revision {}, written at {}, because {why}", copy.state.revision, copy.copied_at);
-        tracing::warn!("the gateway starts with {stale}; the store is tried again and again");
+        tracing::warn!("the gateway starts with {stale}; it keeps trying to open the store");
         let (sender, api) = oneshot::channel();
         let (folder, manifests) = (folder.to_owned(), config.objects.clone());
         let late = LateApi::start(args.clone(), config.preset, folder, why, manifests, sender, announce);

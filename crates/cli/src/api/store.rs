@@ -11,7 +11,7 @@ use crate::exit::WrongUsage;
 /// The flags of the store.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct StoreArgs {
-    /// Where the objects live: a file, or `etcd://host:port,host:port` [default: a file in the folder]. Instances that share
+    /// Where the objects live: a file, or `etcd://host:port,host:port` [default: a file in the data directory]. Instances that share
     /// etcd have the same objects, but do not share seats: each admits `--concurrency` requests.
     #[arg(long, value_name = "LOCATION", requires = "data_dir")]
     store: Option<String>,
@@ -51,7 +51,7 @@ impl StoreArgs {
         match &mut location {
             Location::Etcd(config) => self.secure(config)?,
             Location::File(_) if self.etcd_ca.is_some() || self.etcd_user.is_some() => {
-                return Err(WrongUsage(format!("{text:?} is a file, and the flags of etcd have no meaning for it")));
+                return Err(WrongUsage(format!("{text:?} is a file, but the --etcd-… flags need an etcd:// location")));
             }
             Location::File(_) => {}
         }
@@ -71,7 +71,7 @@ impl StoreArgs {
         }
         if let (Some(user), Some(file)) = (&self.etcd_user, &self.etcd_password_file) {
             let password = String::from_utf8(read(file)?)
-                .map_err(|_| WrongUsage(format!("{}: the password is not text", file.display())))?;
+                .map_err(|_| WrongUsage(format!("{}: the password is not valid UTF-8", file.display())))?;
             let password = password.trim_end_matches(['\r', '\n']).to_owned();
             config.login = Some(EtcdLogin { user: user.clone(), password });
         }
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!((login.user.as_str(), login.password.as_str()), ("me", "secret"));
 
         let file_store = StoreArgs { store: Some("objects".to_owned()), ..args.clone() };
-        assert!(file_store.location("file".into()).unwrap_err().to_string().contains("no meaning"));
+        assert!(file_store.location("file".into()).unwrap_err().to_string().contains("need an etcd:// location"));
         let unreadable = StoreArgs { etcd_ca: Some(folder.path().join("none")), ..args };
         assert!(unreadable.location("file".into()).unwrap_err().to_string().contains("cannot read"));
         assert!(matches!(StoreArgs::default().location("file".into()).unwrap(), Location::File(_)));

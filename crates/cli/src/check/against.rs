@@ -18,7 +18,7 @@ pub(super) fn text(outcome: &Outcome, paint: Paint) -> String {
     }
     for (old, new) in &outcome.undecided {
         text +=
-            &format!("undecided: it takes too much work to find out whether requests move from {old:?} to {new:?}\n");
+            &format!("undecided: the analysis takes too long to tell whether requests move from {old:?} to {new:?}\n");
     }
     let summary = match outcome.differences.len() {
         0 if outcome.undecided.is_empty() => paint.text(Shade::Green, "no request is classified differently"),

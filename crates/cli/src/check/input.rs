@@ -91,7 +91,7 @@ pub(super) fn located<'a>(
     with_suggested: bool,
 ) -> Result<Vec<Located<'a>>> {
     if objects.is_empty() && !files.has_documents() {
-        let message = "there are no flow schemas and no priority levels in the files".to_owned();
+        let message = "no flow schemas or priority levels found in the files".to_owned();
         return Err(WrongUsage(message).into());
     }
     let mut located: Vec<Located<'a>> = objects

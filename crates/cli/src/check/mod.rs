@@ -39,19 +39,19 @@ Examples:
 /// Checks flow schemas and priority levels, one by one and together.
 ///
 /// Finds invalid objects, schemas and rules that no request can reach, levels without seats, flows that delay each other, and more.
-/// Each finding has a rule, a place, one sentence, what to do, and where it helps a request that shows it.
+/// Each finding has a rule, a location, a description, a solution and, where it helps, a request that shows the problem.
 ///
 /// The defaults are those of a kube-apiserver. For your own service behind `serve`, add `--preset plain --borrowing immediate
 /// --widest 1`, and `--seats` with the `concurrency` of your gateway.
 ///
-/// The files may be YAML or JSON, of several documents, lists, packed with gzip, or folders of them. Documents `kind:
-/// ClassificationTest` in them are run as tests. The annotation `evenkeel.dev/ignore: RULE,RULE` silences rules for an object.
+/// The files may be YAML or JSON, with several documents or lists, and may be compressed with gzip. A directory stands for all
+/// files in it. Documents of `kind: ClassificationTest` are run as tests. The annotation `evenkeel.dev/ignore: RULE,RULE` silences rules for an object.
 ///
-/// Exits with 1 if there are errors, or warnings with `--strict`, and with 2 if the files cannot be read.
+/// The exit code is 1 if there are errors (with `--strict`, also for warnings), and 2 if the files cannot be read.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Check {
-    /// Files or folders; `-` is standard input.
+    /// Files or directories; `-` is standard input.
     #[arg(value_name = "FILES", required_unless_present = "explain")]
     files: Vec<PathBuf>,
 

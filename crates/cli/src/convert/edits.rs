@@ -60,7 +60,7 @@ impl<'t> Edits<'t> {
         let rest = &self.text[self.offset(at)?..];
         let quote = usize::from(rest.starts_with(['"', '\'']));
         if !rest[quote..].starts_with(old) {
-            return Err(cannot(at, format!("{old} is not written out here")));
+            return Err(cannot(at, format!("{old} is not written literally here")));
         }
         let from = self.offset(at)? + quote;
         self.change(from..from + old.len(), new.to_owned());
@@ -71,7 +71,7 @@ impl<'t> Edits<'t> {
     pub(super) fn replace_number(&mut self, at: Position, new: &str) -> Edited {
         let range = self.scalar(at)?;
         if !self.text[range.clone()].starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) {
-            return Err(cannot(at, "the number is not written out here".to_owned()));
+            return Err(cannot(at, "the number is not written literally here".to_owned()));
         }
         self.change(range, new.to_owned());
         Ok(())
@@ -84,7 +84,7 @@ impl<'t> Edits<'t> {
         let is_flow = self.text[open..].starts_with('{');
         let Some(first) = members.first() else {
             if !is_flow {
-                return Err(cannot(map.at, "this map is not written out here".to_owned()));
+                return Err(cannot(map.at, "this map is not written literally here".to_owned()));
             }
             // There is no other member to take the quotes from, and JSON needs them.
             self.change(open + 1..open + 1, value.flow(name, self.format == Format::Json));
@@ -128,7 +128,7 @@ impl<'t> Edits<'t> {
         };
         // Nothing but the member, and what stands around it.
         if self.text[range.clone()].contains('#') {
-            return Err(cannot(member.key_at, format!("a comment stands beside {}", member.key)));
+            return Err(cannot(member.key_at, format!("a comment is next to {}", member.key)));
         }
         self.change(range, String::new());
         Ok(())
@@ -144,7 +144,7 @@ impl<'t> Edits<'t> {
             _ => member.value.at.line == member.key_at.line && self.ends_in_its_line(member.value.at)?,
         };
         if !is_alone || !is_one_line {
-            return Err(cannot(member.key_at, format!("{} does not have a line of its own", member.key)));
+            return Err(cannot(member.key_at, format!("{} is not on a line of its own", member.key)));
         }
         let end = self.line_end(key);
         let is_last = matches!(&owner.value.value, Value::Map(members) if members.len() == 1);
@@ -162,7 +162,7 @@ impl<'t> Edits<'t> {
         }
         // Something else stands between the two, such as a comment.
         let Some(colon) = self.text[owner_key..start].find(':') else {
-            return Err(cannot(owner.key_at, format!("{} is not written out here", owner.key)));
+            return Err(cannot(owner.key_at, format!("{} is not written literally here", owner.key)));
         };
         self.change(owner_key + colon + 1..owner_key + colon + 1, " {}".to_owned());
         self.change(start..end, String::new());

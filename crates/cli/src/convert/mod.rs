@@ -25,28 +25,28 @@ const EXAMPLES: &str = "\
 Examples:
   See what a file looks like in v1:
     evenkeel convert --to v1 flowcontrol.yaml
-  Change all files of a folder:
+  Change all files of a directory:
     evenkeel convert --to v1 --in-place deploy/
   Move the objects of an old cluster to a new one:
     kubectl get flowschemas,prioritylevelconfigurations -o yaml > old.yaml
     evenkeel convert --to v1 old.yaml > new.yaml";
 
-/// Writes flow schemas and priority levels in another version of the API.
+/// Converts flow schemas and priority levels to another version of the API.
 ///
-/// Comments, the order of documents, and everything that is not a flow schema or a priority level stay byte for byte as they are.
-/// Nothing is lost: zero shares, which v1beta3 reads as 30, are kept by the annotation that Kubernetes has for them, and v1beta2
-/// and v1beta1, which have no such annotation, are refused for them. The result is read again and compared with the original
-/// before anything is written. Templates (files with "{{") are refused.
+/// Comments, the order of documents, and everything that is not a flow schema or a priority level stay byte for byte the same.
+/// Zero shares, which v1beta3 reads as 30, are kept with the annotation that Kubernetes has for them; v1beta2 and v1beta1 cannot
+/// express them, and the command refuses to convert such objects to these versions. The result is read again and compared with
+/// the original before anything is written. Templates (files with "{{") are refused.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Convert {
     /// The version to write.
     #[arg(long, value_name = "VERSION", value_parser = version())]
     to: Version,
-    /// Change the files themselves. Each is replaced as a whole, and none if one of them cannot be converted.
+    /// Change the files themselves. Each file is replaced atomically. If one of them cannot be converted, none is changed.
     #[arg(short, long)]
     in_place: bool,
-    /// Files, folders, or `-` for standard input.
+    /// Files, directories, or `-` for standard input.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 }
@@ -92,7 +92,7 @@ impl Convert {
             return Err(fault("standard input cannot be changed in place; leave out --in-place"));
         }
         if self.in_place && source.is_packed {
-            return Err(fault("a packed file cannot be changed in place; unpack it first"));
+            return Err(fault("a compressed file cannot be changed in place; decompress it first"));
         }
         rewrite(&source.name, text, self.to).map(Some)
     }

@@ -73,7 +73,7 @@ fn cannot(file: &str, error: CannotEdit) -> Problem {
     Problem::new(
         file,
         at,
-        format!("{what}, so that it cannot be changed in place; write it out without anchors and aliases"),
+        format!("{what}, so the object cannot be edited in place; write it without anchors and aliases"),
     )
 }
 
@@ -196,8 +196,8 @@ fn template_line(file: &str, text: &str, counts: impl Fn(u32) -> bool) -> Option
     let mut lines = (1..).zip(text.lines()).filter_map(|(number, line)| Some((number, line, line.find(ACTION)?)));
     let (line, text, column) = lines.find(|(number, _, _)| counts(*number))?;
     let column = u32::try_from(text[..column].chars().count() + 1).unwrap_or(u32::MAX);
-    let message = "this is a template (it has \"{{\"), and what it becomes is not known; render it first (`helm template`), \
-                   or edit the template by hand";
+    let message =
+        "this is a template (it has \"{{\"); render it first (`helm template`), or edit the template manually";
     Some(Problem::new(file, Position { line, column }, message))
 }
 

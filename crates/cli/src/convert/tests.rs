@@ -226,7 +226,7 @@ fn what_cannot_be_changed_in_place_is_refused_and_named() {
                    apiVersion: &w flowcontrol.apiserver.k8s.io/v1beta3\nkind: FlowSchema\nmetadata: {name: b, labels: {w: *w}}\n";
     let told = refused(aliased, Version::V1);
     assert!(
-        told.starts_with("a.yaml:6:") && told.contains("is not written out here, so that it cannot be changed"),
+        told.starts_with("a.yaml:6:") && told.contains("is not written literally here, so the object cannot be edited"),
         "{told}"
     );
     let other = jail("v1", " {name: a}", "assuredConcurrencyShares: 7");

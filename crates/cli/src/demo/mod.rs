@@ -46,26 +46,25 @@ Examples:
     evenkeel demo
   Print the figures as JSON and exit:
     evenkeel demo --once -o json
-  With ports of your choice:
+  Choose the ports:
     evenkeel demo --listen 127.0.0.1:8080 --admin-listen 127.0.0.1:9901
   In a container, with a published port:
     evenkeel demo --listen 0.0.0.0:8080";
 
 /// Shows greedy tenants among polite ones: without Evenkeel, with Kubernetes' queues, and with Evenkeel.
 ///
-/// A sample service in this process works on 8 requests at a time, 20 ms each. With too many requests inside, it gets up to
-/// four times slower for all, as services do. Five polite tenants send ten requests a second each; a greedy one
-/// sends on 100 connections as fast as it can. First they go to the service directly, then through a gateway. A table shows
-/// both parts side by side.
+/// A sample service in this process works on 8 requests at a time, 20 ms each. Like many services, it gets slower with too many
+/// requests: up to four times. Five polite tenants send ten requests a second each; a greedy one sends as fast as it can on 100
+/// connections. Their requests first go directly to the service, and then through a gateway. A table compares both parts.
 ///
-/// A second table compares modes of flow control. There are 16 greedy tenants with 15 connections each, and the same polite
-/// ones. First they go through a gateway that queues as Kubernetes does (shuffle-sharded), then through one that has a queue
-/// for each tenant (per-flow).
+/// A second table compares modes of flow control, with 16 greedy tenants with 15 connections each, and the same polite tenants.
+/// Their requests first go through a gateway with Kubernetes' queues (shuffle-sharded), and then through one with a queue for
+/// each tenant (per-flow).
 ///
-/// Finally, a burst of requests hits an idle priority level. The demo prints how many start immediately with the borrowing of
-/// Kubernetes (periodic) and of Evenkeel (immediate).
+/// Finally, a burst of requests arrives at an idle priority level. The demo prints how many of them start immediately with
+/// Kubernetes' borrowing (periodic) and with Evenkeel's (immediate).
 ///
-/// Then everything keeps running, and the demo prints commands to try.
+/// The demo then keeps everything running and prints commands to try.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Demo {
@@ -128,7 +127,7 @@ impl Demo {
                 signals.stop().await;
             }
         }
-        // Whoever asks a second time gets his way: what is left falls with the process.
+        // A second signal ends the process at once, with whatever still runs.
         tokio::select! {
             () = stage.take_down() => Ok(Exit::Success),
             () = signals.insist() => Ok(Exit::Cut),
@@ -149,7 +148,7 @@ impl Demo {
         let with = run(tenant::one_greedy(), stage.gateway(), WITH).await;
         self.print_text(|| format!("\n{}\n{}\n", table((WITHOUT, &without), (WITH, &with)), summary(&without, &with)))?;
         progress::announce("Now 16 greedy tenants, in two modes of flow control:");
-        let many_as_kubernetes = run_many(Modes::Kubernetes, "as Kubernetes").await?;
+        let many_as_kubernetes = run_many(Modes::Kubernetes, AS_KUBERNETES).await?;
         let many_with = run_many(Modes::Evenkeel, WITH).await?;
         self.print_text(|| {
             let table = table((AS_KUBERNETES, &many_as_kubernetes), (WITH, &many_with));
@@ -173,7 +172,7 @@ impl Demo {
         }
     }
 
-    /// Says what can be tried. It does not get between a program and its JSON.
+    /// Prints the commands to try. With JSON output, they go to standard error.
     fn invite(&self, stage: &Stage) -> Result<()> {
         let invitation = stage.invitation();
         let written = match self.output {

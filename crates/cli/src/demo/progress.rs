@@ -57,7 +57,7 @@ impl Progress {
     fn line(&self, elapsed: Duration, part: &Part) -> String {
         let (polite, greedy) = (part.polite(), part.greedy());
         format!(
-            "{:<17} {:>2}/{} s   polite tenants: {} served, p99 {}   greedy: {} served, {} rejected",
+            "{:<23} {:>2}/{} s   polite tenants: {} served, p99 {}   greedy: {} served, {} rejected",
             self.title,
             elapsed.min(self.length).as_secs(),
             self.length.as_secs(),

@@ -23,14 +23,14 @@ pub(crate) const FIELDS: [(&str, &str); 24] = [
     ("withoutEvenkeel, withEvenkeel", "the two parts with one greedy tenant, with the same fields in both"),
     ("….servedPerSecond", "how many requests the service served per second"),
     ("….politeP99Ms", "the p99 of all polite tenants together"),
-    ("….slowestPoliteP99Ms", "the p99 of the polite tenant with the highest one"),
+    ("….slowestPoliteP99Ms", "the p99 of the polite tenant with the highest p99"),
     ("….tenants[].name", "the tenant"),
-    ("….tenants[].greedy", "whether it is a greedy one"),
+    ("….tenants[].greedy", "whether the tenant is greedy"),
     ("….tenants[].requests", "the requests that it has sent: the sum of the next three"),
     ("….tenants[].served", "those with a successful response"),
     ("….tenants[].rejected", "those rejected with 429 or 503"),
-    ("….tenants[].failed", "those with no response, or with any other one"),
-    ("….tenants[].p50Ms, p99Ms", "what half, and 99 of 100, of the served requests took at most"),
+    ("….tenants[].failed", "those with no response, or with any other response"),
+    ("….tenants[].p50Ms, p99Ms", "the p50 and p99 of the served requests"),
     ("summary", "the sentence under the first table"),
     ("manyGreedy.asKubernetes", "many greedy tenants, shuffle-sharded queues and periodic borrowing; fields as above"),
     ("manyGreedy.withEvenkeel", "the same load, a queue for each flow and immediate borrowing; fields as above"),
@@ -133,8 +133,8 @@ pub(crate) fn summary_of_many(kubernetes: &Part, evenkeel: &Part) -> String {
         return NOTHING_SERVED.to_owned();
     };
     format!(
-        "By default, Kubernetes gives each tenant 8 of 64 queues. Polite tenants find greedy ones in theirs, and the slowest \
-         has a p99 of {}. Evenkeel gives each tenant its own queue: {}.",
+        "By default, Kubernetes gives each tenant 8 of 64 queues. Polite tenants share queues with greedy ones, and the slowest \
+         polite tenant has a p99 of {}. Evenkeel gives each tenant its own queue: {}.",
         milliseconds(Some(shared)),
         milliseconds(Some(own)),
     )

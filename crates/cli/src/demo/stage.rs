@@ -58,9 +58,13 @@ impl Stage {
     pub(crate) async fn set_up(service: SampleService, listen: SocketAddr, admin_listen: SocketAddr) -> Result<Self> {
         let private = fs::Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().prefix("evenkeel-demo-").permissions(private).tempdir();
-        let folder = folder.context("cannot make a folder for the objects; TMPDIR names where")?;
+        let folder = folder
+            .context("cannot create a temporary directory for the objects; set TMPDIR to a writable directory")?;
         let objects = folder.path().join("objects");
-        DirBuilder::new().mode(0o700).create(&objects).context("cannot make a folder for the objects of the demo")?;
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&objects)
+            .context("cannot create a directory for the objects of the demo")?;
         fs::write(objects.join("tenants.yaml"), OBJECTS).context("cannot write the objects of the demo")?;
         let config = Config {
             listen: vec![ListenConfig { address: listen.into(), tls: None }],

@@ -47,12 +47,12 @@ const REQUEST: &str = "The request";
 /// Explains where a request goes: the flow schemas that do not match it and why, the one that does, its priority level, flow,
 /// queues and seats, and with --live how long it would wait now.
 ///
-/// The flow control itself decides, as it does in a gateway. For your own service, add `--preset plain`, or `--config` with
-/// the settings of your gateway; the default preset is `kubernetes`, while that of `serve` is `plain`.
+/// The decision is made by the same code as in a gateway. For your own service, add `--preset plain`, or `--config` with the
+/// settings of your gateway; the default preset is `kubernetes`, while that of `serve` is `plain`.
 ///
-/// Without --objects, --server, --context, --kubeconfig or --live, the objects are those that the preset starts with. The
-/// mandatory objects are added if they are missing. Users get the group system:authenticated, and service accounts theirs, as
-/// from every server; a request without a user is one of system:anonymous.
+/// Without --objects, --server, --context, --kubeconfig or --live, the objects are those of the preset. The mandatory objects are
+/// added if they are missing. As in a server, users get the group system:authenticated, and service accounts get their groups.
+/// Without --user, the user is system:anonymous.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 #[command(group(ArgGroup::new("remote").args(["server", "live"])))]
@@ -76,7 +76,7 @@ pub(crate) struct Explain {
     #[arg(last = true, value_name = "CURL", conflicts_with_all = ["request", "audit", "curl"], help_heading = REQUEST)]
     command: Vec<String>,
 
-    /// Files or folders with flow schemas and priority levels, or `-` for standard input.
+    /// Files or directories with flow schemas and priority levels, or `-` for standard input.
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = SOURCES)]
     objects: Vec<PathBuf>,
     /// The URL of an API server.
@@ -110,7 +110,7 @@ pub(crate) struct Explain {
     /// The settings file of a gateway, for its routes, preset and concurrency.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// How URLs are understood and what is added to the objects: `kubernetes` or `plain`
+    /// How URLs are interpreted and which objects are added: `kubernetes` or `plain`
     /// [default: that of --config, or kubernetes].
     #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
     preset: Option<Preset>,

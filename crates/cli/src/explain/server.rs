@@ -41,12 +41,10 @@ pub(super) async fn explanation(gateway: &Server, question: &Question, preset: P
     let (status, body) = gateway.get(&format!("{ADMIN_PATH}{query}")).await?;
     match status {
         StatusCode::OK => {
-            serde_json::from_slice(&body).with_context(|| format!("{url} does not respond like a gateway"))
+            serde_json::from_slice(&body).with_context(|| format!("the response of {url} is not that of a gateway"))
         }
         StatusCode::UNAUTHORIZED => {
-            bail!(
-                "{url} needs a token (401), or another one; give it with --token-file or the variable {TOKEN_VARIABLE}"
-            )
+            bail!("{url} needs a token or rejects this one (401); set --token-file or the variable {TOKEN_VARIABLE}")
         }
         StatusCode::NOT_FOUND => bail!(
             "{url} has no {ADMIN_PATH}; name the admin endpoint of a gateway (`admin.address`, by default http://127.0.0.1:9901)"
@@ -70,7 +68,7 @@ async fn list(server: &Server, kind: Kind, preset: Preset) -> Result<Vec<evenkee
             StatusCode::NOT_FOUND => {}
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 bail!(
-                    "{} does not allow to list {} ({status}); use a token or a certificate that may",
+                    "{} does not allow listing {} ({status}); use a token or certificate with that permission",
                     server.url(),
                     kind.resource()
                 )

@@ -41,7 +41,7 @@ pub(crate) fn configuration(paths: &[PathBuf], preset: Preset) -> Result<Vec<Any
     let objects: Vec<_> = files.valid_objects(preset)?.into_iter().map(|object| object.object).collect();
     if objects.is_empty() {
         let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-        let fault = format!("there are no flow schemas and no priority levels in {}", names.join(", "));
+        let fault = format!("no flow schemas or priority levels found in {}", names.join(", "));
         return Err(WrongUsage(fault).into());
     }
     Ok(objects)

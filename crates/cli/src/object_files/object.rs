@@ -107,7 +107,7 @@ pub(super) fn repeated(objects: &[FileObject<'_>]) -> Vec<Problem> {
             Entry::Vacant(slot) => drop(slot.insert((object.file, at))),
             Entry::Occupied(first) => {
                 let (file, first) = first.get();
-                let message = format!("{kind} {name:?}: is in {file}:{first} too; keep one of them");
+                let message = format!("{kind} {name:?}: is also defined in {file}:{first}; keep one of them");
                 problems.push(Problem::new(object.file, at, message));
             }
         }

@@ -76,7 +76,7 @@ impl SourceFile {
     fn open(path: &Path, is_named: bool) -> Result<Self, String> {
         let name = path.display().to_string();
         let file = std::fs::File::open(path).map_err(|error| {
-            format!("cannot read {name}: {error}; name a file or folder that exists and may be read")
+            format!("cannot read {name}: {error}; name a file or directory that exists and is readable")
         })?;
         Self::read(name, Some(path.to_owned()), is_named, file)
     }
@@ -118,7 +118,10 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), String> {
             found.push(path);
         }
         if found.len() > FILES_MAX {
-            return Err(format!("{}: there are more than {FILES_MAX} files; name a smaller folder", folder.display()));
+            return Err(format!(
+                "{}: there are more than {FILES_MAX} files; name a smaller directory",
+                folder.display()
+            ));
         }
     }
     Ok(())

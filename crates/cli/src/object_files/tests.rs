@@ -115,7 +115,7 @@ fn errors_name_file_line_and_column() {
     );
     assert_eq!(
         message(&format!("{LEVEL}---\n{LEVEL}")),
-        "a.yaml:6:1: PriorityLevelConfiguration \"batch\": is in a.yaml:1:1 too; keep one of them"
+        "a.yaml:6:1: PriorityLevelConfiguration \"batch\": is also defined in a.yaml:1:1; keep one of them"
     );
     assert_eq!(
         message(&LEVEL.replace("name: batch", "name: Batch")).split(": ").take(3).collect::<Vec<_>>(),
@@ -129,6 +129,6 @@ fn a_missing_file_is_named() {
     assert!(error.is::<WrongUsage>());
     assert_eq!(
         error.to_string(),
-        "cannot read no/such.yaml: No such file or directory (os error 2); name a file or folder that exists and may be read"
+        "cannot read no/such.yaml: No such file or directory (os error 2); name a file or directory that exists and is readable"
     );
 }

@@ -40,7 +40,8 @@ pub(crate) fn paths(named: Option<&Path>) -> Result<Vec<PathBuf>> {
     if !existing.is_empty() {
         return Ok(existing);
     }
-    let home = std::env::home_dir().ok_or_else(|| anyhow!("there is no home folder; name a file with --kubeconfig"))?;
+    let home =
+        std::env::home_dir().ok_or_else(|| anyhow!("there is no home directory; name a file with --kubeconfig"))?;
     Ok(vec![home.join(".kube/config")])
 }
 

@@ -81,7 +81,7 @@ impl Server {
     /// Fetches a JSON document, with a connection of its own.
     pub(crate) async fn get(&self, target: &str) -> Result<(StatusCode, Bytes)> {
         let response = self.fetcher.get(&self.target(target), self.headers_for("application/json")).await;
-        let response = response.map_err(|error| anyhow!("cannot ask {}: {error}", self.url))?;
+        let response = response.map_err(|error| anyhow!("cannot read from {}: {error}", self.url))?;
         Ok((response.status(), response.into_body()))
     }
 

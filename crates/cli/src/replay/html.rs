@@ -21,7 +21,7 @@ pub(super) fn page(logs: &str, report: &Report) -> String {
     let comparison = &report.comparison;
     if comparison.compared > 0 {
         let (agree, compared) = (count(comparison.agree), count(comparison.compared));
-        body += &format!("<p>{agree} of {compared} requests are classified as the server did.</p>\n");
+        body += &format!("<p>The classification of {agree} of {compared} requests agrees with the server.</p>\n");
     }
     if report.damaged.count() > 0 {
         body += &format!("<p>{} lines could not be read.</p>\n", count(report.damaged.count()));
@@ -38,7 +38,7 @@ pub(super) fn page(logs: &str, report: &Report) -> String {
     let runs: Vec<Levels<'_>> =
         (0..report.sides()).map(|side| Levels { records: report.levels(side), seconds: report.seconds() }).collect();
     body += &report_page::level_pictures(&sides, &runs);
-    body += "<h2>What the log does not tell</h2>\n<ul>\n";
+    body += "<h2>Assumptions and omissions</h2>\n<ul>\n";
     for note in notes(&report.notes) {
         body += &format!("<li>{}</li>\n", escape(&note));
     }

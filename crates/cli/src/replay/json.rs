@@ -16,7 +16,7 @@ pub(crate) const FIELDS: [(&str, &str); 18] = [
     ("damagedLines[]", "the first of them: `log`, `unit` (`line` or `event`), `number`, `reason`"),
     ("seconds", "how long the replay took in simulated time"),
     ("classification.compared", "requests whose classification by the server is known from the log or `--truth`"),
-    ("classification.agree", "those that are classified as the server did"),
+    ("classification.agree", "how many of them are classified in the same way"),
     (
         "classification.differ[]",
         "the first of the others: `id`, `user`, `verb`, `target`, `ours` and `theirs` (`schema`, `level`)",
@@ -25,7 +25,10 @@ pub(crate) const FIELDS: [(&str, &str); 18] = [
     ("flows[].recorded", "what the log has: `rejected`, and `wait` if it has waits"),
     ("flows[].before", "under `--against`; absent without it"),
     ("flows[].after", "under `--objects`"),
-    ("flows[].after.schema, .level, .flow", "where the requests belong; no `flow`: all that got no row of their own"),
+    (
+        "flows[].after.schema, .level, .flow",
+        "where the requests belong; without `flow`, all flows that have no row of their own",
+    ),
     (
         "flows[].after.waited, .wait",
         "requests that waited; `p50`, `p99` and `max` of the wait of all that were not rejected on arrival",
@@ -36,7 +39,7 @@ pub(crate) const FIELDS: [(&str, &str); 18] = [
         "levels[]",
         "`name`, and `before` and `after` with `nominal`, `seats` and `waiting` (`mean`, `max`), `utilisation`, `rejected`",
     ),
-    ("notes", "facts that the log does not have, and what was left out, in numbers of requests"),
+    ("notes", "assumptions and omissions, in numbers of requests"),
 ];
 
 #[derive(Debug, Serialize)]

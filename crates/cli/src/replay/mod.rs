@@ -30,7 +30,7 @@ Examples:
   Try a new configuration on yesterday's audit log of a server with 600 seats:
     kubectl get flowschemas,prioritylevelconfigurations -o yaml > old.yaml
     evenkeel replay audit.log --against old.yaml --objects new.yaml --report report.html
-  See whether requests are classified as the server did, by its own log (kube-apiserver -v=3):
+  Compare the classification with the server's own log (kube-apiserver -v=3):
     evenkeel replay audit.log --objects old.yaml --truth kube-apiserver.log
   Replay the access log of a gateway with 50 seats, with more time to wait:
     evenkeel replay access.log --objects objects.yaml --concurrency 50 --wait-limit 30s
@@ -39,21 +39,22 @@ Examples:
 
 /// Shows what a configuration would have done with the requests of a log, flow by flow.
 ///
-/// Reads Kubernetes audit logs, the request log of a kube-apiserver (-v=3), and access logs of Evenkeel, nginx and Envoy, packed
-/// with gzip or not; the format is detected from the first lines. Requests keep their arrival times and service times; the flow
-/// control decides anew. With --against, two configurations are compared on the same requests, and the flows that differ most come
-/// first; otherwise the configuration is compared with what was recorded. Facts that the log does not have are listed.
+/// Reads Kubernetes audit logs, the request log of a kube-apiserver (-v=3), and access logs of Evenkeel, nginx and Envoy, which may
+/// be compressed with gzip. The format is detected from the first lines. Requests keep their arrival times and service times; flow
+/// control decides about them again. With --against, two configurations are compared on the same requests, and the flows that
+/// differ most come first; otherwise the configuration is compared with the recorded decisions. The output lists what the log does
+/// not contain.
 ///
-/// Lines that cannot be read are counted and named, and do not end the run. The exit code is 1 if --truth finds a request that was
+/// Unreadable lines are counted and listed, and do not end the run. The exit code is 1 if --truth finds a request that was
 /// classified differently.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Replay {
-    /// Logs, in the order of their times, or `-` for standard input.
+    /// Logs, in chronological order, or `-` for standard input.
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
 
-    /// The configuration: files or folders with flow schemas and priority levels.
+    /// The configuration: files or directories with flow schemas and priority levels.
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     objects: Vec<PathBuf>,
 
@@ -65,7 +66,7 @@ pub(crate) struct Replay {
     #[arg(long, visible_alias = "seats", value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
     concurrency: u32,
 
-    /// How long a request waits for a seat at most.
+    /// How long a request may wait for a seat.
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = span)]
     wait_limit: Nanos,
 
@@ -74,17 +75,17 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "WHEN")]
     borrowing: Option<Borrowing>,
 
-    /// How paths are understood: `kubernetes` or `plain`. Default: kubernetes for logs of a kube-apiserver, plain for others.
+    /// How paths are interpreted: `kubernetes` or `plain`. Default: kubernetes for logs of a kube-apiserver, plain for others.
     #[arg(long, value_name = "PRESET")]
     preset: Option<Preset>,
 
-    /// Compare the classification with the request log of a kube-apiserver (-v=3), by audit ID. With --against, that of the
-    /// older configuration is compared.
+    /// Compare the classification with the request log of a kube-apiserver (-v=3), by audit ID. With --against, the
+    /// configuration of --against is compared.
     #[arg(long, value_name = "LOG")]
     truth: Option<PathBuf>,
 
-    /// How many objects there are, which decides what lists cost: a dump of the metrics of a kube-apiserver, or lines such as
-    /// `deployments.apps 70 4096` (resource, number, and perhaps the average size in bytes).
+    /// How many objects exist, which decides how many seats lists take: a dump of the metrics of a kube-apiserver, or lines such
+    /// as `deployments.apps 70 4096` (resource, number, and optionally the average size in bytes).
     #[arg(long, value_name = "FILE")]
     object_counts: Option<PathBuf>,
 
@@ -92,7 +93,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
 
-    /// Write a report with pictures to a file: one page of HTML that needs nothing else.
+    /// Write a report with charts: one HTML file that needs no network.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
@@ -191,7 +192,7 @@ fn read_truth(path: &Path) -> Result<Truth> {
     progress.end();
     if truth.is_empty() {
         let advice = "it must be the request log of a kube-apiserver that runs with -v=3";
-        return Err(WrongUsage(format!("{} does not tell flow schemas: {advice}", path.display())).into());
+        return Err(WrongUsage(format!("{} does not contain flow schemas: {advice}", path.display())).into());
     }
     Ok(truth)
 }

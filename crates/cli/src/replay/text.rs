@@ -37,7 +37,7 @@ pub(crate) fn render(report: &Report, top: usize, paint: Paint, width: Option<us
     text += &levels(report);
     let notes = notes(&report.notes);
     if !notes.is_empty() {
-        text += &heading("What the log does not tell");
+        text += &heading("Assumptions and omissions");
         for note in notes {
             text += &format!("- {note}\n");
         }
@@ -74,7 +74,7 @@ fn summary(report: &Report, paint: Paint) -> String {
     if comparison.compared > 0 {
         let differ = comparison.compared - comparison.agree;
         let verdict = format!(
-            "classification: {} of {} requests as the server did",
+            "classification: {} of {} requests agree with the server",
             count(comparison.agree),
             count(comparison.compared)
         );
@@ -243,7 +243,7 @@ pub(super) fn side_title(report: &Report, side: usize) -> &'static str {
     }
 }
 
-/// What the log does not tell, and what was made of it.
+/// What is assumed because the log does not contain it, and which requests were left out.
 pub(super) fn notes(notes: &Notes) -> Vec<String> {
     let mut lines = Vec::new();
     let mut note = |number: u64, text: &str| {
@@ -253,33 +253,35 @@ pub(super) fn notes(notes: &Notes) -> Vec<String> {
     };
     note(
         notes.rejected,
-        "How long {} requests would have taken that were rejected: they take as long as others of the same verb and resource. \
-         Clients that were rejected may have sent requests again that they would not have sent otherwise.",
+        "{} requests were rejected in the log. Their service times are estimated from requests of the same verb and resource. \
+         Some of them may be retries that clients would not have sent otherwise.",
     );
-    note(notes.untimed, "How long {} requests took: they take as long as others of the same verb and resource.");
-    note(notes.unknown_waits, "How long {} requests waited, which counts as part of their service times.");
+    note(
+        notes.untimed,
+        "The log has no service times of {} requests. They are estimated from requests of the same verb and resource.",
+    );
+    note(notes.unknown_waits, "The log has no waits of {} requests. Their waits count as service time.");
     note(
         notes.lists,
-        "How many objects there are, which {} lists depend on: each takes one seat. Give a file of metrics with \
-         --object-counts.",
+        "The number of objects is not known for {} lists, so each takes one seat. Name a file of metrics with --object-counts.",
     );
     note(
         u64::from(notes.without_users),
-        "Users: requests stay in the flow schemas that they were in, one flow for each.",
+        "The log has no users. Requests stay in their recorded flow schemas, with one flow for each.",
     );
-    note(notes.unplaced, "Where {} requests belong: their flow schemas are not in the objects. They were left out.");
-    note(notes.unfinished, "How {} requests ended, whose start is in the log. They were left out.");
+    note(notes.unplaced, "{} requests were left out: their flow schemas are not in the objects.");
+    note(notes.unfinished, "{} requests were left out: the log has their start, but not their end.");
+    note(notes.late, "{} requests were logged more than 90 s after they arrived. They arrive too late in the replay.");
+    note(notes.not_understood, "{} requests were left out: their paths are malformed.");
     note(
-        notes.late,
-        "{} requests were written down more than 90 s after they arrived, and arrive later than they did.",
+        notes.unauthenticated,
+        "{} requests were left out: they failed authentication, so flow control never saw them.",
     );
-    note(notes.not_understood, "What {} requests ask for: their paths are malformed. They were left out.");
-    note(notes.unauthenticated, "{} requests failed authentication: flow control never saw them. They were left out.");
-    note(notes.not_limited, "{} long-running requests are not limited by flow control. They were left out.");
+    note(notes.not_limited, "{} requests were left out: they are long-running, and flow control does not limit them.");
     if notes.formats.iter().any(|format| format.starts_with("Kubernetes audit log")) {
         lines.push(
-            "Waits of requests that took less than half a second, and requests that the audit policy leaves out: they took \
-             seats too."
+            "An audit log has no waits of requests that took less than half a second, and no requests that the audit policy \
+             leaves out, although they took seats."
                 .to_owned(),
         );
     }

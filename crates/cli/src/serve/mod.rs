@@ -45,13 +45,13 @@ Signals:
                    at least half a second later, exits immediately
   SIGHUP           reload the settings file and log the result (the file is also watched)";
 
-/// Stands in front of a service and keeps one noisy client from starving the others.
+/// Runs the gateway in front of a service, so that one noisy client cannot starve the others.
 ///
 /// Flags override the settings file, which overrides the defaults.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Serve {
-    /// The URL of the service. Requests are balanced between several by load.
+    /// The URL of the service. May be given several times: each request goes to the least loaded upstream.
     #[arg(long, value_name = "URL", value_parser = UpstreamConfig::new)]
     upstream: Vec<UpstreamConfig>,
 

@@ -27,18 +27,18 @@ const EXAMPLES: &str = "\
 Examples:
   Try a configuration of your own service with 26 seats:
     evenkeel simulate workload.yaml --preset plain --objects objects.yaml --concurrency 26
-  Compare two configurations on the same arrivals, with pictures:
+  Compare two configurations on the same arrivals, with charts:
     evenkeel simulate workload.yaml --objects old.yaml --against new.yaml --report report.html
   Medians and ranges of ten runs, for a program:
     evenkeel simulate workload.yaml --objects objects.yaml --runs 10 -o json";
 
-/// Simulates a workload: who waits, who is rejected, and who gets which seats.
+/// Simulates a workload: which flows wait, which are rejected, and how many seats each gets.
 ///
-/// The simulation uses the engine of the gateway under a virtual clock: a minute of traffic takes a fraction of a second.
+/// The simulation runs the engine of the gateway with a virtual clock: a minute of traffic takes a fraction of a second.
 /// The same input gives the same figures on every machine. With --against, two configurations get the same arrivals. The
 /// format of workloads is explained in docs/simulate.md; examples are in examples/workloads.
 ///
-/// For your own service, add `--preset plain`: the default is `kubernetes`, while that of `serve` is `plain`.
+/// For your own service, add `--preset plain`: the default preset is `kubernetes`, while that of `serve` is `plain`.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Simulate {
@@ -46,7 +46,7 @@ pub(crate) struct Simulate {
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
 
-    /// Flow schemas and priority levels: files, folders, or `-` for standard input. Default: the objects of the preset.
+    /// Flow schemas and priority levels: files, directories, or `-` for standard input. Default: the objects of the preset.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     objects: Vec<PathBuf>,
 
@@ -58,12 +58,12 @@ pub(crate) struct Simulate {
     #[arg(long, visible_alias = "seats", value_name = "N", default_value_t = 600, value_parser = number::<1_000_000>)]
     concurrency: u32,
 
-    /// How levels borrow seats: `periodic`, as in Kubernetes, or `immediate`. Default: as the preset does.
+    /// How levels borrow seats: `periodic`, as in Kubernetes, or `immediate`. Default: that of the preset.
     #[arg(long, value_name = "MODE")]
     borrowing: Option<Borrowing>,
 
-    /// The kind of server: `kubernetes` or `plain`. It decides how paths are understood, which verbs rules may have, how seats
-    /// are divided, and what rejected clients are told.
+    /// The kind of server: `kubernetes` or `plain`. It decides how paths are interpreted, which verbs rules may have, how seats
+    /// are divided, and the `Retry-After` of rejected requests.
     #[arg(long, value_name = "PRESET", default_value_t = Preset::Kubernetes)]
     preset: Preset,
 

@@ -188,7 +188,7 @@ fn rejections(reason: &str, rate: f64) -> String {
     let meaning = match reason {
         "queue-full" => "their queue was full",
         "concurrency-limit" => "all seats were taken, and the level has no queues",
-        "time-out" => "they had waited as long as they may",
+        "time-out" => "they reached the maximum wait",
         _ => "the server gives no other reason",
     };
     format!("{} requests are rejected per second ({reason}): {meaning}.", amount(rate))

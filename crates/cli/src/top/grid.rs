@@ -97,7 +97,7 @@ impl Grid {
         let all = self.rows.len();
         self.rows.retain(|row| names.iter().any(|at| has_it(row, at)));
         if self.rows.is_empty() && all > 0 {
-            self.empty = format!("None of {all} rows has {text:?} in it.");
+            self.empty = format!("None of {all} rows contains {text:?}.");
         }
     }
 
@@ -240,7 +240,7 @@ mod tests {
         all.filter("GLOBAL");
         assert_eq!(all.rows.len(), 1);
         all.filter("12");
-        assert_eq!((all.rows.len(), all.empty.as_str()), (0, "None of 1 rows has \"12\" in it."));
+        assert_eq!((all.rows.len(), all.empty.as_str()), (0, "None of 1 rows contains \"12\"."));
     }
 
     #[test]

@@ -44,26 +44,26 @@ const EXAMPLES: &str = "\
 Examples:
   A gateway on this machine:
     evenkeel top
-  Another one, which wants a token:
+  Another gateway, which needs a token:
     evenkeel top http://gateway.example:9901 --token-file admin-token
   A Kubernetes API server, through `kubectl proxy`:
     evenkeel top --kube http://127.0.0.1:8001
-  One of a kubeconfig:
+  An API server of your kubeconfig:
     evenkeel top --context production
   One frame as text, or frames for a program:
     evenkeel top --once
     evenkeel top -o json";
 
 const ACCESS: &str = "Access to the server";
-/// What comes out of a pipe need not be narrow.
+/// The width of text that does not go to a terminal.
 const PIPE_WIDTH: usize = 160;
 /// How long `--once` waits, besides the interval.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Shows levels, flows, who delays whom, and queues, live in a terminal.
 ///
-/// It follows a gateway, or with --kube, --context or --kubeconfig a Kubernetes API server, of which it reads /metrics and the
-/// debug dumps of API Priority and Fairness. It changes nothing there. Press ? for the keys.
+/// The data comes from a gateway or, with --kube, --context or --kubeconfig, from /metrics and the debug dumps of a Kubernetes API
+/// server. The command only reads. Press ? for the keys.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct TopCommand {
@@ -80,10 +80,10 @@ pub(crate) struct TopCommand {
     /// A context of the kubeconfig [default: the current one].
     #[arg(long, value_name = "NAME", conflicts_with = "kube")]
     context: Option<String>,
-    /// How often an API server is asked, in seconds. A gateway sends a frame every second.
+    /// How often to read from an API server, in seconds. A gateway sends a frame every second.
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = number::<600>)]
     interval: u32,
-    /// Do not read the debug dumps of an API server: no flows, delays and queues. It holds a lock while it writes them.
+    /// Do not read the debug dumps of an API server, which holds a lock while it writes them. Shows no flows, delays and queues.
     #[arg(long)]
     no_dumps: bool,
 
@@ -100,10 +100,10 @@ pub(crate) struct TopCommand {
     #[arg(long, value_name = "FILE", requires = "client_certificate", help_heading = ACCESS)]
     client_key: Option<PathBuf>,
 
-    /// Prints one frame and ends, instead of taking over the terminal.
+    /// Print one frame and exit, instead of taking over the terminal.
     #[arg(long)]
     once: bool,
-    /// How frames are printed. JSON has a frame in each line, as the gateway's /debug/frames sends them.
+    /// How frames are printed. JSON has one frame per line, with the fields of the gateway's /debug/frames.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: OutputFormat,
     /// When text is coloured.
@@ -175,10 +175,10 @@ impl TopCommand {
             has_queues |= matches!(update, Update::Queues(_));
             match &update {
                 Update::Lost { why, .. } if self.once => {
-                    return Err(WrongUsage(format!("cannot ask {url}: {why}")).into());
+                    return Err(WrongUsage(format!("cannot read from {url}: {why}")).into());
                 }
                 Update::Lost { why, retry_in } => {
-                    let _ = writeln!(io::stderr(), "evenkeel: cannot ask {url}: {why}; trying again in {retry_in:?}");
+                    let _ = writeln!(io::stderr(), "evenkeel: cannot read from {url}: {why}; retrying in {retry_in:?}");
                 }
                 // The first frame of an API server has no rates yet.
                 Update::Frame(frame)

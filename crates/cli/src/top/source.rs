@@ -144,9 +144,9 @@ pub(super) fn check(status: StatusCode, path: &str) -> Result<(), String> {
         StatusCode::OK => Ok(()),
         StatusCode::UNAUTHORIZED => Err(format!("{path} needs a token (401); see --token-file")),
         StatusCode::FORBIDDEN => {
-            Err(format!("{path} is not allowed (403); in Kubernetes, `get` on this nonResourceURL has to be granted"))
+            Err(format!("{path} is forbidden (403); in Kubernetes, grant the user `get` on this nonResourceURL"))
         }
-        StatusCode::NOT_FOUND => Err(format!("there is no {path} (404); is the URL that of the right server?")),
+        StatusCode::NOT_FOUND => Err(format!("{path} does not exist (404); check the URL of the server")),
         status => Err(format!("{path} responds with status {status}")),
     }
 }

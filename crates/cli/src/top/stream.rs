@@ -45,7 +45,7 @@ pub(super) async fn follow(server: &Server, updates: &Updates) -> Result<(), Str
     let response = link.open(PATH, "text/event-stream").await?;
     if response.status() == StatusCode::NOT_FOUND {
         return Err(format!(
-            "there is no {PATH} (404); name the admin endpoint of a gateway, or use --kube for a kube-apiserver"
+            "{PATH} does not exist (404); name the admin endpoint of a gateway, or use --kube for a kube-apiserver"
         ));
     }
     check(response.status(), PATH)?;

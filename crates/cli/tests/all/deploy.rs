@@ -211,7 +211,7 @@ fn the_settings_file_names_what_the_unit_sets() {
 #[test]
 fn the_settings_that_need_a_restart_are_the_same_everywhere() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gateway.md")).unwrap();
-    let row = page.lines().find(|line| line.contains("| need a restart;")).unwrap();
+    let row = page.lines().find(|line| line.contains("| take effect after a restart;")).unwrap();
     let settings: Vec<&str> =
         row.split('|').nth(1).unwrap().split(',').map(|word| word.trim_matches([' ', '`'])).collect();
     assert!(settings.len() > 5, "{row}");

@@ -97,7 +97,7 @@ fn a_configuration_without_objects_is_refused() {
         &["replay", &log, "--objects", &empty],
         &["replay", &log, "--objects", &full, "--against", &empty],
     ] {
-        let fault = format!("2: evenkeel: there are no flow schemas and no priority levels in {empty}");
+        let fault = format!("2: evenkeel: no flow schemas or priority levels found in {empty}");
         assert_eq!(complaint(arguments), fault, "{arguments:?}");
     }
 }

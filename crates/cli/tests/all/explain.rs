@@ -106,7 +106,7 @@ fn api(folder: &Path, objects: &str) -> (Running, String) {
     let arguments = ["serve", "--api-only", "--api-listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()];
     let mut process = Running::start(&[&arguments[..], &["--objects", objects]].concat());
     let address = address_after(&process.output_until("API ready on"), "API ready on https://");
-    process.line_with("the manifests are applied");
+    process.line_with("manifests applied as field manager");
     (process, format!("https://{address}"))
 }
 
@@ -126,9 +126,9 @@ fn objects_come_from_an_api_server_over_tls() {
     let by_token = json(&[&request[..], &["--server", &url, "--token", &token], &ca].concat());
     assert_eq!(by_token, by_kubeconfig);
     let refused = complaint(&[&request[..], &["--server", &url, "--token", "wrong"], &ca].concat());
-    assert!(refused.contains("(401 Unauthorized); use a token or a certificate that may"), "{refused}");
+    assert!(refused.contains("(401 Unauthorized); use a token or certificate with that permission"), "{refused}");
     let untrusted = complaint(&[&request[..], &["--server", &url, "--token", &token]].concat());
-    assert!(untrusted.contains(&format!("cannot ask {url}: no TLS")), "{untrusted}");
+    assert!(untrusted.contains(&format!("cannot read from {url}: no TLS")), "{untrusted}");
     let absent = complaint(&[&request[..], &["--kubeconfig", &file("kubeconfig"), "--context", "x"]].concat());
     assert!(absent.contains("the kubeconfig has no context \"x\""), "{absent}");
 }
@@ -152,7 +152,7 @@ fn a_running_gateway_is_asked_for_its_own_objects_and_state() {
     assert!(text(&output.stdout).contains("wait         none: it would start at once\n"), "{}", text(&output.stdout));
     drop(process);
     let gone = complaint(&request);
-    assert!(gone.starts_with(&format!("evenkeel: cannot ask {admin}: no connection")), "{gone}");
+    assert!(gone.starts_with(&format!("evenkeel: cannot read from {admin}: no connection")), "{gone}");
 }
 
 #[test]
@@ -172,8 +172,7 @@ fn a_gateway_with_a_token_is_asked_with_it() {
     let by_variable =
         evenkeel(&[&["explain"], &request[..]].concat()).env("EVENKEEL_ADMIN_TOKEN", TOKEN).output().unwrap();
     assert_eq!(by_variable.status.code(), Some(0), "{}", text(&by_variable.stderr));
-    let advice =
-        "needs a token (401), or another one; give it with --token-file or the variable EVENKEEL_ADMIN_TOKEN\n";
+    let advice = "needs a token or rejects this one (401); set --token-file or the variable EVENKEEL_ADMIN_TOKEN\n";
     for more in [&[] as &[&str], &["--token-file", wrong]] {
         assert_eq!(complaint(&[&request[..], more].concat()), format!("evenkeel: {admin} {advice}"));
     }

@@ -72,7 +72,7 @@ spec:
     let printed = text(&output.stdout);
     let line = printed.lines().find(|line| line.contains("batch-runner list")).unwrap();
     assert!(line.ends_with(": everybody in catch-all instead of batch in batch"), "{line}");
-    assert!(printed.contains("requests as the server did"), "{printed}");
+    assert!(printed.contains("requests agree with the server"), "{printed}");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn what_cannot_be_done_is_said_in_one_sentence() {
         (&[&diary, "--objects", &objects], "cannot tell what kind of log"),
         (&[&audit, "--objects", "no-such.yaml"], "cannot read no-such.yaml"),
         (&[&audit, "--objects", &objects, "--format", "hello"], "--format cannot be used: the format has no $variable"),
-        (&[&audit, "--objects", &objects, "--truth", &audit], "does not tell flow schemas"),
+        (&[&audit, "--objects", &objects, "--truth", &audit], "does not contain flow schemas"),
         (&[&audit, "--objects", &objects, "--object-counts", &diary], "\"Dear diary,\" is neither"),
         (&[&audit, "--objects", &objects, "--wait-limit", "soon"], "it must be a time"),
         (&[&audit], "--objects"),

@@ -288,7 +288,7 @@ fn health_is_an_exit_code() {
     let gone = health();
     let why = text(&gone.stderr);
     assert_eq!(gone.status.code(), Some(1));
-    assert!(why.starts_with(&format!("evenkeel: cannot ask {url}: ")), "{why}");
+    assert!(why.starts_with(&format!("evenkeel: cannot read from {url}: ")), "{why}");
     assert_eq!(run(&["health", "gateway:9901"]).status.code(), Some(2));
 }
 
@@ -486,7 +486,8 @@ fn folder_with_copy(upstream: &Upstream) -> TempDir {
     let flags = ["--api-listen", "127.0.0.1:0", "--data-dir", path(&data), "--objects", path(objects.path())];
     let Served { mut gateway, .. } = serve(upstream, &flags);
     let copy = data.join("objects.copy");
-    wait_until("there is a copy", || fs::read_to_string(&copy).is_ok_and(|text| text.contains("\"closed\"")));
+    // The schema is applied after its level: a copy without it would let requests in.
+    wait_until("there is a copy", || fs::read_to_string(&copy).is_ok_and(|text| text.contains("\"everybody\"")));
     gateway.signal("TERM");
     assert!(gateway.end().0.success(), "{}", gateway.rest());
     folder

@@ -151,7 +151,7 @@ fn errors_name_file_line_and_field() {
         said.starts_with("evenkeel: bad.yaml:15:9: PriorityLevelConfiguration \"tenants\": spec.limited"),
         "{said}"
     );
-    assert!(complaint("", "objects.yaml").contains("is a folder; name the file of one workload"));
+    assert!(complaint("", "objects.yaml").contains("is a directory; name the file of a workload"));
 }
 
 /// The pictures of docs/simulate.md are those that the command draws.

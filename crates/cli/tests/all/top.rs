@@ -226,10 +226,10 @@ fn a_kube_apiserver_without_dumps() {
     let page = text(&output.stdout);
     assert!(page.contains("workload-low"), "{page}");
     assert!(
-        page.contains("no flows: /debug/api_priority_and_fairness/dump_priority_levels is not allowed (403)"),
+        page.contains("no flows: /debug/api_priority_and_fairness/dump_priority_levels is forbidden (403)"),
         "{page}"
     );
-    assert!(page.contains("The queues are not known: "), "{page}");
+    assert!(page.contains("Cannot read the queues: "), "{page}");
     // Nobody asks again for what is refused, and with --no-dumps not even once.
     let asked = |server: &FakeServer| {
         let pages = server.pages.lock().unwrap();
@@ -282,7 +282,11 @@ fn what_goes_wrong_is_said() {
     let url = server.url();
     for (arguments, code, part) in [
         (&["--once", &*unreachable][..], 2, "no connection: "),
-        (&["--once", &*url], 2, "there is no /debug/frames (404); name the admin endpoint of a gateway, or use --kube"),
+        (
+            &["--once", &*url],
+            2,
+            "/debug/frames does not exist (404); name the admin endpoint of a gateway, or use --kube",
+        ),
         (&["--once", "--kube", &*url], 2, "/metrics has no metrics of flow control"),
         (&["--once", "gateway"], 2, "\"gateway\" is not a URL; it must begin with http:// or https://"),
         (&["--once", &*url, "--kube", &*url], 2, "cannot be used with"),
@@ -337,11 +341,11 @@ fn an_api_server_over_tls_by_its_kubeconfig() {
     assert!(exempt.schemas.iter().any(|schema| schema.hits > 0), "{exempt:?}");
     // Without the authority and the token, nothing is asked.
     let output = run(&["top", "--once", "--kube", &url]);
-    assert!(text(&output.stderr).contains(&format!("cannot ask {url}: no TLS")), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains(&format!("cannot read from {url}: no TLS")), "{}", text(&output.stderr));
     let ca = data.join("ca.crt");
     let output = run(&["top", "--once", "--kube", &url, "--certificate-authority", ca.to_str().unwrap()]);
     let told = text(&output.stderr);
-    assert!(told.contains("/metrics is not allowed (403)"), "{told}");
+    assert!(told.contains("/metrics is forbidden (403)"), "{told}");
     let line = process.line_with("path=\"/metrics\"");
     let expected =
         "a request to the API is forbidden user=\"system:anonymous\" method=\"GET\" path=\"/metrics\" reason=\"path\"";

@@ -42,7 +42,7 @@ pub enum Borrowing {
 
 /// The word names no way to borrow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a way to borrow; use `periodic` or `immediate`")]
+#[error("{0:?} is not a borrowing mode; use `periodic` or `immediate`")]
 pub struct UnknownBorrowing(String);
 
 // === impl Borrowing ===

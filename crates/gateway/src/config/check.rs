@@ -70,7 +70,7 @@ impl Config {
             problems.add("log.filter", message);
         }
         if !(0.0..=1.0).contains(&self.log.access_sample) {
-            problems.add("log.accessSample", "must be a part of all requests, from 0 to 1");
+            problems.add("log.accessSample", "must be a number from 0 to 1");
         }
         problems.tracing(&self.tracing);
         problems.0
@@ -111,7 +111,7 @@ impl Problems {
             }
             match taken.iter().find(|(_, other)| *other == address) {
                 Some((first, _)) => {
-                    let message = format!("{address} is the address of {first} too; each needs one of its own");
+                    let message = format!("{address} is also the address of {first}; each needs its own address");
                     self.add(field, message);
                 }
                 None => taken.push((field, address)),
@@ -139,7 +139,7 @@ impl Problems {
             let field = format!("upstreams[{index}]");
             self.tls(&format!("{field}.tls"), &upstream.tls, &upstream.url);
             if let Some(first) = upstreams[..index].iter().position(|other| other.url == upstream.url) {
-                let message = format!("{} is upstreams[{first}] already; leave it out here", upstream.url);
+                let message = format!("{} is already upstreams[{first}]; remove it here", upstream.url);
                 self.add(format!("{field}.url"), message);
             }
         }
@@ -164,17 +164,17 @@ impl Problems {
             self.add(field, "a certificate needs its key, and a key its certificate; name both");
         }
         if *tls != UpstreamTls::default() && url.scheme_str() != Some("https") {
-            self.add(field, format!("{url} is not encrypted; begin it with https, or leave tls out"));
+            self.add(field, format!("{url} is not encrypted; use an https URL, or remove tls"));
         }
     }
 
     fn tracing(&mut self, tracing: &TracingConfig) {
         if !(0.0..=1.0).contains(&tracing.sample_ratio) {
-            self.add("tracing.sampleRatio", "must be a part of all requests, from 0 to 1");
+            self.add("tracing.sampleRatio", "must be a number from 0 to 1");
         }
         self.no_time("tracing.timeout", tracing.timeout);
         if tracing.service_name.is_empty() {
-            self.add("tracing.serviceName", "is empty; write the name that traces shall show");
+            self.add("tracing.serviceName", "is empty; set the name of the service in traces");
         }
         let Some(endpoint) = &tracing.endpoint else { return };
         self.tls("tracing.tls", &tracing.tls, endpoint);
@@ -198,7 +198,7 @@ impl Problems {
             } else if field == paths::ACCESS_FILE {
                 // It is made when the gateway starts.
             } else if let Err(error) = look_at(path) {
-                self.add(field, format!("{}: {error}; name a file that exists and may be read", path.display()));
+                self.add(field, format!("{}: {error}; name a file that exists and is readable", path.display()));
             }
         });
     }
@@ -206,7 +206,7 @@ impl Problems {
     fn identity(&mut self, config: &Config) {
         let asks_for_certificates =
             config.listen.iter().filter_map(|listen| listen.tls.as_ref()).any(|tls| tls.client_ca.is_some());
-        let no_certificates = "no listener asks for certificates; set `tls.clientCa` of one";
+        let no_certificates = "no listener asks for client certificates; set `tls.clientCa` of a listener";
         for (index, path) in config.identity.open_paths.iter().enumerate() {
             if let Err(message) = OpenPaths::new(std::slice::from_ref(path)) {
                 self.add(format!("identity.openPaths[{index}]"), message);
@@ -218,14 +218,14 @@ impl Problems {
             match source {
                 IdentitySource::TrustedHeaders(headers) => {
                     if headers.from_addresses.is_empty() && headers.from_certificates.is_empty() {
-                        let message = "nobody is trusted; name proxies in fromAddresses or fromCertificates";
+                        let message = "no proxy is trusted; name proxies in fromAddresses or fromCertificates";
                         self.add(field("trustedHeaders"), message);
                     }
                     if !headers.from_certificates.is_empty() && !asks_for_certificates {
                         self.add(field("trustedHeaders.fromCertificates"), no_certificates);
                     }
                     if headers.user_header == headers.group_header {
-                        self.add(field("trustedHeaders.groupHeader"), "is the userHeader too; name another one");
+                        self.add(field("trustedHeaders.groupHeader"), "is the same as userHeader; name another header");
                     }
                 }
                 IdentitySource::ClientCertificate(_) if !asks_for_certificates => {
@@ -236,12 +236,12 @@ impl Problems {
                         [("ipv4Bits", address.ipv4_bits, 32), ("ipv6Bits", address.ipv6_bits, 128)]
                     {
                         if bits > most {
-                            self.add(field(&format!("address.{name}")), format!("there are only {most} bits"));
+                            self.add(field(&format!("address.{name}")), format!("must be at most {most}"));
                         }
                     }
                     if index + 1 < sources.len() {
                         let message =
-                            "everybody has an address, so that no source after this one is ever asked; put it last";
+                            "every client has an address, so the sources after this one are never used; put it last";
                         self.add(field("address"), message);
                     }
                 }
@@ -251,7 +251,7 @@ impl Problems {
                     }
                     let is_https = matches!(&jwt.keys, KeysFrom::Url(url) if url.scheme_str() == Some("https"));
                     if jwt.keys_ca.is_some() && !is_https {
-                        self.add(field("jwt.keysCa"), "is for keys from an https URL only; leave it out");
+                        self.add(field("jwt.keysCa"), "applies only to keys from an https URL; remove it");
                     }
                 }
                 _ => {}
@@ -279,17 +279,14 @@ impl Problems {
             self.no_time(&format!("timeouts.{name}"), duration);
         }
         if timeouts.queue > QUEUE_MAX {
-            self.add("timeouts.queue", "nothing waits for a seat for longer than a minute; make it 1m or less");
+            self.add("timeouts.queue", "a request waits at most one minute for a seat; set it to 1m or less");
         }
         if !timeouts.total.is_zero() && timeouts.response > timeouts.total {
             self.add("timeouts.response", "is longer than timeouts.total; make it shorter, or total longer");
         }
         for (name, duration) in [("drain", timeouts.drain), ("drainNotice", timeouts.drain_notice)] {
             if duration > DRAIN_MAX {
-                self.add(
-                    format!("timeouts.{name}"),
-                    "nobody waits longer than an hour for a gateway to stop; make it shorter",
-                );
+                self.add(format!("timeouts.{name}"), "must be at most one hour");
             }
         }
     }

@@ -58,7 +58,7 @@ impl FromStr for Cidr {
         // Somebody who writes 10.1.2.3/8 means either 10.0.0.0/8 or 10.1.2.3/32, and only one of them is safe.
         let first = masked(address, bits);
         if first != address {
-            return Err(fault(&format!("the address has more bits than are compared, the range begins at {first}")));
+            return Err(fault(&format!("the address has bits outside of the prefix; the range begins at {first}")));
         }
         Ok(Self { first, bits })
     }

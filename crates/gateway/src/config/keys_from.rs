@@ -41,20 +41,18 @@ impl FromStr for KeysFrom {
         }
         let shown = hide_credentials(text);
         let fault = |why: &str| {
-            format!(
-                "{shown:?} is not the address of keys: {why}; write `https://issuer.example/keys`, or the name of a file"
-            )
+            format!("{shown:?} is not a URL of keys: {why}; write `https://issuer.example/keys`, or the name of a file")
         };
         let uri: Uri = text.parse().map_err(|error| fault(&format!("{error}")))?;
         let Some(authority) = uri.authority() else { return Err(fault("it has no host")) };
         if authority.as_str().contains('@') {
-            return Err(fault("it has a user name in it"));
+            return Err(fault("it contains a user name"));
         }
         match uri.scheme_str() {
             Some("https") => {}
             // Whoever is on the way could exchange the keys, and be anybody.
             Some("http") if is_this_machine(authority.host()) => {}
-            Some("http") => return Err(fault("without TLS anybody on the way could exchange the keys")),
+            Some("http") => return Err(fault("without TLS, others on the network could replace the keys")),
             _ => return Err(fault("its scheme is not https")),
         }
         Ok(Self::Url(uri))
@@ -100,15 +98,15 @@ mod tests {
             assert_eq!(url.parse(), Ok(KeysFrom::Url(url.parse().unwrap())));
         }
         for (wrong, reason) in [
-            ("http://issuer.example/keys", "anybody on the way"),
-            ("http://127.0.0.1.example/keys", "anybody on the way"),
-            ("http://192.0.2.1/keys", "anybody on the way"),
+            ("http://issuer.example/keys", "others on the network"),
+            ("http://127.0.0.1.example/keys", "others on the network"),
+            ("http://192.0.2.1/keys", "others on the network"),
             ("ftp://issuer/keys", "its scheme is not https"),
             (
                 "https://me:s3cret@issuer/keys",
-                "\"https://…@issuer/keys\" is not the address of keys: it has a user name",
+                "\"https://…@issuer/keys\" is not a URL of keys: it contains a user name",
             ),
-            ("https://", "is not the address of keys"),
+            ("https://", "is not a URL of keys"),
         ] {
             let found = wrong.parse::<KeysFrom>().unwrap_err();
             assert!(found.contains(reason) && found.contains("https://issuer.example/keys"), "{found}");

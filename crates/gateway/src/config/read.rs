@@ -12,7 +12,7 @@ use super::{Config, paths, wording};
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file could not be read.
-    #[error("{}: {source}; name a file that exists and may be read", path.display())]
+    #[error("{}: {source}; name a file that exists and is readable", path.display())]
     File {
         /// Which file.
         path: PathBuf,
@@ -67,7 +67,11 @@ impl Config {
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
         let fault = |line, column, message| ConfigError::Text { file: name.to_owned(), line, column, message };
         if text.len() > BYTES_MAX {
-            return Err(fault(1, 1, format!("there are more than {BYTES_MAX} bytes; this is not a configuration")));
+            return Err(fault(
+                1,
+                1,
+                format!("the file has more than {BYTES_MAX} bytes, which is too large for settings"),
+            ));
         }
         // Nothing said is not the same as nothing: a file of comments means the defaults.
         if text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#')) {
@@ -123,7 +127,7 @@ fn other_kind(root: &Node) -> Option<String> {
     Some(if api_version.starts_with(GROUP) || kind == "List" {
         "this is a manifest of objects; pass it with --objects".to_owned()
     } else {
-        format!("this is a manifest of a {kind}, and not a settings file")
+        format!("this is a manifest of a {kind}, not a settings file")
     })
 }
 

@@ -96,7 +96,7 @@ pub(super) fn parse_url(text: &str, whose: &str, example: &str) -> Result<Uri, S
         None => return Err(fault("it has no scheme")),
     }
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-        return Err(fault("it has a user name in it"));
+        return Err(fault("it contains a user name"));
     }
     if uri.query().is_some() {
         return Err(fault("it has a query"));

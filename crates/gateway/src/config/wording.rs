@@ -50,7 +50,7 @@ fn shape(expected: &str, field: &str, found: &Value) -> Option<String> {
             _ => "must be a group of settings; write them below it, each as `name: value`".to_owned(),
         },
         "sequence start" => "must be a list; begin each item with `- `, or write `[one, two]`".to_owned(),
-        "string scalar" => "must be a text".to_owned(),
+        "string scalar" => "must be text".to_owned(),
         _ => return None,
     };
     Some(format!("{}, but {wanted}", is(found)))

@@ -87,7 +87,7 @@ impl FileWatcher {
         let config = notify::Config::default().with_poll_interval(POLL_PERIOD).with_compare_contents(true);
         match PollWatcher::new(self.handler(false), config) {
             Ok(watcher) => self.watcher = Box::new(watcher),
-            Err(error) => tracing::warn!(%error, "file changes are noticed late"),
+            Err(error) => tracing::warn!(%error, "cannot poll files either; changes are noticed late"),
         }
         let _ = self.watch_all();
     }

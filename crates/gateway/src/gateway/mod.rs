@@ -108,7 +108,7 @@ pub enum StartError {
     #[error("cannot start a thread to serve requests: {0}")]
     Thread(io::Error),
     /// The access log cannot be written.
-    #[error("log.accessFile: cannot open {}: {error}; name a file that may be written", shown(file.as_deref()))]
+    #[error("log.accessFile: cannot open {}: {error}; name a writable file", shown(file.as_deref()))]
     AccessLog {
         /// The file; standard output if there is none.
         file: Option<PathBuf>,
@@ -431,10 +431,10 @@ impl StartError {
                 );
             }
             io::ErrorKind::AddrInUse => "is another program using it? ",
-            io::ErrorKind::PermissionDenied => "ports below 1024 need a privilege; ",
+            io::ErrorKind::PermissionDenied => "ports below 1024 need privileges; ",
             _ => "",
         };
-        format!("{cause}choose another with `{flag}`")
+        format!("{cause}choose another address with `{flag}`")
     }
 }
 
@@ -446,14 +446,17 @@ mod tests {
     fn errors_say_why_an_address_cannot_be_listened_on() {
         let address = SocketAddr::from(([192, 0, 2, 1], 80));
         for (kind, expected) in [
-            (io::ErrorKind::AddrInUse, "; is another program using it? choose another with `--listen`"),
+            (io::ErrorKind::AddrInUse, "; is another program using it? choose another address with `--listen`"),
             (
                 io::ErrorKind::AddrNotAvailable,
                 "; this machine does not have that address; choose one that it has with `--listen`, \
                  or 0.0.0.0 or [::] to listen on all",
             ),
-            (io::ErrorKind::PermissionDenied, "; ports below 1024 need a privilege; choose another with `--listen`"),
-            (io::ErrorKind::OutOfMemory, "; choose another with `--listen`"),
+            (
+                io::ErrorKind::PermissionDenied,
+                "; ports below 1024 need privileges; choose another address with `--listen`",
+            ),
+            (io::ErrorKind::OutOfMemory, "; choose another address with `--listen`"),
         ] {
             let error = io::Error::from(kind);
             let start = format!("cannot listen on 192.0.2.1:80: {error}");
@@ -461,6 +464,9 @@ mod tests {
             assert_eq!(error.strip_prefix(&start), Some(expected), "{error}");
         }
         let error = StartError::ListenAdmin { address, error: io::ErrorKind::AddrInUse.into() }.to_string();
-        assert!(error.ends_with("; is another program using it? choose another with `--admin-listen`"), "{error}");
+        assert!(
+            error.ends_with("; is another program using it? choose another address with `--admin-listen`"),
+            "{error}"
+        );
     }
 }

@@ -20,7 +20,7 @@ pub(crate) enum Encoder {
 
 /// A body that has another length than was announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the body has another length than was announced")]
+#[error("the body is longer or shorter than announced")]
 pub(crate) struct Overrun;
 
 // === impl Encoder ===

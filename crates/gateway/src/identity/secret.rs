@@ -16,7 +16,7 @@ pub(super) type SecretHash = [u8; 32];
 impl SecretHasher {
     pub(super) fn new() -> Result<Self, String> {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new());
-        key.map(Self).map_err(|_| "the system has no random numbers to give".to_owned())
+        key.map(Self).map_err(|_| "cannot get random numbers from the operating system".to_owned())
     }
 
     pub(super) fn hash(&self, secret: &str) -> SecretHash {

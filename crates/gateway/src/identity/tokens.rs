@@ -88,7 +88,7 @@ fn users(hasher: &SecretHasher, bytes: &[u8]) -> Result<Users, String> {
         })?;
         let hash = hasher.hash(token.trim());
         if let Some(first) = lines.insert(hash, line) {
-            return Err(format!("{line}: the token is in line {first} too; whose is it?"));
+            return Err(format!("{line}: the token is also in line {first}; each token may occur only once"));
         }
         users.insert(hash, user);
     }
@@ -101,7 +101,7 @@ fn warn_if_open_to_others(path: &Path) {
     {
         use std::os::unix::fs::PermissionsExt;
         if path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0) {
-            tracing::warn!(file = %path.display(), "others may read this file of secrets; make it private with `chmod 600`");
+            tracing::warn!(file = %path.display(), "other users can read this file of secrets; make it private with `chmod 600`");
         }
     }
     #[cfg(not(unix))]
@@ -144,7 +144,7 @@ mod tests {
             ("secret,alice", "1: there are 2 columns; write `token,user,uid` and perhaps `,\"groups\"`"),
             ("t1,alice,1\n,bob,2", "2: the token is empty"),
             ("t1,alice,1\nsecret,,2", "2: the name of the user or of a group is empty, or has white space"),
-            ("secret,alice,1\n\nsecret,bob,2", "3: the token is in line 1 too"),
+            ("secret,alice,1\n\nsecret,bob,2", "3: the token is also in line 1"),
             ("t1,alice,1\n\"secret,bob,2", "2: a quote is not closed"),
             ("t1,alice,1\nsec\"ret,bob,2", "2: a quote in the middle of a column"),
         ] {

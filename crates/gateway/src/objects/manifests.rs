@@ -47,7 +47,7 @@ impl Manifests {
             }
             Ok(paths) => paths.iter().for_each(|path| manifests.add(path)),
             Err(error) => {
-                let fault = format!("{}: {error}; name a manifest or a folder of manifests", path.display());
+                let fault = format!("{}: {error}; name a manifest or a directory of manifests", path.display());
                 manifests.faults.push(fault);
             }
         }
@@ -101,7 +101,7 @@ impl Manifests {
                     Slot::Vacant(slot) => drop(slot.insert(place)),
                     Slot::Occupied(first) => {
                         let ((kind, name), first) = (first.key(), first.get());
-                        let message = format!("{kind} {name:?}: is in {first} too; keep one of them");
+                        let message = format!("{kind} {name:?}: is also defined in {first}; keep one of them");
                         problems.push(Problem::new(&file.name, entry.at, message));
                     }
                 }

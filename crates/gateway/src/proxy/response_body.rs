@@ -42,7 +42,7 @@ pub(crate) enum ResponseBodyError {
     Cut,
     #[error("the upstream's response has stalled")]
     Stalled,
-    #[error("the body of the upstream sent a malformed response")]
+    #[error("the upstream sent a malformed response body")]
     Malformed,
     #[error("the request failed because of its client")]
     Request,

@@ -22,7 +22,7 @@ pub enum TlsError {
         error: String,
     },
     /// What the file holds is not what is wanted.
-    #[error("{path}: there is no {wanted} in PEM in this file")]
+    #[error("{path}: this file contains no {wanted} in PEM")]
     Empty {
         /// The file.
         path: PathBuf,
@@ -41,7 +41,7 @@ pub enum TlsError {
     #[error("an upstream's `tls` needs both `certificate` and `key`, or neither")]
     Half,
     /// The name that an upstream's certificate must have cannot be one.
-    #[error("{0:?} is not the name of a server; set `tls.serverName` of the upstream")]
+    #[error("{0:?} is not a valid server name; set `tls.serverName` of the upstream")]
     Name(String),
     /// The machine has no authorities.
     #[error("this machine has no certificate authorities; name a file with them as `tls.ca` of the upstream")]

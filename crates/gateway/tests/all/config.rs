@@ -167,7 +167,7 @@ fn mistakes_are_told_with_their_place_and_setting() {
             "evenkeel.yaml:1:1: this is a manifest of objects; pass it with --objects",
         ),
         ("{kind: List, apiVersion: v1, items: []}", "evenkeel.yaml:1:2: this is a manifest of objects; pass it with"),
-        ("kind: Pod\napiVersion: v1", "evenkeel.yaml:1:1: this is a manifest of a Pod, and not a settings file"),
+        ("kind: Pod\napiVersion: v1", "evenkeel.yaml:1:1: this is a manifest of a Pod, not a settings file"),
         ("timeouts:\n\tidle: 5s", "evenkeel.yaml:2:1: YAML does not allow tabs; indent with spaces"),
         (
             "upstreams: [{url: 'localhost:9000'}]",
@@ -210,12 +210,12 @@ fn mistakes_are_told_with_their_place_and_setting() {
             "upstreams: {url: 'http://a'}",
             "evenkeel.yaml:1:12: upstreams: is a group of settings, but must be a list; begin",
         ),
-        ("log: {filter: [info]}", "evenkeel.yaml:1:15: log.filter: is a list, but must be a text"),
+        ("log: {filter: [info]}", "evenkeel.yaml:1:15: log.filter: is a list, but must be text"),
         ("hello", "evenkeel.yaml:1:1: is \"hello\", but must be settings; write a line `name: value` for each"),
         ("identity: {tellUpstream: 1}", "evenkeel.yaml:1:26: identity.tellUpstream: is 1, but must be true or false"),
         (
             "identity: {sources: [{jwt: {keys: 'http://issuer.example/keys'}}]}",
-            "evenkeel.yaml:1:35: identity.sources[0].jwt.keys: \"http://issuer.example/keys\" is not the address of keys: without TLS",
+            "evenkeel.yaml:1:35: identity.sources[0].jwt.keys: \"http://issuer.example/keys\" is not a URL of keys: without TLS",
         ),
         ("concurrency: 1\nconcurrency: 2", "evenkeel.yaml:2:1: "),
         (
@@ -260,7 +260,7 @@ fn paths_are_relative_to_the_file() {
     assert_eq!(config.objects, Some(folder.path().join("manifests")));
     assert_eq!(config.identity.sources, [IdentitySource::Tokens(TokenIdentity { file: "/etc/tokens".into() })]);
     let missing = Config::read(&folder.path().join("other.yaml")).unwrap_err().to_string();
-    assert!(missing.ends_with("name a file that exists and may be read"), "{missing}");
+    assert!(missing.ends_with("name a file that exists and is readable"), "{missing}");
 }
 
 #[test]
@@ -292,19 +292,19 @@ log: {filter: loud}
     without_files.retain(|problem| !problem.contains("No such file"));
     assert_eq!(texts(parse(text).check_without_files()), without_files);
     let starts = [
-        "listen[3].address: 127.0.0.1:80 is the address of listen[0].address too",
-        "admin.address: 127.0.0.1:80 is the address of",
+        "listen[3].address: 127.0.0.1:80 is also the address of listen[0].address",
+        "admin.address: 127.0.0.1:80 is also the address of",
         "upstreams: no upstream is configured; name one",
         "health.failures: must be at least 1",
         "health.pauseMax: is shorter than",
         "objects: nowhere: No such file",
         "identity.sources[4].jwt.keys: is missing",
         "identity.openPaths[1]: \"public\" does not begin with a slash; write `/healthz`",
-        "identity.sources[0].address.ipv4Bits: there are only 32 bits",
-        "identity.sources[0].address: everybody has an address",
+        "identity.sources[0].address.ipv4Bits: must be at most 32",
+        "identity.sources[0].address: every client has an address",
         "identity.sources[1].trustedHeaders.fromCertificates: no listener asks",
-        "identity.sources[1].trustedHeaders.groupHeader: is the userHeader too",
-        "identity.sources[2].trustedHeaders: nobody is trusted",
+        "identity.sources[1].trustedHeaders.groupHeader: is the same as userHeader",
+        "identity.sources[2].trustedHeaders: no proxy is trusted",
         "identity.sources[3].clientCertificate: no listener asks",
         "identity.sources[4].jwt.userClaim: is empty",
         "requests.routes: route \"/{tenant}\": seats must be at least 1",
@@ -312,9 +312,9 @@ log: {filter: loud}
         "requests.routes: route \"/a/{name}\": it names no resource",
         "requests.routes: route \"/{tenant}\", segment 1 \"{tenant}\": no such placeholder",
         "timeouts.connect: must be longer than zero",
-        "timeouts.queue: nothing waits",
+        "timeouts.queue: a request waits at most one minute",
         "timeouts.response: is longer than timeouts.total",
-        "timeouts.drain: nobody waits",
+        "timeouts.drain: must be at most one hour",
         "limits.connections: must be at least 1",
         "limits.headBytes: must be from 8192",
         "limits.headers: must be from 16",
@@ -343,5 +343,5 @@ fn tls_of_upstreams_has_to_fit() {
     let found: Vec<_> = parse(text).check().iter().map(ToString::to_string).collect();
     assert!(found[0].starts_with("upstreams[0].tls: a certificate needs its key"), "{found:?}");
     assert!(found[1].starts_with("upstreams[0].tls: http://a/ is not encrypted"), "{found:?}");
-    assert!(found[2].starts_with("upstreams[1].url: http://a/ is upstreams[0] already"), "{found:?}");
+    assert!(found[2].starts_with("upstreams[1].url: http://a/ is already upstreams[0]"), "{found:?}");
 }

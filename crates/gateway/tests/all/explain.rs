@@ -65,8 +65,8 @@ async fn requests_are_explained_with_the_gateways_own_routes_and_objects() {
     let status = running.gateway.flow().status();
     assert!(status.iter().all(evenkeel::LevelStatus::is_idle), "nothing is counted");
     for (query, part) in [
-        ("", "the parameter \"url\" is missing; ask with ?method=GET&url=/path"),
-        ("url=/a&verb=get", "the parameter \"verb\" is not known"),
+        ("", "the parameter \"url\" is missing; use ?method=GET&url=/path"),
+        ("url=/a&verb=get", "unknown parameter \"verb\""),
         ("url=/a%2525/%25zz", "the gateway would reject the request"),
     ] {
         let answer = explained(&running, query).await;

@@ -181,7 +181,7 @@ async fn what_is_wrong_with_a_file_is_said() {
     let objects = evenkeel_gateway::objects::source(&settings);
     let result = evenkeel_gateway::Gateway::start(settings, objects).await;
     let Err(StartError::Tls(error)) = result else { panic!("it has started") };
-    assert!(error.to_string().ends_with("server.key: there is no private key in PEM in this file"), "{error}");
+    assert!(error.to_string().ends_with("server.key: this file contains no private key in PEM"), "{error}");
 }
 
 /// The status of a request on this connection.

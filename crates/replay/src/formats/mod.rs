@@ -60,7 +60,7 @@ pub enum Damage {
     #[error("it is longer than {0} bytes")]
     TooLong(usize),
     /// The log ends, or cannot be read on.
-    #[error("the log cannot be read on: {0}")]
+    #[error("cannot read the rest of the log: {0}")]
     Unreadable(String),
 }
 

@@ -31,7 +31,7 @@ pub enum TemplateError {
     #[error("the operator {0:?} does not end with a percent sign")]
     Unended(String),
     /// A value that a replay cannot do without is absent.
-    #[error("the format does not tell {0}")]
+    #[error("the format does not contain {0}")]
     Untold(&'static str),
 }
 
@@ -195,9 +195,9 @@ mod tests {
             ("hello", "the format has no $variable and no %OPERATOR%"),
             ("$time_local $status$request", "nothing separates the values 2 and 3"),
             ("%START_TIME", "the operator \"%START_TIME\" does not end with a percent sign"),
-            ("$request", "the format does not tell the time of a request"),
-            ("$msec $request_method", "the format does not tell the path of a request"),
-            ("$msec $request_uri", "the format does not tell the method of a request"),
+            ("$request", "the format does not contain the time of a request"),
+            ("$msec $request_method", "the format does not contain the path of a request"),
+            ("$msec $request_uri", "the format does not contain the method of a request"),
         ] {
             assert_eq!(Template::parse(format).unwrap_err().to_string(), error, "{format}");
         }

@@ -152,7 +152,7 @@ impl Committer {
     }
 
     fn break_off(&mut self, error: &redb::CommitError) -> Error {
-        tracing::error!(%error, "a write to the store failed; it takes no more writes until it is opened again");
+        tracing::error!(%error, "a write to the store failed; the store accepts no more writes until it is opened again");
         self.broken = Some(error.to_string());
         self.cache.set_broken();
         Error::Unknown(error.to_string())

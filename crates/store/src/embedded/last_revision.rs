@@ -45,7 +45,7 @@ pub(crate) fn noted(store: &Path) -> io::Result<Option<u64>> {
     };
     let revision = parse(&bytes);
     if revision.is_none() {
-        tracing::warn!(path = %path.display(), "the record of the last revision is damaged; it is written anew");
+        tracing::warn!(path = %path.display(), "the record of the last revision is damaged; writing a new one");
     }
     Ok(revision)
 }

@@ -27,7 +27,7 @@ pub(crate) fn migrate(database: &Database, found: u32, steps: &[Step]) -> Outcom
     let format = steps.len() as u64 + 1;
     transaction.open_table(META)?.insert(META_FORMAT, format)?;
     transaction.commit()?;
-    tracing::info!(from = found, to = format, "the store was brought to a newer file format");
+    tracing::info!(from = found, to = format, "the store was upgraded to a newer file format");
     Ok(())
 }
 

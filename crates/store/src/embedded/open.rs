@@ -192,7 +192,7 @@ fn format_of(database: &Database) -> Result<u32, Fault> {
     })?;
     let format = meta.get(META_FORMAT).map_err(|error| broken(error.into()))?.map_or(0, |format| format.value());
     match u32::try_from(format) {
-        Ok(0) => Err(Fault::Damaged("it does not say its format".to_owned())),
+        Ok(0) => Err(Fault::Damaged("its format is missing".to_owned())),
         Ok(format) if format <= FORMAT => Ok(format),
         Ok(newer) => Err(Fault::NewerFormat(newer)),
         Err(_) => Err(Fault::Damaged(format!("its format is {format}"))),

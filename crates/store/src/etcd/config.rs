@@ -95,7 +95,7 @@ impl FromStr for EtcdConfig {
         let rest = text.strip_prefix(PLAIN).ok_or_else(|| usage(format!("{text:?} does not begin with {PLAIN}")))?;
         let (members, prefix) = rest.split_once('/').map_or((rest, None), |(members, prefix)| (members, Some(prefix)));
         if members.contains('@') {
-            return Err(usage("a user and a password do not belong here, where everybody sees them".to_owned()));
+            return Err(usage("do not put a user and a password into the URL, where others can see them".to_owned()));
         }
         for member in members.split(',') {
             let port = member.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(problem("etcd://:1"), format!(r#"":1" is not a host and a port: {usage}"#));
         assert_eq!(
             problem("etcd://me:secret@a:1"),
-            format!("a user and a password do not belong here, where everybody sees them: {usage}")
+            format!("do not put a user and a password into the URL, where others can see them: {usage}")
         );
     }
 

@@ -51,13 +51,13 @@ impl Feeder {
                         tracing::warn!(
                             revision,
                             reason,
-                            "the watch of etcd was lost; until it is back, objects stay as they are"
+                            "lost the watch of etcd; objects stay unchanged until it resumes"
                         );
                     }
                     Ok(())
                 }
                 End::Gone(reason) => {
-                    tracing::warn!(revision, reason, "etcd cannot go on where the watch was; all objects are listed");
+                    tracing::warn!(revision, reason, "cannot resume the watch of etcd; listing all objects");
                     self.relist().await
                 }
             };
@@ -88,7 +88,7 @@ impl Feeder {
             Err(failure) => return End::Lost(crate::Error::from(failure).to_string()),
         };
         if let Some(lost_at) = lost_at.take() {
-            tracing::info!(revision, after = ?lost_at.elapsed(), "the watch of etcd is back, and goes on where it was");
+            tracing::info!(revision, after = ?lost_at.elapsed(), "the watch of etcd has resumed");
         }
         // An etcd that is behind us has been restored from a backup, or is a member that has to catch up.
         if revision_of(first.header.as_ref()) < revision {
@@ -111,7 +111,7 @@ impl Feeder {
                 }
                 end
             }
-            _ = moved.changed() => End::Lost("another member is talked to".to_owned()),
+            _ = moved.changed() => End::Lost("the connection moved to another member".to_owned()),
         };
         end
     }
@@ -136,7 +136,7 @@ impl Feeder {
             }
             response = match responses.message().await {
                 Ok(Some(response)) => response,
-                Ok(None) => return End::Lost("the member has ended it".to_owned()),
+                Ok(None) => return End::Lost("the member ended the watch".to_owned()),
                 Err(status) => return End::Lost(status.message().to_owned()),
             };
         }

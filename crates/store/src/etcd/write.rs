@@ -94,7 +94,7 @@ impl Conditional<'_> {
                 let current = range.kvs.first().and_then(|kv| reader.keys.object(kv));
                 Err(self.refusal(current))
             }
-            _ => Err(Error::Unknown("etcd gave a response that does not belong to the question".to_owned())),
+            _ => Err(Error::Unknown("etcd sent a response that does not match the request".to_owned())),
         }
     }
 

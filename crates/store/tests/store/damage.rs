@@ -198,8 +198,7 @@ async fn what_is_not_ours_is_left_alone() {
     for (bytes, problem) in [(&b""[..], "it is empty"), (b"dear diary", "it does not begin as one")] {
         let error = open_bytes(&path, bytes).await.unwrap_err();
         assert!(matches!(error, Error::Foreign { .. }));
-        let expected =
-            format!("{shown} is not a store of Evenkeel: {problem}. It was left as it is; name another file");
+        let expected = format!("{shown} is not a store of Evenkeel: {problem}. It was not changed; name another file");
         assert_eq!(error.to_string(), expected);
     }
 }
@@ -232,7 +231,9 @@ async fn a_newer_format_is_left_alone() {
     drop(database);
     let error = open_bytes(&path, &fs::read(&path).unwrap()).await.unwrap_err();
     let shown = path.display();
-    let expected = format!("{shown} has file format 7, and this Evenkeel knows formats up to 1: use a newer one");
+    let expected = format!(
+        "{shown} has file format 7, but this version of Evenkeel supports formats up to 1; use a newer version"
+    );
     assert_eq!(error.to_string(), expected);
 }
 
@@ -242,7 +243,7 @@ async fn a_file_is_opened_once_in_a_process() {
     let first = open(&path).unwrap();
     let error = open(&path).unwrap_err();
     assert!(matches!(error, Error::InUse { .. }));
-    let expected = format!("{} is in use: stop the Evenkeel that has it open, or name another file", path.display());
+    let expected = format!("{} is in use: stop the process that has it open, or name another file", path.display());
     assert_eq!(error.to_string(), expected);
     first.create(LEVEL, "b", text("still works")).await.unwrap();
     drop(first);

@@ -14,14 +14,13 @@ const OPENING: &str = "\
 This page is generated from the schema table in `crates/api`. Do not edit it: change the doc comments there, and then
 run `EVENKEEL_UPDATE=1 cargo test -p evenkeel-api --test all schema_reference`.
 
-Evenkeel has two kinds of objects, those of Kubernetes' API Priority and Fairness: a [FlowSchema](#flowschema) says which
-requests belong together, and a [PriorityLevelConfiguration](#prioritylevelconfiguration) says how many of them run at a
-time and what happens to the others. They are described here as version `v1` writes them; [the end of the
-page](#older-versions) says what is different in older versions.
+Evenkeel has the two kinds of objects of Kubernetes' API Priority and Fairness: a [FlowSchema](#flowschema) defines which
+requests go to a priority level, and a [PriorityLevelConfiguration](#prioritylevelconfiguration) defines how many of them
+run at a time and what happens to the others. This page describes version `v1`; [the end of the page](#older-versions)
+lists the differences of older versions.
 
-A field that is required must be given. What is written in the column \"default\" is filled in when the field is absent.
-The column \"merging\" says what becomes of a list that is there already: server-side apply and strategic merge patch
-either replace it as a whole or merge it element by element.
+If a field is absent, the value in the column \"default\" is used. The column \"merging\" shows what server-side apply and
+strategic merge patch do with an existing list: they replace it as a whole, or merge it element by element.
 ";
 
 /// The reference of both kinds, as version `v1` writes them, and how the older versions differ.
@@ -51,7 +50,7 @@ pub fn markdown_reference() -> String {
             }
         }
     }
-    page.push_str("\n## Metadata\n\nWhat objects of both kinds have in common.\n");
+    page.push_str("\n## Metadata\n\nThe fields that objects of both kinds have in common.\n");
     page.extend(shared.into_iter().map(|(kind, shape)| section::section("###", shape, kind)));
     page.push_str(&older_versions::section());
     page

@@ -62,7 +62,7 @@ impl Frames {
         if !is_same {
             self.attribution.clear();
             self.last.clear();
-            let text = "another process responds: the server has restarted, or there are several; rates begin anew";
+            let text = "another process responds: the server has restarted, or there are several; rates start again";
             self.event(EventKind::ServerChanged, moment.time_ms, text.to_owned());
         }
         let before = before.filter(|before| is_same && before.time_ms < moment.time_ms);

@@ -17,7 +17,7 @@ pub(super) fn grid(frame: &Frame, scope: Scope<'_>) -> Grid {
     if names_level {
         columns.insert(2, Column::left("level", 4, 12));
     }
-    let mut grid = Grid::new(&columns, "Nobody has waited in the last minute.");
+    let mut grid = Grid::new(&columns, "No request has waited in the last minute.");
     let mut delays: Vec<(&Level, &Delay)> =
         scope.levels(frame).flat_map(|level| level.delays.iter().map(move |delay| (level, delay))).collect();
     delays.sort_by(|(_, a), (_, b)| b.seconds.total_cmp(&a.seconds));

@@ -17,9 +17,9 @@ pub(super) fn grid(queues: &Result<Vec<Queue>, String>) -> Grid {
     ];
     let queues = match queues {
         Ok(queues) => queues.as_slice(),
-        Err(why) => return Grid::new(&columns, &format!("The queues are not known: {why}")),
+        Err(why) => return Grid::new(&columns, &format!("Cannot read the queues: {why}")),
     };
-    let mut grid = Grid::new(&columns, "Nothing waits or runs in any queue.");
+    let mut grid = Grid::new(&columns, "No queue has waiting or running requests.");
     for queue in queues {
         let tone = if queue.waiting > 0 { Tone::Warn } else { Tone::Normal };
         let bar = usize::try_from(queue.waiting.min(BAR_MAX)).unwrap_or_default();

@@ -46,11 +46,11 @@ fn section(metric: &Metric) -> &'static str {
 /// The page about all metrics.
 fn reference() -> String {
     let mut page = "# Metrics\n\n\
-        The gateway shows these metrics on its [admin endpoint](gateway.md#admin-endpoint) at `/metrics`, in the plain text format of \
-        Prometheus\nif the `Accept` header prefers `text/plain`, and in the OpenMetrics format otherwise. The API shows its own, those of its \
-        flow\ncontrol, `evenkeel_build_info`, `evenkeel_authentication_failures_total` and those of the process at `/metrics` of its own \
-        listener,\nfor authorized users, also with `--api-only`. [Observing Evenkeel](observe.md) explains how to use them, and \
-        [Alerts](alerts.md) has alerts for them.\n\n\
+        The gateway has these metrics at `/metrics` of its [admin endpoint](gateway.md#admin-endpoint). The format is the text format of \
+        Prometheus\nif the `Accept` header prefers `text/plain`, and OpenMetrics otherwise. The API has metrics at `/metrics` of its own \
+        listener, also with\n`--api-only`, for authorized users: its own, those of its flow control, \
+        `evenkeel_build_info`,\n`evenkeel_authentication_failures_total` and those of the process.\n\n\
+        [Observing Evenkeel](observe.md) explains how to use the metrics, and [Alerts](alerts.md) describes alerts.\n\n\
         This page is generated from the declarations of the metrics.\n"
         .to_owned();
     let own = evenkeel_gateway::observe::metrics::declared().chain(evenkeel_apiserver::declared_metrics());

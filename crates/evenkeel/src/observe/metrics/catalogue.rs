@@ -50,13 +50,13 @@ metrics! {
     DEMAND: Histogram "apiserver_flowcontrol_demand_seats" ["priority_level"], "[ALPHA] EXPERIMENTAL: Observations, at the end of every nanosecond, of (the number of seats each priority level could use) / (nominal number of seats for that level)";
     MODES: Gauge "evenkeel_priority_level_mode" ["borrowing", "priority_level", "queuing"], "1 for each priority level, labelled with how it queues requests and how it borrows seats";
     LONG_RUNNING: Gauge "evenkeel_long_running_requests" ["priority_level"], "Number of long-running requests (watches, upgrades, streams) that wait or run in each priority level";
-    LONG_RUNNING_LIMIT: Gauge "evenkeel_long_running_limit" ["priority_level"], "Number of long-running requests that each priority level with such a limit lets in at a time";
-    LONG_RUNNING_REJECTED: Counter "evenkeel_long_running_rejected_requests" ["priority_level"], "Number of requests rejected since their priority level had too many long-running ones";
+    LONG_RUNNING_LIMIT: Gauge "evenkeel_long_running_limit" ["priority_level"], "Limit of long-running requests at a time, for each priority level that has one";
+    LONG_RUNNING_REJECTED: Counter "evenkeel_long_running_rejected_requests" ["priority_level"], "Number of requests rejected because their priority level had too many long-running requests";
     DANGLING: Gauge "evenkeel_flow_schema_dangling" ["flow_schema", "priority_level"], "1 for each flow schema that is not used because its priority level is missing; there is no series for the others";
-    FLOW_SEATS: Gauge "evenkeel_flow_seats" ["flow", "flow_schema", "priority_level"], "Seats that each of the heaviest flows used on average within the last minute; all others are flow=\"other\"";
-    FLOW_WAITING: Gauge "evenkeel_flow_waiting_requests" ["flow", "flow_schema", "priority_level"], "Requests that waited on average within the last minute, for the flows that waited most; all others are flow=\"other\"";
-    FLOW_REJECTIONS: Gauge "evenkeel_flow_rejections_per_second" ["flow", "flow_schema", "priority_level"], "Requests rejected within the last minute, for the flows with most of them; all others are flow=\"other\"";
-    FLOW_DELAYING: Gauge "evenkeel_flow_delayed_requests" ["flow", "flow_schema", "priority_level"], "Requests that waited on average behind requests of each flow within the last minute, for the flows that delayed most; all others are flow=\"other\"";
+    FLOW_SEATS: Gauge "evenkeel_flow_seats" ["flow", "flow_schema", "priority_level"], "Average number of seats in use within the last minute, for the heaviest flows; all others are flow=\"other\"";
+    FLOW_WAITING: Gauge "evenkeel_flow_waiting_requests" ["flow", "flow_schema", "priority_level"], "Average number of waiting requests within the last minute, for the flows that waited most; all others are flow=\"other\"";
+    FLOW_REJECTIONS: Gauge "evenkeel_flow_rejections_per_second" ["flow", "flow_schema", "priority_level"], "Requests rejected per second within the last minute, for the flows with the most rejections; all others are flow=\"other\"";
+    FLOW_DELAYING: Gauge "evenkeel_flow_delayed_requests" ["flow", "flow_schema", "priority_level"], "Average number of requests that waited behind requests of each flow within the last minute, for the flows that delayed most; all others are flow=\"other\"";
     CURRENT_INFLIGHT: Gauge "apiserver_current_inflight_requests" ["request_kind"], "[STABLE] Maximal number of currently used inflight request limit of this apiserver per request kind in last second.";
     CURRENT_INQUEUE: Gauge "apiserver_current_inqueue_requests" ["request_kind"], "[ALPHA] Maximal number of queued requests in this apiserver per request kind in last second.";
 }

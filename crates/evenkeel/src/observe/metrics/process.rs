@@ -34,7 +34,7 @@ const fn metric(name: &'static str, kind: MetricKind, help: &'static str) -> Met
 const CPU: Metric =
     metric("process_cpu_seconds", MetricKind::Counter, "Processor time that the process has used, in seconds");
 const START: Metric =
-    metric("process_start_time_seconds", MetricKind::Gauge, "When the process started, since 1970 in seconds");
+    metric("process_start_time_seconds", MetricKind::Gauge, "When the process started, in seconds since 1970");
 const RESIDENT: Metric =
     metric("process_resident_memory_bytes", MetricKind::Gauge, "Memory of the process that is in RAM, in bytes");
 const VIRTUAL: Metric =

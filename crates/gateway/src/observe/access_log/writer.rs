@@ -132,7 +132,7 @@ fn write_all(messages: &Receiver<Message>, mut output: Output, spare: &Spare, me
         if let Err(error) = result
             && throttle.may_log()
         {
-            tracing::error!(%error, "the access log cannot be written; its lines are lost until it can");
+            tracing::error!(%error, "cannot write the access log; lines are lost until it is writable again");
         }
     }
 }

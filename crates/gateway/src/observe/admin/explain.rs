@@ -25,7 +25,7 @@ struct Question {
 /// How many groups a user may have. More than this do not fit into a request head either.
 const GROUPS_MAX: usize = 256;
 const USAGE: &str =
-    "ask with ?method=GET&url=/path&user=NAME&group=GROUP, with values in percent-encoding; `group` may be repeated";
+    "use ?method=GET&url=/path&user=NAME&group=GROUP, with percent-encoded values; `group` may be repeated";
 
 /// Explains one request at a time: the clauses of thousands of flow schemas take some milliseconds, and nobody is in a hurry.
 static TURN: Semaphore = Semaphore::const_new(1);
@@ -68,10 +68,10 @@ impl Question {
                     continue;
                 }
                 "group" => return Err(format!("there are more than {GROUPS_MAX} groups")),
-                _ => return Err(format!("the parameter {name:?} is not known")),
+                _ => return Err(format!("unknown parameter {name:?}")),
             };
             if slot.replace(value).is_some() {
-                return Err(format!("the parameter {name:?} is there twice"));
+                return Err(format!("the parameter {name:?} occurs twice"));
             }
         }
         let url: Cow<'_, str> = url.ok_or_else(|| "the parameter \"url\" is missing".to_owned())?;
@@ -105,11 +105,11 @@ mod tests {
         let groups = "url=/&".to_owned() + &"group=g&".repeat(GROUPS_MAX + 1);
         for (query, what) in [
             ("", "the parameter \"url\" is missing"),
-            ("url=/&url=/", "the parameter \"url\" is there twice"),
+            ("url=/&url=/", "the parameter \"url\" occurs twice"),
             ("url=a b", "\"a b\" is not a path or a URL"),
             ("url=*", "\"*\" is not a path or a URL"),
             ("url=/&method=a b", "\"a b\" is not a method"),
-            ("url=/&path=/", "the parameter \"path\" is not known"),
+            ("url=/&path=/", "unknown parameter \"path\""),
             (&groups, "there are more than 256 groups"),
         ] {
             assert_eq!(read(query).unwrap_err(), what);

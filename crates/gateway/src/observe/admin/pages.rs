@@ -106,7 +106,7 @@ pub(super) async fn config(Extract(state): Extract<State>) -> Response {
 }
 
 pub(super) async fn not_found() -> (StatusCode, &'static str) {
-    (StatusCode::NOT_FOUND, "there is no such page; / lists those that there are\n")
+    (StatusCode::NOT_FOUND, "there is no such page; see / for the dashboard with links to all pages\n")
 }
 
 /// A health check in the form that those of Kubernetes have. `others` are the lines of further checks that have passed.

@@ -52,7 +52,7 @@ pub enum AdminTokenError {
         error: io::Error,
     },
     /// Others can read the file.
-    #[error("{0} holds the token of the admin endpoint, and others may read it; make it private with `chmod 600`")]
+    #[error("{0} holds the token of the admin endpoint, and other users can read it; make it private with `chmod 600`")]
     Open(PathBuf),
     /// The token is too short.
     #[error(
@@ -60,7 +60,7 @@ pub enum AdminTokenError {
     )]
     Short(String),
     /// There is no key to hash it with.
-    #[error("the system has no random numbers to give")]
+    #[error("cannot get random numbers from the operating system")]
     NoRandomNumbers,
 }
 
@@ -196,8 +196,8 @@ mod tests {
         for (text, mode, expected) in [
             (TOKEN, 0o600, None),
             (TOKEN, 0o400, None),
-            (TOKEN, 0o640, Some("others may read it")),
-            (TOKEN, 0o604, Some("others may read it")),
+            (TOKEN, 0o640, Some("other users can read it")),
+            (TOKEN, 0o604, Some("other users can read it")),
             ("0123456789abcde\n", 0o600, Some("shorter than 16 characters")),
         ] {
             let _ = fs::remove_file(&path);

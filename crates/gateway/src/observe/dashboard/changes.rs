@@ -31,7 +31,7 @@ impl Events {
             self.note(time_ms, EventKind::ObjectsChanged, what);
         }
         if after.objects_refused > before.objects_refused {
-            let text = "the changed objects cannot be used; the log says why, and the old ones stay in effect";
+            let text = "the changed objects have errors and the old ones stay in effect; see the log";
             self.note(time_ms, EventKind::ObjectsRefused, text.to_owned());
         }
         if after.settings_applied > before.settings_applied {

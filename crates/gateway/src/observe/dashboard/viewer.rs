@@ -17,7 +17,7 @@ use super::frames::{Frames, Latest, event};
 
 /// Too many viewers watch already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("too many viewers watch already; close one, or try again later")]
+#[error("there are too many viewers; close one, or try again later")]
 pub struct TooManyViewers;
 
 /// A stream of server-sent events.

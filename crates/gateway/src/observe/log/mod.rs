@@ -25,7 +25,7 @@ pub enum LogError {
     #[error("log.filter: {0}")]
     Filter(String),
     /// Somebody else has set it up before.
-    #[error("the log of this process is set up already; set it up once only")]
+    #[error("the log of this process is already set up; set it up only once")]
     Taken,
 }
 
@@ -167,7 +167,7 @@ mod tests {
                       reason=\"queue-full\" retry_after_s=2";
         assert!(lines[0].ends_with(&format!("a request is rejected {fields}")), "{text}");
         assert!(
-            lines[1].ends_with("more requests were rejected; only some get a line of their own requests=1"),
+            lines[1].ends_with("further requests were rejected; only some of them are logged one by one requests=1"),
             "{text}"
         );
     }

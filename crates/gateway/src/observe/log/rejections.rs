@@ -151,7 +151,7 @@ fn without_query(path: &str) -> &str {
 
 fn tell_of(others: u64) {
     if others > 0 {
-        tracing::warn!(requests = others, "more requests were rejected; only some get a line of their own");
+        tracing::warn!(requests = others, "further requests were rejected; only some of them are logged one by one");
     }
 }
 

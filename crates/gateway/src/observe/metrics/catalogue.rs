@@ -25,20 +25,20 @@ metrics! {
     AUTHENTICATION_FAILURES: Counter "evenkeel_authentication_failures" ["reason"], "Requests that were not authenticated, by reason";
     ADMIN_AUTHENTICATION_FAILURES: Counter "evenkeel_admin_authentication_failures" ["reason"], "Requests to the admin endpoint without its token, by reason";
     REQUESTS_ABANDONED: Counter "evenkeel_requests_abandoned" [], "Requests whose client disconnected while an upstream worked on them";
-    ABANDONED_REQUESTS: Gauge "evenkeel_abandoned_requests" [], "Requests that upstreams still work on after their clients disconnected";
+    ABANDONED_REQUESTS: Gauge "evenkeel_abandoned_requests" [], "Requests that upstreams still work on although their clients have disconnected";
     BUFFERED_BYTES: Gauge "evenkeel_buffered_bytes" [], "Bytes of requests and responses that are buffered because they arrive or leave slowly";
     UPSTREAM_REQUESTS: Counter "evenkeel_upstream_requests" ["code", "upstream"], "Responses of upstreams, by status class";
     UPSTREAM_IN_FLIGHT: Gauge "evenkeel_upstream_in_flight_requests" ["upstream"], "Requests that each upstream works on";
     UPSTREAM_UP: Gauge "evenkeel_upstream_up" ["upstream"], "Whether each upstream is in the rotation";
-    UPSTREAM_FAILURES: Counter "evenkeel_upstream_failures" ["kind", "upstream"], "Requests that failed because of an upstream, by kind; those for which no upstream was left have the upstream \"\"";
+    UPSTREAM_FAILURES: Counter "evenkeel_upstream_failures" ["kind", "upstream"], "Requests that failed because of an upstream, by kind; upstream is \"\" if no upstream was available";
     UPSTREAM_EJECTIONS: Counter "evenkeel_upstream_ejections" ["upstream"], "How often each upstream was taken out of the rotation";
     UPSTREAM_RETRIES: Counter "evenkeel_upstream_retries" [], "Requests that were retried";
-    OBJECTS_CHANGES: Counter "evenkeel_objects_changes" ["outcome"], "Changes of the objects, and what came of them";
+    OBJECTS_CHANGES: Counter "evenkeel_objects_changes" ["outcome"], "Changes of the objects, and whether they were applied or refused";
     OBJECTS_STALE: Gauge "evenkeel_objects_stale" [], "Whether the objects come from the last copy, because the store cannot be opened";
     OBJECTS_REFUSED: Gauge "evenkeel_objects_refused" [], "Whether the latest objects are refused, so that older ones are in effect";
-    SETTINGS_CHANGES: Counter "evenkeel_settings_changes" ["outcome"], "Changes of the settings while the gateway runs, and what came of them";
+    SETTINGS_CHANGES: Counter "evenkeel_settings_changes" ["outcome"], "Changes of the settings at run time, and whether they were applied or refused";
     SETTINGS_REFUSED: Gauge "evenkeel_settings_refused" [], "Whether the settings on disk are refused, so that older ones are in effect";
-    JWT_KEY_FETCHES: Counter "evenkeel_jwt_key_fetches" ["outcome"], "Fetches of the keys of signed tokens, and what came of them";
+    JWT_KEY_FETCHES: Counter "evenkeel_jwt_key_fetches" ["outcome"], "Fetches of the keys of signed tokens, and whether they succeeded";
     ACCESS_LOG_LINES: Counter "evenkeel_access_log_lines" ["outcome"], "Lines of the access log, and whether they were written or lost";
-    TRACE_SPANS: Counter "evenkeel_trace_spans" ["outcome"], "Spans of traced requests: exported to the collector, rejected by it, or lost because it did not respond or they came too fast";
+    TRACE_SPANS: Counter "evenkeel_trace_spans" ["outcome"], "Spans of traced requests: exported to the collector, rejected by it, or lost because the collector did not respond or could not keep up";
 }

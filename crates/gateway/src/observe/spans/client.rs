@@ -209,7 +209,7 @@ async fn grpc_outcome(response: Response<Incoming>) -> Result<Accepted, ExportEr
     let (head, body) = response.into_parts();
     if head.status != StatusCode::OK {
         let is_retryable = head.status.is_server_error() || head.status == StatusCode::TOO_MANY_REQUESTS;
-        let message = format!("status {}; is this an endpoint of gRPC?", head.status);
+        let message = format!("status {}; is this a gRPC endpoint?", head.status);
         return Err(ExportError { message, is_retryable, retry_after: retry_after(&head.headers, SystemTime::now()) });
     }
     let (body, trailers) = collected(body).await?;

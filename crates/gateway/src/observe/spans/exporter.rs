@@ -220,10 +220,10 @@ impl Exporting {
         self.metrics.exported(spans - rejected);
         self.metrics.rejected(rejected);
         if std::mem::take(&mut self.is_failing) {
-            tracing::info!("the collector takes spans again");
+            tracing::info!("the collector accepts spans again");
         }
         if !accepted.reason.is_empty() && self.throttle.may_log() {
-            tracing::warn!(rejected, reason = accepted.reason, "the collector has complained about spans");
+            tracing::warn!(rejected, reason = accepted.reason, "the collector rejected spans or sent a warning");
         }
     }
 
@@ -232,7 +232,7 @@ impl Exporting {
         let is_news = !std::mem::replace(&mut self.is_failing, true);
         if is_news || lost > 0 && self.throttle.may_log() {
             let error = &error.message;
-            tracing::warn!(error, lost, "spans cannot be exported; look at tracing.endpoint and at the collector");
+            tracing::warn!(error, lost, "cannot export spans; check tracing.endpoint and the collector");
         }
     }
 }

@@ -62,10 +62,12 @@ impl fmt::Debug for HeadersFile {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let text =
-        std::fs::read(path).map_err(|error| format!("{}: {error}; name a file that may be read", path.display()))?;
+    let text = std::fs::read(path).map_err(|error| format!("{}: {error}; name a readable file", path.display()))?;
     if text.len() > BYTES_MAX {
-        return Err(format!("{}: there are more than {BYTES_MAX} bytes; this is no file of headers", path.display()));
+        return Err(format!(
+            "{}: there are more than {BYTES_MAX} bytes, which is too large for headers",
+            path.display()
+        ));
     }
     Ok(text)
 }
@@ -77,7 +79,7 @@ fn parse(path: &Path, text: &[u8]) -> Result<HeaderMap, String> {
         if line.is_empty() || line.starts_with(b"#") {
             continue;
         }
-        let fault = || format!("{}:{}: this is no header; write it as `Name: value`", path.display(), index + 1);
+        let fault = || format!("{}:{}: this is not a header; write it as `Name: value`", path.display(), index + 1);
         let colon = line.iter().position(|byte| *byte == b':').ok_or_else(fault)?;
         let name = HeaderName::from_bytes(line[..colon].trim_ascii()).map_err(|_| fault())?;
         let mut value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii()).map_err(|_| fault())?;
@@ -101,7 +103,7 @@ mod tests {
         assert!(!shown.contains("s3cret"), "{shown}");
         for wrong in [&b"one: 1\ns3cret"[..], b"\nna me: s3cret", b"x: 1\na: s3cret\x01"] {
             let error = parse(Path::new("h"), wrong).unwrap_err();
-            assert_eq!(error, "h:2: this is no header; write it as `Name: value`");
+            assert_eq!(error, "h:2: this is not a header; write it as `Name: value`");
         }
     }
 }

@@ -50,10 +50,10 @@ fn what_makes_no_sense_is_said() {
             "{endpoint: http://127.0.0.1:4317, sampleRatio: 2, timeout: 0s, serviceName: '', tls: {serverName: a}}"
         ),
         [
-            "tracing.sampleRatio: must be a part of all requests, from 0 to 1",
+            "tracing.sampleRatio: must be a number from 0 to 1",
             "tracing.timeout: must be longer than zero",
-            "tracing.serviceName: is empty; write the name that traces shall show",
-            "tracing.tls: http://127.0.0.1:4317/ is not encrypted; begin it with https, or leave tls out",
+            "tracing.serviceName: is empty; set the name of the service in traces",
+            "tracing.tls: http://127.0.0.1:4317/ is not encrypted; use an https URL, or remove tls",
         ]
     );
     let [missing] = &problems("{headersFile: /nowhere/headers}")[..] else { panic!("one problem") };
@@ -61,7 +61,7 @@ fn what_makes_no_sense_is_said() {
     for (endpoint, reason) in [
         ("127.0.0.1:4317", "it has no scheme"),
         ("grpc://127.0.0.1:4317", "its scheme is grpc, not http or https"),
-        ("http://me:s3cret@127.0.0.1", "it has a user name in it"),
+        ("http://me:s3cret@127.0.0.1", "it contains a user name"),
     ] {
         let error = Config::parse("a", &format!("tracing: {{endpoint: '{endpoint}'}}")).unwrap_err().to_string();
         assert!(error.contains(reason) && error.contains("is not the address of a collector"), "{error}");
@@ -79,6 +79,7 @@ async fn headers_that_cannot_be_read_keep_the_gateway_from_starting() {
     settings.tracing.headers_file = Some(file.clone());
     let objects = objects::source(&settings);
     let error = Gateway::start(settings, objects).await.unwrap_err().to_string();
-    let expected = format!("tracing.headersFile: {}:1: this is no header; write it as `Name: value`", file.display());
+    let expected =
+        format!("tracing.headersFile: {}:1: this is not a header; write it as `Name: value`", file.display());
     assert_eq!(error, expected);
 }

@@ -547,7 +547,7 @@ function explanation(found) {
   const facts = [
     ["flow schema", found.flowSchema + (found.matched ? ` (${found.matched})` : "")],
     ["level", found.priorityLevel],
-    ["flow", found.flow || "none: the schema tells no flows apart"],
+    ["flow", found.flow || "none: the schema does not distinguish flows"],
     ["seats", `${seats.initial}${seats.rule ? `, ${seats.rule}` : ""}`],
     ["now", wait ? [wait.outcome === "starts" ? "it would start at once" : wait.outcome, wait.expectedMs ? `about ${duration(wait.expectedMs)}` : "", wait.why].filter(Boolean).join("; ") : "not known"],
   ];
