@@ -49,6 +49,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod der;
+mod file_access;
 mod file_watch;
 mod gateway;
 mod http1;
@@ -72,7 +73,7 @@ pub use identity::{ClientCertificate, Peer, Transport};
 pub use net::fetch::{Connection, FetchLimits, Fetcher};
 pub use observe::{Phase, Readiness};
 pub use proxy::{RequestRules, RequestRulesError, RouteMatch};
-pub use tls::TlsError;
+pub use tls::{TlsError, TlsFile};
 
 /// Tests the example of the page.
 #[cfg(doctest)]

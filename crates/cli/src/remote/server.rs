@@ -61,7 +61,7 @@ impl Server {
             key: path(&access.key)?,
             server_name: access.server_name.clone(),
         };
-        let fetcher = Fetcher::new(&uri, &tls, limits).with_context(|| format!("cannot connect to {url}"))?;
+        let fetcher = Fetcher::new(&uri, &tls, "", limits).with_context(|| format!("cannot connect to {url}"))?;
         let mut headers = HeaderMap::new();
         if let Some(token) = &access.token {
             let mut value =

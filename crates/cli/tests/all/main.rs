@@ -17,6 +17,7 @@ mod errors;
 #[allow(dead_code, reason = "the tests of the store need more of it")]
 mod etcd_server;
 mod explain;
+mod failing_upstreams;
 #[path = "../../../store/tests/store/folder.rs"]
 mod folder;
 mod monitoring;
@@ -25,6 +26,7 @@ mod pages;
 mod peer;
 mod reference;
 mod replay;
+mod secret_files;
 mod serve;
 mod simulate;
 mod top;

@@ -1,5 +1,6 @@
 //! Whether settings make sense together, and every problem if not.
 
+use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 use std::{fmt, io};
@@ -10,6 +11,7 @@ use super::{
     Config, HealthConfig, IdentitySource, KeysFrom, Limits, ListenAddress, Timeouts, TracingConfig, UpstreamConfig,
     UpstreamTls, own_address, paths,
 };
+use crate::file_access::advice;
 use crate::identity::OpenPaths;
 use crate::observe::log;
 use crate::proxy::RequestRules;
@@ -42,9 +44,9 @@ const HEADERS: std::ops::RangeInclusive<usize> = 16..=4096;
 
 impl Config {
     /// Everything that is wrong with the settings; nothing if the gateway can start with them. Looks whether the files
-    /// that they name exist, but not into them.
+    /// that they name exist and can be read, but not into them.
     pub fn check(&self) -> Vec<Problem> {
-        self.check_with(|path| path.metadata().map(drop))
+        self.check_with(can_be_read)
     }
 
     /// The same without a look at the disk, for settings that may be meant for another machine.
@@ -74,6 +76,18 @@ impl Config {
         }
         problems.tracing(&self.tracing);
         problems.0
+    }
+}
+
+/// Whether a file or a folder can be read. Whatever else there is, such as a pipe, is not opened: that might wait.
+fn can_be_read(path: &Path) -> io::Result<()> {
+    let metadata = path.metadata()?;
+    if metadata.is_dir() {
+        path.read_dir().map(drop)
+    } else if metadata.is_file() {
+        File::open(path).map(drop)
+    } else {
+        Ok(())
     }
 }
 
@@ -198,7 +212,7 @@ impl Problems {
             } else if field == paths::ACCESS_FILE {
                 // It is made when the gateway starts.
             } else if let Err(error) = look_at(path) {
-                self.add(field, format!("{}: {error}; name a file that exists and is readable", path.display()));
+                self.add(field, format!("{}: {error}; {}", path.display(), advice(&error)));
             }
         });
     }
@@ -309,5 +323,36 @@ impl Problems {
                 self.add(format!("limits.{name}"), message);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_may_not_be_read_is_named_with_its_setting_and_what_to_do() {
+        let text = "{upstreams: [{url: 'http://127.0.0.1:9000'}], identity: {sources: [{apiKey: {file: keys.csv}}]}}";
+        let config = Config::parse("x.yaml", text).unwrap();
+        let found = config.check_with(|_| Err(io::Error::from_raw_os_error(13)));
+        assert_eq!(
+            found.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            [
+                "identity.sources[0].apiKey.file: keys.csv: Permission denied (os error 13); make it readable for the user that \
+              runs evenkeel; under systemd, pass it to the service with `LoadCredential=`"
+            ]
+        );
+    }
+
+    #[test]
+    fn files_and_folders_are_opened_and_pipes_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, pipe) = (folder.path().join("file"), folder.path().join("pipe"));
+        std::fs::write(&file, "").unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [folder.path(), &file, &pipe] {
+            assert!(can_be_read(path).is_ok(), "{path:?}");
+        }
+        assert_eq!(can_be_read(&folder.path().join("gone")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

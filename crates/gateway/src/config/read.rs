@@ -90,6 +90,10 @@ impl Config {
             if let Some(message) = documents.first().and_then(|document| other_kind(&document.root)) {
                 return fault(line, column, message);
             }
+            let mut duplicates = documents.iter().take(1).flat_map(|document| &document.duplicates);
+            if let Some(duplicate) = duplicates.find(|duplicate| duplicate.at == at) {
+                return fault(line, column, format!("{}: {}", duplicate.path, wording::DUPLICATE));
+            }
             let (field, found) = documents.first().map(|document| field_at(&document.root, at)).unzip();
             let field = field.unwrap_or_default();
             let message = wording::message(&error, &field, found.map(|node| &node.value));

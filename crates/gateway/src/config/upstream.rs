@@ -52,7 +52,8 @@ pub struct UpstreamTls {
     pub key: Option<PathBuf>,
 }
 
-/// When an upstream is taken out of the rotation. There are no probes: the outcome of requests decides.
+/// When an upstream is down and taken out of the rotation. There are no probes: the outcome of requests decides. A sole
+/// upstream that is down still gets requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HealthConfig {

@@ -5,6 +5,9 @@ use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 
 use super::spelling;
 
+/// What is wrong with a setting that is there twice, and what to do.
+pub(super) const DUPLICATE: &str = "appears twice; write it once, with all that belongs to it";
+
 /// What is wrong with what was found under this name, and what to do.
 pub(super) fn message(error: &Error, field: &str, found: Option<&Value>) -> String {
     let error = error.without_snippet();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, Guard};
 
 use super::{FileWatcher, LOOK_AGAIN};
+use crate::file_access::advice;
 
 /// A value that is read from a file, and read again when the file changes. A file that cannot be used changes nothing.
 pub(crate) struct WatchedFile<T> {
@@ -122,12 +123,13 @@ fn is_over(changes: &Receiver<News>) -> bool {
 
 fn bytes(path: &Path) -> Result<Vec<u8>, String> {
     let fault = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-    let metadata = path.metadata().map_err(|error| fault(&error))?;
+    let unreadable = |error: std::io::Error| fault(&format_args!("{error}; {}", advice(&error)));
+    let metadata = path.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(fault(&"it is not a file"));
     }
     if metadata.len() > BYTES_MAX {
         return Err(fault(&format_args!("it has more than {BYTES_MAX} bytes")));
     }
-    std::fs::read(path).map_err(|error| fault(&error))
+    std::fs::read(path).map_err(unreadable)
 }

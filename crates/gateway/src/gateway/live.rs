@@ -46,12 +46,13 @@ impl Live {
             Some(before) => before.rules.clone(),
             None => RequestRules::new(&config.requests, config.preset)?,
         };
-        let known = config.upstreams.iter().map(|upstream| {
+        let known = config.upstreams.iter().enumerate().map(|(index, upstream)| {
             let kept = before.filter(|before| before.config.health == config.health).and_then(|before| {
                 let index = before.config.upstreams.iter().position(|other| other == upstream)?;
                 before.upstreams.get(index).cloned()
             });
-            kept.map_or_else(|| UpstreamTarget::new(upstream, &config, metrics.workers()).map(Arc::new), Ok)
+            let made = || UpstreamTarget::new(index, upstream, &config, metrics.workers()).map(Arc::new);
+            kept.map_or_else(made, Ok)
         });
         let upstreams = known.collect::<Result<_, TlsError>>()?;
         let identification = match before.filter(|before| before.config.identity == config.identity) {

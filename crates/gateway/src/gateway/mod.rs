@@ -312,8 +312,9 @@ type Sockets = (Vec<SocketAddr>, Vec<Vec<Listening>>, Vec<Arc<dyn crate::tls::Re
 fn listen(config: &Config, workers: usize) -> Result<Sockets, StartError> {
     let (mut addresses, mut files) = (Vec::new(), Vec::new());
     let mut listening: Vec<Vec<Listening>> = (0..workers).map(|_| Vec::new()).collect();
-    for listen in &config.listen {
-        let tls = listen.tls.as_ref().map(ListenerTls::open).transpose()?.map(Arc::new);
+    for (index, listen) in config.listen.iter().enumerate() {
+        let open = |tls| ListenerTls::open(tls, &format!("listen[{index}].tls"));
+        let tls = listen.tls.as_ref().map(open).transpose()?.map(Arc::new);
         files.extend(tls.as_ref().map(|tls| tls.files()));
         let fault = |address: SocketAddr, error| StartError::Listen { address: address.into(), error };
         for (address, sockets) in each_of(&listen.address, |address| bind(address, workers), fault)? {

@@ -87,7 +87,7 @@ impl Host {
         limits: HostLimits,
     ) -> Result<Self, StartError> {
         let fault = |error| StartError::Listen { address: config.address.clone(), error };
-        let tls = config.tls.as_ref().map(ListenerTls::open).transpose()?.map(Arc::new);
+        let tls = config.tls.as_ref().map(|tls| ListenerTls::open(tls, "")).transpose()?.map(Arc::new);
         let addresses = config.address.resolve().map_err(fault)?;
         let listener = TcpListener::bind(&*addresses).await.map_err(fault)?;
         let address = listener.local_addr().map_err(fault)?;

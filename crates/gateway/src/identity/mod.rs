@@ -222,7 +222,7 @@ impl PeerIdentity {
             },
             _ => None,
         });
-        named.unwrap_or(self.0.address)
+        named.map_or(self.0.address, |address| address.to_canonical())
     }
 
     /// Authenticates a request. A failure is counted by its reason.

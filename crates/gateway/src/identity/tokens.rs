@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderName};
 use super::naming::Naming;
 use super::secret::{SecretHash, SecretHasher};
 use super::{Denial, Verdict};
+use crate::file_access::warn_if_open_to_others;
 use crate::file_watch::WatchedFile;
 use crate::http1::header_names;
 
@@ -31,6 +32,7 @@ impl Tokens {
         let hasher = SecretHasher::new()?;
         let hash = hasher.clone();
         let file = WatchedFile::open(path, move |path, bytes| {
+            // Whoever can read the file can be anybody in it.
             warn_if_open_to_others(path);
             users(&hash, bytes).map_err(|fault| format!("{}:{fault}", path.display()))
         })?;
@@ -93,19 +95,6 @@ fn users(hasher: &SecretHasher, bytes: &[u8]) -> Result<Users, String> {
         users.insert(hash, user);
     }
     Ok(users)
-}
-
-/// Whoever can read the file can be anybody in it.
-fn warn_if_open_to_others(path: &Path) {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        if path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0) {
-            tracing::warn!(file = %path.display(), "other users can read this file of secrets; make it private with `chmod 600`");
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = path;
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use crate::config::{Protocol, UpstreamTls};
+use crate::config::UpstreamTls;
 use crate::net::Stream;
 use crate::tls::{ClientTls, Offer, TlsError};
 
@@ -50,11 +50,12 @@ pub struct FetchLimits {
 // === impl Fetcher ===
 
 impl Fetcher {
-    /// For the server of this URL. A URL of the scheme `https` is asked with TLS.
-    pub fn new(url: &Uri, tls: &UpstreamTls, limits: FetchLimits) -> Result<Self, TlsError> {
+    /// For the server of this URL. A URL of the scheme `https` is asked with TLS, whose settings errors call `group`: a name
+    /// such as `tracing.tls`, or an empty one.
+    pub fn new(url: &Uri, tls: &UpstreamTls, group: &str, limits: FetchLimits) -> Result<Self, TlsError> {
         let is_tls = url.scheme_str() == Some("https");
         let host = url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
-        let tls = is_tls.then(|| ClientTls::open(tls, &host, Protocol::Http1)).transpose()?;
+        let tls = is_tls.then(|| ClientTls::open(tls, group, &host)).transpose()?;
         let authority = url.authority().map_or("", Authority::as_str).to_owned();
         Ok(Self { authority, host, port: url.port_u16().unwrap_or(if is_tls { 443 } else { 80 }), tls, limits })
     }

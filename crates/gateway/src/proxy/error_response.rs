@@ -20,8 +20,6 @@ pub(crate) enum Failure {
     Connect,
     #[error("connecting to the upstream timed out")]
     ConnectTimeout,
-    #[error("no upstream is available")]
-    NoUpstream,
     #[error("the upstream closed the connection before it responded")]
     Closed,
     #[error("the upstream does not support HTTP/2, which gRPC needs")]
@@ -84,7 +82,6 @@ impl Failure {
             Self::ConnectTimeout | Self::ResponseTimeout => UpstreamFailure::TimeOut,
             Self::Closed => UpstreamFailure::Cut,
             Self::NotHttp2 | Self::MalformedResponse => UpstreamFailure::Malformed,
-            Self::NoUpstream => UpstreamFailure::NoneLeft,
             _ => return None,
         })
     }
@@ -97,7 +94,7 @@ impl Failure {
             | Self::NotHttp2
             | Self::MalformedResponse
             | Self::NotUpgraded => StatusCode::BAD_GATEWAY,
-            Self::NoUpstream | Self::NoBuffer => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NoBuffer => StatusCode::SERVICE_UNAVAILABLE,
             Self::ConnectTimeout | Self::ResponseTimeout | Self::TotalTimeout => StatusCode::GATEWAY_TIMEOUT,
             Self::HeadTimeout | Self::BodyStalled | Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::TooManyConnections | Self::TooManyStreams => StatusCode::TOO_MANY_REQUESTS,

@@ -6,12 +6,12 @@ use std::rc::Rc;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::http1::{HeadFlags, Wire};
-use crate::observe::metrics::UpstreamFailure;
 use crate::observe::spans::SpanIds;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::Failure;
 use crate::proxy::record::RequestRecord;
 use crate::proxy::request_body::RequestBody;
+use crate::proxy::response_body::ResponseBodyError;
 use crate::proxy::service_times::Started;
 use crate::proxy::upstream::Upstream;
 use crate::timeouts::{Active, Activity};
@@ -26,13 +26,13 @@ pub(crate) struct Inbound {
     pub(crate) is_upgrade: bool,
     /// What sorts of fields its head has.
     pub(crate) flags: HeadFlags,
-    /// Its id.
-    pub(crate) id: HeaderValue,
 }
 
 /// What a connection and the forwarding of a request share beside the request and its response.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Exchange {
+    /// The id of the request.
+    pub(crate) id: HeaderValue,
     /// Heads of responses with a status below 200, which are passed on as they come.
     interim: RefCell<Vec<(StatusCode, HeaderMap)>>,
     /// The upstream's connection, after a response with status 101.
@@ -67,11 +67,20 @@ const INTERIM_MAX: usize = 8;
 // === impl Exchange ===
 
 impl Exchange {
-    /// For a request of which something is logged, or nothing.
-    pub(crate) fn new(record: Option<Box<RequestRecord>>) -> Rc<Self> {
-        let exchange = Rc::<Self>::default();
-        *exchange.record.borrow_mut() = record;
-        exchange
+    /// For a request with this id, of which something is logged, or nothing.
+    pub(crate) fn new(id: HeaderValue, record: Option<Box<RequestRecord>>) -> Rc<Self> {
+        Rc::new(Self {
+            id,
+            interim: RefCell::default(),
+            upgraded: RefCell::default(),
+            activity: Activity::default(),
+            upstream: RefCell::default(),
+            on_leave: Cell::default(),
+            started: Cell::default(),
+            has_client_left: Cell::default(),
+            failure: Cell::default(),
+            record: RefCell::new(record),
+        })
     }
 
     /// Adds to what is logged of the request, if anything is.
@@ -111,11 +120,14 @@ impl Exchange {
         self.note(RequestRecord::note_sent);
     }
 
-    /// The upstream that has the request does not respond as it should.
-    pub(crate) fn note_upstream_failed(&self, failure: UpstreamFailure) {
+    /// The upstream that has the request did not send the whole response.
+    pub(crate) fn note_cut_off(&self, error: ResponseBodyError) {
+        let failure = error.kind();
         if let Some(upstream) = &*self.upstream.borrow() {
-            upstream.note_failed(failure);
+            upstream.note_failed(failure, &self.id, &error);
+            self.note(|record| record.note_upstream_failed(upstream, failure));
         }
+        self.note(|record| record.note_cut_off(failure.as_str()));
     }
 
     /// Whether an upstream may be working on the request.

@@ -4,6 +4,7 @@ mod trace;
 
 use std::cell::Cell;
 use std::fmt::Write;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,10 +14,11 @@ use evenkeel_engine::{Attributes, RequestInfo, User};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
 
 use crate::observe::access_log::{AccessLine, AccessLog, LineClass};
+use crate::observe::metrics::UpstreamFailure;
 use crate::observe::spans::SpanIds;
 use crate::proxy::arrival::Arrival;
 use crate::proxy::connection::Connection;
-use crate::proxy::upstream::Upstream;
+use crate::proxy::upstream::{Upstream, UpstreamTarget};
 use crate::proxy::worker::Worker;
 use trace::RequestTrace;
 
@@ -30,6 +32,8 @@ pub(crate) struct RequestRecord {
     /// What its spans say, if it is traced.
     trace: Option<Box<RequestTrace>>,
     arrived: Instant,
+    /// The address of the client, which is behind the other end of the connection if that is a trusted proxy.
+    client: IpAddr,
     id: HeaderValue,
     method: Method,
     uri: Uri,
@@ -44,6 +48,8 @@ pub(crate) struct RequestRecord {
     /// The status of the response, once there is one.
     status: Option<StatusCode>,
     rejected: Option<&'static str>,
+    /// Which upstream failed and how, if the response is incomplete or the gateway's own because of that.
+    failed: Option<(Arc<UpstreamTarget>, UpstreamFailure)>,
     /// Why the response was cut off, if it was.
     cut_off: Option<&'static str>,
     /// Whether the gateway has shut down and cuts off its requests.
@@ -86,6 +92,7 @@ impl RequestRecord {
                 wants_debug,
                 trace,
                 arrived: now,
+                client: connection.identity.client_address(headers),
                 id: id.clone(),
                 method: method.clone(),
                 uri: uri.clone(),
@@ -97,6 +104,7 @@ impl RequestRecord {
                 ended: None,
                 status: None,
                 rejected: None,
+                failed: None,
                 cut_off: None,
                 is_stopped: Rc::clone(&worker.is_stopped),
                 bytes_in: 0,
@@ -182,6 +190,11 @@ impl RequestRecord {
         if let Some(trace) = &mut self.trace {
             trace.note_upstream_response(status);
         }
+    }
+
+    /// This upstream sent no response, or not all of one, because of this.
+    pub(super) fn note_upstream_failed(&mut self, upstream: &Upstream, failure: UpstreamFailure) {
+        self.failed = Some((Arc::clone(&upstream.known), failure));
     }
 
     /// The upstream is done with it.
@@ -271,6 +284,7 @@ impl RequestRecord {
             log.put(&AccessLine {
                 time: log.time_of(self.arrived),
                 request_id: self.id.as_bytes(),
+                client: self.client,
                 user: self.user.as_deref(),
                 method: self.method.as_str(),
                 path: self.uri.path_and_query().map_or("/", |target| target.as_str()),
@@ -279,7 +293,11 @@ impl RequestRecord {
                 service,
                 status: self.status.map_or(without_response, |status| status.as_u16()),
                 rejected: self.rejected.or(is_shut_down.then_some(SHUTDOWN)),
-                upstream: upstream.map(|upstream| &*upstream.known.authority),
+                error: self.failed.as_ref().map(|(_, failure)| failure.as_str()),
+                // One that failed need not have got anything of the request.
+                upstream: (self.failed.as_ref().map(|(known, _)| known))
+                    .or(upstream.map(|upstream| &upstream.known))
+                    .map(|known| &*known.authority),
                 bytes_in: self.bytes_in,
                 bytes_out: self.bytes_out,
             });

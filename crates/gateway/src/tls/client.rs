@@ -1,7 +1,6 @@
 //! TLS to an upstream.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use tokio::net::TcpStream;
@@ -10,8 +9,8 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, Error, InvalidMessage, RootCertStore, crypto::ring};
 
-use super::files::{Fresh, Refresh, TlsError, authorities, certificates, key};
-use crate::config::{Protocol, UpstreamTls};
+use super::files::{Fresh, Refresh, TlsError, TlsFile, authorities, certificates, key, pair_error};
+use crate::config::UpstreamTls;
 
 /// TLS towards one upstream.
 #[derive(Debug)]
@@ -39,12 +38,13 @@ struct Offers {
 // === impl ClientTls ===
 
 impl ClientTls {
-    pub(crate) fn open(config: &UpstreamTls, host: &str, _protocol: Protocol) -> Result<Self, TlsError> {
+    /// Errors call the group of settings `group`.
+    pub(crate) fn open(config: &UpstreamTls, group: &str, host: &str) -> Result<Self, TlsError> {
         let name = config.server_name.as_deref().unwrap_or(host);
         let name = ServerName::try_from(name.to_owned()).map_err(|_| TlsError::Name(name.to_owned()))?;
         let files = [&config.ca, &config.certificate, &config.key].into_iter().flatten().cloned().collect();
-        let config = config.clone();
-        Ok(Self { name, config: Fresh::new(files, move || Offers::new(&config))? })
+        let (config, group) = (config.clone(), group.to_owned());
+        Ok(Self { name, config: Fresh::new(files, move || Offers::new(&config, &group))? })
     }
 
     pub(crate) async fn connect(&self, stream: TcpStream, offer: Offer) -> io::Result<TlsStream<TcpStream>> {
@@ -78,8 +78,8 @@ fn explain(error: io::Error) -> io::Error {
 // === impl Offers ===
 
 impl Offers {
-    fn new(config: &UpstreamTls) -> Result<Self, TlsError> {
-        let base = base(config)?;
+    fn new(config: &UpstreamTls, group: &str) -> Result<Self, TlsError> {
+        let base = base(config, group)?;
         let with = |protocols: &[&str]| {
             let mut made = base.clone();
             made.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
@@ -89,22 +89,25 @@ impl Offers {
     }
 }
 
-fn base(config: &UpstreamTls) -> Result<ClientConfig, TlsError> {
-    let roots = match &config.ca {
-        Some(path) => authorities(path)?,
+fn base(config: &UpstreamTls, group: &str) -> Result<ClientConfig, TlsError> {
+    let ca = config.ca.as_ref().map(|path| TlsFile::new(group, "ca", path));
+    let roots = match &ca {
+        Some(file) => authorities(file)?,
         None => machine_roots()?,
     };
-    let unusable =
-        |path: &Path, error: &dyn ToString| TlsError::Unusable { path: path.into(), error: error.to_string() };
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(|error| unusable(Path::new("tls"), &error))?
+        .map_err(|error| TlsError::Unsupported(error.to_string()))?
         .with_root_certificates(roots);
     match (&config.certificate, &config.key) {
         (None, None) => Ok(builder.with_no_client_auth()),
-        (Some(certificate), Some(path)) => builder
-            .with_client_auth_cert(certificates(certificate)?, key(path)?)
-            .map_err(|error| unusable(certificate, &error)),
+        (Some(certificate), Some(path)) => {
+            let (certificate, key_file) =
+                (TlsFile::new(group, "certificate", certificate), TlsFile::new(group, "key", path));
+            builder
+                .with_client_auth_cert(certificates(&certificate)?, key(&key_file)?)
+                .map_err(|error| pair_error(&error, &certificate, &key_file))
+        }
         _ => Err(TlsError::Half),
     }
 }

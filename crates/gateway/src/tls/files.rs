@@ -1,42 +1,79 @@
 //! Certificates and keys in files, loaded again when a file changes.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::{fmt, fs, io};
 
 use arc_swap::ArcSwap;
-use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{Error, InconsistentKeys, RootCertStore};
+
+use crate::file_access::advice;
 
 /// Something is wrong with a certificate, a key or an authority.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file could not be read.
-    #[error("{path}: {error}; name a file in PEM that the gateway may read")]
+    #[error("{file}: {error}; {}", advice(error))]
     Unreadable {
         /// The file.
-        path: PathBuf,
-        /// What went wrong.
+        file: TlsFile,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A file is damaged.
+    #[error("{file}: this is no PEM: {error}")]
+    Damaged {
+        /// The file.
+        file: TlsFile,
+        /// What is wrong with it.
         error: String,
     },
     /// What the file holds is not what is wanted.
-    #[error("{path}: this file contains no {wanted} in PEM")]
+    #[error("{file}: this file contains no {wanted} in PEM")]
     Empty {
         /// The file.
-        path: PathBuf,
+        file: TlsFile,
         /// What was looked for.
         wanted: &'static str,
     },
-    /// The parts do not fit together, or are not supported.
-    #[error("{path}: {error}")]
+    /// The file of a certificate holds a key.
+    #[error("{0}: this is a private key, and a certificate is wanted; are the two files swapped?")]
+    KeyForCertificate(TlsFile),
+    /// The file of a key holds a certificate.
+    #[error("{0}: this is a certificate, and its private key is wanted; are the two files swapped?")]
+    CertificateForKey(TlsFile),
+    /// A key is protected by a password.
+    #[error(
+        "{file}: the key is encrypted, which is not supported; decrypt it with `openssl pkey -in {} -out new.key`, and keep \
+         the new file private",
+        file.path.display()
+    )]
+    EncryptedKey {
+        /// The file.
+        file: TlsFile,
+    },
+    /// A key is that of another certificate.
+    #[error("{key}: the key does not belong to the certificate in {}; name the key that belongs to it", certificate.display())]
+    KeyMismatch {
+        /// The file of the key.
+        key: TlsFile,
+        /// The file of the certificate.
+        certificate: PathBuf,
+    },
+    /// Something is not supported.
+    #[error("{file}: {error}")]
     Unusable {
         /// The file.
-        path: PathBuf,
+        file: TlsFile,
         /// What TLS says of it.
         error: String,
     },
+    /// The versions of TLS that are wanted cannot be had.
+    #[error("TLS cannot be set up: {0}")]
+    Unsupported(String),
     /// A certificate for an upstream without a key, or the other way round.
     #[error("an upstream's `tls` needs both `certificate` and `key`, or neither")]
     Half,
@@ -46,6 +83,15 @@ pub enum TlsError {
     /// The machine has no authorities.
     #[error("this machine has no certificate authorities; name a file with them as `tls.ca` of the upstream")]
     NoRoots,
+}
+
+/// A file, and the setting that names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFile {
+    /// The setting, as `listen[0].tls.key`.
+    pub setting: String,
+    /// The file.
+    pub path: PathBuf,
 }
 
 /// Something that is made of files.
@@ -80,33 +126,78 @@ pub(crate) async fn keep_fresh(all: Vec<Arc<dyn Refresh>>) {
     }
 }
 
-pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let all = CertificateDer::pem_file_iter(path).map_err(|error| unreadable(path, &error))?;
-    let all = all.collect::<Result<Vec<_>, _>>().map_err(|error| unreadable(path, &error))?;
-    if all.is_empty() { Err(TlsError::Empty { path: path.into(), wanted: "certificate" }) } else { Ok(all) }
+pub(super) fn certificates(file: &TlsFile) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let text = file.read()?;
+    let all = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
+    let all = all.map_err(|error| TlsError::Damaged { file: file.clone(), error: error.to_string() })?;
+    match all.is_empty() {
+        false => Ok(all),
+        true if holds(&text, b"PRIVATE KEY-----") => Err(TlsError::KeyForCertificate(file.clone())),
+        true => Err(TlsError::Empty { file: file.clone(), wanted: "certificate" }),
+    }
 }
 
-pub(super) fn key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    PrivateKeyDer::from_pem_file(path).map_err(|error| match error {
-        pem::Error::NoItemsFound => TlsError::Empty { path: path.into(), wanted: "private key" },
-        other => unreadable(path, &other),
+pub(super) fn key(file: &TlsFile) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let text = file.read()?;
+    // The second is how OpenSSL marked them before it wrote PKCS #8.
+    if holds(&text, b"ENCRYPTED PRIVATE KEY-----") || holds(&text, b"Proc-Type: 4,ENCRYPTED") {
+        return Err(TlsError::EncryptedKey { file: file.clone() });
+    }
+    PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
+        pem::Error::NoItemsFound if holds(&text, b"BEGIN CERTIFICATE-----") => {
+            TlsError::CertificateForKey(file.clone())
+        }
+        pem::Error::NoItemsFound => TlsError::Empty { file: file.clone(), wanted: "private key" },
+        other => TlsError::Damaged { file: file.clone(), error: other.to_string() },
     })
 }
 
-pub(super) fn authorities(path: &Path) -> Result<RootCertStore, TlsError> {
+pub(super) fn authorities(file: &TlsFile) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(path)? {
-        roots.add(certificate).map_err(|error| TlsError::Unusable { path: path.into(), error: error.to_string() })?;
+    for certificate in certificates(file)? {
+        roots.add(certificate).map_err(|error| file.unusable(&error))?;
     }
     Ok(roots)
 }
 
-fn unreadable(path: &Path, error: &pem::Error) -> TlsError {
-    let error = match error {
-        pem::Error::Io(error) => error.to_string(),
-        other => other.to_string(),
-    };
-    TlsError::Unreadable { path: path.into(), error }
+/// Why a certificate and its key cannot be used.
+pub(super) fn pair_error(error: &Error, certificate: &TlsFile, key: &TlsFile) -> TlsError {
+    match error {
+        Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+            TlsError::KeyMismatch { key: key.clone(), certificate: certificate.path.clone() }
+        }
+        Error::InvalidCertificate(_) => certificate.unusable(error),
+        _ => key.unusable(error),
+    }
+}
+
+/// Whether a text has this in it.
+fn holds(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+// === impl TlsFile ===
+
+impl TlsFile {
+    /// The file that this setting of a group names. Without a group, errors show the setting alone.
+    pub(super) fn new(group: &str, setting: &str, path: impl Into<PathBuf>) -> Self {
+        let dot = if group.is_empty() { "" } else { "." };
+        Self { setting: format!("{group}{dot}{setting}"), path: path.into() }
+    }
+
+    pub(super) fn unusable(&self, error: &dyn fmt::Display) -> TlsError {
+        TlsError::Unusable { file: self.clone(), error: error.to_string() }
+    }
+
+    fn read(&self) -> Result<Vec<u8>, TlsError> {
+        fs::read(&self.path).map_err(|error| TlsError::Unreadable { file: self.clone(), error })
+    }
+}
+
+impl fmt::Display for TlsFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.setting, self.path.display())
+    }
 }
 
 // === impl Fresh ===

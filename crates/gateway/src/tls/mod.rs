@@ -6,8 +6,8 @@ mod server;
 mod subject;
 
 pub(crate) use client::{ClientTls, Offer};
-pub use files::TlsError;
 pub(crate) use files::{Refresh, keep_fresh};
+pub use files::{TlsError, TlsFile};
 pub(crate) use server::ListenerTls;
 #[cfg(feature = "fuzzing")]
 pub(crate) use subject::read as read_certificate;

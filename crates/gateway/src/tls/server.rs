@@ -1,7 +1,6 @@
 //! TLS of a listener.
 
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::net::TcpStream;
@@ -10,7 +9,7 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{ServerConfig, crypto::ring};
 use tokio_rustls::server::TlsStream;
 
-use super::files::{Fresh, Refresh, TlsError, authorities, certificates, key};
+use super::files::{Fresh, Refresh, TlsError, TlsFile, authorities, certificates, key, pair_error};
 use super::subject;
 use crate::config::ServerTls;
 use crate::identity::ClientCertificate;
@@ -34,11 +33,12 @@ pub(crate) struct Accepted {
 // === impl ListenerTls ===
 
 impl ListenerTls {
-    pub(crate) fn open(config: &ServerTls) -> Result<Self, TlsError> {
+    /// Errors call the group of settings `name`.
+    pub(crate) fn open(config: &ServerTls, name: &str) -> Result<Self, TlsError> {
         let mut files = vec![config.certificate.clone(), config.key.clone()];
         files.extend(config.client_ca.clone());
-        let config = config.clone();
-        let config = Fresh::new(files, move || server_config(&config))?;
+        let (config, name) = (config.clone(), name.to_owned());
+        let config = Fresh::new(files, move || server_config(&config, &name))?;
         Ok(Self { config, warnings: Mutex::default() })
     }
 
@@ -69,24 +69,25 @@ impl ListenerTls {
     }
 }
 
-fn server_config(config: &ServerTls) -> Result<ServerConfig, TlsError> {
-    let unusable =
-        |path: &Path, error: &dyn ToString| TlsError::Unusable { path: path.into(), error: error.to_string() };
+fn server_config(config: &ServerTls, name: &str) -> Result<ServerConfig, TlsError> {
+    let certificate = TlsFile::new(name, "certificate", &config.certificate);
+    let key_file = TlsFile::new(name, "key", &config.key);
     let provider = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(|error| unusable(&config.certificate, &error))?;
+        .map_err(|error| certificate.unusable(&error))?;
     let builder = match &config.client_ca {
         None => builder.with_no_client_auth(),
         Some(path) => {
-            let roots = Arc::new(authorities(path)?);
+            let file = TlsFile::new(name, "clientCa", path);
+            let roots = Arc::new(authorities(&file)?);
             let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).allow_unauthenticated();
-            builder.with_client_cert_verifier(verifier.build().map_err(|error| unusable(path, &error))?)
+            builder.with_client_cert_verifier(verifier.build().map_err(|error| file.unusable(&error))?)
         }
     };
     let mut made = builder
-        .with_single_cert(certificates(&config.certificate)?, key(&config.key)?)
-        .map_err(|error| unusable(&config.certificate, &error))?;
+        .with_single_cert(certificates(&certificate)?, key(&key_file)?)
+        .map_err(|error| pair_error(&error, &certificate, &key_file))?;
     made.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(made)
 }

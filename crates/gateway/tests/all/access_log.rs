@@ -15,7 +15,7 @@ use support::client::{Answer, Client, get};
 use support::upstream::{Upstream, ok};
 use support::{ONE_LEVEL, config, eventually, start, start_with};
 use tempfile::TempDir;
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 
 /// One level with a queue for each of some hands, so that users have flows.
 fn level_with_flows() -> String {
@@ -79,13 +79,71 @@ async fn each_request_gets_a_line_with_everything_about_it() {
     assert!(wait >= 0.0 && service > 0.0, "{wait} {service}");
     let expected = |method: &str, path: &str, bytes_in: u64| {
         json!({
-            "user": "alice", "groups": ["staff", "night shift", "system:authenticated"], "method": method, "path": path,
+            "client": "127.0.0.1", "user": "alice", "groups": ["staff", "night shift", "system:authenticated"],
+            "method": method, "path": path,
             "schema": "everybody", "level": "everybody", "flow": "alice", "seats": 1, "status": 200,
             "upstream": upstream.address.to_string(), "bytesIn": bytes_in, "bytesOut": 5,
         })
     };
     let steady: Vec<_> = found.iter().map(steady).collect();
     assert_eq!(steady, [expected("GET", "/a%2Fb?c=%22&d", 0), expected("POST", "/x", 10)]);
+}
+
+#[tokio::test]
+async fn a_line_says_how_the_upstream_failed() {
+    let refused = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let cut = Upstream::new(|mut client, _| async move {
+        client.head().await;
+    })
+    .await;
+    let half = Upstream::new(|mut client, _| async move {
+        client.head().await;
+        client.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").await;
+    })
+    .await;
+    let (silent, malformed) = (Upstream::silent().await, Upstream::answering(|_| "nonsense\r\n\r\n".to_owned()).await);
+    let well = Upstream::answering(|_| ok("hello")).await;
+    for (address, status, error) in [
+        (refused, 502, Some("connect")),
+        (cut.address, 502, Some("cut")),
+        (silent.address, 504, Some("timeout")),
+        (malformed.address, 502, Some("malformed")),
+        (half.address, 200, Some("cut")),
+        (well.address, 200, None),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = logged(config(&[address]), &folder);
+        settings.admin.address = Some(std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into());
+        settings.timeouts.response = std::time::Duration::from_millis(100);
+        let running = start(settings).await;
+        let mut client = Client::connect(running.address).await;
+        client.send("GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n").await;
+        client.rest().await;
+        let page = get(running.gateway.admin_address().unwrap(), "/metrics", "").await.text();
+        let counted =
+            page.lines().find(|line| line.starts_with("evenkeel_upstream_failures_total") && line.ends_with(" 1"));
+        let kind = counted.map(|line| line.split("kind=\"").nth(1).unwrap().split('"').next().unwrap());
+        assert_eq!(kind, error, "{page}");
+        running.done().await;
+        let [line] = &lines(&folder)[..] else { panic!("one request has one line") };
+        assert_eq!((&line["status"], line.get("error")), (&json!(status), error.map(|error| json!(error)).as_ref()));
+        assert_eq!(line["upstream"], json!(address.to_string()));
+    }
+}
+
+#[tokio::test]
+async fn the_client_is_the_one_behind_trusted_proxies() {
+    let upstream = Upstream::answering(|_| ok("")).await;
+    for (trusted, expected) in [(json!(["127.0.0.0/8"]), "203.0.113.9"), (json!([]), "127.0.0.1")] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = logged(config(&[upstream.address]), &folder);
+        let address = serde_json::from_value(json!({"address": {"trustedProxies": trusted}})).unwrap();
+        settings.identity.sources = vec![address];
+        let running = start(settings).await;
+        get(running.address, "/", "X-Forwarded-For: 198.51.100.1, ::ffff:203.0.113.9, 127.0.0.5\r\n").await;
+        running.done().await;
+        assert_eq!(lines(&folder)[0]["client"], expected);
+    }
 }
 
 #[tokio::test]
@@ -113,9 +171,13 @@ async fn requests_of_http2_get_the_same_lines() {
     let found = lines(&folder);
     assert_eq!(found[0]["requestId"], id.to_str().unwrap());
     let line = steady(&found[0]);
-    for (name, value) in
-        [("path", json!("/p?q=1")), ("status", json!(200)), ("bytesIn", json!(4)), ("bytesOut", json!(5))]
-    {
+    for (name, value) in [
+        ("client", json!("127.0.0.1")),
+        ("path", json!("/p?q=1")),
+        ("status", json!(200)),
+        ("bytesIn", json!(4)),
+        ("bytesOut", json!(5)),
+    ] {
         assert_eq!(line[name], value, "{name}");
     }
     assert_eq!((&found[1]["status"], &found[1]["rejected"]), (&json!(401), &json!("unknown-token")));

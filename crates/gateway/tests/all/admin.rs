@@ -91,6 +91,22 @@ async fn every_page_that_the_dashboard_links_to_is_there() {
 }
 
 #[tokio::test]
+async fn the_dumps_have_an_index() {
+    let address = start(&Readiness::default()).await;
+    for path in ["/debug/api_priority_and_fairness", "/debug/api_priority_and_fairness/"] {
+        let answer = get(address, path).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        let listed: Vec<_> = body.lines().filter(|line| line.starts_with('/')).collect();
+        assert_eq!(listed.len(), 3, "{body}");
+        for dump in listed {
+            assert!(get(address, dump).await.starts_with("HTTP/1.1 200 OK\r\n"), "{dump}");
+        }
+    }
+    assert!(get(address, "/debug/api_priority_and_fairness/other").await.starts_with("HTTP/1.1 404"));
+}
+
+#[tokio::test]
 async fn metrics_are_those_of_the_flow_control_and_of_the_gateway() {
     let page = get(start(&Readiness::default()).await, "/metrics").await;
     for part in [

@@ -2,12 +2,14 @@
 
 use crate::support;
 
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use evenkeel_gateway::Config;
 use support::client::{Client, get};
 use support::upstream::{Upstream, answer_all, ok};
-use support::{config, eventually, start};
+use support::{Running, config, eventually, start};
 use tokio::net::{TcpListener, TcpSocket};
 
 async fn named(name: &'static str) -> Upstream {
@@ -54,10 +56,7 @@ async fn one_that_is_busy_gets_no_more() {
 #[tokio::test]
 async fn one_that_fails_is_left_alone_and_tried_again_later() {
     let well = named("well").await;
-    // Nobody listens there, and nobody else gets the port.
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.set_reuseaddr(true).unwrap();
-    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let socket = unused();
     let ill = socket.local_addr().unwrap();
     let mut settings = config(&[well.address, ill]);
     settings.health.failures = 2;
@@ -75,6 +74,78 @@ async fn one_that_fails_is_left_alone_and_tried_again_later() {
     }
     assert!(counts[1] >= 5, "{counts:?}");
     drop(recovered);
+    running.done().await;
+}
+
+/// A socket on which nobody listens yet, so that connections are refused and nobody else gets the port.
+fn unused() -> TcpSocket {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_reuseaddr(true).unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    socket
+}
+
+/// Settings with an admin endpoint.
+fn observed(upstreams: &[SocketAddr]) -> Config {
+    let mut settings = config(upstreams);
+    settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
+    settings
+}
+
+/// The value of each series of a metric, in the order of the upstreams.
+async fn values(running: &Running, metric: &str) -> Vec<u64> {
+    let page = get(running.gateway.admin_address().unwrap(), "/metrics", "").await.text();
+    let series = page.lines().filter(|line| line.starts_with(&format!("{metric}{{")));
+    series.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_sole_upstream_that_fails_is_down_and_is_asked_all_the_same() {
+    let socket = unused();
+    let mut settings = observed(&[socket.local_addr().unwrap()]);
+    settings.health.failures = 3;
+    settings.health.pause = Duration::from_secs(30);
+    let running = start(settings).await;
+    for (failures, is_up) in [(1, 1), (2, 1), (3, 0), (4, 0)] {
+        assert_eq!(get(running.address, "/", "").await.status, 502);
+        assert_eq!(values(&running, "evenkeel_upstream_up").await, [is_up], "after {failures} failures");
+    }
+    let failed: u64 = values(&running, "evenkeel_upstream_failures_total").await.iter().sum();
+    assert_eq!((failed, values(&running, "evenkeel_upstream_ejections_total").await), (4, vec![0]));
+    // It is asked in spite of its pause: there is no other.
+    let back = Upstream::at(socket.listen(16).unwrap(), |client, _| answer_all(client, |_| ok("back")));
+    assert_eq!(get(running.address, "/", "").await.text(), "back");
+    assert_eq!(values(&running, "evenkeel_upstream_up").await, [1]);
+    drop(back);
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_sole_upstream_that_closes_connections_is_down() {
+    let upstream = Upstream::new(|mut client, _| async move {
+        client.head().await;
+    })
+    .await;
+    let running = start(observed(&[upstream.address])).await;
+    for _ in 0..3 {
+        assert_eq!(get(running.address, "/", "").await.status, 502);
+    }
+    assert_eq!(values(&running, "evenkeel_upstream_up").await, [0]);
+    running.done().await;
+}
+
+#[tokio::test]
+async fn all_upstreams_that_fail_are_down() {
+    let sockets = [unused(), unused()];
+    let mut settings = observed(&sockets.each_ref().map(|socket| socket.local_addr().unwrap()));
+    settings.health.failures = 2;
+    settings.health.pause = Duration::from_secs(30);
+    let running = start(settings).await;
+    for _ in 0..4 {
+        assert_eq!(get(running.address, "/", "").await.status, 502);
+    }
+    assert_eq!(values(&running, "evenkeel_upstream_up").await, [0, 0]);
+    assert_eq!(values(&running, "evenkeel_upstream_ejections_total").await, [1, 1]);
     running.done().await;
 }
 

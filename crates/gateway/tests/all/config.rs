@@ -238,6 +238,26 @@ fn mistakes_are_told_with_their_place_and_setting() {
 }
 
 #[test]
+fn a_setting_that_appears_twice_is_named() {
+    for (text, expected) in [
+        (
+            "admin: {address: null}\nupstreams: []\nconcurrency: 4\n# again\nadmin:\n  hosts: [a]\n",
+            "x.yaml:5:1: admin: appears twice; write it once, with all that belongs to it",
+        ),
+        (
+            "timeouts:\n  idle: 1s\n  queue: 1s\nlimits:\n  streams: 1\ntimeouts: {idle: 2s}\n",
+            "x.yaml:6:1: timeouts: appears twice; write it once, with all that belongs to it",
+        ),
+        (
+            "listen:\n- address: 127.0.0.1:1\n  tls: {certificate: a, key: b, certificate: c}\n",
+            "x.yaml:3:33: listen[0].tls.certificate: appears twice; write it once, with all that belongs to it",
+        ),
+    ] {
+        assert_eq!(Config::parse("x.yaml", text).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
 fn no_text_is_too_much() {
     assert!(error(&"#".repeat(2 << 20)).contains("more than 1048576 bytes"));
     let line = |level: u32| format!("a{}: &a{} [{}]", level + 1, level + 1, vec![format!("*a{level}"); 9].join(","));

@@ -9,7 +9,9 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use evenkeel::Identify;
-use evenkeel_gateway::config::{AddressIdentity, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig};
+use evenkeel_gateway::config::{
+    AddressIdentity, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, UpstreamConfig, UpstreamTls,
+};
 use evenkeel_gateway::host::{Host, HostLimits};
 use evenkeel_gateway::identity::{Identification, PeerIdentity};
 use evenkeel_gateway::{Config, StartError};
@@ -171,17 +173,84 @@ async fn the_protocol_is_the_best_that_the_client_offers() {
     running.done().await;
 }
 
-#[tokio::test]
-async fn what_is_wrong_with_a_file_is_said() {
-    let authority = Authority::new();
-    let upstream = Upstream::echo().await;
-    authority.sign("server", "shop.example");
-    std::fs::write(authority.path("server.key"), "nothing").unwrap();
-    let settings = settings(&authority, &upstream);
+/// Why a gateway does not start with these settings.
+async fn refusal(settings: Config) -> String {
     let objects = evenkeel_gateway::objects::source(&settings);
     let result = evenkeel_gateway::Gateway::start(settings, objects).await;
     let Err(StartError::Tls(error)) = result else { panic!("it has started") };
-    assert!(error.to_string().ends_with("server.key: this file contains no private key in PEM"), "{error}");
+    error.to_string()
+}
+
+/// A key with a password, in the format that OpenSSL writes now.
+const ENCRYPTED_KEY: &str = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
+/// And in the one that it wrote before.
+const ENCRYPTED_KEY_BEFORE: &str = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nAAAA\n\
+                                    -----END RSA PRIVATE KEY-----\n";
+
+#[tokio::test]
+async fn what_is_wrong_with_a_file_is_said_with_its_setting_and_what_to_do() {
+    let authority = Authority::new();
+    let upstream = Upstream::echo().await;
+    let write = |name: &str, text: &str| std::fs::write(authority.path(name), text).unwrap();
+    authority.sign("server", "shop.example");
+    authority.sign("other", "other.example");
+    let (certificate, key) = (authority.path("server.pem"), authority.path("server.key"));
+    let [certificate_text, key_text, other_key] =
+        ["server.pem", "server.key", "other.key"].map(|name| std::fs::read_to_string(authority.path(name)).unwrap());
+    let (certificate, key) = (certificate.display(), key.display());
+    let of_key = format!("listen[0].tls.key: {key}: ");
+    let encrypted = format!(
+        "{of_key}the key is encrypted, which is not supported; decrypt it with `openssl pkey -in {key} -out new.key`, and keep \
+         the new file private"
+    );
+    for (certificate_file, key_file, expected) in [
+        (&*certificate_text, "nothing", format!("{of_key}this file contains no private key in PEM")),
+        (&certificate_text, ENCRYPTED_KEY, encrypted.clone()),
+        (&certificate_text, ENCRYPTED_KEY_BEFORE, encrypted),
+        (
+            &certificate_text,
+            &other_key,
+            format!(
+                "{of_key}the key does not belong to the certificate in {certificate}; name the key that belongs to it"
+            ),
+        ),
+        (
+            &key_text,
+            &certificate_text,
+            format!(
+                "listen[0].tls.certificate: {certificate}: this is a private key, and a certificate is wanted; are the two \
+                 files swapped?"
+            ),
+        ),
+        (
+            &certificate_text,
+            &certificate_text,
+            format!("{of_key}this is a certificate, and its private key is wanted; are the two files swapped?"),
+        ),
+        (
+            "nothing",
+            &key_text,
+            format!("listen[0].tls.certificate: {certificate}: this file contains no certificate in PEM"),
+        ),
+    ] {
+        write("server.pem", certificate_file);
+        write("server.key", key_file);
+        assert_eq!(refusal(settings(&authority, &upstream)).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_file_for_an_upstream_is_said_with_its_setting() {
+    let authority = Authority::new();
+    let mut settings = config(&["127.0.0.1:9".parse().unwrap()]);
+    settings.upstreams.push(UpstreamConfig::new("https://inner.example").unwrap());
+    settings.upstreams[1].tls = UpstreamTls { ca: Some(authority.path("gone.crt")), ..UpstreamTls::default() };
+    let (found, file) = (refusal(settings).await, authority.path("gone.crt"));
+    let expected = format!(
+        "upstreams[1].tls.ca: {}: No such file or directory (os error 2); name a file that exists and is readable",
+        file.display()
+    );
+    assert_eq!(found, expected);
 }
 
 /// The status of a request on this connection.

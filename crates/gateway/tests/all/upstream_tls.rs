@@ -115,7 +115,7 @@ async fn a_server_without_tls_is_told_from_one_with_bad_tls() {
     let plain = plain.await;
     let url = format!("https://{}", plain.address).parse().unwrap();
     let limits = FetchLimits { time: PATIENCE, bytes: 1024 };
-    let fetcher = Fetcher::new(&url, &authority.towards("inner.example"), limits).unwrap();
+    let fetcher = Fetcher::new(&url, &authority.towards("inner.example"), "", limits).unwrap();
     let error = fetcher.get("/", http::HeaderMap::new()).await.unwrap_err();
     assert_eq!(error, "no TLS: the server does not speak TLS; is `http://` meant instead of `https://`?");
 }

@@ -105,6 +105,18 @@ mod tests {
     }
 
     #[test]
+    fn the_client_and_the_error_change_nothing() {
+        let read = |text: &str| format!("{:?}", read(text.as_bytes(), &mut Users::default()).unwrap());
+        let before = SERVED.replace("200", "502");
+        let now = before.replace(r#""user""#, r#""client":"2001:db8::7","user""#);
+        let now = now.replace(r#""upstream""#, r#""error":"cut","upstream""#);
+        assert!(now.contains("client") && now.contains("error"));
+        assert_eq!(read(&now), read(&before));
+        let detected = crate::formats::Format::detect(now.as_bytes()).map(|format| format.to_string());
+        assert_eq!(detected.as_deref(), Some("Evenkeel access log"));
+    }
+
+    #[test]
     fn requests_that_flow_control_never_saw() {
         let outcome = |text: String| read(text.leak().as_bytes(), &mut Users::default()).unwrap().outcome;
         assert_eq!(outcome(SERVED.replace("\"user\"", "\"u\"")), Outcome::Unauthenticated);

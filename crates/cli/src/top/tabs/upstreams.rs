@@ -24,7 +24,7 @@ pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
     for upstream in &frame.upstreams {
         let time = |ms: Option<f64>| ms.map_or_else(|| "-".to_owned(), milliseconds);
         let (tone, state) = match upstream {
-            upstream if upstream.is_out => (Tone::Bad, "out"),
+            upstream if upstream.is_out => (Tone::Bad, "down"),
             upstream if upstream.changed_ms.is_some() => (Tone::Warn, "slower"),
             _ => (Tone::Normal, "up"),
         };

@@ -3,6 +3,7 @@
 
 mod grafana;
 mod live;
+mod outage;
 mod pages;
 mod promql;
 mod promtool;

@@ -79,7 +79,11 @@ pub(super) fn fetch(address: SocketAddr, path: &str, headers: &str) -> std::io::
 
 /// A server that sends the same to everybody.
 fn serve(body: impl Into<Arc<str>>, after: Duration) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    serve_on(TcpListener::bind("127.0.0.1:0").unwrap(), body, after)
+}
+
+/// The same, on this socket.
+pub(super) fn serve_on(listener: TcpListener, body: impl Into<Arc<str>>, after: Duration) -> SocketAddr {
     let address = listener.local_addr().unwrap();
     let body = body.into();
     let answer = move |mut stream: TcpStream, body: &str| -> std::io::Result<()> {
@@ -221,22 +225,29 @@ impl Drop for Gateway {
 impl Prometheus {
     /// Scrapes the gateway as the job `evenkeel`, its API as `evenkeel-api`, and what was recorded as `kube-apiserver`.
     pub(super) fn start(gateway: &Gateway) -> Self {
-        let folder = TempDir::new().unwrap();
-        let address = SocketAddr::from((address_apart(), 9090));
-        let (data, rules) = (gateway.data(), file(RULES));
-        let (authority, rules) = (data.join("ca.crt").display().to_string(), rules.display().to_string());
+        let data = gateway.data();
+        let authority = data.join("ca.crt").display().to_string();
         let recorded = serve(recorded(), Duration::ZERO);
-        let config = format!(
-            "global: {{scrape_interval: 2s, evaluation_interval: 1s}}\n\
-             rule_files: ['{rules}']\n\
-             scrape_configs:\n\
-             - {{job_name: evenkeel, authorization: {{credentials: {ADMIN_TOKEN}}}, static_configs: [{{targets: ['{}']}}]}}\n\
+        Self::scraping(&format!(
+            "- {{job_name: evenkeel, authorization: {{credentials: {ADMIN_TOKEN}}}, static_configs: [{{targets: ['{}']}}]}}\n\
              - {{job_name: evenkeel-api, scheme: https, tls_config: {{ca_file: '{authority}'}}, \
                 authorization: {{credentials: '{}'}}, static_configs: [{{targets: ['{}']}}]}}\n\
              - {{job_name: kube-apiserver, static_configs: [{{targets: ['{recorded}']}}]}}\n",
             gateway.admin,
             api_token(&data),
             gateway.api,
+        ))
+    }
+
+    /// Scrapes what these `scrape_configs` say.
+    pub(super) fn scraping(jobs: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        let address = SocketAddr::from((address_apart(), 9090));
+        let rules = file(RULES).display().to_string();
+        let config = format!(
+            "global: {{scrape_interval: 2s, evaluation_interval: 1s}}\n\
+             rule_files: ['{rules}']\n\
+             scrape_configs:\n{jobs}"
         );
         let path = folder.path().join("prometheus.yml");
         fs::write(&path, config).unwrap();

@@ -36,7 +36,7 @@ const KEY_SETS: HeaderValue = HeaderValue::from_static("application/jwk-set+json
 impl KeySource {
     pub(super) fn new(url: &Uri, ca: Option<&Path>) -> Result<Self, String> {
         let tls = UpstreamTls { ca: ca.map(Into::into), ..UpstreamTls::default() };
-        let fetcher = Fetcher::new(url, &tls, LIMITS);
+        let fetcher = Fetcher::new(url, &tls, "", LIMITS);
         let fetcher = fetcher.map_err(|error| format!("the keys of {url} cannot be fetched: {error}"))?;
         Ok(Self { url: url.clone(), fetcher })
     }

@@ -1,6 +1,7 @@
 //! A line of the access log, as JSON or as text.
 
 use std::io::Write;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use evenkeel_engine::User;
@@ -14,6 +15,8 @@ pub struct AccessLine<'a> {
     pub time: Duration,
     /// The id that the client and the upstream got.
     pub request_id: &'a [u8],
+    /// Where it came from; behind trusted proxies, the address that they name.
+    pub client: IpAddr,
     /// Who sent it, if it was authenticated.
     pub user: Option<&'a User>,
     /// Its method.
@@ -30,7 +33,9 @@ pub struct AccessLine<'a> {
     pub status: u16,
     /// Why it was rejected, if it was.
     pub rejected: Option<&'a str>,
-    /// The upstream that got it, if one did.
+    /// How the upstream failed, if the response is incomplete or the gateway's own because of that.
+    pub error: Option<&'a str>,
+    /// The upstream that got it or failed to, if there is one.
     pub upstream: Option<&'a str>,
     /// The bytes of its body.
     pub bytes_in: u64,
@@ -67,6 +72,8 @@ impl AccessLine<'_> {
         times.put(out, self.time);
         out.extend_from_slice(b"\",\"requestId\":");
         put_json(out, self.request_id);
+        // Writing to memory does not fail, and an address needs no escapes.
+        let _ = write!(out, ",\"client\":\"{}\"", self.client);
         if let Some(user) = self.user {
             out.extend_from_slice(b",\"user\":");
             put_json(out, user.name.as_bytes());
@@ -95,7 +102,7 @@ impl AccessLine<'_> {
         put_milliseconds(out, self.service);
         out.extend_from_slice(b",\"status\":");
         put_number(out, self.status.into());
-        for (key, text) in [("rejected", self.rejected), ("upstream", self.upstream)] {
+        for (key, text) in [("rejected", self.rejected), ("error", self.error), ("upstream", self.upstream)] {
             put_member(out, key, text);
         }
         out.extend_from_slice(b",\"bytesIn\":");
@@ -115,6 +122,7 @@ impl AccessLine<'_> {
             put_text(out, value);
         };
         pair("requestId", self.request_id);
+        pair("client", self.client.to_string().as_bytes());
         if let Some(user) = self.user {
             pair("user", user.name.as_bytes());
             for group in &user.groups {
@@ -130,6 +138,9 @@ impl AccessLine<'_> {
         }
         if let Some(rejected) = self.rejected {
             pair("rejected", rejected.as_bytes());
+        }
+        if let Some(error) = self.error {
+            pair("error", error.as_bytes());
         }
         if let Some(upstream) = self.upstream {
             pair("upstream", upstream.as_bytes());
@@ -235,6 +246,7 @@ mod tests {
         AccessLine {
             time: Duration::new(1_700_000_000, 123_456_789),
             request_id: b"id-1",
+            client: [10, 1, 2, 3].into(),
             user: Some(user),
             method: "GET",
             path,
@@ -243,6 +255,7 @@ mod tests {
             service: Duration::from_millis(20),
             status: 200,
             rejected: None,
+            error: None,
             upstream: Some("127.0.0.1:9000"),
             bytes_in: 7,
             bytes_out: 1 << 40,
@@ -261,7 +274,7 @@ mod tests {
         let text = json_of(&line(&user, "/orders?limit=7"));
         assert!(text.ends_with("}\n") && text.lines().count() == 1);
         let expected = json!({
-            "time": "2023-11-14T22:13:20.123456Z", "requestId": "id-1", "user": "alice", "groups": ["staff", "night"],
+            "time": "2023-11-14T22:13:20.123456Z", "requestId": "id-1", "client": "10.1.2.3", "user": "alice", "groups": ["staff", "night"],
             "method": "GET", "path": "/orders?limit=7", "schema": "tenants", "level": "low", "flow": "alice", "seats": 2,
             "waitMs": 1.234, "serviceMs": 20.0, "status": 200, "upstream": "127.0.0.1:9000", "bytesIn": 7,
             "bytesOut": 1_u64 << 40,
@@ -282,10 +295,27 @@ mod tests {
         };
         let parsed: serde_json::Value = serde_json::from_str(&json_of(&denied)).unwrap();
         let keys: Vec<_> = parsed.as_object().unwrap().keys().map(String::as_str).collect();
-        for absent in ["user", "groups", "schema", "level", "flow", "seats", "upstream"] {
+        for absent in ["user", "groups", "schema", "level", "flow", "seats", "error", "upstream"] {
             assert!(!keys.contains(&absent), "{absent}");
         }
         assert_eq!((&parsed["rejected"], &parsed["status"]), (&json!("expired"), &json!(401)));
+    }
+
+    #[test]
+    fn an_upstream_that_failed_is_in_both_formats() {
+        let user = User::new("alice", ["staff"]);
+        let failed = AccessLine {
+            client: "2001:db8::7".parse().unwrap(),
+            error: Some("timeout"),
+            status: 504,
+            ..line(&user, "/")
+        };
+        let parsed: serde_json::Value = serde_json::from_str(&json_of(&failed)).unwrap();
+        assert_eq!((&parsed["error"], &parsed["client"]), (&json!("timeout"), &json!("2001:db8::7")));
+        let mut out = Vec::new();
+        failed.put_text(&mut out, &mut TimeText::default());
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains(" client=2001:db8::7 ") && text.contains(" error=timeout upstream="), "{text}");
     }
 
     #[test]
@@ -295,7 +325,7 @@ mod tests {
         line(&user, "/x").put_text(&mut out, &mut TimeText::default());
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "2023-11-14T22:13:20.123456Z requestId=id-1 user=\"al ice=1\" group=\"a\\nb\" method=GET path=/x \
+            "2023-11-14T22:13:20.123456Z requestId=id-1 client=10.1.2.3 user=\"al ice=1\" group=\"a\\nb\" method=GET path=/x \
              schema=tenants level=low flow=\"al ice=1\" upstream=127.0.0.1:9000 seats=2 waitMs=1.234 serviceMs=20.000 \
              status=200 bytesIn=7 bytesOut=1099511627776\n"
         );

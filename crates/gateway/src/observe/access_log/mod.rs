@@ -102,6 +102,7 @@ mod tests {
         AccessLine {
             time: Duration::ZERO,
             request_id: b"1",
+            client: [127, 0, 0, 1].into(),
             user: None,
             method: "GET",
             path: "/",
@@ -110,6 +111,7 @@ mod tests {
             service: Duration::ZERO,
             status: 200,
             rejected: None,
+            error: None,
             upstream: None,
             bytes_in: 0,
             bytes_out: 0,

@@ -72,6 +72,8 @@ impl Admin {
             .route(explain::PATH, get(explain::explain))
             .route("/debug/status", get(pages::status))
             .route("/debug/flows", get(pages::flows))
+            .route(debug::PATH_PREFIX, get(pages::dumps))
+            .route(&format!("{}/", debug::PATH_PREFIX), get(pages::dumps))
             .fallback(pages::not_found)
             .with_state(pages::State::new(self))
             .merge(debug::router(flow));

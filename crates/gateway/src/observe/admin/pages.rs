@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{RawQuery, State as Extract};
 use axum::response::{IntoResponse, Response};
+use evenkeel::debug;
 use evenkeel::metrics::{MetricsPage, register_process};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
@@ -75,6 +76,17 @@ pub(super) async fn flows(Extract(state): Extract<State>, RawQuery(query): RawQu
         Ok(limit) => json(&serde_json::json!({ "levels": state.0.admin.flow.flows(limit.min(FLOWS_MAX)) })),
         Err(_) => (StatusCode::BAD_REQUEST, "limit is not a number\n").into_response(),
     }
+}
+
+/// The dumps that there are.
+pub(super) async fn dumps() -> String {
+    [
+        ("dump_priority_levels", "what every priority level has: queues, requests that wait, requests that run"),
+        ("dump_queues", "what every queue has"),
+        ("dump_requests", "every request that waits or runs; with ?includeRequestDetails=1, also what it asks for"),
+    ]
+    .map(|(dump, content)| format!("{}/{dump}\n    {content}\n", debug::PATH_PREFIX))
+    .concat()
 }
 
 fn json(value: &serde_json::Value) -> Response {

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -19,6 +19,7 @@ use ring::rand::SystemRandom;
 
 use super::hosts::HEALTH_CHECKS;
 use crate::config::AdminConfig;
+use crate::file_access::{advice, is_open_to_others};
 use crate::observe::metrics::GatewayMetrics;
 
 /// The token, as a hash under a key that is new in every process.
@@ -32,7 +33,6 @@ pub struct AdminToken {
 pub const TOKEN_VARIABLE: &str = "EVENKEEL_ADMIN_TOKEN";
 /// A shorter one could be guessed.
 const LENGTH_MIN: usize = 16;
-const OPEN_TO_OTHERS: u32 = 0o077;
 
 /// Why there is no token to compare with.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum AdminTokenError {
     )]
     Missing(String),
     /// The file cannot be read.
-    #[error("cannot read the token of the admin endpoint from {path}: {error}")]
+    #[error("admin.tokenFile: {path}: {error}; {}", advice(error))]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum AdminTokenError {
         error: io::Error,
     },
     /// Others can read the file.
-    #[error("{0} holds the token of the admin endpoint, and other users can read it; make it private with `chmod 600`")]
+    #[error("admin.tokenFile: other users can read {0}; make it private with `chmod 600`")]
     Open(PathBuf),
     /// The token is too short.
     #[error(
@@ -143,17 +143,6 @@ impl fmt::Debug for AdminToken {
     }
 }
 
-#[cfg(unix)]
-fn is_open_to_others(path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::PermissionsExt;
-    Ok(path.metadata()?.permissions().mode() & OPEN_TO_OTHERS != 0)
-}
-
-#[cfg(not(unix))]
-fn is_open_to_others(_: &Path) -> io::Result<bool> {
-    Ok(false)
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
@@ -192,12 +181,15 @@ mod tests {
         let path = folder.path().join("token");
         let config = AdminConfig { token_file: Some(path.clone()), ..AdminConfig::default() };
         let open = || AdminToken::open(&config, None).map(|token| token.is_some()).map_err(|error| error.to_string());
-        assert!(open().unwrap_err().starts_with("cannot read the token"));
+        let missing = open().unwrap_err();
+        assert!(
+            missing.starts_with("admin.tokenFile: ") && missing.ends_with("name a file that exists and is readable")
+        );
         for (text, mode, expected) in [
             (TOKEN, 0o600, None),
             (TOKEN, 0o400, None),
-            (TOKEN, 0o640, Some("other users can read it")),
-            (TOKEN, 0o604, Some("other users can read it")),
+            (TOKEN, 0o640, Some("admin.tokenFile: other users can read ")),
+            (TOKEN, 0o604, Some("admin.tokenFile: other users can read ")),
             ("0123456789abcde\n", 0o600, Some("shorter than 16 characters")),
         ] {
             let _ = fs::remove_file(&path);

@@ -45,13 +45,13 @@ impl Events {
             let known = before.upstreams.iter().find(|known| known.name == upstream.name);
             let UpstreamReading { name, is_out, .. } = upstream;
             match (known.is_some_and(|known| known.is_out), is_out) {
-                (false, true) => self.note(
-                    time_ms,
-                    EventKind::UpstreamOut,
-                    format!("the upstream {name} fails and gets no requests"),
-                ),
+                (false, true) => {
+                    // A sole upstream still gets requests.
+                    let text = if after.upstreams.len() == 1 { "fails" } else { "fails and gets no requests" };
+                    self.note(time_ms, EventKind::UpstreamOut, format!("the upstream {name} {text}"));
+                }
                 (true, false) => {
-                    self.note(time_ms, EventKind::UpstreamBack, format!("the upstream {name} gets requests again"));
+                    self.note(time_ms, EventKind::UpstreamBack, format!("the upstream {name} responds again"));
                 }
                 _ => {}
             }

@@ -35,8 +35,8 @@ fn upstream_out(last: &Frame) -> Option<Diagnosis> {
     let out: Vec<&str> = last.upstreams.iter().filter(|one| one.is_out).map(|one| one.name.as_str()).collect();
     let (first, count) = (out.first()?, last.upstreams.len());
     let text = match out.len() {
-        1 if count == 1 => format!("not flow control: the upstream {first} fails"),
-        all if all == count => format!("not flow control: all {count} upstreams fail"),
+        1 if count == 1 => format!("not flow control: the upstream {first} fails; the log says why"),
+        all if all == count => format!("not flow control: all {count} upstreams fail; the log says why"),
         1 => {
             format!("not flow control: the upstream {first} fails and gets no requests; {} of {count} serve", count - 1)
         }
@@ -45,7 +45,7 @@ fn upstream_out(last: &Frame) -> Option<Diagnosis> {
     Some(Diagnosis { state: State::Failing, text, level: None })
 }
 
-/// Requests fail behind the gateway, and no upstream is out: there may be only one.
+/// Requests fail behind the gateway, and no upstream is down: it may respond to some, or too late.
 #[expect(clippy::cast_precision_loss, reason = "there are ten frames")]
 fn upstream_failing(frames: &[Frame]) -> Option<Diagnosis> {
     let mean = |of: &dyn Fn(&Frame) -> f64| frames.iter().map(of).sum::<f64>() / frames.len() as f64;

@@ -31,9 +31,9 @@ pub enum EventKind {
     SettingsChanged,
     /// The number of seats has changed.
     LimitChanged,
-    /// An upstream was taken out of the rotation.
+    /// An upstream is down, and out of the rotation unless it is the only one.
     UpstreamOut,
-    /// An upstream is in the rotation again.
+    /// An upstream responds again.
     UpstreamBack,
     /// Another process responds. Only for frames that are made of the metrics of a server (`evenkeel top --kube`).
     ServerChanged,

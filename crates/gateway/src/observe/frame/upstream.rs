@@ -10,7 +10,7 @@ use super::is_default;
 pub struct Upstream {
     /// Its host and port.
     pub name: String,
-    /// Whether it is out of the rotation.
+    /// Whether it is down: out of the rotation, unless it is the only one.
     #[serde(skip_serializing_if = "is_default")]
     pub is_out: bool,
     /// The responses that began in the interval, per second.

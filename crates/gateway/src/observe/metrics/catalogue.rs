@@ -29,9 +29,9 @@ metrics! {
     BUFFERED_BYTES: Gauge "evenkeel_buffered_bytes" [], "Bytes of requests and responses that are buffered because they arrive or leave slowly";
     UPSTREAM_REQUESTS: Counter "evenkeel_upstream_requests" ["code", "upstream"], "Responses of upstreams, by status class";
     UPSTREAM_IN_FLIGHT: Gauge "evenkeel_upstream_in_flight_requests" ["upstream"], "Requests that each upstream works on";
-    UPSTREAM_UP: Gauge "evenkeel_upstream_up" ["upstream"], "Whether each upstream is in the rotation";
-    UPSTREAM_FAILURES: Counter "evenkeel_upstream_failures" ["kind", "upstream"], "Requests that failed because of an upstream, by kind; upstream is \"\" if no upstream was available";
-    UPSTREAM_EJECTIONS: Counter "evenkeel_upstream_ejections" ["upstream"], "How often each upstream was taken out of the rotation";
+    UPSTREAM_UP: Gauge "evenkeel_upstream_up" ["upstream"], "Whether each upstream is up: 0 after health.failures failures in a row, 1 again after the first response";
+    UPSTREAM_FAILURES: Counter "evenkeel_upstream_failures" ["kind", "upstream"], "Requests that failed because of an upstream, by kind";
+    UPSTREAM_EJECTIONS: Counter "evenkeel_upstream_ejections" ["upstream"], "How often each upstream was taken out of the rotation; a sole upstream never is";
     UPSTREAM_RETRIES: Counter "evenkeel_upstream_retries" [], "Requests that were retried";
     OBJECTS_CHANGES: Counter "evenkeel_objects_changes" ["outcome"], "Changes of the objects, and whether they were applied or refused";
     OBJECTS_STALE: Gauge "evenkeel_objects_stale" [], "Whether the objects come from the last copy, because the store cannot be opened";

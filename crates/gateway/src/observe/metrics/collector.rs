@@ -75,16 +75,13 @@ impl GatewayCollector {
         let mut family = out.family(names::UPSTREAM_IN_FLIGHT)?;
         upstreams.iter().try_for_each(|upstream| family.put([upstream.name()], upstream.in_flight()))?;
         let mut family = out.family(names::UPSTREAM_UP)?;
-        upstreams.iter().try_for_each(|upstream| family.put([upstream.name()], u64::from(!upstream.is_ejected())))?;
+        upstreams.iter().try_for_each(|upstream| family.put([upstream.name()], u64::from(upstream.is_up())))?;
         let mut family = out.family(names::UPSTREAM_FAILURES)?;
         for upstream in &*upstreams {
-            let kinds = UpstreamFailure::ALL.into_iter().filter(|kind| *kind != UpstreamFailure::NoneLeft);
-            for kind in kinds {
+            for kind in UpstreamFailure::ALL {
                 family.put([kind.as_str(), upstream.name()], upstream.failures(kind))?;
             }
         }
-        let none_left = self.0.sum(|worker| &worker.none_left);
-        family.put([UpstreamFailure::NoneLeft.as_str(), ""], none_left)?;
         let mut family = out.family(names::UPSTREAM_EJECTIONS)?;
         upstreams.iter().try_for_each(|upstream| family.put([upstream.name()], upstream.ejections()))?;
         out.lone(names::UPSTREAM_RETRIES, self.0.sum(|worker| &worker.retries))

@@ -61,8 +61,6 @@ pub enum UpstreamFailure {
     Cut,
     /// Its response was no HTTP.
     Malformed,
-    /// All upstreams are out of the rotation.
-    NoneLeft,
 }
 
 #[derive(Debug)]
@@ -96,7 +94,6 @@ struct Counters {
     opened: AtomicU64,
     closed: AtomicU64,
     refused: AtomicU64,
-    none_left: AtomicU64,
     retries: AtomicU64,
     abandoned: AtomicU64,
     abandoned_ended: AtomicU64,
@@ -237,8 +234,7 @@ impl GatewayMetrics {
 
     /// How often upstreams failed, in whatever way.
     pub(crate) fn upstream_failures(&self) -> u64 {
-        let of_each: u64 = self.upstream_status().iter().map(|upstream| upstream.failures).sum();
-        of_each + self.sum(|worker| &worker.none_left)
+        self.upstream_status().iter().map(|upstream| upstream.failures).sum()
     }
 
     /// How often objects were refused, and settings applied.
@@ -299,11 +295,6 @@ impl WorkerMetrics {
         self.add(|worker| &worker.requests[class]);
     }
 
-    /// There was no upstream left for a request.
-    pub fn no_upstream_left(&self) {
-        self.add(|worker| &worker.none_left);
-    }
-
     /// Which worker it is.
     pub fn index(&self) -> usize {
         self.index
@@ -353,10 +344,9 @@ impl WorkerMetrics {
 
 impl UpstreamFailure {
     /// All kinds.
-    pub const ALL: [Self; 6] =
-        [Self::Resolve, Self::Connect, Self::TimeOut, Self::Cut, Self::Malformed, Self::NoneLeft];
+    pub const ALL: [Self; 5] = [Self::Resolve, Self::Connect, Self::TimeOut, Self::Cut, Self::Malformed];
 
-    /// The value of the label `kind`.
+    /// The value of the label `kind`, and of `error` in the access log.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Resolve => "resolve",
@@ -364,7 +354,6 @@ impl UpstreamFailure {
             Self::TimeOut => "timeout",
             Self::Cut => "cut",
             Self::Malformed => "malformed",
-            Self::NoneLeft => "none-left",
         }
     }
 }
@@ -398,8 +387,8 @@ mod tests {
         }
         metrics.worker(1).connection_closed();
         upstream.ended(0);
+        upstream.went_down();
         upstream.ejected(1);
-        metrics.worker(1).no_upstream_left();
         metrics.worker(0).request_ended(StatusCode::from_u16(999).unwrap());
         metrics.objects_refused();
         assert_eq!(metrics.connections(), 2);
@@ -415,7 +404,6 @@ mod tests {
             "evenkeel_upstream_in_flight_requests{upstream=\"http://a\"} 2",
             "evenkeel_upstream_up{upstream=\"http://a\"} 0",
             "evenkeel_upstream_failures_total{kind=\"cut\",upstream=\"http://a\"} 3",
-            "evenkeel_upstream_failures_total{kind=\"none-left\",upstream=\"\"} 1",
             "evenkeel_upstream_ejections_total{upstream=\"http://a\"} 1",
             "evenkeel_objects_stale 0",
             "evenkeel_objects_refused 1",

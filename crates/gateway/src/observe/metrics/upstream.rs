@@ -19,7 +19,7 @@ pub struct UpstreamMetrics(Arc<Shared>);
 pub struct UpstreamStatus {
     /// Its URL.
     pub url: String,
-    /// Whether it is in the rotation.
+    /// Whether it is up: it has responded since it last failed several times in a row.
     pub is_up: bool,
     /// How many requests it works on.
     pub in_flight: u64,
@@ -33,7 +33,7 @@ pub struct UpstreamStatus {
 struct Shared {
     name: String,
     workers: Box<[Counters]>,
-    is_ejected: AtomicBool,
+    is_down: AtomicBool,
 }
 
 /// Two cache lines, since processors fetch them in pairs.
@@ -53,7 +53,7 @@ impl UpstreamMetrics {
     /// Counters of the upstream of that name, for so many workers.
     pub fn new(name: impl Into<String>, workers: usize) -> Self {
         let workers = std::iter::repeat_with(Counters::default).take(workers.max(1)).collect();
-        Self(Arc::new(Shared { name: name.into(), workers, is_ejected: AtomicBool::new(false) }))
+        Self(Arc::new(Shared { name: name.into(), workers, is_down: AtomicBool::new(false) }))
     }
 
     fn of(&self, worker: usize) -> &Counters {
@@ -84,15 +84,19 @@ impl UpstreamMetrics {
         self.of(worker).failures[failure as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It was taken out of the rotation.
-    pub fn ejected(&self, worker: usize) {
-        self.0.is_ejected.store(true, Ordering::Relaxed);
-        self.of(worker).ejections.fetch_add(1, Ordering::Relaxed);
+    /// It has failed so often in a row that it is down.
+    pub fn went_down(&self) {
+        self.0.is_down.store(true, Ordering::Relaxed);
     }
 
-    /// It is in the rotation again.
-    pub fn recovered(&self) {
-        self.0.is_ejected.store(false, Ordering::Relaxed);
+    /// It responds again.
+    pub fn came_up(&self) {
+        self.0.is_down.store(false, Ordering::Relaxed);
+    }
+
+    /// It was taken out of the rotation.
+    pub fn ejected(&self, worker: usize) {
+        self.of(worker).ejections.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Its URL.
@@ -100,8 +104,8 @@ impl UpstreamMetrics {
         &self.0.name
     }
 
-    pub(super) fn is_ejected(&self) -> bool {
-        self.0.is_ejected.load(Ordering::Relaxed)
+    pub(super) fn is_up(&self) -> bool {
+        !self.0.is_down.load(Ordering::Relaxed)
     }
 
     pub(super) fn in_flight(&self) -> u64 {
@@ -122,10 +126,11 @@ impl UpstreamMetrics {
         self.sum(|worker| &worker.ejections)
     }
 
-    pub(super) fn status(&self) -> UpstreamStatus {
+    /// What it is doing.
+    pub fn status(&self) -> UpstreamStatus {
         UpstreamStatus {
             url: self.0.name.clone(),
-            is_up: !self.is_ejected(),
+            is_up: self.is_up(),
             in_flight: self.in_flight(),
             responses: (0..CLASSES.len()).map(|class| self.responses(class)).sum(),
             failures: UpstreamFailure::ALL.into_iter().map(|failure| self.failures(failure)).sum(),

@@ -71,7 +71,7 @@ impl CollectorClient {
     /// For the collector at this endpoint. Nothing is sent yet.
     pub(super) fn open(endpoint: &Uri, config: &TracingConfig) -> Result<Self, TracingError> {
         let limits = FetchLimits { time: config.timeout, bytes: RESPONSE_BYTES_MAX };
-        let server = Fetcher::new(endpoint, &config.tls, limits)?;
+        let server = Fetcher::new(endpoint, &config.tls, "tracing.tls", limits)?;
         let headers = config.headers_file.as_deref().map(HeadersFile::open).transpose();
         let headers = headers.map_err(TracingError::Headers)?;
         let authority = endpoint.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::file_access::{advice, warn_if_open_to_others};
+
 /// Headers for the collector. They are read again when the file changes. Their values are never shown.
 pub(super) struct HeadersFile {
     path: PathBuf,
@@ -26,6 +28,7 @@ impl HeadersFile {
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let text = read(path)?;
         let headers = parse(path, &text)?;
+        warn_if_open_to_others(path);
         Ok(Self { path: path.to_owned(), text, headers, looked: Instant::now() })
     }
 
@@ -47,6 +50,7 @@ impl HeadersFile {
         match found.and_then(|text| Ok((parse(&self.path, &text)?, text))) {
             Ok((headers, text)) => {
                 (self.headers, self.text) = (headers, text);
+                warn_if_open_to_others(&self.path);
                 tracing::info!(file = %self.path.display(), "the headers for the collector changed and are in effect");
             }
             Err(error) => tracing::warn!(error, "the headers for the collector cannot be used; the old ones stay"),
@@ -62,7 +66,7 @@ impl fmt::Debug for HeadersFile {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let text = std::fs::read(path).map_err(|error| format!("{}: {error}; name a readable file", path.display()))?;
+    let text = std::fs::read(path).map_err(|error| format!("{}: {error}; {}", path.display(), advice(&error)))?;
     if text.len() > BYTES_MAX {
         return Err(format!(
             "{}: there are more than {BYTES_MAX} bytes, which is too large for headers",

@@ -45,7 +45,7 @@ pub enum TracingError {
     #[error("tracing.headersFile: {0}")]
     Headers(String),
     /// A certificate or a key cannot be used.
-    #[error("tracing.tls: {0}")]
+    #[error(transparent)]
     Tls(#[from] crate::tls::TlsError),
     /// The program has no exporter.
     #[error("tracing.endpoint: this program was built without tracing; build it with the feature `otlp`")]

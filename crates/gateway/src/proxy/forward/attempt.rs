@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Version};
+use http::{HeaderMap, Method, Response, StatusCode, Version};
 
 use super::fields::sanitize_response;
 use super::head::{self, Received};
@@ -34,7 +34,6 @@ pub(super) struct Attempts {
     pub(super) parts: Parts,
     /// What sorts of fields are in the head.
     pub(super) flags: HeadFlags,
-    pub(super) id: HeaderValue,
     pub(super) is_upgrade: bool,
     pub(super) body: RequestBody,
 }
@@ -80,10 +79,7 @@ impl Attempts {
     /// room for all others would be moved about with every request.
     pub(super) async fn run(mut self) -> Response<ResponseBody> {
         let body = std::mem::replace(&mut self.body, RequestBody::none());
-        let Some(mut picked) = self.worker.upstreams.pick(&[]) else {
-            self.connection.worker.metrics.no_upstream_left();
-            return Failure::NoUpstream.response(&self.parts.headers);
-        };
+        let mut picked = self.worker.upstreams.pick();
         let outcome = match self.used(&picked) {
             None => Ok(body),
             Some(wire) => {
@@ -101,9 +97,9 @@ impl Attempts {
         match Box::pin(self.retry(&mut picked, outcome)).await {
             Ok(response) => response,
             Err(failure) => {
-                tracing::debug!(%failure, "no response from an upstream");
-                if let Some(failure) = failure.of_upstream() {
-                    picked.upstream.note_failed(failure);
+                if let Some(kind) = failure.of_upstream() {
+                    picked.upstream.note_failed(kind, &self.exchange.id, &failure);
+                    self.exchange.note(|record| record.note_upstream_failed(&picked.upstream, kind));
                 }
                 failure.response(&self.parts.headers)
             }
@@ -137,7 +133,7 @@ impl Attempts {
             match next {
                 Next::OtherUpstream => {
                     tried.push(chosen.index());
-                    *chosen = self.worker.upstreams.pick(&tried).ok_or(failure)?;
+                    *chosen = self.worker.upstreams.pick_other(&tried).ok_or(failure)?;
                 }
                 Next::SameUpstream if anew < SAME_UPSTREAM_MAX => anew += 1,
                 Next::NewConnection if !is_fresh_wanted && is_idempotent(&self.parts.method) => is_fresh_wanted = true,
@@ -162,14 +158,14 @@ impl Attempts {
             }
             Ok(UpstreamConnection::Http2(stream)) => self.send_http2(picked, stream, body).await,
             Err(error) => {
-                let (failure, error) = match error {
-                    ConnectError::Unresolved(error) => (Failure::Resolve, error.to_string()),
-                    ConnectError::Failed(error) => (Failure::Connect, error.to_string()),
-                    ConnectError::TookTooLong => (Failure::ConnectTimeout, "it took too long".to_owned()),
+                let failure = match error {
+                    ConnectError::Unresolved(_) => Failure::Resolve,
+                    ConnectError::Failed(_) => Failure::Connect,
+                    ConnectError::TookTooLong => Failure::ConnectTimeout,
                 };
-                if self.connection.worker.may_warn() {
-                    let upstream = &picked.upstream.known.authority;
-                    tracing::warn!(upstream, error, "cannot connect to an upstream");
+                // Only here the cause is known. The request need not fail: another upstream may take it.
+                if let Some(kind) = failure.of_upstream() {
+                    picked.upstream.warn(kind, &self.exchange.id, &error);
                 }
                 Err(Refused::new(failure, Some(body), Next::OtherUpstream))
             }
@@ -210,7 +206,7 @@ impl Attempts {
     }
 
     fn received(&self) -> Received<'_> {
-        Received { parts: &self.parts, flags: self.flags, id: &self.id, is_upgrade: self.is_upgrade }
+        Received { parts: &self.parts, flags: self.flags, id: &self.exchange.id, is_upgrade: self.is_upgrade }
     }
 
     /// Puts the head of the request on the wire.

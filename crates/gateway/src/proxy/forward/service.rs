@@ -81,7 +81,7 @@ impl tower_service::Service<AdmittedRequest<Inbound, RouteMatch>> for Forward {
 /// Turns a request into what is sent to an upstream, or responds to it if it must not be sent.
 fn prepare(admitted: AdmittedRequest<Inbound, RouteMatch>) -> Result<Attempts, Box<Response<ResponseBody>>> {
     let AdmittedRequest { request, admitted } = admitted;
-    let (mut parts, Inbound { connection, mut body, exchange, is_upgrade, flags, id }) = request.into_parts();
+    let (mut parts, Inbound { connection, mut body, exchange, is_upgrade, flags }) = request.into_parts();
     exchange.note(|record| record.note_admitted(&admitted));
     let user = admitted.user;
     if !connection.client.identify(&user) {
@@ -108,5 +108,5 @@ fn prepare(admitted: AdmittedRequest<Inbound, RouteMatch>) -> Result<Attempts, B
     body.start(|| TrailerGuard { identity: connection.identity.clone(), user });
     // The request may have waited for long, and upstreams may be gone since.
     let worker = connection.worker.latest();
-    Ok(Attempts { connection, worker, exchange, parts, flags, id, is_upgrade, body })
+    Ok(Attempts { connection, worker, exchange, parts, flags, is_upgrade, body })
 }

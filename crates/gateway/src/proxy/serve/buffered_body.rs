@@ -197,9 +197,7 @@ impl Passed {
         match Pin::new(&mut self.body).poll_frame(context) {
             Poll::Pending if self.exchange.failure().is_some() => Poll::Ready(Some(Err(ResponseBodyError::Request))),
             Poll::Ready(Some(Err(error))) => {
-                let failure = error.kind();
-                self.exchange.note_upstream_failed(failure);
-                self.exchange.note(|record| record.note_cut_off(failure.as_str()));
+                self.exchange.note_cut_off(error);
                 Poll::Ready(Some(Err(error)))
             }
             Poll::Ready(frame) => {

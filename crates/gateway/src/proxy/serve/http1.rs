@@ -10,7 +10,7 @@ use std::time::Duration;
 use evenkeel::LongRunning;
 use http::header::TE;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 
 use super::buffered_body::BufferedBody;
 use super::first_bytes::NEXT_REQUEST_MAX;
@@ -193,7 +193,7 @@ impl Serving {
         let sends_trailers = head.flags.has(HeadFlags::TE) && has_token(&head.headers, &TE, "trailers");
         let awaits_permission = head.expects_continue;
         let (parts, inbound) = self.request(head);
-        let (id, exchange) = (inbound.id.clone(), Rc::clone(&inbound.exchange));
+        let exchange = Rc::clone(&inbound.exchange);
         let form = if inbound.flags.has(HeadFlags::TYPE) { Form::of(&parts.headers) } else { Form::Status };
         let mut total = worker.timer.timeout(Duration::ZERO);
         let response = if asked.method == Method::CONNECT {
@@ -214,7 +214,7 @@ impl Serving {
                 failure.response_in(form).map(BufferedBody::own)
             }
         };
-        self.send_response(response, &exchange, &id, &mut asked, &mut total, sends_trailers).await
+        self.send_response(response, &exchange, &mut asked, &mut total, sends_trailers).await
     }
 
     /// Passes a request on, and waits for the response for as long as the client does.
@@ -233,8 +233,8 @@ impl Serving {
         let (method, uri) = (parts.method.clone(), parts.uri.clone());
         let target = worker.rules.target(&mut parts);
         let arrival = Arrival::new(connection, &target, &parts);
-        let (exchange, id) = (Rc::clone(&inbound.exchange), inbound.id.clone());
-        let subject = Subject { connection, exchange: &exchange, id: &id, method: &method, target: &uri };
+        let exchange = Rc::clone(&inbound.exchange);
+        let subject = Subject { connection, exchange: &exchange, method: &method, target: &uri };
         subject.note_arrival(&arrival);
         total.set(arrival.total_after(connection));
         if !inbound.body.is_there() && arrival.waits_for_body(&parts) {
@@ -266,7 +266,6 @@ impl Serving {
         &mut self,
         response: Response<BufferedBody>,
         exchange: &Rc<Exchange>,
-        id: &HeaderValue,
         asked: &mut ResponseContext,
         total: &mut Timeout,
         sends_trailers: bool,
@@ -289,7 +288,7 @@ impl Serving {
             client.owes_continue = false;
             let wire = &mut client.wire;
             put_interim(wire, exchange);
-            let encoder = response_head::put(wire.output(), &parts, id, &body, asked, || worker.timer.date());
+            let encoder = response_head::put(wire.output(), &parts, &exchange.id, &body, asked, || worker.timer.date());
             // The next request is kept in what this response was kept in.
             wire.heads().give_back(std::mem::take(&mut parts.headers));
             encoder
@@ -320,14 +319,8 @@ impl Serving {
     fn request(&mut self, head: RequestHead) -> (Parts, Inbound) {
         let worker = &self.connection.worker;
         let id = worker.request_ids.assign(&head.headers);
-        let exchange = Exchange::new(RequestRecord::begin(
-            &self.connection,
-            &head.method,
-            &head.uri,
-            head.version,
-            &head.headers,
-            &id,
-        ));
+        let record = RequestRecord::begin(&self.connection, &head.method, &head.uri, head.version, &head.headers, &id);
+        let exchange = Exchange::new(id, record);
         {
             let mut client = self.client.borrow_mut();
             client.decoder = head.body;
@@ -340,16 +333,16 @@ impl Serving {
         (parts.method, parts.uri, parts.version) = (head.method, head.uri, head.version);
         parts.headers = head.headers;
         let connection = Rc::clone(&self.connection);
-        (parts, Inbound { connection, body, exchange, is_upgrade, flags: head.flags, id })
+        (parts, Inbound { connection, body, exchange, is_upgrade, flags: head.flags })
     }
 
     /// Responds to a client that has not sent a whole head, or none that can be understood.
     async fn refuse(&mut self, response: Response<ResponseBody>) -> After {
         let worker = Rc::clone(&self.connection.worker);
-        let id = worker.request_ids.assign(&HeaderMap::new());
+        let exchange = Exchange::new(worker.request_ids.assign(&HeaderMap::new()), None);
         let mut asked = ResponseContext { method: Method::GET, version: http::Version::HTTP_11, is_kept_alive: false };
         let mut total = worker.timer.timeout(worker.config.timeouts.stall);
-        self.send_response(response.map(BufferedBody::own), &Rc::default(), &id, &mut asked, &mut total, false).await
+        self.send_response(response.map(BufferedBody::own), &exchange, &mut asked, &mut total, false).await
     }
 
     /// The connection, if nothing else uses it any more.

@@ -164,14 +164,8 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
             http2_head::normalize(&mut parts, worker.config.limits.headers)?;
             if has_room { Ok(websocket) } else { Err(Failure::TooManyStreams) }
         });
-        let exchange = Exchange::new(RequestRecord::begin(
-            &connection,
-            &parts.method,
-            &parts.uri,
-            parts.version,
-            &parts.headers,
-            &id,
-        ));
+        let record = RequestRecord::begin(&connection, &parts.method, &parts.uri, parts.version, &parts.headers, &id);
+        let exchange = Exchange::new(id, record);
         let form = Form::of(&parts.headers);
         let of_connection = Rc::clone(&self.running);
         Box::pin(async move {
@@ -201,7 +195,6 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
                         exchange: Rc::clone(&exchange),
                         is_upgrade: websocket.is_some(),
                         flags: HeadFlags::ANY,
-                        id: id.clone(),
                     };
                     let response = total.limit(pass_on(parts, inbound, &total)).await;
                     response.unwrap_or_else(|Elapsed| Err(Failure::TotalTimeout)).map(|response| match websocket {
@@ -224,7 +217,7 @@ impl hyper::service::Service<Request<Incoming>> for RequestHandler {
                 let body = SharedBody::new(body, &body_of_stream);
                 TrackedBody::new(CountedBody { body, running }, progress)
             });
-            response.headers_mut().insert(REQUEST_ID, id);
+            response.headers_mut().insert(REQUEST_ID, exchange.id.clone());
             if let Some(value) = exchange.debug_header() {
                 response.headers_mut().insert(DEBUG, value);
             }
@@ -244,8 +237,7 @@ async fn pass_on(
     let (method, uri) = (parts.method.clone(), parts.uri.clone());
     let target = worker.rules.target(&mut parts);
     let arrival = Arrival::new(&connection, &target, &parts);
-    let id = inbound.id.clone();
-    let subject = Subject { connection: &connection, exchange: &exchange, id: &id, method: &method, target: &uri };
+    let subject = Subject { connection: &connection, exchange: &exchange, method: &method, target: &uri };
     subject.note_arrival(&arrival);
     total.set(arrival.total_after(&connection));
     if !inbound.is_upgrade && !inbound.body.is_there() && arrival.waits_for_body(&parts) {

@@ -2,7 +2,7 @@
 
 use evenkeel::Rejected;
 use evenkeel_engine::User;
-use http::{HeaderValue, Method, Response, Uri};
+use http::{Method, Response, Uri};
 
 use crate::observe::log::{DeniedRequest, RejectedRequest};
 use crate::proxy::arrival::Arrival;
@@ -14,7 +14,6 @@ use crate::proxy::exchange::Exchange;
 pub(super) struct Subject<'a> {
     pub(super) connection: &'a Connection,
     pub(super) exchange: &'a Exchange,
-    pub(super) id: &'a HeaderValue,
     pub(super) method: &'a Method,
     pub(super) target: &'a Uri,
 }
@@ -28,7 +27,7 @@ impl Subject<'_> {
         self.exchange.note(|record| record.note_arrival(arrival, worker));
         if let (Ok(_), Err(denied)) = (&arrival.digested, &arrival.user) {
             worker.rejections.denied(|| DeniedRequest {
-                request_id: self.id.to_str().unwrap_or_default(),
+                request_id: self.exchange.id.to_str().unwrap_or_default(),
                 client: self.connection.identity.address(),
                 method: self.method.as_str(),
                 path: self.target.path(),
@@ -42,7 +41,7 @@ impl Subject<'_> {
         let Some(rejected) = response.extensions().get::<Rejected>() else { return };
         self.exchange.note(|record| record.note_rejected(rejected));
         self.connection.worker.rejections.rejected(|| RejectedRequest {
-            request_id: self.id.to_str().unwrap_or_default(),
+            request_id: self.exchange.id.to_str().unwrap_or_default(),
             user: user.map_or("", |user| &user.name),
             method: self.method.as_str(),
             path: self.target.path(),

@@ -97,20 +97,42 @@ impl Upstreams {
         self.all.iter().for_each(|upstream| upstream.pool.prune());
     }
 
-    /// The upstream for a request that has been refused by those given already.
-    pub(crate) fn pick(&self, tried: &[usize]) -> Option<Picked> {
+    /// The upstream for a new request. There is at least one: no gateway starts without.
+    pub(crate) fn pick(&self) -> Picked {
         if let [only] = &*self.all {
-            return tried.is_empty().then(|| Picked::new(only, 0, self.all.len()));
+            return Picked::new(only, 0, 1);
         }
-        let start = self.next.get();
-        self.next.set(start.wrapping_add(1));
+        let start = self.turn();
+        self.best(start, self.others(start))
+    }
+
+    /// Another upstream, for a request that those given have refused.
+    pub(crate) fn pick_other(&self, tried: &[usize]) -> Option<Picked> {
+        let start = self.turn();
+        let mut untried = std::iter::once(start).chain(self.others(start)).filter(|index| !tried.contains(index));
+        let first = untried.next()?;
+        Some(self.best(first, untried))
+    }
+
+    /// Where to begin to look.
+    fn turn(&self) -> usize {
+        let turn = self.next.get();
+        self.next.set(turn.wrapping_add(1));
+        turn % self.all.len()
+    }
+
+    /// All but this one, in the order in which they are looked at.
+    fn others(&self, start: usize) -> impl Iterator<Item = usize> + use<> {
+        let count = self.all.len();
+        (1..count).map(move |step| (start + step) % count)
+    }
+
+    /// The best of these. Upstreams that fail are a choice too, the last one: a request may find that they respond again.
+    fn best(&self, first: usize, others: impl Iterator<Item = usize>) -> Picked {
         let now = Instant::now();
-        let mut best: Option<(Rank, usize)> = None;
-        for step in 0..self.all.len() {
-            let index = start.wrapping_add(step) % self.all.len();
-            if tried.contains(&index) {
-                continue;
-            }
+        let mut best: Option<Rank> = None;
+        let mut chosen = first;
+        for index in std::iter::once(first).chain(others) {
             let known = &self.all[index].known;
             let rank = match known.health.condition(now) {
                 Condition::Due => Rank::Due,
@@ -120,13 +142,13 @@ impl Upstreams {
             if rank == Rank::Due && known.health.begin_trial() {
                 let picked = Picked::new(&self.all[index], index, self.all.len());
                 picked.is_trial.set(true);
-                return Some(picked);
+                return picked;
             }
-            if best.is_none_or(|(found, _)| rank < found) {
-                best = Some((rank, index));
+            if best.is_none_or(|found| rank < found) {
+                (best, chosen) = (Some(rank), index);
             }
         }
-        best.map(|(_, index)| Picked::new(&self.all[index], index, self.all.len()))
+        Picked::new(&self.all[chosen], chosen, self.all.len())
     }
 }
 
@@ -154,21 +176,20 @@ impl Picked {
     /// It has responded.
     pub(crate) fn note_success(&self) {
         self.is_trial.set(false);
-        if self.upstream.known.health.note_success() {
-            self.upstream.known.metrics.recovered();
-        }
+        self.upstream.known.health.note_success();
         self.upstream.stopwatch.stop(self.started.take());
     }
 
-    /// It refused the connection, or cut it before it responded. One that does so too often is taken out of the rotation.
+    /// It refused the connection, or cut it before it responded. One that does so too often is down. It is taken out of the
+    /// rotation, unless there is no other.
     pub(crate) fn note_failure(&self) {
         self.is_trial.set(false);
-        if self.is_one_of_many
-            && let Some(pause) = self.upstream.known.health.note_failure(Instant::now())
-        {
-            let upstream = &self.upstream.known.authority;
+        let known = &self.upstream.known;
+        let Some(pause) = known.health.note_failure(Instant::now()) else { return };
+        if self.is_one_of_many {
+            let upstream = &known.authority;
             tracing::warn!(upstream, ?pause, "the upstream is failing and is taken out of the rotation");
-            self.upstream.known.metrics.ejected(self.upstream.worker);
+            known.metrics.ejected(self.upstream.worker);
         }
     }
 

@@ -18,11 +18,14 @@ use crate::timeouts::{CoarseTimer, Elapsed};
 use crate::tls::Offer;
 
 /// Why there is no connection.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
     /// Its name has no address.
+    #[error("{0}")]
     Unresolved(io::Error),
+    #[error("{0}")]
     Failed(io::Error),
+    #[error("connecting took longer than `timeouts.connect`")]
     TookTooLong,
 }
 

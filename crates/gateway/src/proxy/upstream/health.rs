@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::config::HealthConfig;
+use crate::observe::metrics::UpstreamMetrics;
 
 /// The health of an upstream, shared by all workers.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub(super) struct Health {
     /// Whether there was a failure lately. Without one, the lock is not taken.
     is_suspect: AtomicBool,
     record: Mutex<Record>,
+    /// Shows whether it is up. Changed only under the lock, so that it is always what the record says.
+    metrics: UpstreamMetrics,
 }
 
 #[derive(Debug, Default)]
@@ -40,8 +43,8 @@ pub(super) enum Condition {
 // === impl Health ===
 
 impl Health {
-    pub(super) fn new(config: HealthConfig) -> Self {
-        Self { config, is_suspect: AtomicBool::new(false), record: Mutex::default() }
+    pub(super) fn new(config: HealthConfig, metrics: UpstreamMetrics) -> Self {
+        Self { config, is_suspect: AtomicBool::new(false), record: Mutex::default(), metrics }
     }
 
     fn record(&self) -> MutexGuard<'_, Record> {
@@ -70,17 +73,17 @@ impl Health {
         self.record().is_tried = false;
     }
 
-    /// It has responded. Whether something had gone wrong before.
-    pub(super) fn note_success(&self) -> bool {
-        let was_suspect = self.is_suspect.load(Ordering::Acquire);
-        if was_suspect {
-            *self.record() = Record::default();
+    /// It has responded.
+    pub(super) fn note_success(&self) {
+        if self.is_suspect.load(Ordering::Acquire) {
+            let mut record = self.record();
+            *record = Record::default();
             self.is_suspect.store(false, Ordering::Release);
+            self.metrics.came_up();
         }
-        was_suspect
     }
 
-    /// Whether this took it out of the rotation, and for how long.
+    /// Whether this took it out of the rotation, and for how long. It is down then.
     pub(super) fn note_failure(&self, now: Instant) -> Option<Duration> {
         let mut record = self.record();
         self.is_suspect.store(true, Ordering::Release);
@@ -95,6 +98,7 @@ impl Health {
         let pause = self.config.pause.saturating_mul(factor).min(self.config.pause_max);
         record.ejections = record.ejections.saturating_add(1);
         record.ejected_until = Some(now + pause);
+        self.metrics.went_down();
         Some(pause)
     }
 }
@@ -106,9 +110,12 @@ mod tests {
     #[test]
     fn pauses_grow_until_a_trial_succeeds() {
         let (second, start) = (Duration::from_secs(1), Instant::now());
-        let health = Health::new(HealthConfig { failures: 2, pause: second, pause_max: 3 * second });
+        let metrics = UpstreamMetrics::new("http://a", 1);
+        let is_up = || metrics.status().is_up;
+        let config = HealthConfig { failures: 2, pause: second, pause_max: 3 * second };
+        let health = Health::new(config, metrics.clone());
         assert_eq!(health.note_failure(start), None);
-        assert_eq!(health.condition(start), Condition::Well);
+        assert_eq!((health.condition(start), is_up()), (Condition::Well, true));
         let mut now = start;
         for pause in [1, 2, 3, 3] {
             assert_eq!(health.note_failure(now), Some(pause * second));
@@ -118,11 +125,12 @@ mod tests {
             now += pause * second;
             assert_eq!(health.condition(now), Condition::Due);
             assert!(health.begin_trial() && !health.begin_trial());
-            assert!(matches!(health.condition(now), Condition::Ejected(_)));
+            assert!(matches!(health.condition(now), Condition::Ejected(_)) && !is_up());
         }
         health.abandon_trial();
         assert_eq!(health.condition(now), Condition::Due);
-        assert!(health.note_success() && !health.note_success());
-        assert_eq!((health.condition(now), health.note_failure(now)), (Condition::Well, None));
+        health.note_success();
+        assert_eq!((health.condition(now), is_up()), (Condition::Well, true));
+        assert_eq!((health.note_failure(now), is_up()), (None, true));
     }
 }

@@ -1,7 +1,7 @@
 //! The services behind the gateway: which one gets a request, and the connections to it.
 //!
-//! Every worker has its own connections. Workers share the load and the health of each upstream, which only matters if there
-//! is more than one.
+//! Every worker has its own connections. Workers share the load of each upstream, which only matters if there is more than
+//! one, and its health.
 
 mod balance;
 mod connect;
@@ -13,17 +13,20 @@ mod latency;
 mod liveness;
 mod pool;
 
+use std::cell::RefCell;
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 
-use http::StatusCode;
 use http::uri::Scheme;
+use http::{HeaderValue, StatusCode};
 
 use crate::config::{Config, Protocol, UpstreamConfig};
 use crate::http1::BufferPool;
 use crate::observe::dashboard::UpstreamReading;
+use crate::observe::log::Throttle;
 use crate::observe::metrics::{UpstreamFailure, UpstreamMetrics};
 use crate::timeouts::CoarseTimer;
 use crate::tls::{ClientTls, TlsError};
@@ -67,17 +70,26 @@ pub(crate) struct Upstream {
     buffer_pool: Rc<BufferPool>,
     timeouts: Arc<Config>,
     stopwatch: Stopwatch,
+    /// How often each kind of failure is worth a line.
+    warnings: RefCell<[Throttle; UpstreamFailure::ALL.len()]>,
 }
 
 // === impl UpstreamTarget ===
 
 impl UpstreamTarget {
-    /// So many workers send requests to it.
-    pub(crate) fn new(config: &UpstreamConfig, gateway: &Config, workers: usize) -> Result<Self, TlsError> {
+    /// The upstream with this place in the settings. So many workers send requests to it.
+    pub(crate) fn new(
+        index: usize,
+        config: &UpstreamConfig,
+        gateway: &Config,
+        workers: usize,
+    ) -> Result<Self, TlsError> {
         let is_tls = config.url.scheme() == Some(&Scheme::HTTPS);
         let host = config.url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
-        let tls = if is_tls { Some(ClientTls::open(&config.tls, &host, config.protocol)?) } else { None };
+        let open = || ClientTls::open(&config.tls, &format!("upstreams[{index}].tls"), &host);
+        let tls = is_tls.then(open).transpose()?;
         let authority = config.url.authority().map(ToString::to_string).unwrap_or_default();
+        let metrics = UpstreamMetrics::new(config.url.to_string().trim_end_matches('/'), workers);
         Ok(Self {
             host,
             port: config.url.port_u16().unwrap_or(if is_tls { 443 } else { 80 }),
@@ -85,8 +97,8 @@ impl UpstreamTarget {
             prefix: config.url.path().trim_end_matches('/').to_owned(),
             protocol: config.protocol,
             tls,
-            metrics: UpstreamMetrics::new(config.url.to_string().trim_end_matches('/'), workers),
-            health: Health::new(gateway.health.clone()),
+            health: Health::new(gateway.health.clone(), metrics.clone()),
+            metrics,
             load: AtomicUsize::new(0),
             latencies: Latencies::default(),
         })
@@ -118,7 +130,16 @@ impl Upstream {
         let pool = Pool::new(config.limits.idle_upstream_connections, config.timeouts.idle, Rc::clone(timer));
         let (timer, buffer_pool) = (Rc::clone(timer), Rc::clone(buffer_pool));
         let stopwatch = known.latencies.stopwatch();
-        Self { known, pool, worker, timer, buffer_pool, timeouts: Arc::clone(config), stopwatch }
+        Self {
+            known,
+            pool,
+            worker,
+            timer,
+            buffer_pool,
+            timeouts: Arc::clone(config),
+            stopwatch,
+            warnings: RefCell::default(),
+        }
     }
 
     /// It has responded to a request.
@@ -126,9 +147,19 @@ impl Upstream {
         self.known.metrics.responded(self.worker, status);
     }
 
-    /// A request has failed because of it.
-    pub(crate) fn note_failed(&self, failure: UpstreamFailure) {
+    /// The request with this id has failed because of it, in this way.
+    pub(crate) fn note_failed(&self, failure: UpstreamFailure, id: &HeaderValue, error: &dyn fmt::Display) {
         self.known.metrics.failed(self.worker, failure);
+        self.warn(failure, id, error);
+    }
+
+    /// Logs that it has failed, unless there was such a line a moment ago.
+    pub(crate) fn warn(&self, failure: UpstreamFailure, id: &HeaderValue, error: &dyn fmt::Display) {
+        if self.warnings.borrow_mut()[failure as usize].may_log() {
+            let (upstream, kind) = (&self.known.authority, failure.as_str());
+            let request_id = id.to_str().unwrap_or_default();
+            tracing::warn!(upstream, kind, request_id, %error, "an upstream failed");
+        }
     }
 
     /// Whether these settings are the same for its connections.

@@ -325,7 +325,7 @@ function drawUpstreams() {
     (one) => el("tr", {}, el("td", {}, one.name, small("")), cell(""), cell(""), cell("")),
     (row, one) => {
       const [name, responses, now, before] = row.children;
-      setText(name.lastChild, one.isOut ? "fails, gets no requests" : one.changedMs ? `slower since ${clock(one.changedMs)}` : "serving");
+      setText(name.lastChild, one.isOut ? list(frame.upstreams).length > 1 ? "fails, gets no requests" : "fails" : one.changedMs ? `slower since ${clock(one.changedMs)}` : "serving");
       name.lastChild.className = one.isOut ? "bad" : one.changedMs ? "warn" : "";
       setText(responses, number(one.responses));
       setText(now, duration(one.latencyMs));

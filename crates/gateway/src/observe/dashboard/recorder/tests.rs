@@ -184,12 +184,12 @@ fn changes_are_events() {
     assert_eq!(
         events,
         [
-            (EventKind::UpstreamBack, "the upstream service:80 gets requests again"),
+            (EventKind::UpstreamBack, "the upstream service:80 responds again"),
             (
                 EventKind::ObjectsChanged,
                 "the objects changed: 4 levels added; flow schema a, b edited; level everyone edited"
             ),
-            (EventKind::UpstreamOut, "the upstream service:80 fails and gets no requests"),
+            (EventKind::UpstreamOut, "the upstream service:80 fails"),
             (EventKind::LimitChanged, "all levels together have 10 → 30 seats"),
         ]
         .map(|(kind, text)| (kind, text))

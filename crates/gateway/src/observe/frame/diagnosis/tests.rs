@@ -195,7 +195,7 @@ fn upstreams_are_told_apart_from_flow_control() {
         (
             with(|frame| frame.upstreams = vec![Upstream { is_out: true, ..upstream("a:1", 1.0, 1.0, None) }]),
             State::Failing,
-            "not flow control: the upstream a:1 fails",
+            "not flow control: the upstream a:1 fails; the log says why",
         ),
     ]);
 }
