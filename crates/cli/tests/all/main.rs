@@ -16,10 +16,12 @@ mod errors;
 #[path = "../../../store/tests/store/etcd_server.rs"]
 #[allow(dead_code, reason = "the tests of the store need more of it")]
 mod etcd_server;
+mod examples;
 mod explain;
 #[path = "../../../store/tests/store/folder.rs"]
 mod folder;
 mod monitoring;
+mod output;
 mod pages;
 #[path = "../peer/mod.rs"]
 mod peer;
@@ -27,6 +29,7 @@ mod reference;
 mod replay;
 mod serve;
 mod simulate;
+mod terminal;
 mod top;
 #[path = "../../../store/tests/store/until.rs"]
 #[allow(dead_code, reason = "the tests of the store need more of it")]

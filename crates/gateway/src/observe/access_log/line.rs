@@ -22,6 +22,8 @@ pub struct AccessLine<'a> {
     pub path: &'a str,
     /// Where it belongs, if it got as far as the flow control and is limited by it.
     pub class: Option<LineClass<'a>>,
+    /// How long it took until it asked for a seat: until its body was there, mostly.
+    pub receive: Duration,
     /// How long it waited for a seat.
     pub wait: Duration,
     /// How long it had its seat.
@@ -89,10 +91,12 @@ impl AccessLine<'_> {
             out.extend_from_slice(b",\"seats\":");
             put_number(out, class.seats.into());
         }
-        out.extend_from_slice(b",\"waitMs\":");
-        put_milliseconds(out, self.wait);
-        out.extend_from_slice(b",\"serviceMs\":");
-        put_milliseconds(out, self.service);
+        for (key, time) in self.times() {
+            out.extend_from_slice(b",\"");
+            out.extend_from_slice(key.as_bytes());
+            out.extend_from_slice(b"\":");
+            put_milliseconds(out, time);
+        }
         out.extend_from_slice(b",\"status\":");
         put_number(out, self.status.into());
         for (key, text) in [("rejected", self.rejected), ("upstream", self.upstream)] {
@@ -138,10 +142,12 @@ impl AccessLine<'_> {
             out.extend_from_slice(b" seats=");
             put_number(out, class.seats.into());
         }
-        out.extend_from_slice(b" waitMs=");
-        put_milliseconds(out, self.wait);
-        out.extend_from_slice(b" serviceMs=");
-        put_milliseconds(out, self.service);
+        for (key, time) in self.times() {
+            out.push(b' ');
+            out.extend_from_slice(key.as_bytes());
+            out.push(b'=');
+            put_milliseconds(out, time);
+        }
         for (name, number) in [("status", self.status.into()), ("bytesIn", self.bytes_in), ("bytesOut", self.bytes_out)]
         {
             out.push(b' ');
@@ -150,6 +156,10 @@ impl AccessLine<'_> {
             put_number(out, number);
         }
         out.push(b'\n');
+    }
+
+    fn times(&self) -> [(&'static str, Duration); 3] {
+        [("receiveMs", self.receive), ("waitMs", self.wait), ("serviceMs", self.service)]
     }
 }
 
@@ -239,6 +249,7 @@ mod tests {
             method: "GET",
             path,
             class: Some(LineClass { schema: "tenants", level: "low", flow: &user.name, seats: 2 }),
+            receive: Duration::from_micros(56_789),
             wait: Duration::from_nanos(1_234_567),
             service: Duration::from_millis(20),
             status: 200,
@@ -263,7 +274,7 @@ mod tests {
         let expected = json!({
             "time": "2023-11-14T22:13:20.123456Z", "requestId": "id-1", "user": "alice", "groups": ["staff", "night"],
             "method": "GET", "path": "/orders?limit=7", "schema": "tenants", "level": "low", "flow": "alice", "seats": 2,
-            "waitMs": 1.234, "serviceMs": 20.0, "status": 200, "upstream": "127.0.0.1:9000", "bytesIn": 7,
+            "receiveMs": 56.789, "waitMs": 1.234, "serviceMs": 20.0, "status": 200, "upstream": "127.0.0.1:9000", "bytesIn": 7,
             "bytesOut": 1_u64 << 40,
         });
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), expected);
@@ -296,8 +307,8 @@ mod tests {
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "2023-11-14T22:13:20.123456Z requestId=id-1 user=\"al ice=1\" group=\"a\\nb\" method=GET path=/x \
-             schema=tenants level=low flow=\"al ice=1\" upstream=127.0.0.1:9000 seats=2 waitMs=1.234 serviceMs=20.000 \
-             status=200 bytesIn=7 bytesOut=1099511627776\n"
+             schema=tenants level=low flow=\"al ice=1\" upstream=127.0.0.1:9000 seats=2 receiveMs=56.789 waitMs=1.234 \
+             serviceMs=20.000 status=200 bytesIn=7 bytesOut=1099511627776\n"
         );
     }
 

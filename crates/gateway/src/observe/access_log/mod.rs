@@ -106,6 +106,7 @@ mod tests {
             method: "GET",
             path: "/",
             class: None,
+            receive: Duration::ZERO,
             wait: Duration::ZERO,
             service: Duration::ZERO,
             status: 200,
