@@ -1,5 +1,6 @@
 //! `Moment`: turns instants of a monotonic clock into times of day.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A moment by both clocks: one is cheap to read and never goes back, the other tells the time of day.
@@ -8,6 +9,13 @@ pub(super) struct Moment {
     instant: Instant,
     since_epoch: Duration,
 }
+
+/// A moment that several threads share, so that the order of their instants is the order of their times of day.
+#[derive(Debug, Clone)]
+pub(super) struct SharedMoment(Arc<Mutex<Moment>>);
+
+/// If the time of day differs by more from what it would be by the other clock, it has been changed.
+const CHANGED: Duration = Duration::from_millis(1);
 
 /// So far apart may the readings of the two clocks be, and so often is it tried.
 const APART: Duration = Duration::from_micros(5);
@@ -28,6 +36,21 @@ fn nearest(mut read: impl FnMut() -> (Duration, Moment)) -> Moment {
     best.1
 }
 
+// === impl SharedMoment ===
+
+impl SharedMoment {
+    pub(super) fn now() -> Self {
+        Self(Arc::new(Mutex::new(Moment::now())))
+    }
+
+    /// The moment, which stays the same until the time of day is changed. To be asked now and then.
+    pub(super) fn current(&self) -> Moment {
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.follow(Moment::now());
+        *shared
+    }
+}
+
 // === impl Moment ===
 
 impl Moment {
@@ -39,6 +62,13 @@ impl Moment {
             let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             (instant.elapsed(), Self { instant, since_epoch })
         })
+    }
+
+    /// The time of day may have been changed since: then this later moment takes the place of this one.
+    fn follow(&mut self, later: Self) {
+        if self.since_epoch(later.instant).abs_diff(later.since_epoch) > CHANGED {
+            *self = later;
+        }
     }
 
     /// The time from 1970 to this instant.
@@ -58,6 +88,23 @@ impl Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moment_is_kept_until_the_time_of_day_is_changed() {
+        let (instant, minute) = (Instant::now(), Duration::from_secs(60));
+        let mut moment = Moment { instant, since_epoch: Duration::from_secs(1000) };
+        let micros = Duration::from_micros;
+        for (read, kept) in [
+            (Duration::from_secs(1060), Duration::from_secs(1000)),
+            (Duration::from_secs(1060) + micros(999), Duration::from_secs(1000)),
+            (Duration::from_secs(1060) - micros(999), Duration::from_secs(1000)),
+            (Duration::from_secs(1059), Duration::from_secs(999)),
+            (Duration::from_secs(5000), Duration::from_secs(4940)),
+        ] {
+            moment.follow(Moment { instant: instant + minute, since_epoch: read });
+            assert_eq!(moment.since_epoch(instant), kept, "{read:?}");
+        }
+    }
 
     #[test]
     fn a_reading_that_was_interrupted_is_repeated() {

@@ -303,25 +303,22 @@ impl RequestRecord {
             trace.finish(self, upstream);
         }
         let Some(log) = &self.log else { return };
-        // Whole microseconds, as lines have them, so that the parts of a line add up to the time at which the next request starts.
-        let at = |instant| Duration::from_micros(u64::try_from(log.time_of(instant).as_micros()).unwrap_or(u64::MAX));
         let SeatMoments { asked, started, ended } = self.seat_moments();
-        let [arrived, asked, ended] = [self.arrived, asked, ended].map(at);
-        let started = started.map(at);
-        let wait = self.class.as_ref().map_or(Duration::ZERO, |_| started.unwrap_or(ended).saturating_sub(asked));
-        let service = started.map_or(Duration::ZERO, |started| ended.saturating_sub(started));
+        let waited_until = self.class.as_ref().map(|_| started.unwrap_or(ended));
+        let wait = waited_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(asked));
+        let service = started.map_or(Duration::ZERO, |started| ended.saturating_duration_since(started));
         // A client that got no response has disconnected, or was cut off by us.
         let is_shut_down = self.failure() == Some(SHUTDOWN);
         let without_response = if is_shut_down { StatusCode::SERVICE_UNAVAILABLE.as_u16() } else { CLIENT_GONE };
         self.with_flow(|class| {
             log.put(&AccessLine {
-                time: arrived,
+                time: log.time_of(self.arrived),
                 request_id: self.id.as_bytes(),
                 user: self.user.as_deref(),
                 method: self.method.as_str(),
                 path: self.uri.path_and_query().map_or("/", |target| target.as_str()),
                 class,
-                receive: asked.saturating_sub(arrived),
+                receive: asked.saturating_duration_since(self.arrived),
                 wait,
                 service,
                 status: self.status.map_or(without_response, |status| status.as_u16()),
