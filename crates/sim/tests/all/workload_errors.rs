@@ -22,7 +22,7 @@ fn the_workload_of_the_specification_is_read_with_all_its_alternatives() {
         workload.unwrap_or_else(|problems| panic!("{problems}\n{text}"))
     };
     let workload = read(text);
-    assert_eq!((workload.name.as_str(), workload.flows.len(), workload.events.len()), ("noisy-neighbour", 4, 2));
+    assert_eq!((workload.name.as_str(), workload.flows.len(), workload.events.len()), ("noisy-neighbour", 1, 2));
     // What is behind `or` in a comment may stand in the place of what is before it. `…` is one of the others.
     let mut tried = 0;
     for line in text.lines() {
