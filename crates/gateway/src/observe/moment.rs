@@ -96,8 +96,8 @@ mod tests {
         let micros = Duration::from_micros;
         for (read, kept) in [
             (Duration::from_secs(1060), Duration::from_secs(1000)),
-            (Duration::from_secs(1060) + micros(999), Duration::from_secs(1000)),
-            (Duration::from_secs(1060) - micros(999), Duration::from_secs(1000)),
+            (micros(1_060_000_999), Duration::from_secs(1000)),
+            (micros(1_059_999_001), Duration::from_secs(1000)),
             (Duration::from_secs(1059), Duration::from_secs(999)),
             (Duration::from_secs(5000), Duration::from_secs(4940)),
         ] {

@@ -274,7 +274,7 @@ mod tests {
         let expected = json!({
             "time": "2023-11-14T22:13:20.123456789Z", "requestId": "id-1", "user": "alice", "groups": ["staff", "night"],
             "method": "GET", "path": "/orders?limit=7", "schema": "tenants", "level": "low", "flow": "alice", "seats": 2,
-            "receiveMs": 56.789, "waitMs": 1.234567, "serviceMs": 20.0, "status": 200, "upstream": "127.0.0.1:9000", "bytesIn": 7,
+            "receiveMs": 56.789, "waitMs": 1.234_567, "serviceMs": 20.0, "status": 200, "upstream": "127.0.0.1:9000", "bytesIn": 7,
             "bytesOut": 1_u64 << 40,
         });
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), expected);
