@@ -1,12 +1,10 @@
 //! `evenkeel completions`: lets a shell complete commands and flags.
 
-use std::io::{self, Write};
-
-use anyhow::Context;
 use clap::Args;
 use clap_complete::Shell;
 
 use crate::exit::Exit;
+use crate::terminal::print;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,7 +27,7 @@ impl Completions {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut crate::command(), "evenkeel", &mut script);
-        io::stdout().write_all(&script).context("cannot write the script to standard output")?;
+        print(script)?;
         Ok(Exit::Success)
     }
 }

@@ -1,6 +1,5 @@
 //! `evenkeel health`: whether a gateway is ready, as an exit code for health checks.
 
-use std::io::{self, Write};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -10,6 +9,7 @@ use tokio::runtime;
 
 use crate::exit::{Exit, WrongUsage};
 use crate::remote::{Access, Server};
+use crate::terminal::print;
 use crate::usage::number;
 
 const EXAMPLES: &str = "\
@@ -50,7 +50,7 @@ impl Health {
         if !status.is_success() {
             bail!("{} is not ready: {status}: {}", server.url(), String::from_utf8_lossy(&body).trim());
         }
-        writeln!(io::stdout(), "{} is ready", server.url()).context("cannot write to standard output")?;
+        print(format!("{} is ready\n", server.url()))?;
         Ok(Exit::Success)
     }
 }

@@ -9,6 +9,7 @@ use clap::Args;
 use clap::builder::Resettable;
 
 use crate::exit::{Exit, WrongUsage};
+use crate::terminal::print;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,7 +38,7 @@ impl Man {
             return write_all(directory);
         }
         let page = page(self.subject()?).context("cannot generate the manual page")?;
-        io::stdout().write_all(&page).context("cannot write the page to standard output")?;
+        print(page)?;
         Ok(Exit::Success)
     }
 
@@ -51,8 +52,12 @@ impl Man {
 }
 
 fn write_all(directory: &Path) -> anyhow::Result<Exit> {
-    if !directory.exists() {
-        let fault = format!("the directory {} does not exist; create it with `mkdir -p {0}`", directory.display());
+    if !directory.is_dir() {
+        let fault = if directory.exists() {
+            format!("{} is not a directory; name another one", directory.display())
+        } else {
+            format!("the directory {} does not exist; create it with `mkdir -p {0}`", directory.display())
+        };
         return Err(WrongUsage(fault).into());
     }
     let mut evenkeel = crate::command();

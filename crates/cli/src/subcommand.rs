@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::exit::Exit;
-use crate::terminal::printable;
+use crate::terminal::{printable, written};
 use crate::{check, completions, convert, demo, explain, health, man, replay, serve, simulate, top, usage};
 
 const EXAMPLES: &str = "\
@@ -54,17 +54,20 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let command = command().bin_name(usage::bin_name(&arguments));
     let matches = command.try_get_matches_from(&arguments);
     match matches.and_then(|matches| Evenkeel::from_arg_matches(&matches)) {
-        Ok(evenkeel) => evenkeel.command.run().unwrap_or_else(|error| {
-            complain(&format!("{error:#}"));
-            Exit::of(&error)
-        }),
+        Ok(evenkeel) => evenkeel.command.run().unwrap_or_else(|error| failed(&error)),
         Err(error) if error.use_stderr() => {
             complain(&usage::sentence(&error, &arguments));
             Exit::Usage
         }
-        Err(help) => help.print().map_or(Exit::Failure, |()| Exit::Success),
+        Err(help) => written(help.print()).map_or_else(|error| failed(&error), |_| Exit::Success),
     }
     .into()
+}
+
+/// Prints an error, and ends as it asks for.
+fn failed(error: &anyhow::Error) -> Exit {
+    complain(&format!("{error:#}"));
+    Exit::of(error)
 }
 
 /// Prints what went wrong. It may quote clients and servers. If it cannot be written, there is nobody to tell.

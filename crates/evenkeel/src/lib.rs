@@ -17,6 +17,7 @@ pub use control::long_running::LongRunning;
 pub use control::permit::{Permit, SharedPermit};
 pub use control::rejected::Rejected;
 pub use control::request::{Details, Patience, Request};
+pub use control::seat_times::SeatTimes;
 pub use layer::admitted::{
     Admitted, AdmittedRequest, HandOver, InsertAdmitted, PassAdmitted, RequestHead, RequestOnly,
 };

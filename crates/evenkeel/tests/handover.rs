@@ -29,6 +29,7 @@ mod sync {
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -44,6 +45,8 @@ use control::clock::ManualClock;
 use control::flow_control::FlowControl;
 use control::permit::Permit;
 use control::rejected::Rejected;
+use control::request::Request;
+use control::seat_times::SeatTimes;
 use service::{assert_idle, attributes, level_names, objects, queuing, totals, user};
 
 /// How many orders are tried out in each test.
@@ -81,6 +84,38 @@ fn a_seat_goes_round_and_everybody_is_woken() {
         },
         ORDERS,
     );
+}
+
+/// A seat that is given back goes to who waits in the same level at that very moment, whatever other threads do meanwhile.
+#[test]
+fn a_seat_is_not_idle_between_two_requests_of_a_level() {
+    for borrowing in [Borrowing::Periodic, Borrowing::Immediate] {
+        shuttle::check_random(
+            move || {
+                let (flow, clock) = one_seat();
+                flow.set_borrowing(borrowing);
+                let tenant = user("a", "tenants");
+                let [first, second] = [(); 2].map(|()| Arc::<SeatTimes>::default());
+                let arrive = |times| flow.arrive_request(Request::new(attributes(&tenant)).seat_times(times));
+                let permit = block_on(arrive(&first)).expect("a permit");
+                let waits = arrive(&second);
+                let finish = thread::spawn(move || drop(permit));
+                let arrives_later = {
+                    let flow = flow.clone();
+                    thread::spawn(move || {
+                        clock.advance(Duration::from_secs(1));
+                        drop(admit(&flow, "b"));
+                    })
+                };
+                finish.join().unwrap();
+                arrives_later.join().unwrap();
+                drop(block_on(waits).expect("a permit"));
+                assert_eq!(second.started(), first.ended(), "with {borrowing} borrowing");
+                assert_idle(&flow);
+            },
+            ORDERS,
+        );
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The bars of the simulator: how fast it is, by the time of the processor, so that what else the machine does matters little.
+//! The bars of the simulator (TL-30): how fast it is, by the time of the processor, so that what else the machine does matters little.
 
 use std::time::Duration;
 

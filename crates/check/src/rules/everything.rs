@@ -22,7 +22,7 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
                 view.find(&user, region.clone(), &mut output.budget, |first| first.is_none_or(|first| first > seen));
             match found {
                 Found::Nothing => break,
-                Found::Undecided => return,
+                Found::Undecided => return undecided(analysis, seen, output),
                 Found::Point(point) => match view.first(&user, &point) {
                     None => return,
                     Some(index) => {
@@ -42,4 +42,13 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     let witness = Witness { request: view.example(&user, &point), flow_schema: schema.name().to_owned() };
     let finding = Finding::new(Rule::CatchesEverything, located, "spec.rules", message, help);
     output.accuse(analysis, located, finding.witness(Some(witness)));
+}
+
+/// It takes too much work to find out whether a schema after this one is the last. The first of those that may be is named.
+fn undecided(analysis: &Analysis<'_>, seen: usize, output: &mut Output) {
+    let rest = analysis.view.configuration.schemas.iter().skip(seen);
+    let mut candidates = rest.filter(|schema| schema.name() != CATCH_ALL).filter_map(|schema| analysis.located(schema));
+    if let Some(located) = candidates.next() {
+        output.undecided(Rule::CatchesEverything, located.name());
+    }
 }

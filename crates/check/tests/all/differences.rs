@@ -43,6 +43,7 @@ fn changed(rng: &mut Rng, old: &[FlowSchema]) -> Vec<FlowSchema> {
     new
 }
 
+/// TL-16
 #[test]
 fn differences_are_those_that_trying_every_request_finds() {
     let (callers, requests) = (callers(), requests());
@@ -96,6 +97,7 @@ fn a_stored_catch_all_takes_requests_from_schemas_behind_it() {
     }
 }
 
+/// TL-16
 #[test]
 fn equal_configurations_do_not_differ() {
     let schemas = schemas(&mut Rng::with_seed(7));

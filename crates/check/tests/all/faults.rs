@@ -149,6 +149,7 @@ fn nothing_is_wrong_with_the_good_configuration() {
     assert_eq!(report(&good(), &[], &[]), Report::default());
 }
 
+/// TL-10
 #[test]
 fn every_fault_is_found() {
     let mut missed = Vec::new();
@@ -197,7 +198,7 @@ fn every_fault_is_found() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// An annotation silences a rule for its object, and for no other.
+/// An annotation silences a rule for its object, and for no other (TL-15).
 #[test]
 fn objects_can_be_silenced() {
     let text = good().replacen("lendablePercent: 50", "lendablePercent: 100", 1);
@@ -218,7 +219,7 @@ fn objects_can_be_silenced() {
     assert_eq!(rules(&other), [Rule::LendsEverything]);
 }
 
-/// What the server has by itself is not accused, whatever it says.
+/// What the server has by itself is not accused, whatever it says (TL-13).
 #[test]
 fn nothing_is_found_in_the_objects_of_the_server() {
     for preset in evenkeel_api::Preset::ALL {

@@ -13,8 +13,12 @@ use crate::oracle::{Server, callers, path_rule_matches, requests, resource_rule_
 const CONFIGURATIONS: u64 = 30;
 
 fn report(schemas: &[FlowSchema]) -> Report {
+    report_with(schemas, Assumptions::default().work_max)
+}
+
+fn report_with(schemas: &[FlowSchema], work_max: u64) -> Report {
     let located: Vec<_> = schemas.iter().cloned().map(Located::without_place).collect();
-    check(&located, &Assumptions::default())
+    check(&located, &Assumptions { work_max, ..Assumptions::default() })
 }
 
 fn named(report: &Report, rule: Rule) -> BTreeSet<String> {
@@ -79,6 +83,7 @@ fn reached(server: &Server, callers: &[User], requests: &[RequestInfo<'_>]) -> R
     reached
 }
 
+/// TL-14
 #[test]
 fn what_is_found_is_what_trying_every_request_finds() {
     let (callers, requests) = (callers(), requests());
@@ -124,6 +129,7 @@ fn what_is_found_is_what_trying_every_request_finds() {
     }
 }
 
+/// TL-14
 #[test]
 fn witnesses_are_classified_as_they_say() {
     let mut compared = 0;
@@ -139,6 +145,41 @@ fn witnesses_are_classified_as_they_say() {
         }
     }
     assert!(compared > 1000, "{compared} witnesses");
+}
+
+/// TL-14: with too little work, what is not found is undecided, and nothing is guessed.
+#[test]
+fn what_takes_too_much_work_is_undecided() {
+    let rules = [Rule::UnreachableSchema, Rule::UnreachableRule, Rule::PrecedenceTie, Rule::CatchesEverything];
+    let about = |report: &Report| -> BTreeSet<(Rule, String)> {
+        let findings = report.findings.iter().filter(|finding| rules.contains(&finding.rule));
+        findings.map(|finding| (finding.rule, finding.object.name.clone())).collect()
+    };
+    let (mut decided, mut undecided) = (0, 0);
+    for seed in 0..CONFIGURATIONS {
+        let schemas = schemas(&mut Rng::with_seed(seed));
+        let whole = about(&report(&schemas));
+        for work_max in [0, 1, 10, 100, 1000] {
+            let report = report_with(&schemas, work_max);
+            let found = about(&report);
+            let case = format!("seed {seed}, {work_max} requests");
+            for (rule, name) in found.difference(&whole) {
+                // No rule of a schema that is unreachable as a whole can be reached.
+                let is_known = whole.contains(&(Rule::UnreachableSchema, name.clone()));
+                assert!(*rule == Rule::UnreachableRule && is_known, "{case}: {rule} of {name} is a guess");
+            }
+            let left_open: BTreeSet<&str> = report.undecided.iter().map(|open| open.object.name.as_str()).collect();
+            for (rule, name) in whole.difference(&found) {
+                // Which schema would catch everything is not known either.
+                let of_any = *rule == Rule::CatchesEverything && report.undecided.iter().any(|open| open.rule == *rule);
+                let is_open = of_any || left_open.contains(name.as_str());
+                assert!(is_open, "{case}: {rule} of {name} is neither found nor undecided");
+            }
+            decided += found.len();
+            undecided += left_open.len();
+        }
+    }
+    assert!(decided > 100 && undecided > 100, "{decided} decided, {undecided} undecided");
 }
 
 /// Blockers cover what they are said to cover, and no smaller set does.

@@ -3,7 +3,7 @@
 use evenkeel_check::{Outcome, Side};
 
 use super::github;
-use crate::terminal::{Paint, Shade};
+use crate::terminal::{Paint, Shade, printable};
 
 pub(super) fn text(outcome: &Outcome, paint: Paint) -> String {
     let mut text = String::new();
@@ -12,9 +12,10 @@ pub(super) fn text(outcome: &Outcome, paint: Paint) -> String {
         let heading = format!("from {} to {}", side(&difference.old), side(&difference.new));
         text += &format!("{}\n", paint.text(Shade::Strong, &heading));
         for requests in &difference.requests {
-            text += &format!("  {requests}\n");
+            text += &format!("  {}\n", printable(requests));
         }
-        text += &format!("  {} {}\n\n", paint.text(Shade::Faint, "for example:"), difference.witness);
+        let witness = difference.witness.to_string();
+        text += &format!("  {} {}\n\n", paint.text(Shade::Faint, "for example:"), printable(&witness));
     }
     for (old, new) in &outcome.undecided {
         text +=

@@ -2,6 +2,8 @@
 
 use evenkeel_check::{Finding, Report, Severity};
 
+use crate::terminal::printable;
+
 pub(super) fn commands(report: &Report) -> String {
     report.findings.iter().map(command).collect()
 }
@@ -28,7 +30,7 @@ fn command(finding: &Finding) -> String {
 
 /// A text as the message of a command.
 pub(super) fn escaped(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    printable(&text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")).into_owned()
 }
 
 /// A text as a property of a command.

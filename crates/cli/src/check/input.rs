@@ -1,7 +1,7 @@
 //! What is checked: objects, tests and calls, from files.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use evenkeel_api::decode::{Node, Position, Problem, Value, parse_text};
@@ -10,7 +10,7 @@ use evenkeel_check::{Call, ClassificationTest, Endpoint, Expectation, Located, P
 use serde::Deserialize;
 
 use crate::exit::WrongUsage;
-use crate::object_files::{EvenkeelKind, FileDocument, FileObject, ObjectFiles, malformed};
+use crate::object_files::{EvenkeelKind, FileDocument, FileObject, ObjectFiles, SourceFile, malformed};
 
 /// Everything that is checked together.
 pub(super) struct Input<'a> {
@@ -18,6 +18,8 @@ pub(super) struct Input<'a> {
     pub(super) objects: Vec<Located<'a>>,
     pub(super) tests: Vec<ClassificationTest>,
     pub(super) calls: Vec<Call>,
+    /// The files that the calls are from.
+    call_files: Vec<SourceFile>,
 }
 
 /// A test as it is written. What it says may be in `spec` or beside it.
@@ -62,7 +64,7 @@ impl<'a> Input<'a> {
         files: &'a ObjectFiles,
         preset: Preset,
         with_suggested: bool,
-        calls: Option<&Path>,
+        call_path: Option<&PathBuf>,
     ) -> Result<Self> {
         let objects = located(files, files.objects(preset)?, preset, with_suggested)?;
         let (mut tests, mut problems) = (Vec::new(), Vec::new());
@@ -78,8 +80,18 @@ impl<'a> Input<'a> {
         if let Some(error) = malformed(problems) {
             return Err(error);
         }
-        let calls = calls.map_or_else(|| Ok(Vec::new()), read_calls)?;
-        Ok(Self { files, objects, tests, calls })
+        let call_files = SourceFile::read_all(call_path.map(std::slice::from_ref).unwrap_or_default())?;
+        let calls = read_calls(&call_files)?;
+        if let Some(path) = call_path.filter(|_| calls.is_empty()) {
+            let fault = format!("there are no calls in {}; a call has a `caller` and a `callee`", path.display());
+            return Err(WrongUsage(fault).into());
+        }
+        Ok(Self { files, objects, tests, calls, call_files })
+    }
+
+    /// All files that findings can be in.
+    pub(super) fn sources(&self) -> impl Iterator<Item = &SourceFile> {
+        self.files.sources().iter().chain(&self.call_files)
     }
 }
 
@@ -144,25 +156,28 @@ fn test(document: &FileDocument, file: &str) -> Result<ClassificationTest, (Posi
     Ok(ClassificationTest { name, request, expect, place })
 }
 
-/// The calls of a file: a list of `caller` and `callee`, or several documents of that.
-fn read_calls(path: &Path) -> Result<Vec<Call>> {
-    let file = path.display().to_string();
-    let text = std::fs::read(path).map_err(|error| WrongUsage(format!("cannot read {file}: {error}")))?;
-    let documents = match parse_text(&text) {
-        Ok(documents) => documents,
-        Err(error) => return Err(WrongUsage(format!("{file}:{}: {}", error.at, error.message)).into()),
-    };
+/// The calls of files: a list of `caller` and `callee`, or several documents of that.
+fn read_calls(files: &[SourceFile]) -> Result<Vec<Call>> {
     let (mut calls, mut problems) = (Vec::new(), Vec::new());
-    for document in &documents {
-        let listed = document.root.get("calls").unwrap_or(&document.root);
-        let items = match &listed.value {
-            Value::List(items) => items.as_slice(),
-            _ => std::slice::from_ref(listed),
+    for SourceFile { name, text, .. } in files {
+        let documents = match parse_text(text) {
+            Ok(documents) => documents,
+            Err(error) => {
+                problems.push(Problem::new(name, error.at, error.message));
+                continue;
+            }
         };
-        for item in items {
-            match call(item, &file) {
-                Ok(call) => calls.push(call),
-                Err(problem) => problems.push(problem),
+        for document in &documents {
+            let listed = document.root.get("calls").unwrap_or(&document.root);
+            let items = match &listed.value {
+                Value::List(items) => items.as_slice(),
+                _ => std::slice::from_ref(listed),
+            };
+            for item in items {
+                match call(item, name) {
+                    Ok(call) => calls.push(call),
+                    Err(problem) => problems.push(problem),
+                }
             }
         }
     }

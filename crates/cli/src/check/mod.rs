@@ -11,7 +11,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use evenkeel_api::Preset;
 use evenkeel_check::{Assumptions, Borrowing, Checked, Report, Rule, Severity, check_all};
@@ -19,7 +19,7 @@ use evenkeel_engine::digest::parse_duration;
 
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{ObjectFiles, standard_input_once};
-use crate::terminal::{ColorChoice, print};
+use crate::terminal::{ColorChoice, pretty_json, print};
 use crate::usage::number;
 use input::Input;
 
@@ -63,7 +63,7 @@ pub(crate) struct Check {
     #[arg(long, value_name = "RULE", conflicts_with = "files")]
     explain: Option<String>,
 
-    /// A file of calls that requests make while they run, for the rule `inversion`.
+    /// A file or folder of calls that requests make while they run, for the rule `inversion`; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     calls: Option<PathBuf>,
 
@@ -135,7 +135,7 @@ impl Check {
     }
 
     fn run_unless_failing(&self) -> Result<Exit> {
-        standard_input_once(self.files.iter().chain(&self.against))?;
+        standard_input_once(self.files.iter().chain(&self.against).chain(&self.calls))?;
         if let Some(rule) = &self.explain {
             print(&explain::page(rule, self.color.paint(&io::stdout()))?)?;
             return Ok(Exit::Success);
@@ -157,13 +157,13 @@ impl Check {
 
     fn check(&self) -> Result<Exit> {
         let files = ObjectFiles::read(&self.files)?;
-        let input = Input::new(&files, self.preset, self.with_suggested, self.calls.as_deref())?;
+        let input = Input::new(&files, self.preset, self.with_suggested, self.calls.as_ref())?;
         let checked = Checked { objects: &input.objects, calls: &input.calls, tests: &input.tests };
         let report = check_all(checked, &self.assumptions());
         let text = match self.output {
             Output::Text => text::Text::new(&input, self.color).report(&report),
-            Output::Json => json(&report)?,
-            Output::Sarif => json(&sarif::log(&report))?,
+            Output::Json => pretty_json(&report)?,
+            Output::Sarif => pretty_json(&sarif::log(&report))?,
             Output::Github => github::commands(&report),
         };
         print(&text)?;
@@ -183,7 +183,7 @@ impl Check {
         let outcome = evenkeel_check::diff(&old, &new, &self.assumptions());
         let text = match self.output {
             Output::Text => against::text(&outcome, self.color.paint(&io::stdout())),
-            Output::Json => json(&outcome)?,
+            Output::Json => pretty_json(&outcome)?,
             Output::Github => against::commands(&outcome),
             Output::Sarif => {
                 let message = "`-o sarif` is for findings, not for what `--against` prints; use `-o json`";
@@ -193,10 +193,6 @@ impl Check {
         print(&text)?;
         Ok(if outcome.differences.is_empty() { Exit::Success } else { Exit::Failure })
     }
-}
-
-fn json(value: &impl serde::Serialize) -> Result<String> {
-    Ok(serde_json::to_string_pretty(value).context("cannot write JSON")? + "\n")
 }
 
 /// The names of all rules, for messages.

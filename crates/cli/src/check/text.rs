@@ -7,7 +7,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use evenkeel_check::{Finding, Place, Report, Severity};
 
 use super::input::Input;
-use crate::terminal::{ColorChoice, Paint, Shade, width};
+use crate::terminal::{ColorChoice, Paint, Shade, printable, width};
 
 /// Writes findings.
 pub(super) struct Text<'a> {
@@ -26,8 +26,7 @@ impl<'a> Text<'a> {
         let output = io::stdout();
         let paint = color.paint(&output);
         let renderer = if paint.is_on() { Renderer::styled().hyperlink(true) } else { Renderer::plain() };
-        let sources = input.files.sources().iter();
-        let lines = sources.map(|source| {
+        let lines = input.sources().map(|source| {
             let text = std::str::from_utf8(&source.text).unwrap_or_default();
             (source.name.as_str(), text.lines().collect())
         });
@@ -61,7 +60,8 @@ impl<'a> Text<'a> {
             Severity::Info => Level::INFO,
         };
         let address = finding.rule.address();
-        let mut title = level.primary_title(&finding.message).id(finding.rule.name());
+        let [message, help, file] = [&finding.message, &finding.help, &finding.place.file].map(|text| printable(text));
+        let mut title = level.primary_title(&*message).id(finding.rule.name());
         if self.paint.is_on() {
             title = title.id_url(address);
         }
@@ -69,7 +69,7 @@ impl<'a> Text<'a> {
         let group = match self.line(&finding.place) {
             Some((line, number, span)) => {
                 let annotation = AnnotationKind::Primary.span(span).label(&object);
-                let snippet = Snippet::source(line).line_start(number).path(&finding.place.file).annotation(annotation);
+                let snippet = Snippet::source(line).line_start(number).path(&*file).annotation(annotation);
                 title.element(snippet)
             }
             None => Group::with_title(title).element(Level::NOTE.message(format!("in {object}"))),
@@ -77,22 +77,24 @@ impl<'a> Text<'a> {
         let group = match &finding.witness {
             Some(witness) => {
                 let example = format!("for example: {}, which goes to {:?}", witness.request, witness.flow_schema);
-                group.element(Level::NOTE.message(example))
+                group.element(Level::NOTE.message(printable(&example).into_owned()))
             }
             None => group,
         };
-        let group = group.element(Level::HELP.message(&finding.help));
+        let group = group.element(Level::HELP.message(&*help));
         self.renderer.render(&[group])
     }
 
-    /// The line of a place, its number, and the bytes of the word that is there.
-    fn line(&self, place: &Place) -> Option<(&'a str, usize, std::ops::Range<usize>)> {
+    /// The line of a place as it is shown, its number, and the bytes of the word that is there.
+    fn line(&self, place: &Place) -> Option<(String, usize, std::ops::Range<usize>)> {
         let at = place.at?;
         let number = usize::try_from(at.line).ok()?;
         let line = self.lines.get(place.file.as_str())?.get(number.checked_sub(1)?)?;
+        let line = printable(&line.replace('\t', " ")).into_owned();
         let column = usize::try_from(at.column).ok()?.checked_sub(1)?;
         let start = line.char_indices().nth(column).map_or(line.len(), |(byte, _)| byte);
-        Some((line, number, start..start + word_length(line.get(start..).unwrap_or_default())))
+        let end = start + word_length(line.get(start..).unwrap_or_default());
+        Some((line, number, start..end))
     }
 
     fn summary(&self, report: &Report) -> String {

@@ -112,7 +112,8 @@ fn write_in_place(results: &[(&SourceFile, Rewritten)], to: Version) -> Result<(
 
 fn write_out(results: &[(&SourceFile, Rewritten)]) -> Result<()> {
     let texts: Vec<&str> = results.iter().map(|(_, rewritten)| rewritten.text.as_str()).collect();
-    print(&joined(&texts))
+    print(joined(&texts))?;
+    Ok(())
 }
 
 /// Several files become one text of several documents.

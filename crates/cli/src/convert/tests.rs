@@ -53,6 +53,7 @@ items:
   spec: {type: Limited, limited: {'nominalConcurrencyShares': 5, limitResponse: {type: Reject}}}
 ";
 
+/// TL-23
 #[test]
 fn only_what_must_change_changes() {
     let older = converted(MIXED, Version::V1beta2);
@@ -79,6 +80,7 @@ fn only_what_must_change_changes() {
     assert_eq!(converted(&older, Version::V1), MIXED);
 }
 
+/// TL-24
 #[test]
 fn every_round_trip_gives_the_same_text() {
     for ending in ["\n", "\r\n"] {
@@ -328,6 +330,7 @@ fn version_of(text: &str) -> Option<Version> {
     versions.next().filter(|_| versions.next().is_none())
 }
 
+/// TL-24
 #[test]
 fn round_trips_of_all_recorded_objects_are_equal() {
     let (mut equal, mut zeros) = (0, 0);

@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 use crate::exit::Exit;
 use crate::serve;
 use crate::signals::Signals;
-use crate::terminal::OutputFormat;
+use crate::terminal::{OutputFormat, Reader, pretty_json, print};
 use crate::usage::{address, number};
 use burst::Burst;
 use crowd::{CrowdGateway, Modes};
@@ -38,7 +38,6 @@ use table::table;
 const WITHOUT: &str = "without Evenkeel";
 const WITH: &str = "with Evenkeel";
 const AS_KUBERNETES: &str = "with Kubernetes' queues";
-const CANNOT_WRITE: &str = "cannot write the figures to standard output";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -93,6 +92,8 @@ pub(crate) struct Demo {
 /// How the parts ended.
 enum Played {
     ToTheEnd,
+    /// Nobody reads what it prints any more.
+    Unread,
     Interrupted,
 }
 
@@ -121,6 +122,7 @@ impl Demo {
         };
         match played {
             Played::Interrupted => return Ok(Exit::Cut),
+            Played::Unread => {}
             Played::ToTheEnd if self.once => {}
             Played::ToTheEnd => {
                 self.invite(&stage)?;
@@ -146,7 +148,10 @@ impl Demo {
         };
         let without = run(tenant::one_greedy(), stage.service(), WITHOUT).await;
         let with = run(tenant::one_greedy(), stage.gateway(), WITH).await;
-        self.print_text(|| format!("\n{}\n{}\n", table((WITHOUT, &without), (WITH, &with)), summary(&without, &with)))?;
+        let first = || format!("\n{}\n{}\n", table((WITHOUT, &without), (WITH, &with)), summary(&without, &with));
+        if self.print_text(first)? == Reader::Gone {
+            return Ok(Played::Unread);
+        }
         progress::announce("Now 16 greedy tenants, in two modes of flow control:");
         let many_as_kubernetes = run_many(Modes::Kubernetes, AS_KUBERNETES).await?;
         let many_with = run_many(Modes::Evenkeel, WITH).await?;
@@ -155,30 +160,35 @@ impl Demo {
             format!("\n{table}\n{}", summary_of_many(&many_as_kubernetes, &many_with))
         })?;
         let burst = Burst::measure();
-        self.print_text(|| format!("\n{}", burst.summary()))?;
-        if self.output == OutputFormat::Json {
-            let parts = Parts { without, with, many_as_kubernetes, many_with, burst };
-            let report = serde_json::to_string_pretty(&Report::new(&parts, length))?;
-            writeln!(io::stdout(), "{report}").context(CANNOT_WRITE)?;
-        }
-        Ok(Played::ToTheEnd)
+        let reader = match self.output {
+            OutputFormat::Text => self.print_text(|| format!("\n{}", burst.summary()))?,
+            OutputFormat::Json => {
+                let parts = Parts { without, with, many_as_kubernetes, many_with, burst };
+                print(pretty_json(&Report::new(&parts, length))?)?
+            }
+        };
+        Ok(if reader == Reader::Gone { Played::Unread } else { Played::ToTheEnd })
     }
 
     /// Prints a table as soon as it is there, so that it can be read while the demo goes on.
-    fn print_text(&self, text: impl FnOnce() -> String) -> Result<()> {
+    fn print_text(&self, text: impl FnOnce() -> String) -> Result<Reader> {
         match self.output {
-            OutputFormat::Text => writeln!(io::stdout(), "{}", text()).context(CANNOT_WRITE),
-            OutputFormat::Json => Ok(()),
+            OutputFormat::Text => print(format!("{}\n", text())),
+            OutputFormat::Json => Ok(Reader::Reads),
         }
     }
 
     /// Prints the commands to try. With JSON output, they go to standard error.
     fn invite(&self, stage: &Stage) -> Result<()> {
         let invitation = stage.invitation();
-        let written = match self.output {
-            OutputFormat::Text => writeln!(io::stdout(), "\n{invitation}"),
-            OutputFormat::Json => writeln!(io::stderr(), "\n{invitation}"),
-        };
-        written.context("cannot write the commands to try")
+        match self.output {
+            OutputFormat::Text => {
+                print(format!("\n{invitation}\n"))?;
+            }
+            OutputFormat::Json => {
+                writeln!(io::stderr(), "\n{invitation}").context("cannot write the commands to try")?;
+            }
+        }
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::part::Part;
 use crate::terminal::milliseconds;
-use crate::terminal::status_line::write;
+use crate::terminal::status_line::{replace, write};
 
 /// Without a terminal, so much time is between two lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -36,7 +36,7 @@ impl Progress {
     pub(crate) fn show(&mut self, elapsed: Duration, part: &Part) {
         let line = self.line(elapsed, part);
         match &mut self.screen {
-            Screen::Terminal => write(&format!("\r\x1b[2K{line}")),
+            Screen::Terminal => replace(&line),
             Screen::Lines { next } if elapsed >= *next && elapsed < self.length => {
                 *next += LINE_EVERY;
                 write(&format!("{line}\n"));

@@ -22,7 +22,7 @@ use tokio::runtime;
 use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{SourceFile, configuration, standard_input_once};
 use crate::remote::{Access, Pem, Server, kubeconfig};
-use crate::terminal::{ColorChoice, OutputFormat, print, printable_json};
+use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print};
 use crate::usage::number;
 use question::Question;
 
@@ -141,12 +141,6 @@ struct Source {
     objects: String,
 }
 
-/// An explanation as JSON that is safe for a terminal: users and paths are what clients sent.
-fn json(explanation: &Explanation) -> Result<String> {
-    let json = serde_json::to_string_pretty(explanation)?;
-    Ok(format!("{}\n", printable_json(&json)))
-}
-
 // === impl Explain ===
 
 impl Explain {
@@ -168,7 +162,7 @@ impl Explain {
         for question in &questions {
             let explanation = runtime.block_on(source.explain(question))?;
             match self.output {
-                OutputFormat::Json => page += &json(&explanation)?,
+                OutputFormat::Json => page += &pretty_json(&explanation)?,
                 OutputFormat::Text => {
                     page += if page.is_empty() { "" } else { "\n" };
                     page += &report::report(question, &explanation, &source.objects, paint);
@@ -183,9 +177,9 @@ impl Explain {
     fn questions(&self) -> Result<Vec<Question>> {
         let read = match (&self.audit, &self.curl, self.command.as_slice(), self.request.as_slice()) {
             (Some(path), ..) => {
-                let text = SourceFile::read_all(std::slice::from_ref(path))?;
-                let text = text.first().map(|source| String::from_utf8_lossy(&source.text)).unwrap_or_default();
-                return audit::read(&text).map_err(|error| WrongUsage(format!("{}: {error}", path.display())).into());
+                let SourceFile { name, text, .. } = SourceFile::read_one(path)?;
+                let read = audit::read(&String::from_utf8_lossy(&text));
+                return read.map_err(|error| WrongUsage(format!("{name}: {error}")).into());
             }
             (None, Some(line), ..) => shell_words::words(line).and_then(|words| curl::read(&words)),
             (None, None, words @ [_, ..], _) => curl::read(words),
@@ -211,7 +205,9 @@ impl Explain {
             let gateway = Box::new(Server::new(&access, server::LIMITS)?);
             return Ok(Source { oracle: Oracle::Live { gateway }, preset, objects: format!("those of {url}") });
         }
-        let config = self.config.as_deref().map(Config::read).transpose()?;
+        let config = self.config.as_deref().map(Config::read).transpose();
+        // The error says itself what it comes from.
+        let config = config.map_err(|error| WrongUsage(error.to_string()))?;
         let preset = self.preset.or(config.as_ref().map(|config| config.preset)).unwrap_or(Preset::Kubernetes);
         let config = config.unwrap_or_default();
         let (objects, from) = self.objects(preset).await?;

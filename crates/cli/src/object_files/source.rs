@@ -51,12 +51,7 @@ impl SourceFile {
         let mut sources = Vec::new();
         let mut faults = Vec::new();
         for path in paths {
-            let read = if path.as_os_str() == STANDARD_INPUT {
-                Self::read("<stdin>".to_owned(), None, true, io::stdin().lock()).map(|source| vec![source])
-            } else {
-                Self::read_path(path)
-            };
-            match read {
+            match Self::read_path(path) {
                 Ok(read) => sources.extend(read),
                 Err(fault) => faults.push(fault),
             }
@@ -64,13 +59,28 @@ impl SourceFile {
         if faults.is_empty() { Ok(sources) } else { Err(WrongUsage(faults.join("\n")).into()) }
     }
 
+    /// Reads one file, or standard input.
+    pub(crate) fn read_one(path: &Path) -> Result<Self> {
+        if path.is_dir() {
+            return Err(WrongUsage(format!("{} is a directory; name a file", path.display())).into());
+        }
+        Self::read_named(path).map_err(|fault| WrongUsage(fault).into())
+    }
+
     fn read_path(path: &Path) -> Result<Vec<Self>, String> {
         if !path.is_dir() {
-            return Ok(vec![Self::open(path, true)?]);
+            return Ok(vec![Self::read_named(path)?]);
         }
         let mut found = Vec::new();
         collect(path, &mut found)?;
         found.iter().map(|path| Self::open(path, false)).collect()
+    }
+
+    fn read_named(path: &Path) -> Result<Self, String> {
+        if path.as_os_str() == STANDARD_INPUT {
+            return Self::read("<stdin>".to_owned(), None, true, io::stdin().lock());
+        }
+        Self::open(path, true)
     }
 
     fn open(path: &Path, is_named: bool) -> Result<Self, String> {

@@ -40,6 +40,7 @@ fn packed(text: &str) -> Vec<u8> {
     packer.finish().unwrap()
 }
 
+/// TL-2
 #[test]
 fn folders_lists_and_packed_files_are_read_in_order() {
     let list = format!(
@@ -79,6 +80,7 @@ fn documents_of_evenkeel_are_kept_apart() {
     assert_eq!(read.documents_of_kind(EvenkeelKind::ClassificationTest).count(), 0);
 }
 
+/// TL-4
 #[test]
 fn errors_name_file_line_and_column() {
     assert!(message("a: b: c").starts_with("a.yaml:1:"));

@@ -131,7 +131,10 @@ fn pem(folder: &Path, node: &Node, field: &str) -> Result<Option<Pem>> {
 /// The token in a file.
 pub(crate) fn token_of(path: &Path) -> Result<String> {
     let token = fs::read_to_string(path).map_err(|error| anyhow!("cannot read {}: {error}", path.display()))?;
-    Ok(token.trim().to_owned())
+    match token.trim() {
+        "" => Err(anyhow!("{} is empty; it must have a token", path.display())),
+        token => Ok(token.to_owned()),
+    }
 }
 
 #[cfg(test)]

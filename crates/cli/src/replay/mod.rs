@@ -18,9 +18,9 @@ use evenkeel_engine::time::Nanos;
 use evenkeel_replay::{Format, Input, ObjectNumbers, Replay as Run, Report, Settings, Truth};
 
 use crate::exit::{Exit, WrongUsage};
-use crate::object_files::{configuration, standard_input_once};
+use crate::object_files::{SourceFile, configuration, standard_input_once};
 use crate::report_page;
-use crate::terminal::{ColorChoice, OutputFormat, print, printable_json, width};
+use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print, width};
 use crate::usage::number;
 pub(crate) use json::FIELDS;
 use progress::Progress;
@@ -173,10 +173,7 @@ impl Replay {
                 let width = output.is_terminal().then(|| width(&output));
                 Ok(text::render(report, self.top, self.color.paint(&output), width))
             }
-            OutputFormat::Json => {
-                let json = serde_json::to_string_pretty(&json::JsonReport::new(report))?;
-                Ok(format!("{}\n", printable_json(&json)))
-            }
+            OutputFormat::Json => pretty_json(&json::JsonReport::new(report)),
         }
     }
 }
@@ -199,11 +196,12 @@ fn read_truth(path: &Path) -> Result<Truth> {
 
 /// Reads a file of object numbers, packed or not.
 fn read_object_numbers(path: &Path) -> Result<ObjectNumbers> {
-    let files = crate::object_files::SourceFile::read_all(std::slice::from_ref(&path.to_owned()))?;
-    let mut numbers = ObjectNumbers::default();
-    for file in files {
-        let text = String::from_utf8_lossy(&file.text);
-        numbers = text.parse().map_err(|error| WrongUsage(format!("{}: {error}", file.name)))?;
+    let SourceFile { name, text, .. } = SourceFile::read_one(path)?;
+    let numbers: ObjectNumbers =
+        String::from_utf8_lossy(&text).parse().map_err(|error| WrongUsage(format!("{name}: {error}")))?;
+    if numbers.is_empty() {
+        let advice = "it must have metrics of a kube-apiserver, or lines such as `deployments.apps 70 4096`";
+        return Err(WrongUsage(format!("{name} has no numbers of objects; {advice}")).into());
     }
     Ok(numbers)
 }

@@ -4,7 +4,7 @@ use evenkeel_replay::{Flow, Notes, Replayed, Report};
 use evenkeel_sim::{Histogram, LevelRecord, REASONS};
 
 use super::figures::{self, utilisation};
-use crate::terminal::{Column, Paint, Shade, Table, printable, thousands};
+use crate::terminal::{Column, Paint, Shade, Table, printable, taken, text_width, thousands};
 
 /// What is told of a flow under each configuration.
 pub(super) const SIDE_FIGURES: [&str; 5] = ["waited", "p50", "p99", "rejected", "seat-s"];
@@ -96,12 +96,12 @@ fn summary(report: &Report, paint: Paint) -> String {
 /// The table of flows, no wider than the terminal as far as that is possible.
 fn fitting_flows(report: &Report, shown: usize, width: Option<usize>) -> String {
     let whole = flows(report, shown, usize::MAX);
-    let table_width = whole.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let table_width = whole.lines().map(text_width).max().unwrap_or(0);
     let excess = width.map_or(0, |width| table_width.saturating_sub(width));
     if excess == 0 {
         return whole;
     }
-    let longest = report.flows[..shown].iter().map(|flow| title(flow).chars().count()).max().unwrap_or(0);
+    let longest = report.flows[..shown].iter().map(|flow| text_width(&title(flow))).max().unwrap_or(0);
     flows(report, shown, longest.saturating_sub(excess).max(NAME_MIN))
 }
 
@@ -153,11 +153,10 @@ pub(super) fn levels_of(flow: &Flow) -> String {
 }
 
 fn cut(name: &str, max: usize) -> String {
-    if name.chars().count() <= max {
+    if text_width(name) <= max {
         return name.to_owned();
     }
-    let start: String = name.chars().take(max.saturating_sub(1)).collect();
-    format!("{start}…")
+    format!("{}…", taken(name.chars(), max.saturating_sub(1)))
 }
 
 pub(super) fn side_cells(side: &Replayed) -> [String; 5] {

@@ -1,7 +1,6 @@
 //! The life of a gateway: it starts, serves until it is asked to shut down, and drains.
 
 use std::future::Future;
-use std::io::{self, Write};
 use std::num::NonZero;
 use std::path::Path;
 
@@ -17,6 +16,7 @@ use super::{memory, open_files};
 use crate::api::{ApiArgs, ApiObjects, LateApi, RunningApi, is_without_store};
 use crate::exit::{Exit, WrongUsage};
 use crate::signals::{Signals, Wish};
+use crate::terminal::print;
 
 /// Runs a gateway, an API or both until they are asked to shut down.
 pub(super) fn run(config: Config, api: &ApiArgs, settings: &impl Settings) -> Result<Exit> {
@@ -193,8 +193,8 @@ async fn or_at_once(stop: impl Future<Output = Exit>, mut signals: Signals) -> R
 /// The one line that says that the API is ready, and where. Programs wait for it, too.
 fn announce_api(api: &RunningApi) -> Result<()> {
     let (address, kubeconfig) = (api.address(), api.kubeconfig().display());
-    writeln!(io::stdout(), "API ready on https://{address} (kubectl --kubeconfig {kubeconfig} get flowschemas)")
-        .context("cannot write to standard output")
+    print(format!("API ready on https://{address} (kubectl --kubeconfig {kubeconfig} get flowschemas)\n"))?;
+    Ok(())
 }
 
 /// The one line that says that it is ready, and where.

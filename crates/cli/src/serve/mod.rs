@@ -5,11 +5,10 @@ mod memory;
 mod open_files;
 mod reload;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use evenkeel_api::Preset;
 use evenkeel_gateway::Config;
@@ -17,6 +16,7 @@ use evenkeel_gateway::config::{BorrowingConfig, ListenAddress, ListenConfig, Log
 
 use crate::api::ApiArgs;
 use crate::exit::{Exit, WrongUsage};
+use crate::terminal::print;
 use crate::usage::{listen_address, number};
 pub(crate) use life::start_with;
 pub(crate) use open_files::raise_limit;
@@ -135,8 +135,7 @@ impl Serve {
     pub(crate) fn run(&self) -> Result<Exit> {
         let config = self.read()?;
         if self.print_config {
-            let printed = io::stdout().write_all(config.to_yaml().as_bytes());
-            printed.context("cannot write the settings to standard output")?;
+            print(config.to_yaml())?;
             if !self.api.api_only {
                 life::right(&config.check_without_files(), self.config.as_deref())?;
             }

@@ -73,10 +73,7 @@ fn name_shortly(configurations: &mut [Configuration]) {
 }
 
 fn read_workload(path: &Path, preset: Preset) -> Result<Workload> {
-    let sources = SourceFile::read_all(&[path.to_owned()])?;
-    let [source] = sources.as_slice() else {
-        return Err(WrongUsage(format!("{}: is a directory; name the file of a workload", path.display())).into());
-    };
+    let source = SourceFile::read_one(path)?;
     Workload::parse(&source.name, &source.text, preset).map_err(|problems| WrongUsage(problems.to_string()).into())
 }
 

@@ -10,7 +10,7 @@ mod table;
 use std::io;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use evenkeel_api::Preset;
 use evenkeel_engine::controller::Borrowing;
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::report_page;
-use crate::terminal::{ColorChoice, OutputFormat, print};
+use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print};
 use crate::usage::number;
 use inputs::Inputs;
 use runs::{Figures, Simulated};
@@ -96,10 +96,7 @@ impl Simulate {
         let simulated = Simulated::run(&inputs, self.seed, self.runs);
         let figures = simulated.figures();
         let text = match self.output {
-            OutputFormat::Json => {
-                let value = combined(&figures);
-                serde_json::to_string_pretty(&value).context("cannot encode the figures")? + "\n"
-            }
+            OutputFormat::Json => pretty_json(&combined(&figures))?,
             OutputFormat::Text => table::tables(&inputs, &figures, self.color.paint(&io::stdout())),
         };
         print(&text)?;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::inputs::Inputs;
 use super::runs::Figures;
-use crate::terminal::{Column, Paint, Shade, Table, thousands};
+use crate::terminal::{Column, Paint, Shade, Table, printable, thousands};
 
 /// What a figure is, which says how it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,11 +45,11 @@ pub(super) const LEVEL_FIGURES: [Figure; 7] = [
 
 /// All tables.
 pub(super) fn tables(inputs: &Inputs, figures: &[Figures], paint: Paint) -> String {
-    let mut text = format!("{}: {}\n", inputs.workload.name, heading(inputs, figures));
+    let mut text = format!("{}: {}\n", printable(&inputs.workload.name), heading(inputs, figures));
     for (index, figures) in figures.iter().enumerate() {
         if inputs.configurations.len() > 1 {
-            let name = &inputs.configurations[index].name;
-            text += &format!("\n{}\n", paint.text(Shade::Strong, name));
+            let name = printable(&inputs.configurations[index].name);
+            text += &format!("\n{}\n", paint.text(Shade::Strong, &name));
         }
         text += &format!("\n{}", flow_table(figures));
         text += &format!("\n{}", level_table(figures));
@@ -132,7 +132,7 @@ fn rendered(first: &str, figures: &[Figure], rows: Vec<(String, Vec<String>)>) -
     let mut table = Table::new([Column::left(first)].into_iter().chain(numbers));
     table.ruler();
     for (name, cells) in rows {
-        table.row([name].into_iter().chain(cells));
+        table.row([printable(&name).into_owned()].into_iter().chain(cells));
     }
     table.render()
 }
@@ -148,7 +148,7 @@ fn differences(old: &Figures, new: &Figures, paint: Paint) -> String {
     table.ruler();
     let olds = items(old, "flows");
     for ([before, ..], [after, ..]) in olds.into_iter().zip(items(new, "flows")) {
-        let mut cells = vec![text(before, "name").to_owned()];
+        let mut cells = vec![printable(text(before, "name")).into_owned()];
         for (title, path, unit) in SHOWN.iter().map(|index| FLOW_FIGURES[*index]) {
             let [old, new] = [before, after].map(|flow| at(flow, path).unwrap_or(0.0));
             let [from, to] = [old, new].map(|value| written(value, unit));

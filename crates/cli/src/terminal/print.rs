@@ -1,23 +1,45 @@
-//! How tools print their result.
+//! How commands print their result, as text or as JSON.
 
 use std::io::{self, Write};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use serde::Serialize;
 
+use super::printable_json;
 use crate::exit::WrongUsage;
 
-/// Writes the result of a tool to standard output. A reader that has seen enough, such as `head`, is no error; anything else that
-/// goes wrong means that the tool could not do its work.
-pub(crate) fn print(text: &str) -> Result<()> {
-    write(&mut io::stdout().lock(), text)
+/// Whether anybody still reads what a command prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    Reads,
+    /// It has seen enough, as `head` has after some lines.
+    Gone,
 }
 
-fn write(output: &mut impl Write, text: &str) -> Result<()> {
-    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+/// Writes the result of a command to standard output. A reader that has seen enough is no error; anything else that goes wrong
+/// means that the command could not do its work.
+pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<Reader> {
+    written(write(&mut io::stdout().lock(), text.as_ref()))
+}
+
+/// What the result of writing to standard output means.
+pub(crate) fn written(result: io::Result<()>) -> Result<Reader> {
+    match result {
+        Ok(()) => Ok(Reader::Reads),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
         Err(error) => Err(WrongUsage(format!("cannot write to standard output: {error}")).into()),
-        Ok(()) => Ok(()),
     }
+}
+
+/// JSON as commands print it: on several lines, and safe for a terminal.
+pub(crate) fn pretty_json(value: &impl Serialize) -> Result<String> {
+    let json = serde_json::to_string_pretty(value).context("cannot encode the result as JSON")?;
+    Ok(format!("{}\n", printable_json(&json)))
+}
+
+fn write(output: &mut impl Write, text: &[u8]) -> io::Result<()> {
+    output.write_all(text)?;
+    output.flush()
 }
 
 #[cfg(test)]
@@ -39,8 +61,9 @@ mod tests {
 
     #[test]
     fn a_closed_pipe_is_no_error_and_a_full_disk_is_one() {
-        assert!(write(&mut Broken(io::ErrorKind::BrokenPipe), "a").is_ok());
-        let error = write(&mut Broken(io::ErrorKind::StorageFull), "a").unwrap_err();
+        let print = |kind| written(write(&mut Broken(kind), b"a"));
+        assert_eq!(print(io::ErrorKind::BrokenPipe).unwrap(), Reader::Gone);
+        let error = print(io::ErrorKind::StorageFull).unwrap_err();
         assert!(error.is::<WrongUsage>(), "{error}");
         assert!(error.to_string().starts_with("cannot write to standard output: "), "{error}");
     }

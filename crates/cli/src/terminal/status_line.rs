@@ -3,6 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use super::width::columns;
+use super::{printable, taken};
+
 /// The line. It is written at most ten times a second: nobody reads faster.
 #[derive(Debug)]
 pub(crate) struct StatusLine {
@@ -25,7 +28,7 @@ impl StatusLine {
         let now = Instant::now();
         if self.next.is_some_and(|next| now >= next) {
             self.next = Some(now + EVERY);
-            write(&format!("\r\x1b[2K{}", line()));
+            replace(&line());
         }
     }
 
@@ -35,6 +38,14 @@ impl StatusLine {
             write("\r\x1b[2K");
         }
     }
+}
+
+/// Replaces the line that is there. What does not fit is left out: a line that is wrapped could not be replaced.
+pub(crate) fn replace(line: &str) {
+    let line = printable(line);
+    let line =
+        columns(&io::stderr()).map_or(line.as_ref().into(), |columns| taken(line.chars(), columns.saturating_sub(1)));
+    write(&format!("\r\x1b[2K{line}"));
 }
 
 /// A bar of which that part, from 0 to 1, is filled.

@@ -1,5 +1,7 @@
 //! Tables: aligned columns, with groups of columns side by side where there are several.
 
+use super::text_width;
+
 /// A table of texts.
 ///
 /// Columns are as wide as their widest text. Colour codes and hyperlinks take no width.
@@ -166,13 +168,16 @@ fn ended(line: &str) -> String {
     format!("{}\n", line.trim_end())
 }
 
-/// How many columns a text takes: its characters without colour codes.
+/// How many columns a text takes without its colour codes.
 fn visible_width(text: &str) -> usize {
+    if !text.contains('\x1b') {
+        return text_width(text);
+    }
     let mut characters = text.chars();
-    let mut width = 0;
+    let mut visible = String::new();
     while let Some(character) = characters.next() {
         if character != '\x1b' {
-            width += 1;
+            visible.push(character);
             continue;
         }
         // `ESC [ … m`
@@ -180,7 +185,7 @@ fn visible_width(text: &str) -> usize {
             characters.find(char::is_ascii_alphabetic);
         }
     }
-    width
+    text_width(&visible)
 }
 
 #[cfg(test)]
@@ -196,6 +201,15 @@ mod tests {
         table.row([paint.text(Shade::Red, "a"), "1,000".to_owned(), String::new()]);
         let plain = table.render().replace("\x1b[1;31ma\x1b[0m", "a");
         assert_eq!(plain, "level     seats  note\nsystem       74  x\na         1,000\n");
+    }
+
+    #[test]
+    fn wide_characters_are_aligned_with_others() {
+        let mut table = Table::new([Column::left("flow"), Column::right("seats")]);
+        for name in ["日本", "tenant", "e\u{301}"] {
+            table.row([name, "1"]);
+        }
+        assert_eq!(table.render(), "flow    seats\n日本        1\ntenant      1\ne\u{301}           1\n");
     }
 
     #[test]

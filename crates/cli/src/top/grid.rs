@@ -1,6 +1,6 @@
 //! A table before it is drawn: columns, of which the least important ones go first on a narrow screen, and rows.
 
-use crate::terminal::printable;
+use crate::terminal::{printable, taken, text_width};
 
 /// What a tab shows.
 #[derive(Debug, Clone, Default)]
@@ -147,11 +147,6 @@ impl Grid {
     }
 }
 
-/// How many columns of a terminal a text takes.
-pub(super) fn text_width(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { ratatui::text::Span::raw(text).width() }
-}
-
 /// A text in exactly that width, cut with an ellipsis if it is longer.
 pub(super) fn fitted(text: &str, width: usize, side: Side) -> String {
     let own = text_width(text);
@@ -173,20 +168,6 @@ fn cut(text: &str, width: usize) -> String {
     let tail: String = tail.chars().rev().collect();
     let space = " ".repeat(room.saturating_sub(text_width(&head) + text_width(&tail)));
     format!("{head}…{tail}{space}")
-}
-
-/// As many characters as fit. Those without a width of their own are taken along, within a bound.
-pub(super) fn taken(characters: impl Iterator<Item = char>, width: usize) -> String {
-    let mut kept = String::new();
-    let mut left = width;
-    for character in characters.take(4 * width) {
-        match left.checked_sub(text_width(character.encode_utf8(&mut [0; 4]))) {
-            Some(rest) => left = rest,
-            None => break,
-        }
-        kept.push(character);
-    }
-    kept
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::Args;
 use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
 use evenkeel_gateway::observe::frame::Frame;
@@ -33,7 +33,7 @@ use tokio::time::timeout;
 use crate::exit::{Exit, WrongUsage};
 use crate::remote::{Access, Pem, Server, kubeconfig};
 use crate::signals::Signals;
-use crate::terminal::{self, ColorChoice, OutputFormat};
+use crate::terminal::{self, ColorChoice, OutputFormat, Reader, print, printable_json};
 use crate::usage::number;
 use kube::DumpUse;
 use palette::Palette;
@@ -120,7 +120,7 @@ impl TopCommand {
             let why = "standard output is not a terminal; use --once for one frame as text, or -o json for a stream of frames";
             return Err(WrongUsage(why.to_owned()).into());
         }
-        let source = self.source()?;
+        let source = self.source().map_err(|error| WrongUsage(format!("{error:#}")))?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
         runtime.block_on(async {
             let mut signals = Signals::listen()?;
@@ -153,7 +153,7 @@ impl TopCommand {
         access.ca = file(&self.certificate_authority).or(access.ca);
         access.certificate = file(&self.client_certificate).or(access.certificate);
         access.key = file(&self.client_key).or(access.key);
-        let server = Server::new(&access, LIMITS).map_err(|error| WrongUsage(format!("{error:#}")))?;
+        let server = Server::new(&access, LIMITS)?;
         let interval = Duration::from_secs(self.interval.into());
         let dumps = if self.no_dumps { DumpUse::Leave } else { DumpUse::Read };
         Ok(Source { server, kind: if is_kube { Kind::Kube { interval, dumps } } else { Kind::Gateway } })
@@ -171,7 +171,7 @@ impl TopCommand {
         let mut has_queues = !wants_queues;
         loop {
             let update = timeout(patience, updates.recv()).await.ok().flatten();
-            let update = update.ok_or_else(|| anyhow!("{url} has sent no frame for {patience:?}"))?;
+            let update = update.ok_or_else(|| WrongUsage(format!("{url} has sent no frame for {patience:?}")))?;
             has_queues |= matches!(update, Update::Queues(_));
             match &update {
                 Update::Lost { why, .. } if self.once => {
@@ -184,7 +184,7 @@ impl TopCommand {
                 Update::Frame(frame)
                     if self.output == OutputFormat::Json
                         && frame.interval_ms > 0
-                        && (write_json(frame).is_err() || self.once) =>
+                        && (print_json(frame)? == Reader::Gone || self.once) =>
                 {
                     return Ok(Exit::Success);
                 }
@@ -196,17 +196,15 @@ impl TopCommand {
                 let stdout = io::stdout();
                 let width = if stdout.is_terminal() { terminal::width(&stdout) } else { PIPE_WIDTH };
                 let text = once::text(&top, width, self.color.paint(&stdout));
-                (&stdout).write_all(text.as_bytes()).context("cannot write to standard output")?;
+                print(text)?;
                 return Ok(Exit::Success);
             }
         }
     }
 }
 
-/// Writes a frame as a line. An error means that nobody reads any more.
-fn write_json(frame: &Frame) -> io::Result<()> {
-    let json = serde_json::to_string(frame)?;
-    let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{}", terminal::printable_json(&json))?;
-    stdout.flush()
+/// Prints a frame as a line.
+fn print_json(frame: &Frame) -> Result<Reader> {
+    let json = serde_json::to_string(frame).context("cannot encode a frame as JSON")?;
+    print(format!("{}\n", printable_json(&json)))
 }

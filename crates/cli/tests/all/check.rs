@@ -67,7 +67,7 @@ fn blocks(page: &str) -> Vec<(&str, &str)> {
     blocks
 }
 
-/// Every page has an example; the command on the page finds what the page says, and prints what the page shows.
+/// Every page has an example; the command on the page finds what the page says, and prints what the page shows (TL-10).
 #[test]
 fn the_example_of_every_page_is_found_by_its_rule() {
     let index = fs::read_to_string(root().join("docs/checks/README.md")).unwrap();
@@ -109,6 +109,7 @@ fn the_tutorial_shows_what_is_printed() {
     assert_eq!(check(folder.path(), &["objects.yaml"]), (1, shown.to_owned()));
 }
 
+/// TL-3
 #[test]
 fn exit_codes_follow_the_severity() {
     let level = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: spare}\n\
@@ -148,6 +149,7 @@ fn exit_codes_follow_the_severity() {
     assert!(said.starts_with("evenkeel: wrong.yaml:6:23: "), "{said}");
 }
 
+/// TL-9, TL-17
 #[test]
 fn json_has_the_fields_of_the_contract() {
     let folder = folder(&[("a.yaml", &format!("{}---\n{}", schema("a", "exempt"), schema("b", "catch-all")))]);
@@ -192,7 +194,42 @@ fn json_has_the_fields_of_the_contract() {
     assert!(first.contains("%0AHelp: "), "{first}");
 }
 
-/// `kubectl get flowschemas,prioritylevelconfigurations -o yaml | evenkeel check -`
+/// TL-19
+#[test]
+fn calls_are_read_like_other_files_and_have_places() {
+    let level = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: few}\n\
+                 spec: {type: Limited, limited: {limitResponse: {type: Reject}}}\n";
+    let objects = format!("{level}---\n{}---\n{}", schema("a", "few"), schema("b", "few").replace("orders", "prices"));
+    let calls = "# what a asks for\n- caller: a\n  callee: b\n";
+    let folder = folder(&[("objects.yaml", &objects), ("calls.yaml", calls)]);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(calls.as_bytes()).unwrap();
+    fs::write(folder.path().join("calls.gz"), packed.finish().unwrap()).unwrap();
+    fs::create_dir(folder.path().join("calls")).unwrap();
+    fs::write(folder.path().join("calls/of-a.yaml"), calls).unwrap();
+    for (argument, file, input) in [
+        ("calls.yaml", "calls.yaml", ""),
+        ("calls.gz", "calls.gz", ""),
+        ("calls", "calls/of-a.yaml", ""),
+        ("-", "<stdin>", calls),
+    ] {
+        let output = check_with(folder.path(), &["-o", "json", "--calls", argument, "objects.yaml"], input);
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), String::new()), "{argument}");
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let findings = report["findings"].as_array().unwrap();
+        let finding = findings.iter().find(|finding| finding["rule"] == "inversion").unwrap();
+        let place = serde_json::json!([finding["file"], finding["line"], finding["column"]]);
+        assert_eq!(place, serde_json::json!([file, 3, 3]));
+        let printed = text(&check_with(folder.path(), &["--calls", argument, "objects.yaml"], input).stdout);
+        assert!(printed.contains(&format!("--> {file}:3:3\n")) && printed.contains("3 |   callee: b\n"), "{printed}");
+    }
+    let wrong = check_with(folder.path(), &["--calls", "-", "objects.yaml"], "- caller: a\n- callee: [b]\n");
+    let faults = text(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(faults.contains("<stdin>:1:3: a call has") && faults.contains("\n<stdin>:2:3: a call has"), "{faults}");
+}
+
+/// `kubectl get flowschemas,prioritylevelconfigurations -o yaml | evenkeel check -` (TL-2)
 #[test]
 fn the_objects_of_a_cluster_can_be_piped_in() {
     let mut items = Vec::new();
@@ -230,6 +267,7 @@ fn nothing_is_found_in_deploy_and_examples() {
     assert_eq!((mistakes.status.code(), text(&mistakes.stderr).lines().count()), (Some(2), 5));
 }
 
+/// TL-16
 #[test]
 fn what_moves_is_told_with_a_request() {
     let folder = folder(&[
@@ -250,6 +288,7 @@ fn what_moves_is_told_with_a_request() {
     assert_eq!(moved["witness"]["verb"], "get");
 }
 
+/// TL-12
 #[test]
 fn a_verb_of_the_other_preset_is_told() {
     let folder = folder(&[("a.yaml", &schema("a", "exempt").replace("verbs: [get]", "verbs: [post]"))]);
@@ -258,6 +297,7 @@ fn a_verb_of_the_other_preset_is_told() {
     assert_eq!(check(folder.path(), &["--preset", "plain", "a.yaml"]).0, 0);
 }
 
+/// TL-18
 #[test]
 fn tests_in_files_are_run() {
     let test = "apiVersion: evenkeel.dev/v1\nkind: ClassificationTest\nmetadata: {name: NAME}\n\
@@ -280,6 +320,41 @@ fn tests_in_files_are_run() {
     assert!(text(&odd.stderr).contains("odd.yaml:11:1: ClassificationTest: "), "{}", text(&odd.stderr));
 }
 
+/// TL-11
+#[test]
+fn what_is_assumed_of_the_server_can_be_said() {
+    let mut check_command = evenkeel_cli::command();
+    check_command.build();
+    let arguments = check_command.find_subcommand("check").unwrap().get_arguments();
+    let defaults: Vec<String> = arguments
+        .filter(|argument| {
+            ["seats", "wait_limit", "service_time", "widest", "borrowing"].contains(&argument.get_id().as_str())
+        })
+        .map(|argument| argument.get_default_values()[0].to_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(defaults, ["600", "15s", "100ms", "10", "periodic"]);
+    let level = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: a}\n\
+                 spec: {type: Limited, limited: {nominalConcurrencyShares: 20, lendablePercent: 100, limitResponse:\n  \
+                 {type: Queue, queuing: {queues: 64, handSize: 6, queueLengthLimit: 20}}}}\n";
+    let objects = schema("a", "a").replace("  rules:", "  distinguisherMethod: {type: ByUser}\n  rules:");
+    let folder = folder(&[("a.yaml", &format!("{level}---\n{objects}"))]);
+    let has = |rule: &str, flags: &[&str]| {
+        let (_, printed) = check(folder.path(), &[flags, &["-o", "json", "a.yaml"]].concat());
+        let report: serde_json::Value = serde_json::from_str(&printed).unwrap();
+        report["findings"].as_array().unwrap().iter().any(|finding| finding["rule"] == rule)
+    };
+    for (rule, without, with) in [
+        ("few-seats", &[][..], &["--seats", "10"][..]),
+        ("few-seats", &[], &["--widest", "1000"]),
+        ("bufferbloat", &[], &["--service-time", "30s"]),
+        ("bufferbloat", &[], &["--wait-limit", "10ms"]),
+        ("lends-everything", &["--borrowing", "immediate"], &[]),
+    ] {
+        assert!(!has(rule, without) && has(rule, with), "{rule} with {with:?} and without");
+    }
+}
+
+/// TL-6
 #[test]
 fn colour_and_links_are_for_terminals() {
     let folder = folder(&[("a.yaml", &schema("a", "nowhere"))]);

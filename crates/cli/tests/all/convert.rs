@@ -33,6 +33,7 @@ fn with_input(arguments: &[&str], input: &[u8]) -> Output {
     child.wait_with_output().unwrap()
 }
 
+/// TL-2, TL-22
 #[test]
 fn texts_come_from_files_folders_standard_input_and_archives() {
     let folder = TempDir::new().unwrap();
@@ -51,6 +52,7 @@ fn texts_come_from_files_folders_standard_input_and_archives() {
     assert_eq!((text(&output.stdout), output.status.code()), (format!("{}---\n{}", new(), new()), Some(0)));
 }
 
+/// TL-22
 #[test]
 fn files_are_replaced_as_a_whole_and_keep_their_mode() {
     let folder = TempDir::new().unwrap();

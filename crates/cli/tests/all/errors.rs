@@ -60,6 +60,7 @@ fn errors_have_no_terminal_escapes() {
     assert!(told.starts_with("2: evenkeel: GET /\u{fffd}31m%zz would be rejected before flow control: "), "{told}");
 }
 
+/// TL-2
 #[test]
 fn standard_input_is_read_once() {
     let fault =
@@ -67,6 +68,7 @@ fn standard_input_is_read_once() {
     for arguments in [
         &["check", "-", "-"][..],
         &["check", "-", "--against", "-"],
+        &["check", "-", "--calls", "-"],
         &["convert", "--to", "v1", "-", "-"],
         &["explain", "--audit", "-", "--objects", "-"],
         &["explain", "GET", "/", "--objects", "-", "-"],
@@ -112,7 +114,17 @@ fn printing(folder: &TempDir) -> Vec<Vec<String>> {
     fs::write(&workload, text).unwrap();
     fs::write(&log, "").unwrap();
     let words = |line: &[&str]| line.iter().map(ToString::to_string).collect();
+    let upstream = ["--upstream", "http://127.0.0.1:9"];
     vec![
+        words(&["--help"]),
+        words(&["check", "-h"]),
+        words(&["--version"]),
+        words(&["man"]),
+        words(&["completions", "bash"]),
+        words(&[&["serve", "--print-config"], &upstream[..]].concat()),
+        words(&["check", "--explain", "inversion"]),
+        words(&["check", "-o", "json", "--preset", "plain", &objects]),
+        words(&["check", "-o", "sarif", "--preset", "plain", &objects]),
         words(&["check", "--preset", "plain", &objects]),
         words(&["explain", "GET", "/orders", "--preset", "plain", "--objects", &objects]),
         words(&["convert", "--to", "v1", &objects]),
@@ -121,6 +133,7 @@ fn printing(folder: &TempDir) -> Vec<Vec<String>> {
     ]
 }
 
+/// TL-5
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let folder = TempDir::new().unwrap();
@@ -133,6 +146,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     }
 }
 
+/// TL-3
 #[test]
 fn output_that_cannot_be_written_ends_with_2() {
     let folder = TempDir::new().unwrap();
@@ -189,6 +203,44 @@ fn wrong_files() {
         })
         .collect();
     insta::assert_snapshot!(complaints.join("\n"));
+}
+
+/// TL-3 and TL-4: folders where files are wanted, files with nothing in them, and files that are not text.
+#[test]
+fn files_of_the_wrong_kind() {
+    let folder = TempDir::new().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::create_dir(name("hollow")).unwrap();
+    fs::write(name("empty"), "").unwrap();
+    fs::write(name("binary"), [0x7f, b'E', b'L', b'F', 0, 0xff, 0xfe, b'\n']).unwrap();
+    fs::write(name("cut.gz"), [0x1f, 0x8b, 8, 0, 0, 0]).unwrap();
+    fs::write(name("objects"), include_str!("../../../../examples/tenants.yaml")).unwrap();
+    let event = r#"{"auditID":"a","stage":"ResponseComplete","requestURI":"/a","verb":"get","user":{"username":"u"},"requestReceivedTimestamp":"2026-11-16T10:51:10Z","stageTimestamp":"2026-11-16T10:51:11Z"}"#;
+    fs::write(name("audit.log"), event).unwrap();
+    let cases: [&[&str]; 12] = [
+        &["check", "FILE"],
+        &["check", "--calls", "FILE", "objects"],
+        &["check", "--against", "FILE", "objects"],
+        &["convert", "--to", "v1", "FILE"],
+        &["explain", "--audit", "FILE"],
+        &["explain", "GET", "/", "--config", "FILE"],
+        &["explain", "GET", "/", "--kubeconfig", "FILE"],
+        &["simulate", "FILE"],
+        &["replay", "FILE", "--objects", "objects"],
+        &["replay", "audit.log", "--objects", "objects", "--truth", "FILE"],
+        &["replay", "audit.log", "--objects", "objects", "--object-counts", "FILE"],
+        &["top", "--once", "--token-file", "FILE"],
+    ];
+    let mut complaints = String::new();
+    for case in cases {
+        for file in ["hollow", "empty", "binary", "cut.gz"] {
+            let words: Vec<&str> = case.iter().map(|word| if *word == "FILE" { file } else { word }).collect();
+            let output = evenkeel(&words).current_dir(folder.path()).output().unwrap();
+            let said = text(&output.stdout) + &text(&output.stderr);
+            complaints += &format!("$ evenkeel {}\n{}: {said}\n", words.join(" "), output.status.code().unwrap());
+        }
+    }
+    insta::assert_snapshot!(complaints);
 }
 
 #[test]

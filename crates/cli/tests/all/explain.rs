@@ -54,6 +54,7 @@ fn winner(explained: &Value) -> (&str, &str, &str) {
     (field("flowSchema"), field("priorityLevel"), field("flow"))
 }
 
+/// TL-21
 #[test]
 fn the_fields_are_those_of_the_contract() {
     let (_folder, path) = objects();
@@ -133,6 +134,7 @@ fn objects_come_from_an_api_server_over_tls() {
     assert!(absent.contains("the kubeconfig has no context \"x\""), "{absent}");
 }
 
+/// TL-20
 #[test]
 fn a_running_gateway_is_asked_for_its_own_objects_and_state() {
     let (_folder, path) = objects();
@@ -180,6 +182,7 @@ fn a_gateway_with_a_token_is_asked_with_it() {
     assert!(complaint(&["GET", "/orders", "--token-file", file]).contains("--server"));
 }
 
+/// TL-20
 #[test]
 fn the_text_shows_what_can_happen() {
     let folder = TempDir::new().unwrap();

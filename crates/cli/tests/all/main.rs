@@ -16,11 +16,13 @@ mod errors;
 #[path = "../../../store/tests/store/etcd_server.rs"]
 #[allow(dead_code, reason = "the tests of the store need more of it")]
 mod etcd_server;
+mod examples;
 mod explain;
 mod failing_upstreams;
 #[path = "../../../store/tests/store/folder.rs"]
 mod folder;
 mod monitoring;
+mod output;
 mod pages;
 #[path = "../peer/mod.rs"]
 mod peer;
@@ -29,6 +31,7 @@ mod replay;
 mod secret_files;
 mod serve;
 mod simulate;
+mod terminal;
 mod top;
 #[path = "../../../store/tests/store/until.rs"]
 #[allow(dead_code, reason = "the tests of the store need more of it")]

@@ -22,6 +22,7 @@ fn the_committed_page_is_up_to_date() {
     );
 }
 
+/// TL-7
 #[test]
 fn the_help_of_every_command_has_an_example_that_parses() {
     let mut evenkeel = evenkeel_cli::command();

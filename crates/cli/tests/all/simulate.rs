@@ -64,6 +64,7 @@ fn tables_compare_two_configurations() {
     insta::assert_snapshot!(files.simulate(&["--against", &files.path("per-flow.yaml")]));
 }
 
+/// TL-28
 #[test]
 fn json_has_the_fields_of_the_specification() {
     let files = Files::new();
@@ -112,6 +113,7 @@ fn several_runs_have_medians_and_ranges() {
     assert!(table.contains("medians and ranges of 3 runs from seed 1") && table.contains(" to "), "{table}");
 }
 
+/// TL-29
 #[test]
 fn the_page_needs_nothing_else() {
     let files = Files::new();
@@ -128,6 +130,7 @@ fn the_page_needs_nothing_else() {
     }
 }
 
+/// TL-4
 #[test]
 fn errors_name_file_line_and_field() {
     let files = Files::new();
@@ -151,7 +154,7 @@ fn errors_name_file_line_and_field() {
         said.starts_with("evenkeel: bad.yaml:15:9: PriorityLevelConfiguration \"tenants\": spec.limited"),
         "{said}"
     );
-    assert!(complaint("", "objects.yaml").contains("is a directory; name the file of a workload"));
+    assert!(complaint("", "objects.yaml").contains("is a directory; name a file"));
 }
 
 /// The pictures of docs/simulate.md are those that the command draws.

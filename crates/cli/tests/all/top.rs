@@ -7,18 +7,16 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
-use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{str, thread};
 
-use child::{PATIENCE, Running, address_after, evenkeel, run, text};
+use child::{Running, address_after, evenkeel, run, text};
 use evenkeel_gateway::observe::frame::{Frame, Level, VERSION};
 use flate2::read::GzDecoder;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
+
+use crate::terminal::InTerminal;
 
 /// A server with documents of our own.
 struct FakeServer {
@@ -35,13 +33,6 @@ struct Pages {
     heads: Vec<String>,
 }
 
-/// A command in a terminal of 80 columns and 24 lines.
-struct InTerminal {
-    child: Child,
-    controller: OwnedFd,
-    output: Arc<Mutex<Vec<u8>>>,
-}
-
 const DUMPS: &str = "/debug/api_priority_and_fairness/";
 const ENTER_SCREEN: &str = "\x1b[?1049h";
 const LEAVE_SCREEN: &str = "\x1b[?1049l";
@@ -51,17 +42,6 @@ fn recorded(name: &str) -> String {
     let mut text = String::new();
     GzDecoder::new(file).read_to_string(&mut text).unwrap();
     text
-}
-
-fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < until, "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 // === impl FakeServer ===
@@ -143,56 +123,6 @@ fn stream_frames(mut stream: &TcpStream) -> Option<()> {
     None
 }
 
-// === impl InTerminal ===
-
-impl InTerminal {
-    fn start(arguments: &[&str]) -> Self {
-        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&controller).unwrap();
-        unlockpt(&controller).unwrap();
-        let name = ptsname(&controller, Vec::new()).unwrap();
-        let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&terminal, size).unwrap();
-        let stdio = || Stdio::from(terminal.try_clone().unwrap());
-        let child =
-            evenkeel(arguments).env("TERM", "xterm").stdin(stdio()).stdout(stdio()).stderr(stdio()).spawn().unwrap();
-        let output = Arc::<Mutex<Vec<u8>>>::default();
-        let mut reader = File::from(controller.try_clone().unwrap());
-        let shared = Arc::clone(&output);
-        thread::spawn(move || {
-            let mut chunk = [0; 4096];
-            // Linux reports an error when nobody has the other end any more.
-            while let Ok(length @ 1..) = reader.read(&mut chunk) {
-                shared.lock().unwrap().extend_from_slice(&chunk[..length]);
-            }
-        });
-        Self { child, controller, output }
-    }
-
-    fn output(&self) -> String {
-        String::from_utf8_lossy(&self.output.lock().unwrap()).into_owned()
-    }
-
-    fn shows(&self, part: &str) {
-        wait_for(&format!("{part:?} is not shown"), || self.output().contains(part).then_some(()));
-    }
-
-    fn types(&self, keys: &str) {
-        File::from(self.controller.try_clone().unwrap()).write_all(keys.as_bytes()).unwrap();
-    }
-
-    fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        assert!(std::process::Command::new("kill").args([name, &id]).status().unwrap().success());
-    }
-
-    /// Waits for its end; the exit code.
-    fn end(&mut self) -> Option<i32> {
-        wait_for("it does not end", || self.child.try_wait().unwrap()).code()
-    }
-}
-
 #[test]
 fn a_recorded_kube_apiserver_as_text() {
     let server = FakeServer::kube();
@@ -216,6 +146,27 @@ fn frames_of_a_recorded_kube_apiserver_as_json() {
     assert_eq!((batch.in_use, batch.waiting, batch.flows[0].distinguisher.as_str()), (1, 12, "batch-runner"));
     // One document a line.
     assert_eq!(text(&output.stdout).lines().count(), 1);
+}
+
+/// TL-3 and TL-5, for a command that needs a server.
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error_and_a_full_disk_is_one() {
+    let (kube, gateway) = (FakeServer::kube(), FakeServer::gateway("127.0.0.1:0"));
+    let (kube, gateway) = (kube.url(), gateway.url());
+    for arguments in [
+        &["top", "--kube", &kube, "--once", "--interval", "1"][..],
+        &["top", "--kube", &kube, "--once", "--interval", "1", "-o", "json"],
+        &["top", &gateway, "-o", "json"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = evenkeel(arguments).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()), "{arguments:?}");
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = evenkeel(arguments).stdout(full).output().unwrap();
+        let fault = "evenkeel: cannot write to standard output: No space left on device (os error 28)\n";
+        assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), fault), "{arguments:?}");
+    }
 }
 
 #[test]

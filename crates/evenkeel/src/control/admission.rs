@@ -8,6 +8,7 @@ use evenkeel_engine::queue_set::{Finish, Phase, Rejection, RequestId};
 use crate::control::level::Wakers;
 use crate::control::long_running::Counting;
 use crate::control::rejected::Rejected;
+use crate::control::seat_times::SeatTimes;
 use crate::control::snapshot::Destination;
 use crate::observe::trace;
 
@@ -25,6 +26,8 @@ pub(crate) struct Admission {
     pub(crate) queue: Option<u32>,
     /// Whether it counts among the long-running requests.
     pub(crate) counting: Counting,
+    /// Where its times are noted, if anybody wants to know them.
+    pub(crate) times: Option<Arc<SeatTimes>>,
 }
 
 // === impl Admission ===
@@ -81,6 +84,7 @@ impl Drop for Admission {
         upkeep.server.before_event(now);
         let mut state = level.lock();
         let now = state.at(now);
+        let start = self.times.as_ref().and_then(|_| state.queue_set().start(self.id));
         let finish = state.finish(now, self.id, &mut wakers);
         let cancelled = if finish.is_none() { state.cancel(now, self.id, &mut wakers) } else { None };
         if finish.is_none() && cancelled.is_none() {
@@ -96,6 +100,9 @@ impl Drop for Admission {
         let lingers = matches!(finish, Some(Finish::Lingering { .. }));
         let change = if lingers { state.take_earlier_timeout() } else { None };
         drop(state);
+        if let Some(times) = &self.times {
+            times.note_end(start.map(|(_, started)| started), now);
+        }
         // With it goes its waker: see `phase_or_wake`.
         drop(cancelled);
         // Before anybody is woken: a waker that panics must not cost seats.

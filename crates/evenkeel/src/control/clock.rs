@@ -65,6 +65,14 @@ impl Clock {
         }
     }
 
+    /// When this clock began, by the monotonic clock of the machine; `None` for a clock that is set by hand.
+    pub(crate) fn std_start(&self) -> Option<std::time::Instant> {
+        match self {
+            Self::Tokio(start) => Some(start.into_std()),
+            Self::Manual(_) => None,
+        }
+    }
+
     /// When this clock began, in nanoseconds since 1970 did. A clock that is set by hand began then too. To be asked once
     /// for all times that are shown together: the two clocks that it compares are not read at the same moment.
     pub(crate) fn unix_start(&self) -> Nanos {

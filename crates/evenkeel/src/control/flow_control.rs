@@ -253,7 +253,7 @@ impl FlowControl {
 
     /// The same for a request about which there is more to say.
     pub fn arrive_request<W: EstimateWork>(&self, request: Request<'_, W>) -> Arrived {
-        let Request { attributes, work, patience, details, is_watch, is_long_running, watches } = request;
+        let Request { attributes, work, patience, details, is_watch, is_long_running, watches, times } = request;
         let (head, digest) = (details.as_ref().map(Details::head), DigestId::default());
         let estimate = |level: &LevelInfo| {
             let query = Query::new("");
@@ -268,6 +268,7 @@ impl FlowControl {
             is_watch,
             is_long_running: is_watch || is_long_running,
             watches,
+            times: times.as_ref(),
         }))
     }
 
@@ -295,6 +296,11 @@ impl FlowControl {
     /// Divides the seats among the levels now, whenever it was done last.
     pub fn adjust(&self) {
         self.shared.adjust();
+    }
+
+    /// When the clock of the flow control began, which [`SeatTimes`](crate::SeatTimes) count from; `None` if it is set by hand.
+    pub fn clock_start(&self) -> Option<std::time::Instant> {
+        self.shared.upkeep.clock.std_start()
     }
 
     /// What is going on in every level, in ascending byte order of their names.
@@ -330,6 +336,9 @@ impl FlowControl {
             return None;
         }
         let now = state.at(now);
+        if let Some(times) = request.times {
+            times.note_arrival(now);
+        }
         if request.is_long_running && !long_running.enter(class.schema.level.max_long_running) {
             state.retry.record_drop(|| clock.unix_second());
             if let Some(attribution) = &mut state.level.observer_mut().attribution {
@@ -337,6 +346,7 @@ impl FlowControl {
             }
             let advice = state.retry.advise_long_running();
             drop(state);
+            request.note_rejected(now);
             let reason = Rejection::TooManyLongRunning;
             trace::rejected(class.schema, work, reason);
             return Some(Place::Rejected(Box::new(Rejected::new(reason, advice, work.max_seats(), None, destination))));
@@ -352,6 +362,7 @@ impl FlowControl {
                 state.retry.record_drop(|| clock.unix_second());
                 let advice = state.advise();
                 drop(state);
+                request.note_rejected(now);
                 wakers.wake();
                 if request.is_long_running {
                     long_running.leave();
@@ -368,7 +379,8 @@ impl FlowControl {
         // Made before anybody is woken: a waker that panics must not cost seats.
         let counting = Counting::new(request.is_long_running);
         let (destination, seats) = (Arc::clone(destination), work.max_seats());
-        let admission = Admission { destination, id, seats, queue: number(queue), counting };
+        let times = request.times.cloned();
+        let admission = Admission { destination, id, seats, queue: number(queue), counting, times };
         if let Some(change) = change {
             upkeep.schedule(level, change, &mut wakers);
         }

@@ -92,7 +92,7 @@ pub(crate) struct SharedAccount<'a> {
     pub(crate) handover: Handover,
 }
 
-/// What is to be done for other levels when the lock of a level has been given back.
+/// What is to be done for levels that seats are granted to. Those of others are locked when the lock of this one has been given back.
 #[derive(Debug, Default)]
 pub(crate) struct Handover {
     /// The ledger that has to be asked whether anybody may start now.
@@ -462,9 +462,20 @@ impl Handover {
 
     /// A grant that is to be carried out. No lock may be held.
     pub(crate) fn next(&mut self) -> Option<Grant> {
+        self.settle();
+        self.grants.pop()
+    }
+
+    /// A grant for this level, whose lock is held.
+    pub(crate) fn next_for(&mut self, level: &LevelGrants) -> Option<Grant> {
+        self.settle();
+        let own = self.grants.iter().rposition(|grant| level.is_for(grant))?;
+        Some(self.grants.remove(own))
+    }
+
+    fn settle(&mut self) {
         if let Some(ledger) = self.unsettled.take() {
             ledger.settle(ledger.enter(), self);
         }
-        self.grants.pop()
     }
 }

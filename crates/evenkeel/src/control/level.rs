@@ -201,10 +201,11 @@ impl LevelState {
     }
 
     /// The time at which an event happens whose thread has read the clock before it took the lock: threads overtake each
-    /// other on the way, and to the engine time must not go backwards.
+    /// other on the way, and to the engine time must not go backwards. One that was overtaken happens right after the latest, so
+    /// that the times of events tell their order.
     #[inline]
     pub(crate) fn at(&mut self, now: Instant) -> Instant {
-        self.latest = self.latest.max(now);
+        self.latest = if now < self.latest { self.latest + 1 } else { now };
         self.latest
     }
 
@@ -332,9 +333,16 @@ mod tests {
         let new = NewRequest::new(0, WorkEstimate::ONE_SEAT);
         let arrival = state.level.arrive(later, new, Waiter::default(), &mut NoEffects);
         let Arrival::Started { id, .. } = arrival else { panic!("it waits") };
-        let earlier = state.at(Instant::from_nanos(500));
-        state.level.finish(earlier, id, &mut NoEffects);
+        let overtaken = state.at(Instant::from_nanos(500));
+        assert_eq!(overtaken, Instant::from_nanos(1_001), "it happens after the other one");
+        state.level.finish(overtaken, id, &mut NoEffects);
         // A meter that ran below zero would have been wound back from its far end.
-        assert_eq!(state.queue_set().r().units(), 0);
+        let progress = state.queue_set().r().units();
+        assert!((0..1_000_000).contains(&progress), "{progress}");
+        assert_eq!(
+            state.at(Instant::from_nanos(1_001)),
+            overtaken,
+            "what happens at the same time stays at the same time"
+        );
     }
 }

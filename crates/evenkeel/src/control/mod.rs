@@ -18,5 +18,6 @@ pub(crate) mod rejected;
 pub(crate) mod request;
 pub(crate) mod retry;
 pub(crate) mod seat_division;
+pub(crate) mod seat_times;
 pub(crate) mod snapshot;
 pub(crate) mod upkeep;

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use evenkeel_engine::time::Instant;
 use evenkeel_engine::{Attributes, User, WorkEstimate};
 
+use crate::control::seat_times::SeatTimes;
 use crate::layer::digests::DigestId;
 use crate::layer::work::EstimateWork;
 
@@ -27,6 +29,7 @@ pub struct Request<'a, W = WorkEstimate> {
     pub(crate) is_watch: bool,
     pub(crate) is_long_running: bool,
     pub(crate) watches: Option<u64>,
+    pub(crate) times: Option<Arc<SeatTimes>>,
 }
 
 /// How long a request may wait in its queue (HF-6).
@@ -72,6 +75,8 @@ pub(crate) struct Incoming<'a, E> {
     pub(crate) is_watch: bool,
     pub(crate) is_long_running: bool,
     pub(crate) watches: Option<u64>,
+    /// Where its times are noted, if anybody wants to know them.
+    pub(crate) times: Option<&'a Arc<SeatTimes>>,
 }
 
 // === impl Request ===
@@ -87,6 +92,7 @@ impl<'a> Request<'a> {
             is_watch: false,
             is_long_running: false,
             watches: None,
+            times: None,
         }
     }
 }
@@ -95,8 +101,8 @@ impl<'a, W> Request<'a, W> {
     /// How much work it is.
     #[must_use]
     pub fn work<V: EstimateWork>(self, work: V) -> Request<'a, V> {
-        let Self { attributes, work: _, patience, details, is_watch, is_long_running, watches } = self;
-        Request { attributes, work, patience, details, is_watch, is_long_running, watches }
+        let Self { attributes, work: _, patience, details, is_watch, is_long_running, watches, times } = self;
+        Request { attributes, work, patience, details, is_watch, is_long_running, watches, times }
     }
 
     /// How long it may wait.
@@ -131,6 +137,23 @@ impl<'a, W> Request<'a, W> {
     #[must_use]
     pub fn interested_watches(self, watches: u64) -> Self {
         Self { watches: Some(watches), ..self }
+    }
+
+    /// Notes there when it arrives, gets its seats and gives them back.
+    #[must_use]
+    pub fn seat_times(self, times: &Arc<SeatTimes>) -> Self {
+        Self { times: Some(Arc::clone(times)), ..self }
+    }
+}
+
+// === impl Incoming ===
+
+impl<E> Incoming<'_, E> {
+    /// It has been rejected on arrival.
+    pub(crate) fn note_rejected(&self, now: Instant) {
+        if let Some(times) = self.times {
+            times.note_end(None, now);
+        }
     }
 }
 

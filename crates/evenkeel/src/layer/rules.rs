@@ -118,6 +118,7 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
             is_watch,
             is_long_running: is_watch || self.may_be_upgraded(parts),
             watches,
+            times: parts.extensions.get(),
         });
         let watch = if is_watch { self.work.watch(info, query, extra).map(Box::new) } else { None };
         match digested {

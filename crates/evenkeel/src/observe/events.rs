@@ -61,6 +61,7 @@ impl LevelState {
                 self.metrics.passed(mark, work, watches, passed);
                 self.metrics.take_over(now, self.level.queue_set());
                 self.note_drain(now, 0);
+                self.start_own_grants(wakers);
                 return arrival;
             }
             Arrival::Started { queue, .. } => *queue,
@@ -68,11 +69,13 @@ impl LevelState {
             Arrival::Rejected { reason, .. } => {
                 self.metrics.rejected(mark, work, watches, *reason);
                 self.settle(now, 0, wakers);
+                self.start_own_grants(wakers);
                 return arrival;
             }
         };
         self.metrics.arrived(mark, work, watches, self.level.queue_set(), &wakers.notes, queue);
         self.settle(now, 0, wakers);
+        self.start_own_grants(wakers);
         arrival
     }
 
@@ -87,6 +90,7 @@ impl LevelState {
             self.metrics.released(ending);
         }
         self.settle(now, is_released.into(), wakers);
+        self.start_own_grants(wakers);
         finish
     }
 
@@ -95,6 +99,7 @@ impl LevelState {
         let waiter = self.event(now, wakers, |level, wakers| level.cancel(now, id, wakers))?;
         self.metrics.gave_up(now, ending);
         self.settle(now, 0, wakers);
+        self.start_own_grants(wakers);
         Some(waiter)
     }
 
@@ -103,6 +108,7 @@ impl LevelState {
         let waiter = self.event(now, wakers, |level, wakers| level.release(now, id, wakers))?;
         self.metrics.released(ending);
         self.settle(now, 1, wakers);
+        self.start_own_grants(wakers);
         Some(waiter)
     }
 
@@ -137,6 +143,22 @@ impl LevelState {
             let now = self.latest;
             self.level.end_grants(now, wakers);
             self.settle(now, 0, wakers);
+        }
+    }
+
+    /// Starts requests on seats that an event of this level has brought the level itself. Its lock is held already; if the seats
+    /// were handed over without it, they would be idle while the thread is interrupted, and arrivals would find them so.
+    #[inline]
+    fn start_own_grants(&mut self, wakers: &mut Wakers) {
+        if !wakers.handover.is_empty() {
+            self.start_all_own_grants(wakers);
+        }
+    }
+
+    #[cold]
+    fn start_all_own_grants(&mut self, wakers: &mut Wakers) {
+        while let Some(grant) = self.grants.as_ref().and_then(|grants| wakers.handover.next_for(grants)) {
+            self.start_granted(&grant, wakers);
         }
     }
 
@@ -191,6 +213,7 @@ impl LevelState {
             }
         }
         self.settle(now, released, wakers);
+        self.start_own_grants(wakers);
         ended
     }
 

@@ -193,6 +193,7 @@ fn every_part_that_can_fail_is_named() {
     }
 }
 
+/// TL-21
 #[test]
 fn the_fields_are_those_of_the_contract() {
     let flow = flow();

@@ -31,6 +31,7 @@ mod plain;
 #[path = "../random_objects/mod.rs"]
 mod random_objects;
 mod reconfiguration;
+mod seat_times;
 #[path = "../service/mod.rs"]
 mod service;
 mod subscriber;

@@ -9,9 +9,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use evenkeel::{Admitted, Class, Rejected};
+use evenkeel::{Admitted, Class, Rejected, SeatTimes};
 use evenkeel_engine::{Attributes, RequestInfo, User};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
 
 use crate::observe::access_log::{AccessLine, AccessLog, LineClass};
 use crate::observe::metrics::UpstreamFailure;
@@ -45,6 +45,8 @@ pub(crate) struct RequestRecord {
     asked: Instant,
     started: Option<Instant>,
     ended: Option<Instant>,
+    /// The same by the clock of the flow control, if the request gets a line: what the flow control decided with.
+    seats: Option<LoggedSeats>,
     /// The status of the response, once there is one.
     status: Option<StatusCode>,
     rejected: Option<&'static str>,
@@ -56,6 +58,21 @@ pub(crate) struct RequestRecord {
     is_stopped: Rc<Cell<bool>>,
     bytes_in: u64,
     bytes_out: u64,
+}
+
+/// When a request had its seats, and when the clock began that says so.
+#[derive(Debug)]
+struct LoggedSeats {
+    clock_start: Instant,
+    times: Arc<SeatTimes>,
+}
+
+/// When a request asked for seats, got them, and gave them back or left without any.
+#[derive(Debug, Clone, Copy)]
+struct SeatMoments {
+    asked: Instant,
+    started: Option<Instant>,
+    ended: Instant,
 }
 
 /// The header by which clients ask what was decided about a request, and get it.
@@ -87,6 +104,7 @@ impl RequestRecord {
         let trace = RequestTrace::begin(connection, version, headers);
         (log.is_some() || wants_debug || trace.is_some()).then(|| {
             let now = Instant::now();
+            let clock_start = log.and_then(|_| worker.flow_control.clock_start());
             Box::new(Self {
                 log: log.cloned(),
                 wants_debug,
@@ -102,6 +120,7 @@ impl RequestRecord {
                 asked: now,
                 started: None,
                 ended: None,
+                seats: clock_start.map(|clock_start| LoggedSeats { clock_start, times: Arc::default() }),
                 status: None,
                 rejected: None,
                 failed: None,
@@ -130,6 +149,13 @@ impl RequestRecord {
     /// Its body is there, and it asks for a seat now.
     pub(super) fn note_asked(&mut self) {
         self.asked = Instant::now();
+    }
+
+    /// It asks for a seat with these extensions. The flow control notes in them when it gets one and gives it back.
+    pub(super) fn time_seats(&self, extensions: &mut Extensions) {
+        if let Some(seats) = &self.seats {
+            extensions.insert(Arc::clone(&seats.times));
+        }
     }
 
     /// It has got its seat.
@@ -250,6 +276,23 @@ impl RequestRecord {
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(self.asked))
     }
 
+    /// When it asked for seats, got them, and gave them back. The flow control knows best: a thread that reads the clock before or
+    /// after a decision may be interrupted in between.
+    fn seat_moments(&self) -> SeatMoments {
+        let ended = self.ended.unwrap_or_else(Instant::now);
+        let known = self.seats.as_ref().and_then(|seats| Some((seats, seats.times.arrived()?)));
+        let Some((LoggedSeats { clock_start, times }, asked)) = known else {
+            return SeatMoments { asked: self.asked, started: self.started, ended };
+        };
+        let at = |time| *clock_start + time;
+        SeatMoments {
+            asked: at(asked),
+            // A request that still has its seats has not been told when it got them.
+            started: times.started().map(at).or(self.started),
+            ended: times.ended().map_or(ended, at),
+        }
+    }
+
     /// Why the client got no response, or not all of it.
     fn failure(&self) -> Option<&'static str> {
         let has_none = self.status.is_none();
@@ -273,10 +316,10 @@ impl RequestRecord {
             trace.finish(self, upstream);
         }
         let Some(log) = &self.log else { return };
-        let service = self.started.map_or(Duration::ZERO, |started| {
-            let ended = self.ended.unwrap_or_else(Instant::now);
-            ended.saturating_duration_since(started)
-        });
+        let SeatMoments { asked, started, ended } = self.seat_moments();
+        let waited_until = self.class.as_ref().map(|_| started.unwrap_or(ended));
+        let wait = waited_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(asked));
+        let service = started.map_or(Duration::ZERO, |started| ended.saturating_duration_since(started));
         // A client that got no response has disconnected, or was cut off by us.
         let is_shut_down = self.failure() == Some(SHUTDOWN);
         let without_response = if is_shut_down { StatusCode::SERVICE_UNAVAILABLE.as_u16() } else { CLIENT_GONE };
@@ -289,7 +332,8 @@ impl RequestRecord {
                 method: self.method.as_str(),
                 path: self.uri.path_and_query().map_or("/", |target| target.as_str()),
                 class,
-                wait: self.wait(),
+                receive: asked.saturating_duration_since(self.arrived),
+                wait,
                 service,
                 status: self.status.map_or(without_response, |status| status.as_u16()),
                 rejected: self.rejected.or(is_shut_down.then_some(SHUTDOWN)),

@@ -3,6 +3,7 @@
 use crate::support;
 
 use std::path::Path;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use evenkeel_gateway::Config;
@@ -43,7 +44,7 @@ fn lines(folder: &TempDir) -> Vec<Value> {
 fn steady(line: &Value) -> Value {
     let mut line = line.clone();
     let members = line.as_object_mut().unwrap();
-    for name in ["time", "requestId", "waitMs", "serviceMs"] {
+    for name in ["time", "requestId", "receiveMs", "waitMs", "serviceMs"] {
         assert!(members.remove(name).is_some(), "{name} is missing");
     }
     line
@@ -74,7 +75,7 @@ async fn each_request_gets_a_line_with_everything_about_it() {
     let found = lines(&folder);
     assert_eq!(found[0]["requestId"], "mine-1");
     let time = found[0]["time"].as_str().unwrap();
-    assert!(time.len() == 27 && time.ends_with('Z') && time.as_bytes()[10] == b'T', "{time}");
+    assert!(time.len() == 30 && time.ends_with('Z') && time.as_bytes()[10] == b'T', "{time}");
     let (wait, service) = (found[0]["waitMs"].as_f64().unwrap(), found[0]["serviceMs"].as_f64().unwrap());
     assert!(wait >= 0.0 && service > 0.0, "{wait} {service}");
     let expected = |method: &str, path: &str, bytes_in: u64| {
@@ -87,6 +88,76 @@ async fn each_request_gets_a_line_with_everything_about_it() {
     };
     let steady: Vec<_> = found.iter().map(steady).collect();
     assert_eq!(steady, [expected("GET", "/a%2Fb?c=%22&d", 0), expected("POST", "/x", 10)]);
+}
+
+/// How many seconds after that time of day the request of a line reached the flow control; negative if it was before.
+fn asked_after(line: &Value, time: SystemTime) -> f64 {
+    const DAY: f64 = 86_400.0;
+    let [hours, minutes, seconds] = [(11, 13), (14, 16), (17, 29)].map(|(from, to)| {
+        let part: f64 = line["time"].as_str().unwrap()[from..to].parse().unwrap();
+        part
+    });
+    let asked = hours * 3600.0 + minutes * 60.0 + seconds + line["receiveMs"].as_f64().unwrap() / 1000.0;
+    let passed = (asked - time.duration_since(UNIX_EPOCH).unwrap().as_secs_f64()).rem_euclid(DAY);
+    if passed > DAY / 2.0 { passed - DAY } else { passed }
+}
+
+/// A replay of the log lets requests arrive then.
+#[tokio::test]
+async fn a_line_says_when_the_request_asked_for_seats() {
+    /// The clocks of the log and of the test are not read at the same moment.
+    const NEAR: f64 = 0.001;
+    let upstream = Upstream::answering(|_| ok("hello")).await;
+    let folder = tempfile::tempdir().unwrap();
+    let running = start_with(logged(config(&[upstream.address]), &folder), &level_with_flows()).await;
+    let mut client = Client::connect(running.address).await;
+    client.send(&format!("POST / HTTP/1.1\r\nHost: a\r\ncontent-length: 10\r\n{}\r\n01234", as_alice(""))).await;
+    // The gateway has all of it but the end.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let began = SystemTime::now();
+    client.send("56789").await;
+    assert_eq!(client.answer().await.status, 200);
+    let passed = began.elapsed().unwrap().as_secs_f64();
+    running.done().await;
+    let [line] = &lines(&folder)[..] else { panic!("one request, one line") };
+    let asked = asked_after(line, began);
+    assert!(asked > -NEAR && asked <= passed + NEAR, "{asked} s after the end of the body was sent: {line}");
+    let held = line["serviceMs"].as_f64().unwrap() / 1000.0;
+    assert!(asked + held <= passed + NEAR, "it had its seat after its response was there: {line}");
+}
+
+/// The seat of a stream is free when its response begins, and a line says for how long it was taken.
+#[tokio::test]
+async fn the_service_time_of_a_stream_ends_with_its_seat() {
+    let (end, ends) = tokio::sync::watch::channel(false);
+    let upstream = Upstream::new(move |mut client, _| {
+        let mut ends = ends.clone();
+        async move {
+            client.head().await;
+            client.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").await;
+            ends.wait_for(|ends| *ends).await.unwrap();
+            client.send(" more").await;
+        }
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = logged(config(&[upstream.address]), &folder);
+    let requests = "requests: {routes: [{path: /events, longRunning: true}]}";
+    settings.requests = Config::parse("evenkeel.yaml", requests).unwrap().requests;
+    let running = start_with(settings, &level_with_flows()).await;
+    let mut client = Client::connect(running.address).await;
+    let started = Instant::now();
+    client.send(&format!("GET /events HTTP/1.1\r\nHost: a\r\n{}\r\n", as_alice(""))).await;
+    client.until(b"half").await;
+    let passed_ms = started.elapsed().as_secs_f64() * 1000.0;
+    running.no_seat_is_taken().await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    end.send(true).unwrap();
+    assert_eq!(client.exactly(5).await, b" more");
+    running.done().await;
+    let [line] = &lines(&folder)[..] else { panic!("one request, one line") };
+    let service = line["serviceMs"].as_f64().unwrap();
+    assert!(service > 0.0 && service <= passed_ms, "{passed_ms} ms until the response began: {line}");
 }
 
 #[tokio::test]

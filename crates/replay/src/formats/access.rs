@@ -15,7 +15,7 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
     let mut scanner = Scanner::new(line);
     let (mut time, mut id, mut user, mut method, mut target) = (None, None, None, None, None);
     let (mut schema, mut level, mut seats, mut reason) = (None, None, None, None);
-    let (mut wait, mut service) = (None, None);
+    let (mut receive, mut wait, mut service) = (None, None, None);
     let mut groups: Vec<Cow<'_, str>> = Vec::new();
     scanner.object(|name, scanner| {
         match name {
@@ -31,6 +31,7 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
             "schema" => schema = scanner.string_or_null()?,
             "level" => level = scanner.string_or_null()?,
             "seats" => seats = Some(scanner.scalar()?.parse().map_err(|_| Damage::Invalid("seats"))?),
+            "receiveMs" => receive = Some(span(scanner, "receiveMs")?),
             "waitMs" => wait = Some(span(scanner, "waitMs")?),
             "serviceMs" => service = Some(span(scanner, "serviceMs")?),
             "rejected" => reason = scanner.string_or_null()?,
@@ -39,7 +40,9 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
         Ok::<_, Damage>(())
     })?;
     scanner.end()?;
-    let arrived = rfc3339(&time.ok_or(Damage::Missing("time"))?).ok_or(Damage::Invalid("time"))?;
+    let time = rfc3339(&time.ok_or(Damage::Missing("time"))?).ok_or(Damage::Invalid("time"))?;
+    // While its body is received, the request has not asked for seats.
+    let arrived = time + receive.unwrap_or(0);
     let placed = schema.zip(level).map(|(schema, level)| Placed { schema, level });
     let outcome = match (&user, &placed, reason) {
         (None, ..) => Outcome::Unauthenticated,
@@ -98,6 +101,15 @@ mod tests {
     }
 
     #[test]
+    fn a_request_arrives_when_its_body_is_there() {
+        let text = SERVED.replace(r#""waitMs""#, r#""receiveMs":2000.5,"waitMs""#);
+        let [whole, slow] = [SERVED, &text].map(|text| read(text.as_bytes(), &mut Users::default()).unwrap());
+        assert_eq!(slow.arrived - whole.arrived, 2_000_500_000);
+        assert_eq!((slow.wait, slow.service), (whole.wait, whole.service));
+        assert_eq!(slow.written - slow.arrived, 52_750_000);
+    }
+
+    #[test]
     fn rejected_requests_have_a_reason() {
         let text = SERVED.replace(r#""status":200"#, r#""status":429,"rejected":"queue-full""#);
         let record = read(text.as_bytes(), &mut Users::default()).unwrap();
@@ -131,6 +143,7 @@ mod tests {
             ("time", "tame", "time is missing"),
             ("10:51", "10-51", "time is invalid"),
             ("12.5", "-12.5", "waitMs is invalid"),
+            ("\"waitMs\":12.5", "\"receiveMs\":-1", "receiveMs is invalid"),
             ("\"seats\":3", "\"seats\":-3", "seats is invalid"),
             ("method", "m", "method is missing"),
         ] {

@@ -155,6 +155,7 @@ mod tests {
         )
     }
 
+    /// TL-32
     #[test]
     fn service_time_is_without_the_wait() {
         let text = event(
@@ -169,6 +170,7 @@ mod tests {
         assert_eq!((&*record.target, record.action), ("/api/v1/pods?limit=5", Action::Verb("list".into())));
     }
 
+    /// TL-33
     #[test]
     fn the_impersonated_user_counts() {
         let text = event(r#","stage":"RequestReceived","impersonatedUser":{"username":"bob","groups":["b"]}"#);

@@ -112,6 +112,7 @@ fn damaged_lines_of_every_kind_are_counted_and_nothing_panics() {
     }
 }
 
+/// TL-36
 #[test]
 fn damaged_lines_are_named_and_the_others_count() {
     let good = recorded_text("audit.jsonl");

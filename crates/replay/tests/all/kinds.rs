@@ -20,6 +20,7 @@ fn flows(report: &Report) -> Vec<(&str, u64)> {
     flows
 }
 
+/// TL-31
 #[test]
 fn nginx_and_envoy() {
     let combined = r#"192.0.2.7 - - [16/Nov/2026:10:51:03 +0000] "GET /a HTTP/1.1" 200 512 "-" "curl"
@@ -63,6 +64,7 @@ spec:
     assert_eq!((public.sum::<u64>(), report.requests, report.notes.not_understood), (4, 6, 1));
 }
 
+/// TL-31
 #[test]
 fn a_format_string_of_ones_own() {
     let text = "1794826263.850|PUT|/a|0.250|bob\n1794826263.950|PUT|/a|0.250|bob\nnonsense\n";
@@ -103,6 +105,7 @@ fn event(id: &str, stage: &str, verb: &str, target: &str, arrived: u32, written:
     )
 }
 
+/// TL-34
 #[test]
 fn watches_hold_seats_until_their_responses_start() {
     let target = "/api/v1/pods?watch=1";

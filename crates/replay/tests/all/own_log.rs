@@ -89,6 +89,7 @@ fn log() -> (String, BTreeMap<&'static str, u64>) {
     (text, rejected)
 }
 
+/// TL-31, TL-32, TL-40
 #[test]
 fn a_log_replays_as_it_was() {
     let (text, rejected) = log();

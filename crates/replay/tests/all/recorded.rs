@@ -23,6 +23,7 @@ fn truth() -> Truth {
     Truth::read(&mut Input::open(&recorded_file("httplog.txt"), None).unwrap(), |_, _| {})
 }
 
+/// TL-38, TL-40
 #[test]
 fn every_request_is_classified_as_the_server_did() {
     let truth = truth();
@@ -63,6 +64,7 @@ fn the_flood_is_rejected_again_and_nobody_else() {
     assert!(report.flows[1..].iter().all(|flow| flow.replayed[0].rejected_total() == 0), "{:#?}", report.flows);
 }
 
+/// TL-31, TL-35
 #[test]
 fn the_request_log_alone_keeps_the_schemas() {
     let report = replay("httplog.txt", None);
@@ -97,6 +99,7 @@ fn one_configuration_twice_makes_no_difference() {
     }
 }
 
+/// TL-31
 #[test]
 fn the_same_log_as_a_list_gives_the_same() {
     let text = recorded_text("audit.jsonl");
@@ -109,6 +112,7 @@ fn the_same_log_as_a_list_gives_the_same() {
     assert_eq!(figures(&report), figures(&lines));
 }
 
+/// TL-35
 #[test]
 fn metrics_tell_the_numbers_of_objects() {
     let mut settings = settings();

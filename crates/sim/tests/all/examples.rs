@@ -96,7 +96,7 @@ fn priority_inversion() {
     assert!(new.total.p99 < 15.0 && new.timed_out == 0, "{new:?}");
 }
 
-/// Debug and release builds, and every machine, compare with the same bytes.
+/// Debug and release builds, and every machine, compare with the same bytes (TL-25).
 #[test]
 fn reports_have_the_same_bytes_everywhere() {
     let file = [env!("CARGO_MANIFEST_DIR"), "tests/all/reports.json"].iter().collect::<PathBuf>();
@@ -132,6 +132,7 @@ fn assert_conserved(example: &str, report: &Report) {
     }
 }
 
+/// TL-26
 #[test]
 fn adding_a_flow_does_not_shift_the_others() {
     let full = workload("retry-storm");

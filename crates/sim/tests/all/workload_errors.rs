@@ -12,6 +12,35 @@ fn problems(spec: &str) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
 }
 
+/// TL-27
+#[test]
+fn the_workload_of_the_specification_is_read_with_all_its_alternatives() {
+    let page = include_str!("../../../../docs/spec/tools.md");
+    let text = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let read = |text: &str| {
+        let workload = Workload::parse("w.yaml", text.as_bytes(), Preset::Plain);
+        workload.unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+    };
+    let workload = read(text);
+    assert_eq!((workload.name.as_str(), workload.flows.len(), workload.events.len()), ("noisy-neighbour", 1, 2));
+    // What is behind `or` in a comment may stand in the place of what is before it. `…` is one of the others.
+    let mut tried = 0;
+    for line in text.lines() {
+        let Some((before, others)) = line.split_once("# or ") else { continue };
+        let (name, _) = before.split_once(':').unwrap();
+        for other in others.split(" | ").filter(|other| other.starts_with('{') || !other.contains(' ')) {
+            let other =
+                other.replace("{…}", "{fixed: 10ms}").replace("{verb, apiGroup, resource, namespace, name}", RESOURCE);
+            read(&text.replace(line, &format!("{name}: {other}")));
+            tried += 1;
+        }
+    }
+    assert!(tried >= 11, "{tried} alternatives");
+}
+
+/// A request for a resource, with all that it may say.
+const RESOURCE: &str = "{verb: get, apiGroup: apps, resource: deployments, namespace: a, name: b}";
+
 #[test]
 fn paths_are_read_as_a_server_of_the_preset_reads_them() {
     let flow = "{name: a, request: {path: /x/..//pub/a}, arrivals: {poisson: {rate: 5}}, service: {fixed: 1ms}}";

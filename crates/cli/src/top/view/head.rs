@@ -6,9 +6,9 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::panel::wrapped;
-use crate::terminal::printable;
+use crate::terminal::{printable, text_width};
 use crate::top::figures::{amount, clock, float, percent, share};
-use crate::top::grid::{Side, Tone, fitted, text_width};
+use crate::top::grid::{Side, Tone, fitted};
 use crate::top::palette::Palette;
 use crate::top::state::{Connection, Top};
 

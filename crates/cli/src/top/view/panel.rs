@@ -5,8 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Widget};
 
+use crate::terminal::{taken, text_width};
 use crate::top::explain::{self, Paragraph};
-use crate::top::grid::{Tone, taken, text_width};
+use crate::top::grid::Tone;
 use crate::top::keys;
 use crate::top::palette::Palette;
 use crate::top::state::Top;

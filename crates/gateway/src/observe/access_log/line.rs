@@ -25,6 +25,8 @@ pub struct AccessLine<'a> {
     pub path: &'a str,
     /// Where it belongs, if it got as far as the flow control and is limited by it.
     pub class: Option<LineClass<'a>>,
+    /// How long it took until it asked for a seat: until its body was there, mostly.
+    pub receive: Duration,
     /// How long it waited for a seat.
     pub wait: Duration,
     /// How long it had its seat.
@@ -96,10 +98,12 @@ impl AccessLine<'_> {
             out.extend_from_slice(b",\"seats\":");
             put_number(out, class.seats.into());
         }
-        out.extend_from_slice(b",\"waitMs\":");
-        put_milliseconds(out, self.wait);
-        out.extend_from_slice(b",\"serviceMs\":");
-        put_milliseconds(out, self.service);
+        for (key, time) in self.times() {
+            out.extend_from_slice(b",\"");
+            out.extend_from_slice(key.as_bytes());
+            out.extend_from_slice(b"\":");
+            put_milliseconds(out, time);
+        }
         out.extend_from_slice(b",\"status\":");
         put_number(out, self.status.into());
         for (key, text) in [("rejected", self.rejected), ("error", self.error), ("upstream", self.upstream)] {
@@ -149,10 +153,12 @@ impl AccessLine<'_> {
             out.extend_from_slice(b" seats=");
             put_number(out, class.seats.into());
         }
-        out.extend_from_slice(b" waitMs=");
-        put_milliseconds(out, self.wait);
-        out.extend_from_slice(b" serviceMs=");
-        put_milliseconds(out, self.service);
+        for (key, time) in self.times() {
+            out.push(b' ');
+            out.extend_from_slice(key.as_bytes());
+            out.push(b'=');
+            put_milliseconds(out, time);
+        }
         for (name, number) in [("status", self.status.into()), ("bytesIn", self.bytes_in), ("bytesOut", self.bytes_out)]
         {
             out.push(b' ');
@@ -161,6 +167,10 @@ impl AccessLine<'_> {
             put_number(out, number);
         }
         out.push(b'\n');
+    }
+
+    fn times(&self) -> [(&'static str, Duration); 3] {
+        [("receiveMs", self.receive), ("waitMs", self.wait), ("serviceMs", self.service)]
     }
 }
 
@@ -173,12 +183,12 @@ fn put_member(out: &mut Vec<u8>, key: &str, text: Option<&str>) {
     put_json(out, text.as_bytes());
 }
 
-/// Milliseconds, with microseconds after the point.
+/// Milliseconds, with nanoseconds after the point: requests that follow each other closely can be told apart.
 fn put_milliseconds(out: &mut Vec<u8>, duration: Duration) {
-    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-    put_number(out, micros / 1000);
+    let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    put_number(out, nanos / 1_000_000);
     out.push(b'.');
-    put_padded(out, micros % 1000, 3);
+    put_padded(out, nanos % 1_000_000, 6);
 }
 
 fn put_number(out: &mut Vec<u8>, number: u64) {
@@ -206,7 +216,7 @@ fn digit(number: u64) -> u8 {
 // === impl TimeText ===
 
 impl TimeText {
-    /// Appends a time, given since 1970, in UTC and with microseconds.
+    /// Appends a time, given since 1970, in UTC and with nanoseconds.
     fn put(&mut self, out: &mut Vec<u8>, since_epoch: Duration) {
         let second = since_epoch.as_secs();
         if self.second != second || self.text.is_empty() {
@@ -218,7 +228,7 @@ impl TimeText {
             let _ = write!(self.text, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.");
         }
         out.extend_from_slice(&self.text);
-        put_padded(out, since_epoch.subsec_micros().into(), 6);
+        put_padded(out, since_epoch.subsec_nanos().into(), 9);
         out.push(b'Z');
     }
 }
@@ -251,6 +261,7 @@ mod tests {
             method: "GET",
             path,
             class: Some(LineClass { schema: "tenants", level: "low", flow: &user.name, seats: 2 }),
+            receive: Duration::from_micros(56_789),
             wait: Duration::from_nanos(1_234_567),
             service: Duration::from_millis(20),
             status: 200,
@@ -274,9 +285,9 @@ mod tests {
         let text = json_of(&line(&user, "/orders?limit=7"));
         assert!(text.ends_with("}\n") && text.lines().count() == 1);
         let expected = json!({
-            "time": "2023-11-14T22:13:20.123456Z", "requestId": "id-1", "client": "10.1.2.3", "user": "alice", "groups": ["staff", "night"],
+            "time": "2023-11-14T22:13:20.123456789Z", "requestId": "id-1", "client": "10.1.2.3", "user": "alice", "groups": ["staff", "night"],
             "method": "GET", "path": "/orders?limit=7", "schema": "tenants", "level": "low", "flow": "alice", "seats": 2,
-            "waitMs": 1.234, "serviceMs": 20.0, "status": 200, "upstream": "127.0.0.1:9000", "bytesIn": 7,
+            "receiveMs": 56.789, "waitMs": 1.234_567, "serviceMs": 20.0, "status": 200, "upstream": "127.0.0.1:9000", "bytesIn": 7,
             "bytesOut": 1_u64 << 40,
         });
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), expected);
@@ -325,9 +336,9 @@ mod tests {
         line(&user, "/x").put_text(&mut out, &mut TimeText::default());
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "2023-11-14T22:13:20.123456Z requestId=id-1 client=10.1.2.3 user=\"al ice=1\" group=\"a\\nb\" method=GET path=/x \
-             schema=tenants level=low flow=\"al ice=1\" upstream=127.0.0.1:9000 seats=2 waitMs=1.234 serviceMs=20.000 \
-             status=200 bytesIn=7 bytesOut=1099511627776\n"
+            "2023-11-14T22:13:20.123456789Z requestId=id-1 client=10.1.2.3 user=\"al ice=1\" group=\"a\\nb\" method=GET path=/x \
+             schema=tenants level=low flow=\"al ice=1\" upstream=127.0.0.1:9000 seats=2 receiveMs=56.789000 waitMs=1.234567 \
+             serviceMs=20.000000 status=200 bytesIn=7 bytesOut=1099511627776\n"
         );
     }
 

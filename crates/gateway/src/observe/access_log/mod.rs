@@ -27,6 +27,7 @@ pub(crate) struct AccessLog {
     format: LineFormat,
     sampling: Sampling,
     state: RefCell<State>,
+    writer: AccessLogWriter,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -57,13 +58,14 @@ impl AccessLog {
         if sampling == Sampling::None {
             return None;
         }
+        let writer = writer?;
         let state = State {
-            batches: Batches::new(writer?.clone()),
+            batches: Batches::new(writer.clone()),
             times: TimeText::default(),
             random: fastrand::Rng::with_seed(RandomState::new().hash_one(0)),
-            moment: Moment::now(),
+            moment: writer.moment(),
         };
-        Some(Self { format, sampling, state: RefCell::new(state) })
+        Some(Self { format, sampling, state: RefCell::new(state), writer: writer.clone() })
     }
 
     /// Whether the next request gets a line.
@@ -88,7 +90,7 @@ impl AccessLog {
     /// Hands over the lines that there are. To be called some times a second.
     pub(crate) fn flush(&self) {
         let state = &mut *self.state.borrow_mut();
-        state.moment = Moment::now();
+        state.moment = self.writer.moment();
         state.batches.hand_over();
     }
 }
@@ -107,6 +109,7 @@ mod tests {
             method: "GET",
             path: "/",
             class: None,
+            receive: Duration::ZERO,
             wait: Duration::ZERO,
             service: Duration::ZERO,
             status: 200,

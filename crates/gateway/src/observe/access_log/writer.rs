@@ -13,6 +13,7 @@ use crate::observe::batch::{BATCH_BYTES, Batch, QueueRoom, TakeBatches, Waiting}
 use crate::observe::ended::{Ended, Running};
 use crate::observe::log::Throttle;
 use crate::observe::metrics::AccessLogMetrics;
+use crate::observe::moment::{Moment, SharedMoment};
 
 /// Takes lines from all workers to the one thread that writes them. Clones share the thread, which ends with the last.
 #[derive(Debug, Clone)]
@@ -23,6 +24,7 @@ pub(crate) struct AccessLogWriter {
     ended: Ended,
     file: Option<PathBuf>,
     metrics: AccessLogMetrics,
+    moment: SharedMoment,
 }
 
 #[derive(Debug)]
@@ -60,12 +62,18 @@ impl AccessLogWriter {
         };
         std::thread::Builder::new().name("evenkeel-access".to_owned()).spawn(run)?;
         let file = file.map(Path::to_owned);
-        Ok(Self { queue, room: QueueRoom::new(), spare, ended, file, metrics: metrics.clone() })
+        let (metrics, moment) = (metrics.clone(), SharedMoment::now());
+        Ok(Self { queue, room: QueueRoom::new(), spare, ended, file, metrics, moment })
     }
 
     /// The file that it writes to, if it is not standard output.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
+    }
+
+    /// By which all workers turn their instants into times of day.
+    pub(super) fn moment(&self) -> Moment {
+        self.moment.current()
     }
 
     /// The end of the thread.

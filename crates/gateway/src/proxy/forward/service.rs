@@ -51,7 +51,8 @@ impl WorkerFlow {
     }
 
     /// A request that has been interpreted and authenticated reaches the flow control.
-    pub(crate) fn call(&self, arrival: Arrival<'_>, parts: Parts, inbound: Inbound) -> RequestFuture {
+    pub(crate) fn call(&self, arrival: Arrival<'_>, mut parts: Parts, inbound: Inbound) -> RequestFuture {
+        inbound.exchange.note(|record| record.time_seats(&mut parts.extensions));
         let Arrival { digested, user, .. } = arrival;
         let user = user.map_err(Denied::response);
         let identify = |_: &Parts| user.clone();

@@ -51,7 +51,7 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) config: Arc<Config>,
-    flow_control: FlowControl,
+    pub(crate) flow_control: FlowControl,
     /// The flow control under these settings, for all connections.
     pub(crate) flow: WorkerFlow,
     pub(crate) identification: Arc<Identification>,
