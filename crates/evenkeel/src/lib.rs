@@ -28,6 +28,7 @@ pub use layer::future::FlowFuture;
 pub use layer::grpc;
 pub use layer::identify::{self, Identify};
 pub use layer::occupancy::Occupancy;
+pub use layer::refusal::Refusal;
 pub use layer::response::RejectionForm;
 pub use layer::service::FlowService;
 pub use layer::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
@@ -52,7 +53,11 @@ pub use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate
 pub mod metrics {
     //! Metrics: the page that a scrape gets, what is declared, and those of the process.
 
-    pub use crate::observe::metrics::{Metric, MetricKind, MetricsPage, declared, register_process};
+    pub use crate::observe::metrics::{
+        Metric, MetricKind, MetricsPage, RegisterError, declared, register_named, register_process,
+    };
+    /// The crate whose registries are used here.
+    pub use prometheus_client;
 }
 
 pub mod division {

@@ -3,14 +3,11 @@
 use bytes::Bytes;
 use evenkeel_api::meta::{Status, StatusCause, StatusDetails};
 use evenkeel_api::{GROUP, Kind, Preset};
-use evenkeel_engine::digest::DigestError;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, Response, StatusCode};
 
 use crate::control::rejected::Rejected;
-use crate::layer::body::FlowBody;
 use crate::layer::grpc::{self, is_grpc};
-use crate::layer::identify::Unidentified;
 use crate::layer::uid_headers::UidHeaders;
 
 /// The form of the response to a rejected request. gRPC calls always get a gRPC response.
@@ -42,26 +39,10 @@ const EXPECTED_WAIT: HeaderName = HeaderName::from_static("x-evenkeel-expected-w
 const GRPC_RETRY_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 const PLAIN_TEXT: &str = "Too many requests, please try again later.\n";
 
-/// The response to a rejected request (HF-12). It has the rejection among its extensions, so that a layer further out can
-/// tell it from a response of the service.
-pub(crate) fn rejection<B>(rejected: Rejected, form: RejectionForm, request: &HeaderMap) -> Response<FlowBody<B>> {
-    let mut response = rejected.response(form, request).map(FlowBody::own);
-    response.extensions_mut().insert(rejected);
-    response
-}
-
-/// The response to a request that cannot be understood (DG-16).
-pub(crate) fn undigested<B>(error: &DigestError, request: &HeaderMap) -> Response<FlowBody<B>> {
-    let status = match error {
-        DigestError::Escape { .. } | DigestError::Path { .. } => StatusCode::BAD_REQUEST,
-        _ => StatusCode::INTERNAL_SERVER_ERROR,
-    };
-    Problem { status, message: &error.to_string(), details: None }.response(request).map(FlowBody::own)
-}
-
-/// The response to a request whose caller could not be identified.
-pub(crate) fn unidentified<B>(error: &Unidentified, request: &HeaderMap) -> Response<FlowBody<B>> {
-    Problem { status: error.status, message: &error.message, details: None }.response(request).map(FlowBody::own)
+/// The response to a request that fails before it is classified: it cannot be understood (DG-16), or its caller could not be
+/// identified.
+pub(crate) fn failed(status: StatusCode, message: &str, request: &HeaderMap) -> Response<Bytes> {
+    Problem { status, message, details: None }.response(request)
 }
 
 fn with_text(status: StatusCode, kind: HeaderValue, text: Bytes) -> Response<Bytes> {

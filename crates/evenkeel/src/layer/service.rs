@@ -8,7 +8,7 @@ use bytes::Bytes;
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::digest::DigestError;
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
@@ -17,10 +17,9 @@ use crate::control::permit::HeldPermit;
 use crate::layer::admitted::{HandOver, RequestOnly};
 use crate::layer::body::{FlowBody, Held};
 use crate::layer::digest::{Digest, Digested, PresetDigest};
-use crate::layer::future::{Call, FlowFuture};
+use crate::layer::future::{Call, Course, FlowFuture};
 use crate::layer::identify::Identify;
 use crate::layer::occupancy::Occupancy;
-use crate::layer::response;
 use crate::layer::rules::{Rules, Verdict};
 use crate::layer::work::EstimateWork;
 
@@ -116,6 +115,7 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
         D: Digest,
     {
         let settings = &self.rules.settings;
+        let is_connect = parts.method == Method::CONNECT;
         match verdict {
             Verdict::Arrived { place, occupancy, watch, user, extra } => match place {
                 Place::Started(permit) => {
@@ -127,22 +127,24 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
                     );
                     let mut call = Call { service: self.inner.clone(), request };
                     let permit = if settings.shares_permits { call.share(permit) } else { HeldPermit::Own(permit) };
-                    FlowFuture::started(call, Held { permit: Some(permit), watch, long_running: None }, occupancy)
+                    let held = Held { permit: Some(permit), watch, long_running: None };
+                    FlowFuture::started(call, held, Course { occupancy, is_connect })
                 }
                 Place::Waiting(waiting) => {
                     let request =
                         H::hand_over(Request::from_parts(parts, body), user, || waiting.class_seats_and_queue(), extra);
                     let call = Call { service: self.inner.clone(), request };
-                    FlowFuture::waiting(call, waiting, H::note_waited, occupancy, watch, settings)
+                    let course = Course { occupancy, is_connect };
+                    FlowFuture::waiting(call, waiting, H::note_waited, course, watch, settings)
                 }
                 Place::Rejected(rejected) => {
-                    let response = response::rejection(*rejected, settings.rejection_form, &parts.headers);
-                    FlowFuture::refused(Box::new(response))
+                    FlowFuture::refused(settings.refusals.respond(*rejected, &parts))
                 }
             },
             Verdict::Unlimited { user, extra } => {
                 let request = H::hand_over(Request::from_parts(parts, body), user, || None, extra);
-                FlowFuture::started(Call { service: self.inner.clone(), request }, Held::default(), Occupancy::None)
+                let course = Course { occupancy: Occupancy::None, is_connect };
+                FlowFuture::started(Call { service: self.inner.clone(), request }, Held::default(), course)
             }
             Verdict::Refused(response) => FlowFuture::refused(response),
         }

@@ -30,6 +30,8 @@ mod page;
 mod process;
 mod ratio;
 mod reading;
+#[cfg(feature = "metrics")]
+mod register;
 mod sample;
 mod series;
 mod server;
@@ -38,6 +40,8 @@ mod server;
 pub use page::MetricsPage;
 #[cfg(feature = "metrics")]
 pub use process::register_process;
+#[cfg(feature = "metrics")]
+pub use register::{RegisterError, register_named};
 
 pub(crate) use crowd::Access;
 pub(crate) use level::{ControlGauges, Ending, LevelMetrics, Mark, Modes, Notes, Passed};
@@ -48,6 +52,7 @@ pub(crate) use server::{ServerMetrics, ServerSample};
 /// A metric, as it is declared.
 #[cfg(feature = "metrics")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Metric {
     /// Its name. That of a counter lacks its ending `_total`.
     pub name: &'static str,
@@ -62,6 +67,7 @@ pub struct Metric {
 /// A kind of metric.
 #[cfg(feature = "metrics")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MetricKind {
     /// A number that only grows.
     Counter,
