@@ -22,6 +22,7 @@ const PART_OF_WORK: u64 = 20;
 
 /// Everything that can be checked together.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct Checked<'a> {
     /// The objects.
     pub objects: &'a [Located<'a>],

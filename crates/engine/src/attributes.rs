@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 /// Who asks: the effective user (DG-2).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub struct User {
     /// The user's name.
     pub name: Box<str>,
@@ -14,6 +15,8 @@ pub struct User {
 /// What is asked for. Everything is empty that the request does not name.
 ///
 /// The texts are borrowed from the request where nothing had to be decoded.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct RequestInfo<'a> {
     /// Whether this is about a resource; otherwise it is about a path.
@@ -39,6 +42,8 @@ pub struct RequestInfo<'a> {
 }
 
 /// All that a decision about a request depends on.
+///
+/// Not `#[non_exhaustive]`: it is a pair: who asks for what.
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a> {
     /// Who asks.

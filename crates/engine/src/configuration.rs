@@ -37,6 +37,7 @@ pub struct Schema {
 
 /// A priority level, as far as a request needs to know it before it gets there.
 #[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LevelInfo {
     /// Where the level is.
     pub id: LevelId,
@@ -62,6 +63,7 @@ pub struct LevelId {
 
 /// Where a request belongs.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Classification<'a> {
     /// The place of the flow schema among [`Configuration::schemas`].
     pub index: usize,

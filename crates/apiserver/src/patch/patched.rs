@@ -25,6 +25,7 @@ pub struct PatchedDocument {
 
 /// An object after a patch, and what there is to tell about it.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Patched<S: HubSpec> {
     /// The object, its defaults filled in, in the hub version.
     pub object: Object<V1, S>,

@@ -28,6 +28,7 @@ pub struct DemandIntegrator {
 
 /// What an integrator saw between two resets.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct DemandPeriod {
     /// How long it lasted, in seconds.
     pub duration: f64,

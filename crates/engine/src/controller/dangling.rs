@@ -8,6 +8,7 @@ pub const DANGLING: &str = "Dangling";
 
 /// Whether the level that a schema names exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Dangling {
     /// The schema's name.
     pub schema: String,

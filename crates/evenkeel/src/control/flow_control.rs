@@ -452,7 +452,7 @@ impl Shared {
         let division = trace::Division::of(&control.controller);
         let mut is_to_go = false;
         let mut news = Report::default();
-        let report = applied.map(|Applied { configuration, dangling, unusable, not_understood }| {
+        let report = applied.map(|Applied { configuration, dangling, unusable, not_understood, .. }| {
             for (_, level) in control.controller.levels() {
                 if let Some(found) = changes.table.get(level.id()) {
                     found.set_quiescing(level.is_quiescing());

@@ -35,6 +35,8 @@ pub struct Admitted<X = ()> {
 
 /// A request with what the layer knows of it, for a service behind a layer that
 /// [passes both on](crate::FlowLayer::pass_admitted).
+///
+/// Not `#[non_exhaustive]`: it is a pair, which services take apart.
 #[derive(Debug)]
 pub struct AdmittedRequest<A, X = ()> {
     /// The request, as the layer got it.

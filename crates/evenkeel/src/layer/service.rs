@@ -1,5 +1,6 @@
 //! `FlowService`: a service whose requests are let in by a flow control.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -29,7 +30,6 @@ use crate::layer::work::EstimateWork;
 /// the inner service is asked whether it is ready when the request has been let in, and not before, so that requests
 /// that wait keep nothing of it. If it is ready at once, it gets the request at once, and otherwise when the future is
 /// polled.
-#[derive(Debug)]
 pub struct FlowService<S, I, D = PresetDigest, W = WorkEstimate, H = RequestOnly> {
     inner: S,
     rules: Arc<Rules<I, D, W>>,
@@ -170,6 +170,12 @@ where
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
         self.call_as(&*self.rules.identify, request)
+    }
+}
+
+impl<S: fmt::Debug, I, D, W, H> fmt::Debug for FlowService<S, I, D, W, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FlowService").field("inner", &self.inner).field("rules", &self.rules).finish()
     }
 }
 

@@ -10,6 +10,7 @@ use super::{Config, paths, wording};
 
 /// The settings could not be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// The file could not be read.
     #[error("{}: {source}; name a file that exists and may be read", path.display())]

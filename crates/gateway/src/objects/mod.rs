@@ -37,6 +37,7 @@ pub type NextObjects<'a> = Pin<Box<dyn Future<Output = Result<Objects, ObjectsEr
 /// The objects could not be read. They stay what they were.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
+#[non_exhaustive]
 pub struct ObjectsError(
     /// What is wrong, with file, line and column, a problem a line.
     pub String,

@@ -36,6 +36,7 @@ const OPEN_TO_OTHERS: u32 = 0o077;
 
 /// Why there is no token to compare with.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AdminTokenError {
     /// The endpoint is reachable from other machines.
     #[error(
