@@ -49,8 +49,9 @@ pub struct Difference {
 }
 
 /// A schema and its level.
+///
+/// Not `#[non_exhaustive]`: it is a pair of names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[non_exhaustive]
 pub struct Side {
     /// The flow schema.
     #[serde(rename = "flowSchema")]

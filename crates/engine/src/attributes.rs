@@ -63,7 +63,20 @@ impl User {
 
 // === impl RequestInfo ===
 
-impl RequestInfo<'_> {
+impl<'a> RequestInfo<'a> {
+    /// A request for a path, such as `get` and `/orders`. Flow schemas match it by `nonResourceRules`.
+    ///
+    /// ```
+    /// use evenkeel_engine::RequestInfo;
+    ///
+    /// let request = RequestInfo::for_path("get", "/orders");
+    /// assert!(!request.is_resource_request);
+    /// assert_eq!((&*request.verb, &*request.path), ("get", "/orders"));
+    /// ```
+    pub fn for_path(verb: impl Into<Cow<'a, str>>, path: impl Into<Cow<'a, str>>) -> Self {
+        Self { verb: verb.into(), path: path.into(), ..Self::default() }
+    }
+
     /// The same with texts of its own, for what outlives the request.
     pub fn into_owned(self) -> RequestInfo<'static> {
         fn own(text: Cow<'_, str>) -> Cow<'static, str> {

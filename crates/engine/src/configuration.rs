@@ -62,8 +62,9 @@ pub struct LevelId {
 }
 
 /// Where a request belongs.
+///
+/// Not `#[non_exhaustive]`: programs that know the schema of a request from elsewhere make it.
 #[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
 pub struct Classification<'a> {
     /// The place of the flow schema among [`Configuration::schemas`].
     pub index: usize,

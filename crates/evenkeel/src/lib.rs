@@ -152,7 +152,8 @@ mod tests {
             assert!(is_found, "{address}");
         }
         assert!(links > 30, "only {links} links were found");
-        let by_name: Vec<_> = PAGE.match_indices("](").filter(|(at, _)| !PAGE[at + 2..].starts_with(['#', 'h'])).collect();
+        let by_name: Vec<_> =
+            PAGE.match_indices("](").filter(|(at, _)| !PAGE[at + 2..].starts_with(['#', 'h'])).collect();
         assert_eq!(by_name, [], "links in parentheses that no registry can resolve");
     }
 }

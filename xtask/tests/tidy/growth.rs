@@ -19,7 +19,8 @@ pub(crate) fn check(path: &str, text: &str) -> Vec<Offence> {
         // Attributes may go over several lines, so that all up to the end of what comes before count.
         let above = lines[..number - 1].iter().rev().take_while(|line| !line.is_empty() && **line != "}");
         if !above.clone().any(|line| line.contains("non_exhaustive")) {
-            let fault = format!("{name} may need further parts: mark it `#[non_exhaustive]`, or document \"{REASON}: …\"");
+            let fault =
+                format!("{name} may need further parts: mark it `#[non_exhaustive]`, or document \"{REASON}: …\"");
             offences.push(Offence::new(path, number, fault));
         }
     }

@@ -13,8 +13,9 @@ use crate::v1::V1;
 use crate::{Defaulted, HubSpec, List, Object, Spec, Version, Wire};
 
 /// One JSON value, one YAML document or one protobuf message.
+///
+/// Not `#[non_exhaustive]`: programs that have a tree already make it.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct Document {
     /// The value.
     pub root: Node,

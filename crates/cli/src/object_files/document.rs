@@ -111,8 +111,9 @@ impl Reader<'_> {
                     // The paths of the names that occur twice begin at the list.
                     let inside = format!("items[{number}].");
                     let of_item = duplicates.iter().filter_map(|duplicate| {
-                        let path = duplicate.path.strip_prefix(&inside)?.to_owned();
-                        Some(Duplicate { path, ..duplicate.clone() })
+                        let mut inner: Duplicate = duplicate.clone();
+                        inner.path = duplicate.path.strip_prefix(&inside)?.to_owned();
+                        Some(inner)
                     });
                     self.add(item, of_item.collect(), content);
                 }

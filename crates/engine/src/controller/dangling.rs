@@ -21,12 +21,17 @@ pub struct Dangling {
 // === impl Dangling ===
 
 impl Dangling {
+    /// Whether the level of that name, which the schema refers to, is missing.
+    pub fn new(schema: impl Into<String>, level: impl Into<String>, is_dangling: bool) -> Self {
+        Self { schema: schema.into(), level: level.into(), is_dangling }
+    }
+
     /// The condition to write into the status of the schema.
     ///
     /// ```
     /// use evenkeel_engine::controller::Dangling;
     ///
-    /// let dangling = Dangling { schema: "a".into(), level: "b".into(), is_dangling: true };
+    /// let dangling = Dangling::new("a", "b", true);
     /// let condition = dangling.condition("2024-01-02T03:04:05Z".parse()?);
     /// assert_eq!((condition.status.as_str(), condition.reason.as_str()), ("True", "NotFound"));
     /// # Ok::<(), evenkeel_api::meta::InvalidTime>(())

@@ -49,7 +49,7 @@ use crate::sync::{Mutex, MutexGuard, PoisonError};
 /// # async fn main() {
 /// let flow = FlowControl::builder().server_concurrency(100).build();
 /// let user = User::new("alice", ["system:authenticated"]);
-/// let request = RequestInfo { verb: "get".into(), path: "/orders".into(), ..RequestInfo::default() };
+/// let request = RequestInfo::for_path("get", "/orders");
 ///
 /// let permit = flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT).await.unwrap();
 /// assert_eq!(permit.priority_level(), "everyone");

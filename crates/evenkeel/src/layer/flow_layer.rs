@@ -75,6 +75,8 @@ impl FlowControl {
     /// let app: Router = Router::new().route("/orders", get(async || "none")).layer(flow.layer(Anonymous));
     /// # }
     /// ```
+    #[doc(alias = "rate_limit")]
+    #[doc(alias = "concurrency_limit")]
     pub fn layer<I: Identify>(&self, identify: I) -> FlowLayer<I> {
         self.layer_with(identify)
     }
@@ -248,6 +250,9 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     /// Which requests run for long, and for how long they take their seats. By default all take them to their ends, or what
     /// [`Occupancy::kubernetes`] says if the flow control is [for a Kubernetes API](crate::Builder::kubernetes).
     ///
+    /// A response that switches protocols gives its seats back whatever this says: a 101, or a successful response to CONNECT, as
+    /// for a `WebSocket` over HTTP/2.
+    ///
     /// Whoever can choose what this looks at can go past the limits: look at what the service alone decides.
     ///
     /// ```
@@ -263,6 +268,9 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     /// });
     /// # }
     /// ```
+    #[doc(alias = "streaming")]
+    #[doc(alias = "websocket")]
+    #[doc(alias = "sse")]
     pub fn long_running(
         mut self,
         occupancy: impl Fn(&Parts, &RequestInfo<'_>) -> Occupancy + Send + Sync + 'static,
@@ -356,7 +364,7 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     ///         response = response.header(RETRY_AFTER, time.as_secs());
     ///     }
     ///     let level = match refusal {
-    ///         Refusal::Rejected(rejected) => Some(&*rejected.priority_level),
+    ///         Refusal::Rejected(rejected) => Some(rejected.priority_level()),
     ///         _ => None,
     ///     };
     ///     let (status, instance) = (refusal.status().as_u16(), parts.uri.path());
@@ -367,6 +375,9 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     /// });
     /// # }
     /// ```
+    #[doc(alias = "on_reject")]
+    #[doc(alias = "on_rejection")]
+    #[doc(alias = "error_response")]
     pub fn on_refusal<T: Into<Bytes>>(
         mut self,
         respond: impl Fn(&Refusal, &Parts) -> Response<T> + Send + Sync + 'static,

@@ -102,11 +102,7 @@ where
     ) -> Self {
         let (refusals, shares_permit) = (settings.refusals.clone(), settings.shares_permits);
         let waiting = WaitingCall { waiting, call: Some(Box::new(call)), note_waited, refusals, shares_permit };
-        Self {
-            stage: Stage::Waiting { waiting: Box::new(waiting) },
-            held: Held { watch, ..Held::default() },
-            course,
-        }
+        Self { stage: Stage::Waiting { waiting: Box::new(waiting) }, held: Held { watch, ..Held::default() }, course }
     }
 
     /// Whether the request has been let in and takes seats.

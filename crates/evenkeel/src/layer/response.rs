@@ -78,9 +78,9 @@ impl Rejected {
         } else {
             Problem { status, message: &self.to_string(), details: Some(self.details()) }.response(request)
         };
-        match self.preset {
+        match self.preset() {
             Preset::Kubernetes => {
-                UidHeaders::new(&self.flow_schema_uid, &self.priority_level_uid).set(response.headers_mut());
+                UidHeaders::new(self.flow_schema_uid(), self.priority_level_uid()).set(response.headers_mut());
             }
             Preset::Plain => self.set_headers(response.headers_mut()),
         }
@@ -89,7 +89,7 @@ impl Rejected {
 
     fn set_headers(&self, headers: &mut HeaderMap) {
         // Names that are no header values are not valid names of objects either.
-        if let Ok(level) = HeaderValue::from_str(&self.priority_level) {
+        if let Ok(level) = HeaderValue::from_str(self.priority_level()) {
             headers.insert(LEVEL, level);
         }
         headers.insert(REASON, HeaderValue::from_static(self.reason.as_str()));
@@ -101,7 +101,7 @@ impl Rejected {
     /// What a `Status` says beyond its message. In Kubernetes there is nothing but the time.
     fn details(&self) -> StatusDetails {
         let retry_after_seconds = Some(self.retry_after.as_secs());
-        if self.preset == Preset::Kubernetes {
+        if self.preset() == Preset::Kubernetes {
             return StatusDetails { retry_after_seconds, ..StatusDetails::default() };
         }
         let message = match self.expected_wait_seconds() {
@@ -110,7 +110,7 @@ impl Rejected {
         };
         let cause = StatusCause { reason: self.reason.as_str(), message, field: String::new() };
         StatusDetails {
-            name: self.priority_level.to_string(),
+            name: self.priority_level().to_owned(),
             group: GROUP.into(),
             kind: Kind::PriorityLevelConfiguration.resource().into(),
             causes: vec![cause],

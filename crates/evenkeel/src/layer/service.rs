@@ -137,9 +137,7 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
                     let course = Course { occupancy, is_connect };
                     FlowFuture::waiting(call, waiting, H::note_waited, course, watch, settings)
                 }
-                Place::Rejected(rejected) => {
-                    FlowFuture::refused(settings.refusals.respond(*rejected, &parts))
-                }
+                Place::Rejected(rejected) => FlowFuture::refused(settings.refusals.respond(*rejected, &parts)),
             },
             Verdict::Unlimited { user, extra } => {
                 let request = H::hand_over(Request::from_parts(parts, body), user, || None, extra);

@@ -340,7 +340,9 @@ async fn whoever_serves_the_connection_keeps_the_place_of_an_upgrade() {
 #[tokio::test(start_paused = true)]
 async fn a_websocket_over_http2_counts_like_one_over_http1() {
     let service = LongRunning::new();
-    let agree = |status: u16| Mock::new(move |_| Reply::Now(Response::builder().status(status).body(TestBody::empty()).unwrap()));
+    let agree = |status: u16| {
+        Mock::new(move |_| Reply::Now(Response::builder().status(status).body(TestBody::empty()).unwrap()))
+    };
     let connect = |status| ask(&service.layer, &agree(status), asking_over_http2());
     let first = connect(200);
     let second = service.upgrade().unwrap();

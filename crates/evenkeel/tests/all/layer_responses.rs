@@ -2,8 +2,8 @@
 
 use crate::layer;
 
-use evenkeel::{Refusal, RejectionForm};
 use evenkeel::identify::{Anonymous, FromExtension, Unidentified};
+use evenkeel::{Refusal, RejectionForm};
 use evenkeel_engine::User;
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
@@ -48,7 +48,7 @@ async fn a_rejection_is_a_status() {
     let response = ask(&layer, &mock, get("/orders"));
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     let rejected = response.extensions().get::<evenkeel::Rejected>().unwrap();
-    assert_eq!((&*rejected.flow_schema, &*rejected.priority_level), ("strict", "strict"));
+    assert_eq!((rejected.flow_schema(), rejected.priority_level()), ("strict", "strict"));
     assert_eq!(
         headers(&response),
         [
@@ -92,7 +92,7 @@ async fn hf_12_a_rejection_in_plain_text() {
 fn respond(refusal: &Refusal, parts: &Parts) -> Response<String> {
     let which = match refusal {
         Refusal::Rejected(rejected) => {
-            format!("{} by {} of {}", rejected.reason.as_str(), rejected.priority_level, rejected.flow_schema)
+            format!("{} by {} of {}", rejected.reason.as_str(), rejected.priority_level(), rejected.flow_schema())
         }
         Refusal::Unidentified(_) => "unidentified".to_owned(),
         _ => "other".to_owned(),

@@ -227,7 +227,8 @@ fn several_flow_controls_in_one_registry_have_names() {
     let user = evenkeel::User::new("alice", ["staff"]);
     let request = evenkeel::RequestInfo { verb: "get".into(), path: "/".into(), ..Default::default() };
     for flow in [&shop, &shop, &admin] {
-        drop(started(flow.arrive(evenkeel::Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT)));
+        let attributes = evenkeel::Attributes { user: &user, request: &request };
+        drop(started(Box::pin(flow.arrive(attributes, WorkEstimate::ONE_SEAT))));
     }
     let mut registry = Registry::default();
     register_named(&mut registry, [("shop", &shop), ("admin", &admin)]).unwrap();

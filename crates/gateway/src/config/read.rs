@@ -79,7 +79,7 @@ impl Config {
             let at = Position { line: position(line), column: position(column) };
             let documents = match parse_yaml(text.as_bytes()) {
                 Ok(documents) => documents,
-                Err(SyntaxError { at, message }) if message == SyntaxError::TABS => {
+                Err(SyntaxError { at, message, .. }) if message == SyntaxError::TABS => {
                     return fault(at.line.into(), at.column.into(), message);
                 }
                 Err(_) => Vec::new(),

@@ -35,9 +35,10 @@ pub trait ObjectSource: Send + 'static {
 pub type NextObjects<'a> = Pin<Box<dyn Future<Output = Result<Objects, ObjectsError>> + Send + 'a>>;
 
 /// The objects could not be read. They stay what they were.
+///
+/// Not `#[non_exhaustive]`: sources of your own make it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-#[non_exhaustive]
 pub struct ObjectsError(
     /// What is wrong, with file, line and column, a problem a line.
     pub String,

@@ -16,8 +16,9 @@ use crate::{Error, HistoryLimits};
 /// assert_eq!(config.prefix, "/registry");
 /// # Ok::<(), evenkeel_store::Error>(())
 /// ```
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..EtcdConfig::new(endpoints)`. End them so: releases add fields.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct EtcdConfig {
     /// Members of the cluster, each as `host:port`. One that cannot be reached is passed over.
     pub endpoints: Vec<String>,

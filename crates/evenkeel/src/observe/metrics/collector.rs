@@ -210,9 +210,8 @@ impl Writer<'_, '_> {
 
     /// Only of levels that have long-running requests, or a limit on them.
     fn long_running(&mut self) -> fmt::Result {
-        let is_shown = |(_, level): &(_, &LevelSample)| {
-            level.long_running.is_used() || level.control.max_long_running.is_some()
-        };
+        let is_shown =
+            |(_, level): &(_, &LevelSample)| level.long_running.is_used() || level.control.max_long_running.is_some();
         let shown: Vec<_> = levels(&self.copies).filter(is_shown).collect();
         if shown.is_empty() {
             return Ok(());
@@ -307,7 +306,11 @@ impl Writer<'_, '_> {
     fn ratios(&mut self) -> fmt::Result {
         let mut family = self.out.family(names::SEAT_UTILIZATION)?;
         for (name, level) in levels(&self.copies) {
-            family.histogram(name, &[("phase", "executing"), ("priority_level", &level.name)], &level.ratios.seats.show())?;
+            family.histogram(
+                name,
+                &[("phase", "executing"), ("priority_level", &level.name)],
+                &level.ratios.seats.show(),
+            )?;
         }
         let mut family = self.out.family(names::REQUEST_UTILIZATION)?;
         for (name, level) in levels(&self.copies) {

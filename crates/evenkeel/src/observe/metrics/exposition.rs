@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, LabelSetEncoder, MetricEncoder, NoLabelSet};
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeLabel, EncodeLabelSet, LabelSetEncoder, MetricEncoder, NoLabelSet,
+};
 use prometheus_client::metrics::MetricType;
 
 use super::histogram::Shown;
@@ -73,7 +75,8 @@ impl Family<'_> {
 
     /// A histogram, which may be empty.
     pub(super) fn histogram(&mut self, flow_control: Option<&str>, labels: Labels<'_>, shown: &Shown) -> fmt::Result {
-        let mut encoder = self.0.encode_family(&NamedLabels { flow_control, labels })?;
+        let labels = NamedLabels { flow_control, labels };
+        let mut encoder = self.0.encode_family(&labels)?;
         encoder.encode_histogram::<NoLabelSet>(shown.sum, shown.count, &shown.buckets, None)
     }
 
@@ -88,6 +91,6 @@ impl Family<'_> {
 impl EncodeLabelSet for NamedLabels<'_> {
     fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
         let name = self.flow_control.map(|name| ("flow_control", name));
-        name.iter().chain(self.labels).try_for_each(|label| label.encode(encoder.encode_label()))
+        name.iter().chain(self.labels).try_for_each(|label| EncodeLabel::encode(label, encoder.encode_label()))
     }
 }

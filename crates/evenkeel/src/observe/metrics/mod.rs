@@ -50,9 +50,10 @@ pub(crate) use sample::{LevelSample, Readings};
 pub(crate) use server::{ServerMetrics, ServerSample};
 
 /// A metric, as it is declared.
+///
+/// Not `#[non_exhaustive]`: programs declare metrics of their own with it.
 #[cfg(feature = "metrics")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Metric {
     /// Its name. That of a counter lacks its ending `_total`.
     pub name: &'static str,
@@ -65,9 +66,10 @@ pub struct Metric {
 }
 
 /// A kind of metric.
+///
+/// Not `#[non_exhaustive]`: code that writes metrics has to know every kind.
 #[cfg(feature = "metrics")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum MetricKind {
     /// A number that only grows.
     Counter,
