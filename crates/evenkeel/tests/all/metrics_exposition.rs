@@ -237,7 +237,7 @@ fn several_flow_controls_in_one_registry_have_names() {
     for line in [
         r#"apiserver_flowcontrol_dispatched_requests_total{flow_control="shop",flow_schema="everyone",priority_level="everyone"} 2"#,
         r#"apiserver_flowcontrol_dispatched_requests_total{flow_control="admin",flow_schema="everyone",priority_level="everyone"} 1"#,
-        r#"apiserver_flowcontrol_seat_fair_frac{flow_control="admin"} 1.0"#,
+        r#"apiserver_flowcontrol_seat_fair_frac{flow_control="admin"} 0.0"#,
         r#"apiserver_current_inqueue_requests{flow_control="shop",request_kind="readOnly"} 0"#,
     ] {
         assert!(page.lines().any(|found| found == line), "no line {line} in\n{page}");
@@ -253,7 +253,7 @@ fn several_flow_controls_in_one_registry_have_names() {
     shop.register_metrics(&mut alone).unwrap();
     let mut page = String::new();
     text::encode(&mut page, &alone).unwrap();
-    assert!(!page.contains("flow_control=") && page.contains("\napiserver_flowcontrol_seat_fair_frac 1.0\n"), "{page}");
+    assert!(!page.contains("flow_control=") && page.contains("\napiserver_flowcontrol_seat_fair_frac 0.0\n"), "{page}");
 
     // The same series twice would make the page invalid.
     assert_eq!(third.register_metrics(&mut alone), Err(RegisterError::AlreadyRegistered));
