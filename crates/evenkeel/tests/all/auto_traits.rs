@@ -17,6 +17,10 @@ use http::{Request, Response};
 use http_body_util::Empty;
 use tower::{Layer, Service, service_fn};
 
+fn respond(_request: Request<()>) -> Ready<Result<Response<Empty<Bytes>>, Infallible>> {
+    ready(Ok(Response::new(Empty::new())))
+}
+
 fn is_shared<T: Send + Sync + Debug>() {}
 fn is_error<T: std::error::Error + Send + Sync + 'static>() {}
 
@@ -59,9 +63,7 @@ fn layers_and_services_can_be_shown_and_shared_with_closures_in_them() {
         .on_refusal(|refusal, _| Response::builder().status(refusal.status()).body("").unwrap());
     check(&layer, "refusals: Custom");
     check(&flow.layer(Anonymous), "refusals: Status");
-    let inner: fn(Request<()>) -> Ready<Result<Response<Empty<Bytes>>, Infallible>> =
-        |_| ready(Ok(Response::new(Empty::new())));
-    let mut service = layer.layer(service_fn(inner));
+    let mut service = layer.layer(service_fn(respond as fn(_) -> _));
     check(&service, "FlowService");
     let future = service.call(Request::new(()));
     assert!(format!("{future:?}").contains("FlowFuture"));
