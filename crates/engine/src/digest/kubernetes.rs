@@ -213,6 +213,7 @@ fn is_among(prefixes: &[Box<str>], segment: Option<&str>) -> bool {
 }
 
 /// The decoded path, and the query as it is.
+#[inline]
 pub(super) fn split_target(target: &str) -> Result<(Cow<'_, str>, Query<'_>), DigestError> {
     // Targets are so short that a plain loop beats a search that is made for long texts.
     let end = target.bytes().position(|byte| byte == b'?');

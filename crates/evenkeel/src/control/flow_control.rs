@@ -361,7 +361,7 @@ impl FlowControl {
                 return Some(Place::Rejected(Box::new(rejected)));
             }
         };
-        for _ in &wakers.displaced {
+        for _ in wakers.displaced.iter() {
             state.retry.record_drop(|| clock.unix_second());
         }
         drop(state);

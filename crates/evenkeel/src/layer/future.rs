@@ -126,16 +126,16 @@ where
 
     /// A request that has been let in, or needs not be.
     #[inline]
-    pub(crate) fn started(mut call: Call<S, Q>, mut held: Held, course: Course) -> Self {
+    pub(crate) fn started(mut service: S, request: Q, mut held: Held, course: Course) -> Self {
         held.start_watch();
         // Nobody is to be woken yet: a service that is not ready is asked again when the future is polled.
-        let stage = match call.service.poll_ready(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Ok(())) => Stage::Running { future: call.make() },
+        let stage = match service.poll_ready(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(())) => Stage::Running { future: service.call(request) },
             Poll::Ready(Err(error)) => {
                 held = Held::default();
                 Stage::Failed { error: Some(error) }
             }
-            Poll::Pending => Stage::Readying { call: Some(Box::new(call)) },
+            Poll::Pending => Stage::Readying { call: Some(Box::new(Call { service, request })) },
         };
         Self { stage, held, course }
     }
@@ -177,7 +177,7 @@ where
                             (waiting.note_waited)(&mut call.request, permit.waited());
                         }
                         this.held.permit = Some(match &mut call {
-                            Some(call) if waiting.shares_permit => call.share(permit),
+                            Some(call) if waiting.shares_permit => share(&mut call.request, permit),
                             _ => HeldPermit::Own(permit),
                         });
                         this.held.start_watch();
@@ -223,15 +223,6 @@ where
 
 // === impl Call ===
 
-impl<S, Q: RequestHead> Call<S, Q> {
-    /// Gives the service a share of the permit.
-    pub(crate) fn share(&mut self, permit: Permit) -> HeldPermit {
-        let shared = SharedPermit::from(permit);
-        self.request.extensions_mut().insert(shared.clone());
-        HeldPermit::Shared(shared)
-    }
-}
-
 impl<S: Service<Q>, Q> Call<S, Q> {
     /// Makes the call to a service that has said that it is ready.
     #[inline]
@@ -244,6 +235,13 @@ impl<S: Service<Q>, Q, B> fmt::Debug for FlowFuture<S, Q, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FlowFuture").field("held", &self.held).finish_non_exhaustive()
     }
+}
+
+/// Gives the service a share of the permit of its request.
+pub(crate) fn share(request: &mut impl RequestHead, permit: Permit) -> HeldPermit {
+    let shared = SharedPermit::from(permit);
+    request.extensions_mut().insert(shared.clone());
+    HeldPermit::Shared(shared)
 }
 
 /// The response of the service, with its headers and its seats.

@@ -18,7 +18,7 @@ use crate::control::permit::HeldPermit;
 use crate::layer::admitted::{HandOver, RequestOnly};
 use crate::layer::body::{FlowBody, Held};
 use crate::layer::digest::{Digest, Digested, PresetDigest};
-use crate::layer::future::{Call, Course, FlowFuture};
+use crate::layer::future::{Call, Course, FlowFuture, share};
 use crate::layer::identify::Identify;
 use crate::layer::occupancy::Occupancy;
 use crate::layer::rules::{Rules, Verdict};
@@ -119,16 +119,12 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
         match verdict {
             Verdict::Arrived { place, occupancy, watch, user, extra } => match place {
                 Place::Started(permit) => {
-                    let request = H::hand_over(
-                        Request::from_parts(parts, body),
-                        user,
-                        || Some((permit.class(), permit.seats(), permit.queue())),
-                        extra,
-                    );
-                    let mut call = Call { service: self.inner.clone(), request };
-                    let permit = if settings.shares_permits { call.share(permit) } else { HeldPermit::Own(permit) };
+                    let place = || Some((permit.class(), permit.seats(), permit.queue()));
+                    let mut request = H::hand_over(Request::from_parts(parts, body), user, place, extra);
+                    let permit =
+                        if settings.shares_permits { share(&mut request, permit) } else { HeldPermit::Own(permit) };
                     let held = Held { permit: Some(permit), watch, long_running: None };
-                    FlowFuture::started(call, held, Course { occupancy, is_connect })
+                    FlowFuture::started(self.inner.clone(), request, held, Course { occupancy, is_connect })
                 }
                 Place::Waiting(waiting) => {
                     let request =
@@ -142,7 +138,7 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
             Verdict::Unlimited { user, extra } => {
                 let request = H::hand_over(Request::from_parts(parts, body), user, || None, extra);
                 let course = Course { occupancy: Occupancy::None, is_connect };
-                FlowFuture::started(Call { service: self.inner.clone(), request }, Held::default(), course)
+                FlowFuture::started(self.inner.clone(), request, Held::default(), course)
             }
             Verdict::Refused(response) => FlowFuture::refused(response),
         }
