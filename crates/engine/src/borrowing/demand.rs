@@ -27,8 +27,9 @@ pub struct DemandIntegrator {
 }
 
 /// What an integrator saw between two resets.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[non_exhaustive]
 pub struct DemandPeriod {
     /// How long it lasted, in seconds.
     pub duration: f64,
