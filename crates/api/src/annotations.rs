@@ -26,6 +26,8 @@ const PREFIX: &str = "evenkeel.dev/";
 const WEIGHT_MAX: u16 = 10_000;
 
 /// How the requests of a priority level wait.
+///
+/// Not `#[non_exhaustive]`: code that queues requests has to know every way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Queuing {
     /// In queues that flows share, as in Kubernetes.

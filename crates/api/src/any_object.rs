@@ -4,6 +4,8 @@ use crate::meta::ObjectMeta;
 use crate::{Kind, v1};
 
 /// An object of either kind in the hub version: what a manifest or a store holds.
+///
+/// Not `#[non_exhaustive]`: the API has these two kinds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnyObject {
     /// A flow schema.

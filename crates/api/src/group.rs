@@ -15,6 +15,8 @@ pub const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 /// assert_eq!(version.api_version(), "flowcontrol.apiserver.k8s.io/v1beta3");
 /// # Ok::<(), evenkeel_api::UnknownVersion>(())
 /// ```
+///
+/// Not `#[non_exhaustive]`: code that converts objects has to know every version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// The hub: what every other version is converted to and from.
@@ -28,6 +30,8 @@ pub enum Version {
 }
 
 /// One of the two kinds of the group.
+///
+/// Not `#[non_exhaustive]`: the API has these two kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Says which requests belong together, and to which level they go.

@@ -18,6 +18,9 @@
 //! | know what an object chooses that Kubernetes does not have | [`annotations`] |
 //! | know what fields there are, or get OpenAPI and JSON Schema | [`schema`] |
 //!
+//! Objects and their parts can be written as literals: all have a `Default`, so end them with `..Default::default()`, since
+//! releases add the fields that Kubernetes adds.
+//!
 //! The crate does no I/O and knows no runtime. The feature `k8s-openapi` adds conversions to and from the types of the
 //! crate of that name.
 //!

@@ -31,6 +31,8 @@ use crate::{Defaulted, HubSpec, InVersion, Kind, Object, Spec, Version, Wire};
 /// assert_eq!(serde_json::from_str::<FlowSchemaList>(&text)?, list);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
+///
+/// Not `#[non_exhaustive]`: it is what Kubernetes sends.
 #[derive(Clone, PartialEq, Eq)]
 pub struct List<V, S> {
     /// What the list says of itself.

@@ -13,6 +13,7 @@ use std::fmt;
 /// assert_eq!(spec.child("rules").index(3).child("subjects").to_string(), "spec.rules[3].subjects");
 /// ```
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub enum Path<'a> {
     /// The object itself.
     Root,

@@ -17,6 +17,8 @@ use crate::bootstrap::{self, BootstrapObjects};
 /// assert_eq!(Preset::default().to_string(), "plain");
 /// assert_eq!(Preset::Plain.objects().priority_levels[2].name(), "everyone");
 /// ```
+///
+/// Not `#[non_exhaustive]`: a service is a Kubernetes API, or it is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Preset {

@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 
 /// Why a request is rejected. Written out, it is a `Status` object.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Failure {
     /// The status of the response.
     pub status: StatusCode,

@@ -29,6 +29,7 @@ pub struct ObjectStream {
 
 /// The objects at a revision.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ObjectState {
     /// The objects.
     pub objects: Objects,

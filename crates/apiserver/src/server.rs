@@ -31,6 +31,8 @@ use crate::service::{ApiService, LimitedApi, limited};
 use crate::verbs::{self, Write};
 
 /// How an API server is set up.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone)]
 pub struct ApiServerOptions {
     /// The initial objects, and the rules of validation. The API itself is that of Kubernetes.
@@ -51,6 +53,7 @@ pub struct ApiServerOptions {
 
 /// Whether the condition `Dangling` is written to flow schemas (API-197).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum StatusController {
     /// This server writes it.
     #[default]

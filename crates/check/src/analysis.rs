@@ -21,6 +21,8 @@ use crate::space::Space;
 const PART_OF_WORK: u64 = 20;
 
 /// Everything that can be checked together.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Checked<'a> {
     /// The objects.

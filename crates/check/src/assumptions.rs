@@ -6,6 +6,8 @@ use evenkeel_api::Preset;
 use evenkeel_engine::controller::Borrowing;
 
 /// What a check assumes of the server that the objects are for.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assumptions {
     /// Which verbs rules may have, and how seats are divided.

@@ -6,6 +6,8 @@ use crate::finding::Place;
 use crate::request::Request;
 
 /// A request that another request makes while it runs, and waits for: that of a webhook, or to a service behind.
+///
+/// Not `#[non_exhaustive]`: whoever reads calls from a file makes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The request that runs.
@@ -19,6 +21,7 @@ pub struct Call {
 /// One end of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum Endpoint {
     /// The requests of a flow schema, by its name.
     FlowSchema(String),

@@ -6,6 +6,8 @@ use crate::finding::Place;
 use crate::request::Request;
 
 /// A test: `kind: ClassificationTest` of `evenkeel.dev/v1`.
+///
+/// Not `#[non_exhaustive]`: whoever reads tests from a file makes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassificationTest {
     /// What it is called.
@@ -19,6 +21,8 @@ pub struct ClassificationTest {
 }
 
 /// What is expected of a request. What is absent is not looked at.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Expectation {

@@ -26,6 +26,7 @@ const DESCRIBED_MAX: usize = 5;
 
 /// What changes for requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct Outcome {
     /// What moves. Empty if and only if no request is classified differently, unless something is undecided.
     pub differences: Vec<Difference>,
@@ -35,6 +36,7 @@ pub struct Outcome {
 
 /// Requests that move from one schema, or its level, to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Difference {
     /// Where they go now.
     pub old: Side,
@@ -47,6 +49,8 @@ pub struct Difference {
 }
 
 /// A schema and its level.
+///
+/// Not `#[non_exhaustive]`: it is a pair of names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Side {
     /// The flow schema.

@@ -8,6 +8,8 @@ use crate::request::Request;
 use crate::rule::{Rule, Severity};
 
 /// An object to check, and where it comes from.
+///
+/// Not `#[non_exhaustive]`: whoever reads objects from a file makes them.
 #[derive(Debug, Clone)]
 pub struct Located<'a> {
     /// The object, with its defaults.
@@ -24,6 +26,7 @@ pub struct Located<'a> {
 
 /// Something that is worth knowing about an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Finding {
     /// What it is about.
     pub rule: Rule,
@@ -48,6 +51,7 @@ pub struct Finding {
 
 /// Kind and name of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[non_exhaustive]
 pub struct ObjectName {
     /// The kind.
     pub kind: String,
@@ -56,6 +60,8 @@ pub struct ObjectName {
 }
 
 /// A place in a file.
+///
+/// Not `#[non_exhaustive]`: whoever reads objects from a file makes them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 pub struct Place {
     /// The file; empty if the object is in none.
@@ -69,6 +75,7 @@ pub struct Place {
 
 /// A request that shows a finding, and the schema that the classifier chooses for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Witness {
     /// The request.
     #[serde(flatten)]
@@ -80,6 +87,7 @@ pub struct Witness {
 
 /// A question that took too much work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Undecided {
     /// What it is about.
     pub rule: Rule,
@@ -91,6 +99,7 @@ pub struct Undecided {
 
 /// Everything that was found, in the order of the files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct Report {
     /// What was found.
     pub findings: Vec<Finding>,

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// It asks for a resource if `resource` is there, and for a path otherwise. In a description, a method may stand in place
 /// of the verb: then the path is read as a server of the preset reads it, a kube-apiserver or a gateway.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Request {

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 
 /// How serious a finding is.
+///
+/// Not `#[non_exhaustive]`: code that shows findings has to know every severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -25,6 +27,7 @@ macro_rules! rules {
     ($($(#[doc = $doc:literal])+ $Rule:ident $name:literal $severity:ident,)+) => {
         /// What a finding is about.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
         pub enum Rule {
             $($(#[doc = $doc])+ $Rule,)+
         }

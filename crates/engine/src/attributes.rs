@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 /// Who asks: the effective user (DG-2).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub struct User {
     /// The user's name.
     pub name: Box<str>,
@@ -14,6 +15,8 @@ pub struct User {
 /// What is asked for. Everything is empty that the request does not name.
 ///
 /// The texts are borrowed from the request where nothing had to be decoded.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct RequestInfo<'a> {
     /// Whether this is about a resource; otherwise it is about a path.
@@ -39,6 +42,8 @@ pub struct RequestInfo<'a> {
 }
 
 /// All that a decision about a request depends on.
+///
+/// Not `#[non_exhaustive]`: it is a pair: who asks for what.
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a> {
     /// Who asks.
@@ -58,7 +63,20 @@ impl User {
 
 // === impl RequestInfo ===
 
-impl RequestInfo<'_> {
+impl<'a> RequestInfo<'a> {
+    /// A request for a path, such as `get` and `/orders`. Flow schemas match it by `nonResourceRules`.
+    ///
+    /// ```
+    /// use evenkeel_engine::RequestInfo;
+    ///
+    /// let request = RequestInfo::for_path("get", "/orders");
+    /// assert!(!request.is_resource_request);
+    /// assert_eq!((&*request.verb, &*request.path), ("get", "/orders"));
+    /// ```
+    pub fn for_path(verb: impl Into<Cow<'a, str>>, path: impl Into<Cow<'a, str>>) -> Self {
+        Self { verb: verb.into(), path: path.into(), ..Self::default() }
+    }
+
     /// The same with texts of its own, for what outlives the request.
     pub fn into_owned(self) -> RequestInfo<'static> {
         fn own(text: Cow<'_, str>) -> Cow<'static, str> {

@@ -37,6 +37,7 @@ pub struct Schema {
 
 /// A priority level, as far as a request needs to know it before it gets there.
 #[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LevelInfo {
     /// Where the level is.
     pub id: LevelId,
@@ -61,6 +62,8 @@ pub struct LevelId {
 }
 
 /// Where a request belongs.
+///
+/// Not `#[non_exhaustive]`: programs that know the schema of a request from elsewhere make it.
 #[derive(Debug, Clone, Copy)]
 pub struct Classification<'a> {
     /// The place of the flow schema among [`Configuration::schemas`].

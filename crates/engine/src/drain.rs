@@ -48,6 +48,8 @@ pub struct DrainMeter {
 }
 
 /// How fast a level drains.
+///
+/// Not `#[non_exhaustive]`: it is a pair of numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DrainRate {
     /// How many requests give their seats back in a second.
@@ -57,6 +59,8 @@ pub struct DrainRate {
 }
 
 /// What a client is told that is rejected.
+///
+/// Not `#[non_exhaustive]`: it is what a rejected client is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advice {
     /// When it should try again.

@@ -66,6 +66,8 @@ pub struct Engine<T, D = FaithfulDivision, O: ObserveLevels = ()> {
 }
 
 /// Names a request of an engine.
+///
+/// Not `#[non_exhaustive]`: it is a pair of numbers, which callers keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket {
     /// The level that it is in.
@@ -105,6 +107,7 @@ pub trait EngineEffects<T> {
 
 /// What came of a set of objects.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ApplyReport {
     /// For every schema that was given, whether its level exists.
     pub dangling: Vec<Dangling>,
@@ -116,6 +119,7 @@ pub struct ApplyReport {
 
 /// A level, to look at.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct LevelView<'a, T> {
     /// The level's name.
     pub name: &'a str,

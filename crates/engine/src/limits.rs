@@ -36,6 +36,8 @@ pub struct ShareSum(f64);
 /// The limits that follow from a level's specification and its share of the server's seats.
 ///
 /// No number is out of range for any specification: what would be too large stops at the largest number.
+///
+/// Not `#[non_exhaustive]`: tests of a division make it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct LevelLimits {
     /// The seats that the level has of its own (CL-3).
@@ -51,6 +53,8 @@ pub struct LevelLimits {
 }
 
 /// A level that takes part when the server's seats are shared out.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy)]
 pub struct LevelShare<'a> {
     /// What its object says.

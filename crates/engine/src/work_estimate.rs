@@ -4,6 +4,8 @@ use crate::SeatSeconds;
 use crate::time::Nanos;
 
 /// The seats that a request takes, and for how long it keeps some after its handler has returned.
+///
+/// Not `#[non_exhaustive]`: it is what Kubernetes estimates; literals can end with `..WorkEstimate::ONE_SEAT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct WorkEstimate {
     /// Seats while the handler runs.

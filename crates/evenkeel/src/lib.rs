@@ -29,6 +29,7 @@ pub use layer::future::FlowFuture;
 pub use layer::grpc;
 pub use layer::identify::{self, Identify};
 pub use layer::occupancy::Occupancy;
+pub use layer::refusal::Refusal;
 pub use layer::response::RejectionForm;
 pub use layer::service::FlowService;
 pub use layer::work::{EstimateWork, KubernetesWork, Watch, WorkInput};
@@ -41,24 +42,36 @@ pub use observe::metrics::{DurationCounts, LevelQueuing, LevelReading, RatioCoun
 pub use observe::status::{LevelStatus, SeatLimits};
 
 pub use evenkeel_api as api;
+#[doc(inline)]
 pub use evenkeel_api::Preset;
+#[doc(inline)]
 pub use evenkeel_api::decode::Problems;
+#[doc(inline)]
 pub use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
+#[doc(inline)]
 pub use evenkeel_engine::controller::{Borrowing, Dangling, Objects, UnknownBorrowing, Unusable};
+#[doc(inline)]
 pub use evenkeel_engine::queue_set::{QueuingDiscipline, Rejection};
+#[doc(inline)]
 pub use evenkeel_engine::work::{EstimatorConfig, ListCosting};
+#[doc(inline)]
 pub use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User, WorkEstimate};
 
 #[cfg(feature = "metrics")]
 pub mod metrics {
     //! Metrics: the page that a scrape gets, what is declared, and those of the process.
 
-    pub use crate::observe::metrics::{Metric, MetricKind, MetricsPage, declared, register_process};
+    pub use crate::observe::metrics::{
+        Metric, MetricKind, MetricsPage, RegisterError, declared, register_named, register_process,
+    };
+    /// The crate whose registries are used here.
+    pub use prometheus_client;
 }
 
 pub mod division {
     //! How seats are divided among the levels: what [`Builder::divide_seats`](crate::Builder::divide_seats) takes.
 
+    #[doc(inline)]
     pub use evenkeel_engine::borrowing::{
         AdjustedLevel, Adjustment, DivideSeats, ExactDivision, FaithfulDivision, LevelDemand,
     };
@@ -67,21 +80,30 @@ pub mod division {
 pub mod observer {
     //! Learn of arrivals, starts, ends and rejections: what [`Builder::observe`](crate::Builder::observe) takes.
 
+    #[doc(inline)]
     pub use evenkeel_engine::level::{NewRequest, Observer};
+    #[doc(inline)]
     pub use evenkeel_engine::queue_set::RequestId;
+    #[doc(inline)]
     pub use evenkeel_engine::time::Instant;
+    #[doc(inline)]
     pub use evenkeel_engine::{Flow, LevelId};
 }
 
 pub mod digest {
     //! What requests ask for: ready-made [digests](crate::Digest), and their parts.
 
+    #[doc(inline)]
     pub use evenkeel_engine::digest::routes::{Attribute, Route, RouteError, RouteErrors, RouteTable, TemplateFault};
+    #[doc(inline)]
     pub use evenkeel_engine::digest::{DigestError, Kubernetes, PlainPaths, Query};
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     /// The page of the crate is shown by a registry too, which does not hide lines as rustdoc does.
     const PAGE: &str = include_str!("../README.md");
 
@@ -89,9 +111,50 @@ mod tests {
     fn the_page_has_the_dependency_and_no_hidden_lines() {
         let version = concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
         assert!(PAGE.contains(&format!("[dependencies]\nevenkeel = \"{version}\"\n")));
+        assert!(PAGE.contains(concat!("version of Rust is ", env!("CARGO_PKG_RUST_VERSION"), ".\n")));
         // What stands between fences is code.
         let code = PAGE.split("```").skip(1).step_by(2);
         let hidden: Vec<_> = code.flat_map(str::lines).filter(|line| *line == "#" || line.starts_with("# ")).collect();
         assert_eq!(hidden, [""; 0]);
+    }
+
+    fn source(folder: &Path, text: &mut String) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                source(&path, text);
+            } else {
+                text.push_str(&fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+
+    /// A registry cannot resolve links by the names of items, so the page has addresses, which rustdoc does not check.
+    #[test]
+    fn the_page_links_to_items_that_exist() {
+        let mut text = String::new();
+        source(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut text);
+        let declared = |kind: &str, name: &str| {
+            ["(", "<", " ", ";", "{", ":"].iter().any(|end| text.contains(&format!("pub {kind} {name}{end}")))
+        };
+        let addresses = PAGE.lines().filter_map(|line| line.split_once("]: https://docs.rs/evenkeel/latest/evenkeel/"));
+        let mut links = 0;
+        for (_, address) in addresses {
+            links += 1;
+            let (page, method) = address.split_once("#method.").unwrap_or((address, ""));
+            let page = page.strip_suffix(".html").unwrap();
+            let item = page.rsplit_once('/').map_or(page, |(_, item)| item);
+            let is_found = match item.split_once('.') {
+                // Inlined from the crate of the API.
+                Some(("type", name)) => text.contains("evenkeel_api::v1::{") && text.contains(name),
+                Some((kind, name)) => declared(kind, name) && (method.is_empty() || declared("fn", method)),
+                None => item == "index" && declared("mod", page.strip_suffix("/index").unwrap()),
+            };
+            assert!(is_found, "{address}");
+        }
+        assert!(links > 30, "only {links} links were found");
+        let by_name: Vec<_> =
+            PAGE.match_indices("](").filter(|(at, _)| !PAGE[at + 2..].starts_with(['#', 'h'])).collect();
+        assert_eq!(by_name, [], "links in parentheses that no registry can resolve");
     }
 }

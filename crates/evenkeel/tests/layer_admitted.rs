@@ -43,7 +43,7 @@ impl Digest for Numbers {
     fn digest<'a>(&'a self, parts: &'a Parts) -> Result<Digested<'a, Route>, evenkeel::digest::DigestError> {
         let number = parts.uri.path().trim_start_matches('/').parse().unwrap_or(1);
         let info = RequestInfo { path: parts.uri.path().into(), verb: "get".into(), ..RequestInfo::default() };
-        Ok(Digested { info, extra: Route(number) })
+        Ok(Digested::new(info, Route(number)))
     }
 
     fn occupancy(&self, digested: &Digested<'_, Route>) -> Option<Occupancy> {

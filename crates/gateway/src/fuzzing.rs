@@ -12,6 +12,8 @@ use crate::http1::{Decoded, Decoder, HeadLimits, HeadMemory, RequestHead, Respon
 use crate::identity::{ClientCertificate, Verifier};
 
 /// What a reader made of everything that arrived on a connection.
+///
+/// Not `#[non_exhaustive]`: it is for the fuzz targets of this repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conversation {
     /// The messages whose heads were accepted.
@@ -21,6 +23,8 @@ pub struct Conversation {
 }
 
 /// A request or a response.
+///
+/// Not `#[non_exhaustive]`: it is for the fuzz targets of this repository.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Message {
     /// The first line, in its usual form; a response has no reason phrase.
@@ -36,6 +40,8 @@ pub struct Message {
 }
 
 /// How a conversation ended.
+///
+/// Not `#[non_exhaustive]`: it is for the fuzz targets of this repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// After a whole message, or before the first.

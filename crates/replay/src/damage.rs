@@ -11,6 +11,7 @@ pub struct Damaged {
 
 /// A line that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DamagedLine {
     /// The log.
     pub log: String,

@@ -20,6 +20,7 @@ pub(crate) struct Flows {
 
 /// Requests that are of one flow under each configuration.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Flow {
     /// What it is called under each configuration.
     pub names: Vec<FlowName>,
@@ -33,6 +34,7 @@ pub struct Flow {
 
 /// What a flow is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FlowName {
     /// The flow schema.
     pub schema: Box<str>,
@@ -44,6 +46,7 @@ pub struct FlowName {
 
 /// What a log tells about the requests of a flow.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Recorded {
     /// How many were rejected.
     pub rejected: u64,
@@ -53,6 +56,7 @@ pub struct Recorded {
 
 /// What became of the requests of a flow.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Replayed {
     /// How many did not start at once.
     pub waited: u64,

@@ -8,6 +8,7 @@ use evenkeel_engine::time::{Instant, Nanos};
 
 /// A request, or one stage of it, as a log has it. Times are nanoseconds since 1970.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Record<'a> {
     /// What the server calls the request; the same in all its lines and logs.
     pub id: Option<Cow<'a, str>>,
@@ -37,6 +38,7 @@ pub struct Record<'a> {
 
 /// How far a request was when a line was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stage {
     /// It had arrived.
     Received,
@@ -50,6 +52,7 @@ pub enum Stage {
 
 /// What a request does.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Action<'a> {
     /// The verb of Kubernetes: `list`, `create`, ….
     Verb(Cow<'a, str>),
@@ -59,6 +62,7 @@ pub enum Action<'a> {
 
 /// How a request ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Outcome<'a> {
     /// It ran.
     Served,
@@ -72,6 +76,7 @@ pub enum Outcome<'a> {
 
 /// The flow schema and the priority level of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Placed<'a> {
     /// The flow schema's name.
     pub schema: Cow<'a, str>,

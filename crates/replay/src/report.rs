@@ -29,6 +29,7 @@ pub struct Report {
 
 /// What the log did not tell, and what was left out, in numbers of requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Notes {
     /// The kinds of the logs.
     pub formats: Vec<String>,

@@ -20,6 +20,7 @@ pub struct Truth {
 
 /// How our classification compares with the server's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Comparison {
     /// How many requests were compared.
     pub compared: u64,
@@ -31,6 +32,7 @@ pub struct Comparison {
 
 /// A request that we classify otherwise than the server did.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Difference {
     /// Its id, if it has one.
     pub id: Option<String>,

@@ -35,7 +35,7 @@ impl Users {
         if let Some(user) = self.known.get(object) {
             return Ok(Arc::clone(user));
         }
-        let (mut name, mut groups) = (Cow::Borrowed(""), Vec::new());
+        let (mut name, mut groups) = (Cow::Borrowed(""), Vec::<Box<str>>::new());
         Scanner::new(object).object(|member, scanner| {
             match member {
                 "username" => name = scanner.string_or_null()?.unwrap_or_default(),
@@ -47,7 +47,7 @@ impl Users {
             }
             Ok::<_, Damage>(())
         })?;
-        let user = Arc::new(User { name: name.into(), groups });
+        let user = Arc::new(User::new(name, groups));
         self.keep(object, &user);
         Ok(user)
     }

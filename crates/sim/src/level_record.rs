@@ -25,6 +25,7 @@ pub struct LevelRecord {
 
 /// How much of a level was in use, since counting began.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Occupancy {
     /// How long was counted.
     pub span: Nanos,

@@ -7,6 +7,7 @@ use crate::LevelNumber;
 
 /// A request that has ended. `T` is what the caller keeps with each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Outcome<T> {
     /// What the caller keeps with it.
     pub token: T,
@@ -21,6 +22,8 @@ pub struct Outcome<T> {
 }
 
 /// How a request ended.
+///
+/// Not `#[non_exhaustive]`: a caller has to handle every outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The service has done its work.

@@ -16,6 +16,7 @@ use crate::{Histogram, Occupancy};
 /// The figures of a run. Times are in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Report {
     /// The name of the workload.
     pub workload: String,
@@ -40,6 +41,7 @@ pub struct Report {
 /// A row: one flow, or several of a kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct FlowReport {
     /// The name of the row.
     pub name: String,
@@ -61,6 +63,7 @@ pub struct FlowReport {
 /// What came of the requests of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Figures {
     /// Requests that arrived, each attempt counted.
     pub requests: u64,
@@ -82,6 +85,7 @@ pub struct Figures {
 
 /// One of several flows of a kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct WorstFlow {
     /// The name of its user.
     pub user: String,
@@ -92,6 +96,7 @@ pub struct WorstFlow {
 
 /// Times in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Percentiles {
     /// Half of all are at most this.
     pub p50: f64,
@@ -107,6 +112,7 @@ pub struct Percentiles {
 
 /// A level.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct LevelReport {
     /// Its name.
     pub name: String,
@@ -128,6 +134,7 @@ pub struct LevelReport {
 
 /// The average and the most of something.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct MeanMax {
     /// The average over time.
     pub mean: f64,
@@ -139,6 +146,7 @@ pub struct MeanMax {
 /// were never two such flows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct JainReport {
     /// Over all seconds in which a flow had requests waiting all the time. Of several levels, the least.
     pub overall: Option<f64>,

@@ -10,6 +10,8 @@ use crate::traffic::Traffic;
 use crate::workload::{Change, Workload};
 
 /// A server and its configuration, for a run.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     /// The server. Slots, degradation and object counts are those of the workload.
@@ -22,6 +24,7 @@ pub struct Scenario {
 
 /// What came of a run.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Run {
     /// The figures.
     pub report: Report,

@@ -5,6 +5,7 @@ use evenkeel_engine::time::Nanos;
 
 /// What happened in a level in one span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Bucket {
     /// Seat-nanoseconds in use.
     pub seat_time: i128,

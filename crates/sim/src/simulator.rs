@@ -92,6 +92,8 @@ pub struct Simulator<T> {
 }
 
 /// A request that arrives.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRequest<T> {
     /// What the caller keeps with it.

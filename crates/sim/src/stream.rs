@@ -6,6 +6,8 @@ use evenkeel_engine::{Attributes, RequestInfo, User, WorkEstimate};
 use crate::{NewRequest, Outcomes, Simulator};
 
 /// Who asks for what: all that classification and estimates depend on.
+///
+/// Not `#[non_exhaustive]`: whoever reads a log makes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Caller {
     /// Who asks.
@@ -17,6 +19,8 @@ pub struct Caller {
 }
 
 /// A request of a stream. `C` gives its caller: a [`Caller`], or something that shares one, such as an `Arc<Caller>`.
+///
+/// Not `#[non_exhaustive]`: whoever reads a log makes them.
 #[derive(Debug, Clone)]
 pub struct StreamRequest<T, C> {
     /// When it arrives. A request that is earlier than the one before it arrives together with that one.

@@ -8,6 +8,7 @@ use crate::series::{REASONS, reason_index};
 
 /// What came of the requests of a flow, or of several flows together.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Tally {
     /// Requests that arrived, those that were tried again counted each time.
     pub requests: u64,

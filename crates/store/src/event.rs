@@ -10,6 +10,8 @@ use crate::Object;
 ///
 /// What the object was before is always there, because a watch with a selector has to know whether the object was
 /// among the selected ones.
+///
+/// Not `#[non_exhaustive]`: stores of your own make or read all of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// The revision of the write.
@@ -19,6 +21,8 @@ pub struct Event {
 }
 
 /// What a write did to an object.
+///
+/// Not `#[non_exhaustive]`: stores of your own make or read all of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The object is new.

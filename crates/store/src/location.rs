@@ -15,6 +15,8 @@ use crate::{EmbeddedStore, Error, EtcdConfig, EtcdStore, HistoryLimits, Store};
 /// assert!(matches!("etcd://127.0.0.1:2379".parse()?, Location::Etcd(_)));
 /// # Ok::<(), evenkeel_store::Error>(())
 /// ```
+///
+/// Not `#[non_exhaustive]`: code that opens a store has to know every kind.
 #[derive(Debug, Clone)]
 pub enum Location {
     /// A file of this machine.

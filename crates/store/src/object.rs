@@ -15,6 +15,8 @@ pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
 ///
 /// The payload is the object as canonical `v1` JSON. It has no `metadata.resourceVersion`: that is the revision, which is
 /// known only when the object has been written.
+///
+/// Not `#[non_exhaustive]`: stores of your own make or read all of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
     /// The object's kind.

@@ -6,6 +6,8 @@ use std::time::Instant;
 use crate::Object;
 
 /// Which state a read shows.
+///
+/// Not `#[non_exhaustive]`: stores of your own make or read all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum At {
     /// What is at hand. It may be behind the store by as much as [`Freshness`] says; it never goes back behind what the
@@ -21,6 +23,8 @@ pub enum At {
 }
 
 /// What part of a kind's objects a list shows. The default is all of them, from what is at hand.
+///
+/// Not `#[non_exhaustive]`: stores of your own make or read all of it.
 #[derive(Debug, Clone, Default)]
 pub struct ListOptions {
     /// Which state.
@@ -33,6 +37,8 @@ pub struct ListOptions {
 }
 
 /// Objects of a kind as they were at one revision, in the order of their names.
+///
+/// Not `#[non_exhaustive]`: stores of your own make or read all of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
     /// The revision of the snapshot; a watch from here on misses nothing and repeats nothing.
@@ -44,6 +50,8 @@ pub struct List {
 }
 
 /// How fresh the cache is.
+///
+/// Not `#[non_exhaustive]`: stores of your own make or read all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freshness {
     /// Everything up to this revision is in the cache.

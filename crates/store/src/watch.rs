@@ -13,6 +13,8 @@ use crate::{Error, Event};
 const TAKE_MAX: usize = 256;
 
 /// Which writes a watcher wants.
+///
+/// Not `#[non_exhaustive]`: stores of your own make or read all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchOptions {
     /// The kind; `None` for both.

@@ -19,6 +19,8 @@ pub struct Chart {
 }
 
 /// Points that are joined.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     /// What the legend calls it.
@@ -30,6 +32,8 @@ pub struct Line {
 }
 
 /// An area that is stacked on others.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Area {
     /// What the legend calls it.

@@ -18,6 +18,8 @@ pub struct Intervals {
 }
 
 /// The percentiles of one bar.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Where the bar begins.

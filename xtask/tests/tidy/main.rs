@@ -4,6 +4,7 @@
 //! Each check is a pure function of a file's path and text, and has a test with a fault in it.
 
 mod dependency;
+mod growth;
 mod host;
 mod length;
 mod licence;
@@ -33,7 +34,8 @@ use tree::Tree;
 
 type Check = fn(path: &str, text: &str) -> Vec<Offence>;
 
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 9] = [
+    growth::check,
     host::check,
     length::check,
     machine::check,

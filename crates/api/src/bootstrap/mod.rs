@@ -31,6 +31,7 @@ pub const CATCH_ALL: &str = "catch-all";
 
 /// Some of the objects, by kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BootstrapObjects {
     /// The priority levels.
     pub priority_levels: Vec<PriorityLevelConfiguration>,

@@ -13,6 +13,8 @@ use crate::v1::V1;
 use crate::{Defaulted, HubSpec, List, Object, Spec, Version, Wire};
 
 /// One JSON value, one YAML document or one protobuf message.
+///
+/// Not `#[non_exhaustive]`: programs that have a tree already make it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
     /// The value.
@@ -24,6 +26,8 @@ pub struct Document {
 }
 
 /// What a text is written in.
+///
+/// Not `#[non_exhaustive]`: code that reads or writes objects has to know every format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// JSON.
@@ -36,6 +40,7 @@ pub enum Format {
 
 /// An object that was read, and what was dropped on the way.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Decoded<S: Spec> {
     /// The object in the hub version, its defaults filled in.
     pub object: Object<V1, S>,

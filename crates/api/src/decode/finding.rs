@@ -8,6 +8,7 @@ use super::{Duplicate, Format, Position};
 /// A text that is not JSON, or not YAML.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {}, column {}: {message}", at.line, at.column)]
+#[non_exhaustive]
 pub struct SyntaxError {
     /// Where reading stopped.
     pub at: Position,
@@ -17,6 +18,7 @@ pub struct SyntaxError {
 
 /// A field that the type does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Unknown {
     /// Its path, with list indexes.
     pub path: String,
@@ -26,6 +28,7 @@ pub struct Unknown {
 
 /// A value of the wrong type.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Mismatch {
     /// The path of the value, with list indexes.
     pub path: String,

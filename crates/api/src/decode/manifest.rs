@@ -42,6 +42,7 @@ use crate::{AnyObject, GROUP, HubSpec, Kind, Object, Preset, Version};
 /// # Ok::<(), evenkeel_api::decode::Problems>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Manifest {
     /// The objects, in the order of the file.
     pub entries: Vec<Entry>,
@@ -51,6 +52,7 @@ pub struct Manifest {
 
 /// An object of a file.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Entry {
     /// The object.
     pub object: AnyObject,
@@ -64,6 +66,7 @@ pub struct Entry {
 
 /// What becomes of unknown fields and of names that occur twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Strictness {
     /// They are problems.
     Strict,

@@ -7,6 +7,7 @@ use super::Position;
 /// One thing that is wrong with a file: `tenants.yaml:7:5: …`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{at}: {message}")]
+#[non_exhaustive]
 pub struct Problem {
     /// The file.
     pub file: String,

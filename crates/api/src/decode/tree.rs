@@ -16,6 +16,8 @@ pub(super) const COPIED_BYTES_MAX: usize = 1 << 24;
 const DUPLICATES_MAX: usize = 100;
 
 /// A place in a text: both numbers count from 1, columns in characters.
+///
+/// Not `#[non_exhaustive]`: it is a line and a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Position {
     /// The line.
@@ -26,6 +28,7 @@ pub struct Position {
 
 /// A value and where it begins.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Node {
     /// The value.
     pub value: Value,
@@ -34,6 +37,8 @@ pub struct Node {
 }
 
 /// A value as JSON knows them.
+///
+/// Not `#[non_exhaustive]`: JSON has no other values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// Nothing.
@@ -52,6 +57,7 @@ pub enum Value {
 
 /// A member of a map.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Member {
     /// The name.
     pub key: String,
@@ -63,6 +69,7 @@ pub struct Member {
 
 /// A name that occurred twice in one map. The last value counts (API-17).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Duplicate {
     /// The path of the member.
     pub path: String,

@@ -17,6 +17,8 @@ use serde::{Serialize, Serializer};
 /// );
 /// # Ok::<(), serde_json::Error>(())
 /// ```
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Status<'a> {
     /// Where an expired list can go on (API-153).
@@ -34,6 +36,8 @@ pub struct Status<'a> {
 }
 
 /// Whether a request succeeded.
+///
+/// Not `#[non_exhaustive]`: it is what Kubernetes sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub enum Outcome {
     /// It did.
@@ -44,6 +48,8 @@ pub enum Outcome {
 }
 
 /// What a request was about. Everything that is empty is left out.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusDetails {
@@ -68,6 +74,8 @@ pub struct StatusDetails {
 }
 
 /// One problem of several.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StatusCause {
     /// What sort of problem it is, for programs.

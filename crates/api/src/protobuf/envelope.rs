@@ -8,6 +8,8 @@ use crate::schema::TypeName;
 pub const MAGIC: [u8; 4] = *b"k8s\0";
 
 /// What a body says that it is, and the message in it.
+///
+/// Not `#[non_exhaustive]`: it is what Kubernetes sends.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Envelope<'a> {
     /// The group and version of the object; empty when the sender leaves that to the receiver.

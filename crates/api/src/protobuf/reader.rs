@@ -7,6 +7,7 @@ use crate::schema::TypeName;
 
 /// What is wrong with a message. The words are those of the reference, which clients see (PB-6).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Malformed {
     /// There are no bytes at all.
     #[error("empty data")]

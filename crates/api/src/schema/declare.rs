@@ -87,6 +87,9 @@ macro_rules! declare_choice {
         pub enum $Type:ident { $( $(#[doc = $value_doc:literal])+ $Value:ident ),+ $(,)? }
     ) => {
         $(#[doc = $doc])+
+        ///
+        /// Not `#[non_exhaustive]`: texts that are not known yet are `Other`, and a version that adds one breaks nothing but
+        /// the programs that have to decide about it.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $Type {
             $( $(#[doc = $value_doc])+ $Value, )+

@@ -9,6 +9,8 @@ use super::meta_types::{FIELDS_V1, TIME};
 use crate::{Kind, Version};
 
 /// What is known of one object type.
+///
+/// Not `#[non_exhaustive]`: code that makes a document of the table has to handle all of it.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeSchema {
     /// The type's name, without package and version.
@@ -24,6 +26,8 @@ pub struct TypeSchema {
 }
 
 /// The name of a type.
+///
+/// Not `#[non_exhaustive]`: code that makes a document of the table has to handle all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypeName {
     /// The same whatever object the type is found in.
@@ -33,6 +37,8 @@ pub enum TypeName {
 }
 
 /// The package of a type.
+///
+/// Not `#[non_exhaustive]`: code that makes a document of the table has to handle all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Package {
     /// The API group; such a type exists once for each version.
@@ -44,6 +50,8 @@ pub enum Package {
 }
 
 /// What is known of one field.
+///
+/// Not `#[non_exhaustive]`: code that makes a document of the table has to handle all of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
     /// The name on the wire.
@@ -73,6 +81,8 @@ pub struct Field {
 }
 
 /// What protobuf does with a field that is absent (PB-2).
+///
+/// Not `#[non_exhaustive]`: code that makes a document of the table has to handle all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     /// A text, a number or a message is written as empty or zero. Lists and maps without elements write nothing.
@@ -82,6 +92,8 @@ pub enum Presence {
 }
 
 /// The type of a value.
+///
+/// Not `#[non_exhaustive]`: code that makes a document of the table has to handle all of it.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
     /// `true` or `false`.
@@ -107,6 +119,8 @@ pub enum Shape {
 }
 
 /// A text type of few values.
+///
+/// Not `#[non_exhaustive]`: code that makes a document of the table has to handle all of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice {
     /// The type's name, without package and version.
@@ -118,6 +132,8 @@ pub struct Choice {
 }
 
 /// How server-side apply treats a list.
+///
+/// Not `#[non_exhaustive]`: code that makes a document of the table has to handle all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListType {
     /// Not a list, or a list with nothing said about it.
@@ -131,6 +147,8 @@ pub enum ListType {
 }
 
 /// How strategic merge patch treats a list.
+///
+/// Not `#[non_exhaustive]`: code that makes a document of the table has to handle all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchRule {
     /// The patch's list takes the place of the old one.
@@ -142,6 +160,8 @@ pub enum PatchRule {
 }
 
 /// A union: `discriminator` says which of the `members` is meant.
+///
+/// Not `#[non_exhaustive]`: code that makes a document of the table has to handle all of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Union {
     /// The field that names the member.

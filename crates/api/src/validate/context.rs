@@ -17,6 +17,8 @@ use crate::{Preset, Version};
 /// assert!(validate::create(&schema, plain).is_ok());
 /// assert!(validate::create(&schema, Version::V1).is_err());
 /// ```
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Context {
     /// The version that the object was written in.

@@ -35,6 +35,7 @@ pub struct FieldErrors(Vec<FieldError>);
 
 /// What sort of problem a field has (API-28).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Reason {
     /// Something must be there, and is not.
     Required,

@@ -35,6 +35,7 @@ pub trait Rules: Spec {
 
 /// What a mandatory object must say.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Mandatory<S> {
     /// The specification that it must have.
     pub spec: S,

@@ -131,7 +131,7 @@ async fn tell_all(
 /// The condition that the schema should have, if it does not have it.
 fn due(schema: &FlowSchema, exists: bool, now: Time) -> Option<Condition> {
     let level = &schema.spec.priority_level_configuration.name;
-    let dangling = Dangling { schema: schema.name().to_owned(), level: level.clone(), is_dangling: !exists };
+    let dangling = Dangling::new(schema.name(), level, !exists);
     if dangling.is_told_by(schema) {
         return None;
     }

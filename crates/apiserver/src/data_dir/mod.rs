@@ -27,6 +27,7 @@ pub struct DataDir {
 
 /// The folder cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DataDirError {
     /// The file system refuses.
     #[error("cannot {action} {path}: {source}; check that the directory exists and belongs to you", path = .path.display())]

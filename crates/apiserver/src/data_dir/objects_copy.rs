@@ -15,6 +15,7 @@ use crate::follow::ObjectState;
 
 /// The objects as they were when they were last copied.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ObjectsCopy {
     /// The objects, and their revision.
     pub state: ObjectState,

@@ -43,7 +43,8 @@ pub(super) fn index(call: Call<'_>) -> Result<ResponseData, Failure> {
 /// The metrics of the API and its own flow control, of the process, and of whoever runs the API.
 pub(super) fn metrics(call: Call<'_>) -> Result<ResponseData, Failure> {
     let mut registry = Registry::default();
-    call.shared.flow.register_metrics(&mut registry);
+    let registered = call.shared.flow.register_metrics(&mut registry);
+    registered.map_err(|_| Failure::plain("cannot write the metrics"))?;
     call.shared.denials.register(&mut registry);
     call.shared.other_metrics.register(&mut registry);
     register_process(&mut registry);

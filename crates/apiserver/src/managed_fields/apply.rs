@@ -22,6 +22,8 @@ use super::writer::{WriteTarget, Writer, strip};
 use crate::failure::Failure;
 
 /// An apply patch: what to apply, and as whom.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy)]
 pub struct ApplyRequest<'a> {
     /// The object to apply.
@@ -36,6 +38,7 @@ pub struct ApplyRequest<'a> {
 
 /// What an apply does about fields that others own and that it wants to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnConflict {
     /// It is refused (API-129).
     Refuse,

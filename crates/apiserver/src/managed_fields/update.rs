@@ -14,6 +14,7 @@ use super::writer::{WriteTarget, Writer, strip};
 ///
 /// An empty list asks for another thing than none, and looks the same in an [`Object`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SentManagers {
     /// What the decoded object holds: entries, or nothing.
     AsDecoded,

@@ -8,6 +8,8 @@ use serde_json::json;
 use super::field_set::FieldSet;
 
 /// Who writes to an object, and how.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Writer<'a> {
     /// The name of the field manager (API-80).
@@ -19,6 +21,8 @@ pub struct Writer<'a> {
 }
 
 /// What a request writes to.
+///
+/// Not `#[non_exhaustive]`: an object has no other parts that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WriteTarget {
     /// The object itself, all but its status.

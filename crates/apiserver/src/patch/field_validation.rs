@@ -2,6 +2,7 @@
 
 /// What is made of fields that a type does not have, and of keys that occur twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum FieldValidation {
     /// They are dropped.
     Ignore,

@@ -25,6 +25,7 @@ pub struct PatchedDocument {
 
 /// An object after a patch, and what there is to tell about it.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Patched<S: HubSpec> {
     /// The object, its defaults filled in, in the hub version.
     pub object: Object<V1, S>,
@@ -48,7 +49,7 @@ impl PatchedDocument {
     /// The object that the document holds, of the kind of `S` and written in `version`.
     pub fn decode<S: HubSpec>(&self, version: Version, validation: FieldValidation) -> Result<Patched<S>, Failure> {
         let document = Document::from(&self.value);
-        let Decoded { object, dropped } = match &self.strategic {
+        let Decoded { object, dropped, .. } = match &self.strategic {
             None => {
                 let version = self.checked_version::<S>(version)?;
                 document.decode::<S>(version).map_err(|error| self.refuse(&error.first().wire_message))?

@@ -110,9 +110,10 @@ impl Reader<'_> {
                 Ok(Found::Content(content)) => {
                     // The paths of the names that occur twice begin at the list.
                     let inside = format!("items[{number}].");
-                    let of_item = duplicates.iter().filter_map(|duplicate| {
-                        let path = duplicate.path.strip_prefix(&inside)?.to_owned();
-                        Some(Duplicate { path, ..duplicate.clone() })
+                    let of_item = duplicates.iter().filter(|duplicate| duplicate.path.starts_with(&inside));
+                    let of_item = of_item.cloned().map(|mut duplicate: Duplicate| {
+                        duplicate.path.drain(..inside.len());
+                        duplicate
                     });
                     self.add(item, of_item.collect(), content);
                 }

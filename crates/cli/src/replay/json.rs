@@ -200,7 +200,7 @@ impl JsonDifference {
     fn new(difference: &Difference) -> Self {
         let placed =
             |placed: &Placed<'_>| JsonPlaced { schema: placed.schema.to_string(), level: placed.level.to_string() };
-        let Difference { id, user, verb, target, ours, theirs } = difference.clone();
+        let Difference { id, user, verb, target, ours, theirs, .. } = difference.clone();
         Self { id, user, verb, target, ours: placed(&ours), theirs: placed(&theirs) }
     }
 }

@@ -76,14 +76,7 @@ fn classify(error: StartError) -> anyhow::Error {
         | StartError::Name { .. }
         | StartError::ListenAdmin { .. }
         | StartError::Thread(_) => error.into(),
-        StartError::NoUpstream
-        | StartError::AccessLog { .. }
-        | StartError::AdminToken(_)
-        | StartError::Tracing(_)
-        | StartError::Tls(_)
-        | StartError::Identity(_)
-        | StartError::Requests(_)
-        | StartError::Objects(_) => WrongUsage(error.to_string()).into(),
+        _ => WrongUsage(error.to_string()).into(),
     }
 }
 

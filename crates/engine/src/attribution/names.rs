@@ -32,6 +32,7 @@ struct Entry {
 
 /// The name of a flow, as far as it was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FlowName<'a> {
     /// The flow schema.
     pub schema: &'a str,

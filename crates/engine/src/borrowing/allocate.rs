@@ -8,6 +8,8 @@ const TOLERANCE: f64 = 0.000_000_1;
 const RELATIVE_BOUND_MAX: f64 = f32::MAX as f64;
 
 /// One who takes part in an allocation.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Class {
     /// The least that it gets.
@@ -20,6 +22,7 @@ pub struct Class {
 
 /// The solution of an allocation problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Allocation<'a> {
     /// What each class gets, in the order of the classes.
     pub allocations: &'a [f64],

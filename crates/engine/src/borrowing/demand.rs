@@ -27,6 +27,8 @@ pub struct DemandIntegrator {
 }
 
 /// What an integrator saw between two resets.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DemandPeriod {
     /// How long it lasted, in seconds.

@@ -41,6 +41,8 @@ impl<D: DivideSeats + ?Sized> DivideSeats for Box<D> {
 }
 
 /// A level when limits are adjusted.
+///
+/// Not `#[non_exhaustive]`: tests of a division make it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelDemand {
     /// Whether the level limits nothing.
@@ -54,6 +56,8 @@ pub struct LevelDemand {
 }
 
 /// How the seats were divided.
+///
+/// Not `#[non_exhaustive]`: a division has to give all of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Adjustment {
     /// The part of its target that a level got, if nothing held it back; 0 if the seats were not divided in this way.
@@ -63,6 +67,8 @@ pub struct Adjustment {
 }
 
 /// What a level got.
+///
+/// Not `#[non_exhaustive]`: a division has to give all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct AdjustedLevel {
     /// The seats that it may use from now on: `CurrentCL`.

@@ -21,6 +21,7 @@ pub struct ExactDivision {
 
 /// A way to divide seats that is chosen when the program runs.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum SeatDivision {
     /// As Kubernetes does.
     Faithful(FaithfulDivision),

@@ -27,6 +27,8 @@ use std::cmp::Ordering;
 use std::num::NonZeroI64;
 
 /// The seats that a level may use under borrowing at once (LB-1).
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stake {
     /// The seats that nobody can take from it.
@@ -42,6 +44,8 @@ pub struct Stake {
 }
 
 /// The request that is next in a level.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wish {
     /// The seats that it takes.

@@ -21,6 +21,8 @@ const SMOOTHING_NEW: f64 = 0.023;
 /// statistics.update(&DemandPeriod { duration: 10.0, ..DemandPeriod::default() });
 /// assert_eq!((statistics.high_watermark, statistics.smoothed), (0, 0.977 * 3.0));
 /// ```
+///
+/// Not `#[non_exhaustive]`: tests of a division make it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DemandStatistics {
     /// The most seats in the last period, those at its start included.

@@ -8,6 +8,7 @@ pub const DANGLING: &str = "Dangling";
 
 /// Whether the level that a schema names exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Dangling {
     /// The schema's name.
     pub schema: String,
@@ -20,12 +21,17 @@ pub struct Dangling {
 // === impl Dangling ===
 
 impl Dangling {
+    /// Whether the level of that name, which the schema refers to, is missing.
+    pub fn new(schema: impl Into<String>, level: impl Into<String>, is_dangling: bool) -> Self {
+        Self { schema: schema.into(), level: level.into(), is_dangling }
+    }
+
     /// The condition to write into the status of the schema.
     ///
     /// ```
     /// use evenkeel_engine::controller::Dangling;
     ///
-    /// let dangling = Dangling { schema: "a".into(), level: "b".into(), is_dangling: true };
+    /// let dangling = Dangling::new("a", "b", true);
     /// let condition = dangling.condition("2024-01-02T03:04:05Z".parse()?);
     /// assert_eq!((condition.status.as_str(), condition.reason.as_str()), ("True", "NotFound"));
     /// # Ok::<(), evenkeel_api::meta::InvalidTime>(())

@@ -29,6 +29,7 @@ pub trait Levels {
 
 /// What a ledger goes by: the seats of the server, and those of each level.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LedgerTerms {
     /// The seats of the server.
     pub seats: i64,

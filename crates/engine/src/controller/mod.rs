@@ -64,6 +64,7 @@ pub struct Controller<D = FaithfulDivision> {
 
 /// What came of a set of objects.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Applied {
     /// What governs requests from now on.
     pub configuration: Configuration,

@@ -7,6 +7,8 @@ use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration, PriorityLevelEnab
 use evenkeel_api::{AnyObject, Kind, Preset, bootstrap};
 
 /// The objects that a controller is to follow.
+///
+/// Not `#[non_exhaustive]`: the API has these two kinds.
 #[derive(Debug, Clone, Default)]
 pub struct Objects {
     /// All priority levels.

@@ -31,6 +31,8 @@ pub struct ServerConfig<D = FaithfulDivision> {
 }
 
 /// When levels borrow seats from each other, and give them back.
+///
+/// Not `#[non_exhaustive]`: code that shares seats out has to know every way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Borrowing {
     /// As in Kubernetes: the seats are divided once in a while, by what the levels have asked for (CL-11).

@@ -6,6 +6,7 @@ use evenkeel_api::validate::Value;
 
 /// Why a text is no duration, in the words that clients know.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DurationError {
     /// It is not made of numbers with units, or is too long.
     #[error("time: invalid duration {}", Value::text(.0))]

@@ -18,6 +18,7 @@ pub struct FieldSelector<'t>(&'t str);
 
 /// One term of a field selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FieldTerm<'t> {
     /// The field, such as `metadata.name`.
     pub key: &'t str,
@@ -29,6 +30,7 @@ pub struct FieldTerm<'t> {
 
 /// How a field is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FieldOperator {
     /// `=` or `==`.
     Equal,
@@ -38,6 +40,7 @@ pub enum FieldOperator {
 
 /// Why a field selector is malformed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FieldSelectorError {
     /// A term has no operator.
     #[error("invalid selector: '{selector}'; can't understand '{term}'")]

@@ -26,6 +26,8 @@ use crate::RequestInfo;
 /// assert!(!request.is_resource_request);
 /// assert_eq!((&*request.verb, &*request.path), ("post", "/login"));
 /// ```
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kubernetes {
     /// The first segments of paths that name resources.
@@ -36,6 +38,7 @@ pub struct Kubernetes {
 
 /// A request with what only authorizers and logs want to know.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct FullRequestInfo<'a> {
     /// What decisions depend on.
     pub request: RequestInfo<'a>,
@@ -210,6 +213,7 @@ fn is_among(prefixes: &[Box<str>], segment: Option<&str>) -> bool {
 }
 
 /// The decoded path, and the query as it is.
+#[inline]
 pub(super) fn split_target(target: &str) -> Result<(Cow<'_, str>, Query<'_>), DigestError> {
     // Targets are so short that a plain loop beats a search that is made for long texts.
     let end = target.bytes().position(|byte| byte == b'?');

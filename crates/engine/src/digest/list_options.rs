@@ -15,6 +15,7 @@ use super::{FieldSelector, LabelSelector, Query};
 /// assert_eq!(options.exact_field("spec.nodeName").as_deref(), Some("n1"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ListOptions<'a> {
     /// Whether this is a watch.
     pub watch: bool,

@@ -17,6 +17,7 @@ use super::percent::hexadecimal;
 
 /// A path in normal form.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NormalPath<'a> {
     /// The path. Borrowed if it was in normal form already.
     pub path: Cow<'a, str>,

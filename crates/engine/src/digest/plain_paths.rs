@@ -23,6 +23,7 @@ pub struct PlainPaths;
 
 impl PlainPaths {
     /// Digests a request. The target is the path and the query as they were sent.
+    #[inline]
     pub fn digest<'a>(&self, method: &str, target: &'a str) -> Result<RequestInfo<'a>, DigestError> {
         let (path, _) = split_target(target)?;
         Ok(RequestInfo { path, verb: verb::of_path(method), ..RequestInfo::default() })

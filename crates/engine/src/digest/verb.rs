@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 /// The verb of a request that is about a path: the method in lower case.
+#[inline]
 pub(super) fn of_path(method: &str) -> Cow<'static, str> {
     match method {
         "GET" => "get".into(),

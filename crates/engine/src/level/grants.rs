@@ -22,6 +22,7 @@ pub trait Account {
 
 /// The account of a level in a ledger.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct LedgerAccount<'a> {
     /// The ledger.
     pub ledger: &'a mut Ledger,

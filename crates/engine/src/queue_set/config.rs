@@ -5,6 +5,8 @@ use evenkeel_api::annotations;
 use crate::deal::{DealSize, InvalidDeal};
 
 /// The configuration of a queue set.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSetConfig {
     /// What happens to requests that find no seat.
@@ -14,6 +16,8 @@ pub struct QueueSetConfig {
 }
 
 /// What happens to requests that find no seat.
+///
+/// Not `#[non_exhaustive]`: code that shows a level has to know every mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// They run all the same.
@@ -28,6 +32,8 @@ pub enum Mode {
 }
 
 /// The queues of a queue set.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queuing {
     /// How many queues there are, and how many of them are dealt to each flow.
@@ -39,6 +45,8 @@ pub struct Queuing {
 }
 
 /// What a queue is for, and who is next.
+///
+/// Not `#[non_exhaustive]`: code that queues requests has to know every way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum QueuingDiscipline {
     /// A fixed number of queues is shared by all flows, as in Kubernetes.

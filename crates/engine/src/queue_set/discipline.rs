@@ -167,6 +167,8 @@ pub trait Look {
 }
 
 /// Where a request is to wait.
+///
+/// Not `#[non_exhaustive]`: a queue set has to handle every place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Nowhere: there are no queues.

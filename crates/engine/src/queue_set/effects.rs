@@ -35,6 +35,7 @@ pub trait Effects<T> {
 
 /// A request that is gone, as it was last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ended<T> {
     /// The request.
     pub id: RequestId,
@@ -65,6 +66,8 @@ impl<T> Effects<T> for NoEffects {
 }
 
 /// How an arrival ends.
+///
+/// Not `#[non_exhaustive]`: a caller has to handle every outcome.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Arrival<T> {
     /// The request runs.
@@ -108,6 +111,8 @@ pub enum Rejection {
 }
 
 /// How a finish ends.
+///
+/// Not `#[non_exhaustive]`: a caller has to handle every outcome.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Finish<T> {
     /// The seats are free again.

@@ -10,6 +10,7 @@ use crate::time::Instant;
 
 /// The request that is next in a queue set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Head {
     /// The request.
     pub id: RequestId,

@@ -9,6 +9,7 @@ use crate::Flow;
 
 /// What a request of a flow would find.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Outlook {
     /// The number of the queue that it would join; none if its flow has no queue yet.
     pub queue: Option<usize>,

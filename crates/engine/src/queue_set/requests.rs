@@ -17,6 +17,8 @@ pub struct RequestId {
 }
 
 /// What a request is doing.
+///
+/// Not `#[non_exhaustive]`: a caller has to handle every phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// It waits in its queue.

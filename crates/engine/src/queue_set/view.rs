@@ -8,6 +8,7 @@ use crate::{SeatSeconds, WorkEstimate};
 
 /// One request.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct RequestView<'a, T> {
     /// The request.
     pub id: RequestId,
@@ -27,6 +28,7 @@ pub struct RequestView<'a, T> {
 
 /// What has happened since the queue set was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Counters {
     /// Requests that were started.
     pub dispatched: u64,
@@ -41,6 +43,8 @@ pub struct Counters {
 }
 
 /// The least and the most that the queues in which something waits read (FQ-26).
+///
+/// Not `#[non_exhaustive]`: it is two pairs of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadingBounds {
     /// Of the progress at which the oldest request would start.
@@ -50,6 +54,8 @@ pub struct ReadingBounds {
 }
 
 /// One queue.
+///
+/// Not `#[non_exhaustive]`: a model of a queue set can be compared with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueView {
     /// The progress at which its oldest request would start.

@@ -3,6 +3,8 @@
 use crate::time::{MILLISECOND, Nanos};
 
 /// The parameters of work estimates. The defaults are those of the reference.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EstimatorConfig {
     /// The seats of a request of which nothing more is known.
@@ -27,6 +29,7 @@ pub struct EstimatorConfig {
 
 /// What a list costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum ListCosting {
     /// By the bytes that are loaded (WE-11).
     BySize {

@@ -14,6 +14,8 @@ pub struct Estimator {
 }
 
 /// What an estimate depends on besides the request.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Clone, Copy)]
 pub struct Circumstances<'a> {
     /// The time, for statistics that get stale.

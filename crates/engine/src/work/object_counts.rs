@@ -11,6 +11,8 @@ pub trait ObjectStatistics {
 }
 
 /// What is known about the objects of a resource.
+///
+/// Not `#[non_exhaustive]`: an estimate has to handle every case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Statistics {
     /// Nothing, and perhaps there is no such resource.

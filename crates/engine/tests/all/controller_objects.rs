@@ -248,7 +248,7 @@ fn cc_18_the_condition_of_every_schema_that_is_given() {
 
 #[test]
 fn cc_18_nothing_is_written_if_the_status_says_so_already() {
-    let dangling = |is_dangling| Dangling { schema: "s".into(), level: "batch".into(), is_dangling };
+    let dangling = |is_dangling| Dangling::new("s", "batch", is_dangling);
     let (found, lost) = (dangling(false), dangling(true));
     let mut object = schema("s", "batch", 500);
     assert!(!found.is_told_by(&object) && !lost.is_told_by(&object), "it has no condition yet");

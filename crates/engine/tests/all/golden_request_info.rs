@@ -34,7 +34,7 @@ struct Info {
 
 impl From<FullRequestInfo<'_>> for Info {
     fn from(full: FullRequestInfo<'_>) -> Self {
-        let FullRequestInfo { request, parts, field_selector, label_selector } = full;
+        let FullRequestInfo { request, parts, field_selector, label_selector, .. } = full;
         let parts = if request.is_resource_request && !parts.is_empty() {
             parts.split('/').map(str::to_owned).collect()
         } else {
@@ -111,5 +111,7 @@ impl Row {
 }
 
 fn known_by_then(request: RequestInfo<'static>) -> Info {
-    FullRequestInfo { request, ..FullRequestInfo::default() }.into()
+    let mut full = FullRequestInfo::default();
+    full.request = request;
+    full.into()
 }

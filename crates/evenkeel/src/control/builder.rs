@@ -86,6 +86,8 @@ impl Builder {
     ///
     /// It should be one at least: a kube-apiserver does not start with none (CL-1). With none, queues let nobody through, a
     /// level without queues lets one request in at a time, and a warning says so.
+    #[doc(alias = "max_concurrency")]
+    #[doc(alias = "limit")]
     pub fn server_concurrency(mut self, seats: u32) -> Self {
         self.server_concurrency = seats;
         self
@@ -93,6 +95,7 @@ impl Builder {
 
     /// How long a request waits at most that has no deadline of its own. The default is 15 seconds; nothing waits
     /// longer than a minute.
+    #[doc(alias = "timeout")]
     pub fn wait_limit(mut self, limit: Duration) -> Self {
         self.wait_limit = limit;
         self

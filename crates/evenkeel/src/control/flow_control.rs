@@ -49,7 +49,7 @@ use crate::sync::{Mutex, MutexGuard, PoisonError};
 /// # async fn main() {
 /// let flow = FlowControl::builder().server_concurrency(100).build();
 /// let user = User::new("alice", ["system:authenticated"]);
-/// let request = RequestInfo { verb: "get".into(), path: "/orders".into(), ..RequestInfo::default() };
+/// let request = RequestInfo::for_path("get", "/orders");
 ///
 /// let permit = flow.admit(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT).await.unwrap();
 /// assert_eq!(permit.priority_level(), "everyone");
@@ -372,7 +372,7 @@ impl FlowControl {
                 return Some(Place::Rejected(Box::new(rejected)));
             }
         };
-        for _ in &wakers.displaced {
+        for _ in wakers.displaced.iter() {
             state.retry.record_drop(|| clock.unix_second());
         }
         drop(state);
@@ -464,7 +464,7 @@ impl Shared {
         let division = trace::Division::of(&control.controller);
         let mut is_to_go = false;
         let mut news = Report::default();
-        let report = applied.map(|Applied { configuration, dangling, unusable, not_understood }| {
+        let report = applied.map(|Applied { configuration, dangling, unusable, not_understood, .. }| {
             for (_, level) in control.controller.levels() {
                 if let Some(found) = changes.table.get(level.id()) {
                     found.set_quiescing(level.is_quiescing());

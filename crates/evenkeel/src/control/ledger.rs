@@ -29,6 +29,7 @@ use evenkeel_engine::controller::LedgerTerms;
 use evenkeel_engine::level::Account;
 
 use crate::control::level::Level;
+use crate::control::rare_list::RareList;
 use crate::sync::{AtomicI64, AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 
 /// The ledger of all levels.
@@ -97,7 +98,7 @@ pub(crate) struct SharedAccount<'a> {
 pub(crate) struct Handover {
     /// The ledger that has to be asked whether anybody may start now.
     unsettled: Option<Arc<SharedLedger>>,
-    grants: Vec<Grant>,
+    grants: RareList<Grant>,
 }
 
 /// Seats for a level in which requests wait.
@@ -450,8 +451,8 @@ impl Handover {
     }
 
     #[cold]
-    fn append(&mut self, mut other: Self) {
-        self.grants.append(&mut other.grants);
+    fn append(&mut self, other: Self) {
+        self.grants.extend(other.grants);
         self.unsettled = other.unsettled.or(self.unsettled.take());
     }
 
@@ -469,8 +470,7 @@ impl Handover {
     /// A grant for this level, whose lock is held.
     pub(crate) fn next_for(&mut self, level: &LevelGrants) -> Option<Grant> {
         self.settle();
-        let own = self.grants.iter().rposition(|grant| level.is_for(grant))?;
-        Some(self.grants.remove(own))
+        self.grants.take_last(|grant| level.is_for(grant))
     }
 
     fn settle(&mut self) {

@@ -16,6 +16,7 @@ use evenkeel_engine::time::Instant;
 use crate::control::kept_details::KeptDetails;
 use crate::control::ledger::{Grant, Handover, LevelGrants};
 use crate::control::observers::LevelObserver;
+use crate::control::rare_list::RareList;
 use crate::control::retry::RetryAdvisor;
 use crate::control::upkeep::Upkeep;
 use crate::observe::metrics::{Ending, LevelMetrics, Mark, Notes, Readings};
@@ -80,9 +81,9 @@ pub(crate) struct Waiter {
 pub(crate) struct Wakers {
     /// Nearly every event starts one request at most, which needs no memory.
     first: Option<Waker>,
-    others: Vec<Waker>,
+    others: RareList<Waker>,
     /// Requests that have given way to others (PF-7). To be dropped without the lock.
-    pub(crate) displaced: Vec<Ended<Waiter>>,
+    pub(crate) displaced: RareList<Ended<Waiter>>,
     pub(crate) handover: Handover,
     pub(crate) notes: Notes,
 }
@@ -225,7 +226,7 @@ impl LevelState {
     /// Waiting requests have given way to others, and are rejected (PF-7).
     #[cold]
     pub(crate) fn note_displaced(&mut self, now: Instant, wakers: &mut Wakers) {
-        for ended in &mut wakers.displaced {
+        for ended in wakers.displaced.iter_mut() {
             self.displaced.insert(ended.id);
             self.metrics.displaced(now, Ending::from(&*ended));
             let waker = ended.payload.waker.take();
@@ -262,7 +263,14 @@ impl Wakers {
 
     /// Passes seats on to other levels, and wakes everybody. To be called without any lock.
     #[inline]
-    pub(crate) fn wake(mut self) {
+    pub(crate) fn wake(self) {
+        if self.first.is_some() || !self.handover.is_empty() {
+            self.wake_somebody();
+        }
+    }
+
+    #[inline(never)]
+    fn wake_somebody(mut self) {
         if !self.handover.is_empty() {
             self.hand_over();
         }

@@ -14,6 +14,7 @@ pub(crate) mod level;
 pub(crate) mod long_running;
 pub(crate) mod observers;
 pub(crate) mod permit;
+pub(crate) mod rare_list;
 pub(crate) mod rejected;
 pub(crate) mod request;
 pub(crate) mod retry;

@@ -71,7 +71,25 @@ impl Permit {
     /// [not long-running](crate::Request::long_running), or if somebody has taken it already.
     ///
     /// The layer does so for responses that give their seats back early, and keeps it until their bodies have ended. A
-    /// handler that [shares the permit](crate::FlowLayer::share_permits) and switches protocols can keep it itself.
+    /// handler that [shares the permit](crate::FlowLayer::share_permits) and switches protocols can keep it itself:
+    ///
+    /// ```
+    /// use axum::Extension;
+    /// use axum::extract::Request;
+    /// use axum::http::StatusCode;
+    /// use evenkeel::SharedPermit;
+    ///
+    /// async fn socket(Extension(permit): Extension<SharedPermit>, mut request: Request) -> StatusCode {
+    ///     let place = permit.take_long_running();
+    ///     tokio::spawn(async move {
+    ///         let connection = hyper::upgrade::on(&mut request).await;
+    ///         // Serve the connection, and then let others have its place.
+    ///         drop((connection, place));
+    ///     });
+    ///     StatusCode::SWITCHING_PROTOCOLS
+    /// }
+    /// # let app: axum::Router = axum::Router::new().route("/socket", axum::routing::get(socket));
+    /// ```
     pub fn take_long_running(&self) -> Option<LongRunning> {
         self.0.counting.take(&self.0.destination.long_running)
     }

@@ -23,22 +23,12 @@ pub struct Rejected {
     /// [Kubernetes API](Preset::Kubernetes), where it is not measured, and where nobody knows: for
     /// [long-running requests](Rejection::TooManyLongRunning), and in a level that has no seats.
     pub expected_wait: Option<Duration>,
-    /// The name of the flow schema that the request belonged to.
-    pub flow_schema: Box<str>,
-    /// The name of its priority level.
-    pub priority_level: Box<str>,
-    /// The UID of the flow schema that the request belonged to; empty for a built-in one.
-    pub flow_schema_uid: Box<str>,
-    /// The UID of its priority level; empty for a built-in one.
-    pub priority_level_uid: Box<str>,
     /// The seats that it was estimated to take.
     pub seats: u32,
     /// The queue that it waited in or that was full, counted from 0; `None` if there was none.
     pub queue: Option<u32>,
     /// Its flow schema and its priority level.
     pub class: Class,
-    /// What kind of service rejects it: the responses have different headers.
-    pub(crate) preset: Preset,
 }
 
 // === impl Rejected ===
@@ -51,20 +41,32 @@ impl Rejected {
         queue: Option<u32>,
         destination: &Arc<Destination>,
     ) -> Self {
-        let schema = destination.schema();
         let Advice { retry_after, expected_wait } = advice;
-        Self {
-            reason,
-            retry_after,
-            expected_wait,
-            flow_schema: schema.name.clone(),
-            priority_level: schema.level.name.clone(),
-            flow_schema_uid: schema.uid.clone(),
-            priority_level_uid: schema.level.uid.clone(),
-            seats,
-            queue,
-            class: Class(Arc::clone(destination)),
-            preset: destination.preset(),
-        }
+        Self { reason, retry_after, expected_wait, seats, queue, class: Class(Arc::clone(destination)) }
+    }
+
+    /// The name of the flow schema that the request belonged to.
+    pub fn flow_schema(&self) -> &str {
+        self.class.flow_schema()
+    }
+
+    /// The UID of that flow schema; empty for a built-in one.
+    pub fn flow_schema_uid(&self) -> &str {
+        self.class.flow_schema_uid()
+    }
+
+    /// The name of the priority level that has rejected the request.
+    pub fn priority_level(&self) -> &str {
+        self.class.priority_level()
+    }
+
+    /// The UID of that priority level; empty for a built-in one.
+    pub fn priority_level_uid(&self) -> &str {
+        self.class.priority_level_uid()
+    }
+
+    /// What kind of service rejects it: the responses have different headers.
+    pub(crate) fn preset(&self) -> Preset {
+        self.class.0.preset()
     }
 }

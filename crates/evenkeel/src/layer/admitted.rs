@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel_engine::User;
-use http::{Extensions, HeaderMap, Request};
+use http::request::Parts;
+use http::{Extensions, Request};
 
 use crate::control::class::Class;
 use crate::layer::identify::Unidentified;
@@ -34,6 +35,8 @@ pub struct Admitted<X = ()> {
 
 /// A request with what the layer knows of it, for a service behind a layer that
 /// [passes both on](crate::FlowLayer::pass_admitted).
+///
+/// Not `#[non_exhaustive]`: it is a pair, which services take apart.
 #[derive(Debug)]
 pub struct AdmittedRequest<A, X = ()> {
     /// The request, as the layer got it.
@@ -69,9 +72,9 @@ pub trait HandOver<A, X>: sealed::Sealed {
 }
 
 /// What the layer still needs of a request while it waits.
-pub trait RequestHead: sealed::Sealed {
-    /// Its headers.
-    fn headers(&self) -> &HeaderMap;
+pub trait RequestHead: sealed::Sealed + Sized {
+    /// Its head, if it does not get to the service.
+    fn into_parts(self) -> Parts;
     /// Its extensions.
     fn extensions_mut(&mut self) -> &mut Extensions;
 }
@@ -198,8 +201,8 @@ impl<A, X: Clone + Send + Sync + 'static> HandOver<A, X> for InsertAdmitted {
 // === impl RequestHead ===
 
 impl<A> RequestHead for Request<A> {
-    fn headers(&self) -> &HeaderMap {
-        Request::headers(self)
+    fn into_parts(self) -> Parts {
+        Request::into_parts(self).0
     }
 
     fn extensions_mut(&mut self) -> &mut Extensions {
@@ -208,8 +211,8 @@ impl<A> RequestHead for Request<A> {
 }
 
 impl<A, X> RequestHead for AdmittedRequest<A, X> {
-    fn headers(&self) -> &HeaderMap {
-        self.request.headers()
+    fn into_parts(self) -> Parts {
+        self.request.into_parts().0
     }
 
     fn extensions_mut(&mut self) -> &mut Extensions {

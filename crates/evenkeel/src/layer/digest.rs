@@ -49,8 +49,9 @@ pub trait Digest {
     }
 }
 
-/// What a [`Digest`] makes of a request.
+/// What a [`Digest`] makes of a request. Made by [`Digested::new`], or from a [`RequestInfo`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Digested<'a, X = ()> {
     /// What is asked for: what flow schemas are matched with.
     pub info: RequestInfo<'a>,
@@ -60,6 +61,7 @@ pub struct Digested<'a, X = ()> {
 
 /// What a request asks for, as the preset of the flow control has it. It is what layers use unless they are told otherwise.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum PresetDigest {
     /// The method and the path, and nothing else.
     Plain(PlainPaths),
@@ -144,6 +146,14 @@ where
 }
 
 // === impl Digested ===
+
+impl<'a, X> Digested<'a, X> {
+    /// What is asked for, and what the digest found beyond that.
+    #[inline]
+    pub fn new(info: RequestInfo<'a>, extra: X) -> Self {
+        Self { info, extra }
+    }
+}
 
 impl<'a> From<RequestInfo<'a>> for Digested<'a> {
     #[inline]

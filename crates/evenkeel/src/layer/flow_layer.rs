@@ -1,12 +1,15 @@
 //! `FlowLayer`: puts a flow control around a `tower` service.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use evenkeel_api::Preset;
 use evenkeel_engine::digest::{DigestError, PlainPaths};
 use evenkeel_engine::{RequestInfo, WorkEstimate};
+use http::Response;
 use http::request::Parts;
 use tower_layer::Layer;
 
@@ -15,6 +18,7 @@ use crate::layer::admitted::{InsertAdmitted, PassAdmitted, RequestOnly};
 use crate::layer::digest::{Digest, PresetDigest};
 use crate::layer::identify::{Identify, NoIdentity};
 use crate::layer::occupancy::Occupancy;
+use crate::layer::refusal::{Refusal, Refusals};
 use crate::layer::response::RejectionForm;
 use crate::layer::rules::{RegisteredDigest, Rules, Settings};
 use crate::layer::service::FlowService;
@@ -29,7 +33,7 @@ use crate::layer::work::EstimateWork;
 /// they are there.
 ///
 /// The response to a rejected request has the [`Rejected`](crate::Rejected) among its extensions, so that an outer layer can
-/// tell it from a response of the service.
+/// tell it from a response of the service. [`on_refusal`](Self::on_refusal) makes responses in a format of your own.
 ///
 /// ```
 /// use std::time::Duration;
@@ -49,7 +53,6 @@ use crate::layer::work::EstimateWork;
 ///     .deadline(|_| Some(Duration::from_secs(8)));
 /// # }
 /// ```
-#[derive(Debug)]
 #[must_use = "a layer does nothing until a service is put into it"]
 pub struct FlowLayer<I, D = PresetDigest, W = WorkEstimate, H = RequestOnly> {
     rules: Rules<I, D, W>,
@@ -72,6 +75,8 @@ impl FlowControl {
     /// let app: Router = Router::new().route("/orders", get(async || "none")).layer(flow.layer(Anonymous));
     /// # }
     /// ```
+    #[doc(alias = "rate_limit")]
+    #[doc(alias = "concurrency_limit")]
     pub fn layer<I: Identify>(&self, identify: I) -> FlowLayer<I> {
         self.layer_with(identify)
     }
@@ -91,7 +96,7 @@ impl FlowControl {
                 flow: self.clone(),
                 occupancy: None,
                 deadline: None,
-                rejection_form: RejectionForm::default(),
+                refusals: Refusals::Own(RejectionForm::default()),
                 shares_permits: false,
                 allows_system_names: self.preset() == Preset::Kubernetes,
             },
@@ -245,6 +250,9 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     /// Which requests run for long, and for how long they take their seats. By default all take them to their ends, or what
     /// [`Occupancy::kubernetes`] says if the flow control is [for a Kubernetes API](crate::Builder::kubernetes).
     ///
+    /// A response that switches protocols gives its seats back whatever this says: a 101, or a successful response to CONNECT, as
+    /// for a `WebSocket` over HTTP/2.
+    ///
     /// Whoever can choose what this looks at can go past the limits: look at what the service alone decides.
     ///
     /// ```
@@ -260,6 +268,9 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
     /// });
     /// # }
     /// ```
+    #[doc(alias = "streaming")]
+    #[doc(alias = "websocket")]
+    #[doc(alias = "sse")]
     pub fn long_running(
         mut self,
         occupancy: impl Fn(&Parts, &RequestInfo<'_>) -> Occupancy + Send + Sync + 'static,
@@ -325,9 +336,54 @@ impl<I, D, W, H> FlowLayer<I, D, W, H> {
         self
     }
 
-    /// The form of the response to a rejected request.
+    /// The form of the response to a rejected request. [`on_refusal`](Self::on_refusal) takes its place, and the other way
+    /// round: the last call counts.
     pub fn rejection_form(mut self, form: RejectionForm) -> Self {
-        self.rules.settings.rejection_form = form;
+        self.rules.settings.refusals = Refusals::Own(form);
+        self
+    }
+
+    /// Makes the responses to requests that do not get to the service, in an error format of your own: to those that are
+    /// rejected (429), whose callers are not identified (401), or whose paths are malformed (400).
+    ///
+    /// Nothing is added to the response: set `Retry-After` yourself. gRPC calls are not asked for, and get the gRPC status
+    /// that they get without this.
+    ///
+    /// ```
+    /// use evenkeel::identify::Anonymous;
+    /// use evenkeel::{FlowControl, Refusal};
+    /// use http::Response;
+    /// use http::header::{CONTENT_TYPE, RETRY_AFTER};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// // Problem details (RFC 9457).
+    /// let layer = FlowControl::builder().build().layer(Anonymous).on_refusal(|refusal, parts| {
+    ///     let mut response = Response::builder().status(refusal.status()).header(CONTENT_TYPE, "application/problem+json");
+    ///     if let Some(time) = refusal.retry_after() {
+    ///         response = response.header(RETRY_AFTER, time.as_secs());
+    ///     }
+    ///     let level = match refusal {
+    ///         Refusal::Rejected(rejected) => Some(rejected.priority_level()),
+    ///         _ => None,
+    ///     };
+    ///     let (status, instance) = (refusal.status().as_u16(), parts.uri.path());
+    ///     let problem = serde_json::json!({
+    ///         "title": refusal.to_string(), "status": status, "instance": instance, "priorityLevel": level,
+    ///     });
+    ///     response.body(problem.to_string()).expect("a valid response")
+    /// });
+    /// # }
+    /// ```
+    #[doc(alias = "on_reject")]
+    #[doc(alias = "on_rejection")]
+    #[doc(alias = "error_response")]
+    pub fn on_refusal<T: Into<Bytes>>(
+        mut self,
+        respond: impl Fn(&Refusal, &Parts) -> Response<T> + Send + Sync + 'static,
+    ) -> Self {
+        let respond = move |refusal: &Refusal, parts: &Parts| respond(refusal, parts).map(Into::into);
+        self.rules.settings.refusals = Refusals::Custom(Arc::new(respond));
         self
     }
 }
@@ -337,6 +393,13 @@ impl<S, I, D, W, H> Layer<S> for FlowLayer<I, D, W, H> {
 
     fn layer(&self, inner: S) -> Self::Service {
         FlowService::new(inner, self.rules.clone())
+    }
+}
+
+/// Whatever identifies, digests and estimates: closures cannot be shown.
+impl<I, D, W, H> fmt::Debug for FlowLayer<I, D, W, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FlowLayer").field("rules", &self.rules).finish()
     }
 }
 

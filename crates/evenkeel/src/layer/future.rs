@@ -17,7 +17,7 @@ use crate::control::permit::{HeldPermit, Permit, SharedPermit};
 use crate::layer::admitted::RequestHead;
 use crate::layer::body::{FlowBody, Held};
 use crate::layer::occupancy::Occupancy;
-use crate::layer::response::{self, RejectionForm};
+use crate::layer::refusal::Refusals;
 use crate::layer::rules::Settings;
 use crate::layer::work::Watch;
 
@@ -38,7 +38,7 @@ pin_project! {
         #[pin]
         stage: Stage<S, S::Future, S::Error, Q, B>,
         held: Held,
-        occupancy: Occupancy,
+        course: Course,
     }
 }
 
@@ -67,8 +67,16 @@ struct WaitingCall<S, Q> {
     call: Option<Box<Call<S, Q>>>,
     /// Tells the service how long the request has waited, if it wants to know.
     note_waited: fn(&mut Q, Duration),
-    rejection_form: RejectionForm,
+    refusals: Refusals,
     shares_permit: bool,
+}
+
+/// How a request goes on once it has its response.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Course {
+    pub(crate) occupancy: Occupancy,
+    /// Whether its method is CONNECT: a successful response opens a tunnel then, as a 101 does for others.
+    pub(crate) is_connect: bool,
 }
 
 /// A call that is to be made.
@@ -88,17 +96,13 @@ where
         call: Call<S, Q>,
         waiting: Waiting,
         note_waited: fn(&mut Q, Duration),
-        occupancy: Occupancy,
+        course: Course,
         watch: Option<Box<Watch>>,
         settings: &Settings,
     ) -> Self {
-        let (rejection_form, shares_permit) = (settings.rejection_form, settings.shares_permits);
-        let waiting = WaitingCall { waiting, call: Some(Box::new(call)), note_waited, rejection_form, shares_permit };
-        Self {
-            stage: Stage::Waiting { waiting: Box::new(waiting) },
-            held: Held { watch, ..Held::default() },
-            occupancy,
-        }
+        let (refusals, shares_permit) = (settings.refusals.clone(), settings.shares_permits);
+        let waiting = WaitingCall { waiting, call: Some(Box::new(call)), note_waited, refusals, shares_permit };
+        Self { stage: Stage::Waiting { waiting: Box::new(waiting) }, held: Held { watch, ..Held::default() }, course }
     }
 
     /// Whether the request has been let in and takes seats.
@@ -122,23 +126,24 @@ where
 
     /// A request that has been let in, or needs not be.
     #[inline]
-    pub(crate) fn started(mut call: Call<S, Q>, mut held: Held, occupancy: Occupancy) -> Self {
+    pub(crate) fn started(mut service: S, request: Q, mut held: Held, course: Course) -> Self {
         held.start_watch();
         // Nobody is to be woken yet: a service that is not ready is asked again when the future is polled.
-        let stage = match call.service.poll_ready(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Ok(())) => Stage::Running { future: call.make() },
+        let stage = match service.poll_ready(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(())) => Stage::Running { future: service.call(request) },
             Poll::Ready(Err(error)) => {
                 held = Held::default();
                 Stage::Failed { error: Some(error) }
             }
-            Poll::Pending => Stage::Readying { call: Some(Box::new(call)) },
+            Poll::Pending => Stage::Readying { call: Some(Box::new(Call { service, request })) },
         };
-        Self { stage, held, occupancy }
+        Self { stage, held, course }
     }
 
     /// A request that does not get to the service.
     pub(crate) fn refused(response: Box<Response<FlowBody<B>>>) -> Self {
-        Self { stage: Stage::Refused { response: Some(response) }, held: Held::default(), occupancy: Occupancy::None }
+        let course = Course { occupancy: Occupancy::None, is_connect: false };
+        Self { stage: Stage::Refused { response: Some(response) }, held: Held::default(), course }
     }
 }
 
@@ -161,7 +166,7 @@ where
                         *this.held = held;
                         return Poll::Pending;
                     };
-                    let response = result.map(|response| finish(response, held, *this.occupancy));
+                    let response = result.map(|response| finish(response, held, *this.course));
                     this.stage.set(Stage::Done);
                     return Poll::Ready(response);
                 }
@@ -172,18 +177,16 @@ where
                             (waiting.note_waited)(&mut call.request, permit.waited());
                         }
                         this.held.permit = Some(match &mut call {
-                            Some(call) if waiting.shares_permit => call.share(permit),
+                            Some(call) if waiting.shares_permit => share(&mut call.request, permit),
                             _ => HeldPermit::Own(permit),
                         });
                         this.held.start_watch();
                         Stage::Readying { call }
                     }
                     Err(rejected) => {
-                        let form = waiting.rejection_form;
-                        let respond = |call: Box<Call<S, Q>>| {
-                            Box::new(response::rejection(rejected, form, call.request.headers()))
-                        };
-                        Stage::Refused { response: waiting.call.take().map(respond) }
+                        let call = waiting.call.take();
+                        let parts = call.map(|call| call.request.into_parts());
+                        Stage::Refused { response: parts.map(|parts| waiting.refusals.respond(rejected, &parts)) }
                     }
                 },
                 StageProjection::Readying { call } => {
@@ -220,15 +223,6 @@ where
 
 // === impl Call ===
 
-impl<S, Q: RequestHead> Call<S, Q> {
-    /// Gives the service a share of the permit.
-    pub(crate) fn share(&mut self, permit: Permit) -> HeldPermit {
-        let shared = SharedPermit::from(permit);
-        self.request.extensions_mut().insert(shared.clone());
-        HeldPermit::Shared(shared)
-    }
-}
-
 impl<S: Service<Q>, Q> Call<S, Q> {
     /// Makes the call to a service that has said that it is ready.
     #[inline]
@@ -243,17 +237,25 @@ impl<S: Service<Q>, Q, B> fmt::Debug for FlowFuture<S, Q, B> {
     }
 }
 
+/// Gives the service a share of the permit of its request.
+pub(crate) fn share(request: &mut impl RequestHead, permit: Permit) -> HeldPermit {
+    let shared = SharedPermit::from(permit);
+    request.extensions_mut().insert(shared.clone());
+    HeldPermit::Shared(shared)
+}
+
 /// The response of the service, with its headers and its seats.
-fn finish<B: Body>(mut response: Response<B>, mut held: Held, occupancy: Occupancy) -> Response<FlowBody<B>> {
+fn finish<B: Body>(mut response: Response<B>, mut held: Held, course: Course) -> Response<FlowBody<B>> {
     if let Some(uids) = held.permit.as_ref().and_then(|permit| permit.uid_headers()) {
         uids.set(response.headers_mut());
     }
     // What comes after a switch of protocols is as long as a watch, whoever it was that asked for it.
-    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+    let status = response.status();
+    if status == StatusCode::SWITCHING_PROTOCOLS || (course.is_connect && status.is_success()) {
         let long_running = held.permit.take().and_then(|permit| permit.begin_long_running());
         return response.map(|body| FlowBody::of_service(body, held).upgraded(long_running));
     }
-    if occupancy == Occupancy::ToTheHeaders {
+    if course.occupancy == Occupancy::ToTheHeaders {
         held.long_running = held.permit.take().and_then(|permit| permit.take_long_running());
     } else if let Some(permit) = &held.permit {
         // The service has not agreed to an upgrade, so it is an ordinary request after all.

@@ -10,6 +10,7 @@ pub(crate) mod future;
 pub mod grpc;
 pub mod identify;
 pub(crate) mod occupancy;
+pub(crate) mod refusal;
 pub(crate) mod response;
 pub(crate) mod rules;
 pub(crate) mod service;

@@ -3,14 +3,11 @@
 use bytes::Bytes;
 use evenkeel_api::meta::{Status, StatusCause, StatusDetails};
 use evenkeel_api::{GROUP, Kind, Preset};
-use evenkeel_engine::digest::DigestError;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, Response, StatusCode};
 
 use crate::control::rejected::Rejected;
-use crate::layer::body::FlowBody;
 use crate::layer::grpc::{self, is_grpc};
-use crate::layer::identify::Unidentified;
 use crate::layer::uid_headers::UidHeaders;
 
 /// The form of the response to a rejected request. gRPC calls always get a gRPC response.
@@ -42,26 +39,10 @@ const EXPECTED_WAIT: HeaderName = HeaderName::from_static("x-evenkeel-expected-w
 const GRPC_RETRY_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 const PLAIN_TEXT: &str = "Too many requests, please try again later.\n";
 
-/// The response to a rejected request (HF-12). It has the rejection among its extensions, so that a layer further out can
-/// tell it from a response of the service.
-pub(crate) fn rejection<B>(rejected: Rejected, form: RejectionForm, request: &HeaderMap) -> Response<FlowBody<B>> {
-    let mut response = rejected.response(form, request).map(FlowBody::own);
-    response.extensions_mut().insert(rejected);
-    response
-}
-
-/// The response to a request that cannot be understood (DG-16).
-pub(crate) fn undigested<B>(error: &DigestError, request: &HeaderMap) -> Response<FlowBody<B>> {
-    let status = match error {
-        DigestError::Escape { .. } | DigestError::Path { .. } => StatusCode::BAD_REQUEST,
-        _ => StatusCode::INTERNAL_SERVER_ERROR,
-    };
-    Problem { status, message: &error.to_string(), details: None }.response(request).map(FlowBody::own)
-}
-
-/// The response to a request whose caller could not be identified.
-pub(crate) fn unidentified<B>(error: &Unidentified, request: &HeaderMap) -> Response<FlowBody<B>> {
-    Problem { status: error.status, message: &error.message, details: None }.response(request).map(FlowBody::own)
+/// The response to a request that fails before it is classified: it cannot be understood (DG-16), or its caller could not be
+/// identified.
+pub(crate) fn failed(status: StatusCode, message: &str, request: &HeaderMap) -> Response<Bytes> {
+    Problem { status, message, details: None }.response(request)
 }
 
 fn with_text(status: StatusCode, kind: HeaderValue, text: Bytes) -> Response<Bytes> {
@@ -97,9 +78,9 @@ impl Rejected {
         } else {
             Problem { status, message: &self.to_string(), details: Some(self.details()) }.response(request)
         };
-        match self.preset {
+        match self.preset() {
             Preset::Kubernetes => {
-                UidHeaders::new(&self.flow_schema_uid, &self.priority_level_uid).set(response.headers_mut());
+                UidHeaders::new(self.flow_schema_uid(), self.priority_level_uid()).set(response.headers_mut());
             }
             Preset::Plain => self.set_headers(response.headers_mut()),
         }
@@ -108,7 +89,7 @@ impl Rejected {
 
     fn set_headers(&self, headers: &mut HeaderMap) {
         // Names that are no header values are not valid names of objects either.
-        if let Ok(level) = HeaderValue::from_str(&self.priority_level) {
+        if let Ok(level) = HeaderValue::from_str(self.priority_level()) {
             headers.insert(LEVEL, level);
         }
         headers.insert(REASON, HeaderValue::from_static(self.reason.as_str()));
@@ -120,7 +101,7 @@ impl Rejected {
     /// What a `Status` says beyond its message. In Kubernetes there is nothing but the time.
     fn details(&self) -> StatusDetails {
         let retry_after_seconds = Some(self.retry_after.as_secs());
-        if self.preset == Preset::Kubernetes {
+        if self.preset() == Preset::Kubernetes {
             return StatusDetails { retry_after_seconds, ..StatusDetails::default() };
         }
         let message = match self.expected_wait_seconds() {
@@ -129,7 +110,7 @@ impl Rejected {
         };
         let cause = StatusCause { reason: self.reason.as_str(), message, field: String::new() };
         StatusDetails {
-            name: self.priority_level.to_string(),
+            name: self.priority_level().to_owned(),
             group: GROUP.into(),
             kind: Kind::PriorityLevelConfiguration.resource().into(),
             causes: vec![cause],

@@ -7,9 +7,9 @@ use std::time::Duration;
 use evenkeel_api::Preset;
 use evenkeel_engine::digest::DigestError;
 use evenkeel_engine::{Attributes, LevelInfo, RequestInfo, User};
-use http::Response;
-use http::header::UPGRADE;
+use http::header::{HeaderValue, UPGRADE};
 use http::request::Parts;
+use http::{Method, Response};
 
 use crate::control::admit::Place;
 use crate::control::flow_control::FlowControl;
@@ -21,7 +21,7 @@ use crate::layer::digest::{Digest, Digested, query};
 use crate::layer::digests::{DigestId, SharedDigest};
 use crate::layer::identify::{Identify, Unidentified, without_system_names};
 use crate::layer::occupancy::Occupancy;
-use crate::layer::response::{self, RejectionForm};
+use crate::layer::refusal::{Refusal, Refusals};
 use crate::layer::work::{EstimateWork, Watch, WorkInput};
 
 /// Who calls, what is asked, how much work that is, and how long it may take.
@@ -46,7 +46,8 @@ pub(crate) struct Settings {
     pub(crate) occupancy: Option<Arc<OccupancyOf>>,
     /// `None` for what requests say themselves.
     pub(crate) deadline: Option<Arc<DeadlineOf>>,
-    pub(crate) rejection_form: RejectionForm,
+    /// Who makes the responses to requests that do not get to the service.
+    pub(crate) refusals: Refusals,
     /// Whether the service gets a share of the permit.
     pub(crate) shares_permits: bool,
     /// Whether names may begin with `system:`.
@@ -83,24 +84,23 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
         digested: Result<Digested<'_, D::Extra>, DigestError>,
         parts: &Parts,
     ) -> Verdict<H::User, D::Extra, B> {
-        let refused = |error: Unidentified| Verdict::Refused(Box::new(response::unidentified(&error, &parts.headers)));
-        let undigested = |error: &DigestError| Verdict::Refused(Box::new(response::undigested(error, &parts.headers)));
+        let refused = |refusal: Refusal| Verdict::Refused(self.settings.refusals.respond(refusal, parts));
         // Looked at where it is: it is large.
         let found = match &digested {
             Ok(found) => found,
-            Err(error) => return undigested(error),
+            Err(error) => return refused(error.clone().into()),
         };
         let occupancy = self.occupancy(parts, found);
         if occupancy == Occupancy::None {
             return match (H::unlimited_user(|| self.user(identify, parts)), digested) {
                 (Ok(user), Ok(Digested { extra, .. })) => Verdict::Unlimited { user, extra },
-                (Err(error), _) => refused(error),
-                (_, Err(error)) => undigested(&error),
+                (Err(error), _) => refused(error.into()),
+                (_, Err(error)) => refused(error.into()),
             };
         }
         let user = match self.user(identify, parts) {
             Ok(user) => user,
-            Err(error) => return refused(error),
+            Err(error) => return refused(error.into()),
         };
         let Digested { info, extra } = found;
         let query = query(&parts.uri);
@@ -125,16 +125,20 @@ impl<I, D: Digest, W: EstimateWork<D::Extra>> Rules<I, D, W> {
             Ok(Digested { extra, .. }) => {
                 Verdict::Arrived { place, occupancy, watch, user: H::known_user(user), extra }
             }
-            Err(error) => undigested(&error),
+            Err(error) => refused(error.into()),
         }
     }
 
-    /// Whether the connection of a request may be upgraded, and keep its seats for as long as it is open (LB-5). In Kubernetes
-    /// such requests are not limited (HF-3). Ordinary clients offer `h2c` with ordinary requests.
+    /// Whether the request asks for a connection of another protocol, which may stay open for long (LB-5): with `Upgrade` over
+    /// HTTP/1.1, or with CONNECT, which is also how a `WebSocket` begins over HTTP/2 (RFC 8441). In Kubernetes such requests
+    /// are not limited (HF-3). Ordinary clients offer `h2c` with ordinary requests.
     #[inline]
     fn may_be_upgraded(&self, parts: &Parts) -> bool {
-        let protocol = parts.headers.get(UPGRADE).filter(|_| self.settings.flow.preset() == Preset::Plain);
-        protocol.is_some_and(|protocol| !protocol.as_bytes().eq_ignore_ascii_case(b"h2c"))
+        if self.settings.flow.preset() != Preset::Plain {
+            return false;
+        }
+        let offers = |protocol: &HeaderValue| !protocol.as_bytes().eq_ignore_ascii_case(b"h2c");
+        parts.method == Method::CONNECT || parts.headers.get(UPGRADE).is_some_and(offers)
     }
 
     /// How long a request keeps its seats.
@@ -183,7 +187,7 @@ impl<I, D, W> Clone for Rules<I, D, W> {
 
 impl<I, D, W> fmt::Debug for Rules<I, D, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rules").field("rejection_form", &self.settings.rejection_form).finish_non_exhaustive()
+        f.debug_struct("Rules").field("refusals", &self.settings.refusals).finish_non_exhaustive()
     }
 }
 

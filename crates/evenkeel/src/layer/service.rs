@@ -1,5 +1,6 @@
 //! `FlowService`: a service whose requests are let in by a flow control.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -8,7 +9,7 @@ use bytes::Bytes;
 use evenkeel_engine::WorkEstimate;
 use evenkeel_engine::digest::DigestError;
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
@@ -17,10 +18,9 @@ use crate::control::permit::HeldPermit;
 use crate::layer::admitted::{HandOver, RequestOnly};
 use crate::layer::body::{FlowBody, Held};
 use crate::layer::digest::{Digest, Digested, PresetDigest};
-use crate::layer::future::{Call, FlowFuture};
+use crate::layer::future::{Call, Course, FlowFuture, share};
 use crate::layer::identify::Identify;
 use crate::layer::occupancy::Occupancy;
-use crate::layer::response;
 use crate::layer::rules::{Rules, Verdict};
 use crate::layer::work::EstimateWork;
 
@@ -30,7 +30,6 @@ use crate::layer::work::EstimateWork;
 /// the inner service is asked whether it is ready when the request has been let in, and not before, so that requests
 /// that wait keep nothing of it. If it is ready at once, it gets the request at once, and otherwise when the future is
 /// polled.
-#[derive(Debug)]
 pub struct FlowService<S, I, D = PresetDigest, W = WorkEstimate, H = RequestOnly> {
     inner: S,
     rules: Arc<Rules<I, D, W>>,
@@ -116,33 +115,30 @@ impl<S, I, D, W, H> FlowService<S, I, D, W, H> {
         D: Digest,
     {
         let settings = &self.rules.settings;
+        let is_connect = parts.method == Method::CONNECT;
         match verdict {
             Verdict::Arrived { place, occupancy, watch, user, extra } => match place {
                 Place::Started(permit) => {
-                    let request = H::hand_over(
-                        Request::from_parts(parts, body),
-                        user,
-                        || Some((permit.class(), permit.seats(), permit.queue())),
-                        extra,
-                    );
-                    let mut call = Call { service: self.inner.clone(), request };
-                    let permit = if settings.shares_permits { call.share(permit) } else { HeldPermit::Own(permit) };
-                    FlowFuture::started(call, Held { permit: Some(permit), watch, long_running: None }, occupancy)
+                    let place = || Some((permit.class(), permit.seats(), permit.queue()));
+                    let mut request = H::hand_over(Request::from_parts(parts, body), user, place, extra);
+                    let permit =
+                        if settings.shares_permits { share(&mut request, permit) } else { HeldPermit::Own(permit) };
+                    let held = Held { permit: Some(permit), watch, long_running: None };
+                    FlowFuture::started(self.inner.clone(), request, held, Course { occupancy, is_connect })
                 }
                 Place::Waiting(waiting) => {
                     let request =
                         H::hand_over(Request::from_parts(parts, body), user, || waiting.class_seats_and_queue(), extra);
                     let call = Call { service: self.inner.clone(), request };
-                    FlowFuture::waiting(call, waiting, H::note_waited, occupancy, watch, settings)
+                    let course = Course { occupancy, is_connect };
+                    FlowFuture::waiting(call, waiting, H::note_waited, course, watch, settings)
                 }
-                Place::Rejected(rejected) => {
-                    let response = response::rejection(*rejected, settings.rejection_form, &parts.headers);
-                    FlowFuture::refused(Box::new(response))
-                }
+                Place::Rejected(rejected) => FlowFuture::refused(settings.refusals.respond(*rejected, &parts)),
             },
             Verdict::Unlimited { user, extra } => {
                 let request = H::hand_over(Request::from_parts(parts, body), user, || None, extra);
-                FlowFuture::started(Call { service: self.inner.clone(), request }, Held::default(), Occupancy::None)
+                let course = Course { occupancy: Occupancy::None, is_connect };
+                FlowFuture::started(self.inner.clone(), request, Held::default(), course)
             }
             Verdict::Refused(response) => FlowFuture::refused(response),
         }
@@ -168,6 +164,12 @@ where
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
         self.call_as(&*self.rules.identify, request)
+    }
+}
+
+impl<S: fmt::Debug, I, D, W, H> fmt::Debug for FlowService<S, I, D, W, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FlowService").field("inner", &self.inner).field("rules", &self.rules).finish()
     }
 }
 

@@ -41,7 +41,7 @@ impl Attributed {
 
     fn page(&self) -> String {
         let (mut registry, mut page) = (Registry::default(), String::new());
-        self.flow.register_metrics(&mut registry);
+        self.flow.register_metrics(&mut registry).unwrap();
         text::encode(&mut page, &registry).unwrap();
         page
     }

@@ -236,6 +236,11 @@ spec:
     }
 }
 
+/// How a `WebSocket` begins over HTTP/2 (RFC 8441).
+fn asking_over_http2() -> Request<()> {
+    Request::connect("https://shop.example/socket").version(http::Version::HTTP_2).body(()).unwrap()
+}
+
 fn asking_for_upgrade() -> Request<()> {
     Request::get("/socket").header("connection", "upgrade").header("upgrade", "websocket").body(()).unwrap()
 }
@@ -329,6 +334,33 @@ async fn whoever_serves_the_connection_keeps_the_place_of_an_upgrade() {
     drop(ask(&service.layer.clone().share_permits(), &mock, asking_for_upgrade()));
     assert_eq!(service.count(), 1);
     kept.lock().unwrap().take();
+    assert_eq!(service.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_websocket_over_http2_counts_like_one_over_http1() {
+    let service = LongRunning::new();
+    let agree = |status: u16| {
+        Mock::new(move |_| Reply::Now(Response::builder().status(status).body(TestBody::empty()).unwrap()))
+    };
+    let connect = |status| ask(&service.layer, &agree(status), asking_over_http2());
+    let first = connect(200);
+    let second = service.upgrade().unwrap();
+    assert!(LongRunning::is_let_in(&first) && service.count() == 2);
+    assert_eq!(service.flow.status().iter().map(|level| level.seats_in_use).sum::<i64>(), 0, "seats are free");
+    assert!(!LongRunning::is_let_in(&connect(200)), "one too many");
+    drop((first, second));
+    assert_eq!(service.count(), 0);
+
+    // One that the service does not agree to is an ordinary request.
+    let refused = connect(400);
+    assert_eq!((refused.status().as_u16(), service.count()), (400, 0));
+    // Whoever serves the connection keeps its place.
+    let mut body = connect(204).into_body();
+    let kept = Pin::new(&mut body).take_long_running().unwrap();
+    drop(body);
+    assert_eq!(service.count(), 1);
+    drop(kept);
     assert_eq!(service.count(), 0);
 }
 

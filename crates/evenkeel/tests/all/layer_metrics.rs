@@ -19,7 +19,7 @@ use prometheus_client::registry::Registry;
 /// The value of a series of the flow schema `strict` in the level of that name; `None` if there is none.
 fn value(flow: &FlowControl, metric: &str, more: &str) -> Option<f64> {
     let mut registry = Registry::default();
-    flow.register_metrics(&mut registry);
+    flow.register_metrics(&mut registry).unwrap();
     let mut page = String::new();
     text::encode(&mut page, &registry).unwrap();
     let labels = "flow_schema=\"strict\",priority_level=\"strict\"";
@@ -45,7 +45,7 @@ async fn a_watch_is_told_from_ordinary_requests() {
 async fn bm_4_long_running_requests_have_metrics_of_their_own() {
     let page = |flow: &FlowControl| {
         let mut registry = Registry::default();
-        flow.register_metrics(&mut registry);
+        flow.register_metrics(&mut registry).unwrap();
         let mut page = String::new();
         text::encode(&mut page, &registry).unwrap();
         page.lines().filter(|line| line.starts_with("evenkeel_long_running_")).map(str::to_owned).collect::<Vec<_>>()

@@ -2,8 +2,8 @@
 
 use crate::layer;
 
-use evenkeel::RejectionForm;
 use evenkeel::identify::{Anonymous, FromExtension, Unidentified};
+use evenkeel::{Refusal, RejectionForm};
 use evenkeel_engine::User;
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
@@ -48,7 +48,7 @@ async fn a_rejection_is_a_status() {
     let response = ask(&layer, &mock, get("/orders"));
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     let rejected = response.extensions().get::<evenkeel::Rejected>().unwrap();
-    assert_eq!((&*rejected.flow_schema, &*rejected.priority_level), ("strict", "strict"));
+    assert_eq!((rejected.flow_schema(), rejected.priority_level()), ("strict", "strict"));
     assert_eq!(
         headers(&response),
         [
@@ -86,6 +86,63 @@ async fn hf_12_a_rejection_in_plain_text() {
         ]
     );
     assert_eq!(text(response).await, "Too many requests, please try again later.\n");
+}
+
+/// An error format of a service of its own: the status and the parts of a refusal.
+fn respond(refusal: &Refusal, parts: &Parts) -> Response<String> {
+    let which = match refusal {
+        Refusal::Rejected(rejected) => {
+            format!("{} by {} of {}", rejected.reason.as_str(), rejected.priority_level(), rejected.flow_schema())
+        }
+        Refusal::Unidentified(_) => "unidentified".to_owned(),
+        _ => "other".to_owned(),
+    };
+    let retry = refusal.retry_after().map(|time| time.as_secs());
+    let text = format!("{} {}: {refusal} ({which}, {retry:?})", parts.method, parts.uri.path());
+    Response::builder().status(refusal.status()).header("content-type", "text/x-own").body(text).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_makes_responses_in_a_format_of_its_own() {
+    let (layer, first) = plain_layer(RejectionForm::Status);
+    let own = layer.clone().on_refusal(respond);
+    let response = ask(&own, &Mock::empty(), get("/orders?a=b"));
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(headers(&response), ["content-type: text/x-own"], "nothing is added");
+    let seconds = response.extensions().get::<evenkeel::Rejected>().expect("outer layers see it").retry_after.as_secs();
+    assert_eq!(
+        text(response).await,
+        format!(
+            "GET /orders: too many requests (concurrency-limit), try again in {seconds} s \
+             (concurrency-limit by strict of strict, Some({seconds}))"
+        )
+    );
+
+    // A client of gRPC gets what it understands, and the last setting counts.
+    let call = || Request::post("/shop.Orders/List").header("content-type", "application/grpc").body(()).unwrap();
+    assert_eq!(ask(&own, &Mock::empty(), call()).headers()["grpc-status"], "8");
+    let form = own.clone().rejection_form(RejectionForm::PlainText);
+    assert_eq!(text(ask(&form, &Mock::empty(), get("/orders"))).await, "Too many requests, please try again later.\n");
+    drop(first);
+
+    let response = ask(&own, &Mock::empty(), get("/orders/%zz"));
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(text(response).await, "GET /orders/%zz: the path has an invalid escape at byte 8 (other, None)");
+    let nobody = flow().layer(|_: &Parts| Err::<User, _>(Unidentified::unauthorized())).on_refusal(respond);
+    let response = ask(&nobody, &Mock::empty(), get("/orders"));
+    assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(text(response).await, "GET /orders: Unauthorized (unidentified, None)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_waited_too_long_gets_a_response_in_that_format_too() {
+    let layer = layer::layer().on_refusal(respond);
+    let mut first = send(&layer, &Mock::stuck(), get("/queued"));
+    assert!(first.poll().is_none());
+    let mut second = send(&layer, &Mock::empty(), get("/queued"));
+    assert!(second.poll().is_none());
+    let response = second.0.await.unwrap();
+    assert!(text(response).await.starts_with("GET /queued: too many requests (time-out), try again in "));
 }
 
 #[tokio::test(start_paused = true)]

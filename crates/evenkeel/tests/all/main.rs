@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod auto_traits;
 mod cancellation;
 mod debug_dumps;
 mod debug_router;

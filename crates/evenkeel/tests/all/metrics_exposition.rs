@@ -3,6 +3,7 @@ use crate::observed;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use evenkeel::metrics::{RegisterError, register_named};
 use evenkeel::{Borrowing, FlowControl, PriorityLevelConfiguration, QueuingDiscipline};
 use evenkeel_engine::WorkEstimate;
 use observed::{Observed, poll, queuing_level, schema, started};
@@ -181,7 +182,7 @@ fn bm_4_a_metric_and_the_status_name_the_modes_of_each_level() {
     let flow = FlowControl::builder().objects(per_flow).drive_by_hand().build();
     let modes = || {
         let mut registry = Registry::default();
-        flow.register_metrics(&mut registry);
+        flow.register_metrics(&mut registry).unwrap();
         let mut page = String::new();
         text::encode(&mut page, &registry).unwrap();
         let lines = page.lines().filter_map(|line| line.strip_prefix("evenkeel_priority_level_mode"));
@@ -217,4 +218,54 @@ fn cc_9_a_metric_names_each_flow_schema_whose_level_is_missing() {
     assert_eq!(lines(), ["{flow_schema=\"lost\",priority_level=\"gone\"} 1"]);
     observed.apply(vec![queuing_level("demo", 5, 1, 1, 2), schema("fs", "demo"), schema("lost", "demo")]);
     assert_eq!(lines(), [""; 0]);
+}
+
+#[test]
+fn several_flow_controls_in_one_registry_have_names() {
+    let flow = || FlowControl::builder().attribute_flows().drive_by_hand().build();
+    let [shop, admin, third] = [flow(), flow(), flow()];
+    let user = evenkeel::User::new("alice", ["staff"]);
+    let request = evenkeel::RequestInfo { verb: "get".into(), path: "/".into(), ..Default::default() };
+    for flow in [&shop, &shop, &admin] {
+        let attributes = evenkeel::Attributes { user: &user, request: &request };
+        drop(started(Box::pin(flow.arrive(attributes, WorkEstimate::ONE_SEAT))));
+    }
+    let mut registry = Registry::default();
+    register_named(&mut registry, [("shop", &shop), ("admin", &admin)]).unwrap();
+    let mut page = String::new();
+    text::encode(&mut page, &registry).unwrap();
+    for line in [
+        r#"apiserver_flowcontrol_dispatched_requests_total{flow_control="shop",flow_schema="everyone",priority_level="everyone"} 2"#,
+        r#"apiserver_flowcontrol_dispatched_requests_total{flow_control="admin",flow_schema="everyone",priority_level="everyone"} 1"#,
+        r#"apiserver_flowcontrol_seat_fair_frac{flow_control="admin"} 0.0"#,
+        r#"apiserver_current_inqueue_requests{flow_control="shop",request_kind="readOnly"} 0"#,
+    ] {
+        assert!(page.lines().any(|found| found == line), "no line {line} in\n{page}");
+    }
+    let mut seen = BTreeSet::new();
+    for line in page.lines() {
+        // A line of a series without its value, or the head of a metric: no two are the same.
+        let name = if line.starts_with('#') { line } else { line.rsplit_once(' ').unwrap().0 };
+        assert!(seen.insert(name), "{name} is there twice");
+    }
+    // What has a name in one registry has none where it is alone.
+    let mut alone = Registry::default();
+    shop.register_metrics(&mut alone).unwrap();
+    let mut page = String::new();
+    text::encode(&mut page, &alone).unwrap();
+    assert!(!page.contains("flow_control=") && page.contains("\napiserver_flowcontrol_seat_fair_frac 0.0\n"), "{page}");
+
+    // The same series twice would make the page invalid.
+    assert_eq!(third.register_metrics(&mut alone), Err(RegisterError::AlreadyRegistered));
+    assert_eq!(register_named(&mut registry, [("third", &third)]), Err(RegisterError::AlreadyRegistered));
+    let twice = register_named(&mut Registry::default(), [("shop", &shop), ("shop", &admin)]);
+    assert_eq!(twice, Err(RegisterError::DuplicateName("shop".into())));
+    let mut prefixed = Registry::with_prefix("app");
+    shop.register_metrics(&mut prefixed).unwrap();
+    assert_eq!(third.register_metrics(&mut prefixed), Err(RegisterError::AlreadyRegistered));
+    // Names that differ are no problem, nor is a flow control that is gone.
+    third.register_metrics(alone.sub_registry_with_prefix("third")).unwrap();
+    let mut reused = Registry::default();
+    flow().register_metrics(&mut reused).unwrap();
+    third.register_metrics(&mut reused).unwrap();
 }

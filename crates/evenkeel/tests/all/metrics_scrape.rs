@@ -35,7 +35,7 @@ fn a_scrape_that_waits_for_its_reader_holds_no_lock() {
     let observed = Observed::new(2, vec![queuing_level("demo", 5, 1, 1, 2), schema("fs", "demo")]);
     let first = started(observed.arrive("a", WorkEstimate::ONE_SEAT));
     let mut registry = Registry::default();
-    observed.flow.register_metrics(&mut registry);
+    observed.flow.register_metrics(&mut registry).unwrap();
     let (has_begun, begun) = mpsc::channel();
     let (resume, go_on) = mpsc::channel();
     thread::scope(|scope| {
@@ -60,7 +60,7 @@ fn a_scrape_that_waits_for_its_reader_holds_no_lock() {
 #[test]
 fn metrics_end_with_the_flow_control() {
     let mut registry = Registry::default();
-    evenkeel::FlowControl::builder().kubernetes().drive_by_hand().build().register_metrics(&mut registry);
+    evenkeel::FlowControl::builder().kubernetes().drive_by_hand().build().register_metrics(&mut registry).unwrap();
     let mut page = String::new();
     text::encode(&mut page, &registry).unwrap();
     assert_eq!(page, "# EOF\n");

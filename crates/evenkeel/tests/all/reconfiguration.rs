@@ -129,7 +129,7 @@ async fn hf_13_a_level_that_comes_back_remembers_whom_it_turned_away() {
     let (mut engine, mut permit) = (RetryAfter::default(), Some(admit().await.expect("a permit")));
     for second in 0..10 {
         for _ in 0..100 {
-            assert_eq!(admit().await.expect_err("no seat").priority_level.as_ref(), "blue");
+            assert_eq!(admit().await.expect_err("no seat").priority_level(), "blue");
             engine.record_drop(second);
         }
         clock.advance(Duration::from_secs(1));
@@ -241,7 +241,7 @@ async fn pf_7_a_waiting_request_that_gives_way_is_rejected_at_once() {
     let small = admit("h");
     let rejected = tokio::time::timeout(Duration::from_millis(10), youngest).await.expect("it is told at once");
     let rejected = rejected.unwrap().expect_err("it has given way");
-    assert_eq!((rejected.reason, &*rejected.priority_level), (Rejection::QueueFull, "blue"));
+    assert_eq!((rejected.reason, rejected.priority_level()), (Rejection::QueueFull, "blue"));
     assert!(rejected.retry_after >= Duration::from_secs(1));
     assert_eq!(totals(&flow), (8, 1));
 

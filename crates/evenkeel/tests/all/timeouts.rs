@@ -248,7 +248,7 @@ fn outside_of_kubernetes_the_time_to_come_back_follows_from_what_waits() {
     let mut seconds = BTreeSet::new();
     for _ in 0..100 {
         let rejected = reject();
-        assert_eq!((rejected.reason, &*rejected.priority_level), (Rejection::QueueFull, "tenants"));
+        assert_eq!((rejected.reason, rejected.priority_level()), (Rejection::QueueFull, "tenants"));
         let expected = rejected.expected_wait.unwrap();
         assert!(expected.abs_diff(Duration::from_millis(5_100)) < Duration::from_millis(20), "{expected:?}");
         seconds.insert(rejected.retry_after.as_secs());

@@ -43,7 +43,7 @@ impl Observed {
             .objects(objects)
             .build();
         let mut registry = Registry::default();
-        flow.register_metrics(&mut registry);
+        flow.register_metrics(&mut registry).unwrap();
         Self { flow, clock, registry }
     }
 

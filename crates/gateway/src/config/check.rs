@@ -19,6 +19,7 @@ use crate::proxy::RequestRules;
 /// Something that is wrong with the settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {message}")]
+#[non_exhaustive]
 pub struct Problem {
     /// The setting, as `listen[0].address`.
     pub field: String,

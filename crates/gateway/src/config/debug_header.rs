@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// Whose requests with the header `X-Evenkeel-Debug` get a response with the same header, which names the flow schema, the
 /// priority level, the flow and the wait.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct DebugHeaderConfig {

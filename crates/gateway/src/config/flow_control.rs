@@ -6,6 +6,8 @@ use evenkeel::{Borrowing, UnknownBorrowing};
 use serde::{Deserialize, Serialize};
 
 /// How the flow control works where there is a choice.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct FlowControlConfig {
@@ -17,6 +19,7 @@ pub struct FlowControlConfig {
 /// When levels borrow seats from each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum BorrowingConfig {
     /// Every ten seconds.
     Periodic,

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::{Cidr, KeysFrom, header};
 
 /// How the gateway finds out who is calling: the first source that knows the client decides.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct IdentityConfig {
@@ -26,6 +28,7 @@ pub struct IdentityConfig {
 /// What happens to requests that no source recognises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum AnonymousRequests {
     /// They are those of `system:anonymous`.
     #[default]
@@ -40,6 +43,7 @@ pub enum AnonymousRequests {
 /// is in `system:masters` is exempt from all limits. A source that somebody else feeds must not be able to give them away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum SystemNames {
     /// A user of such a name is rejected with 401; such groups are left out.
     #[default]
@@ -51,6 +55,7 @@ pub enum SystemNames {
 /// One way to find out who is calling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum IdentitySource {
     /// Headers that a proxy in front has set.
     TrustedHeaders(HeaderIdentity),
@@ -67,6 +72,8 @@ pub enum IdentitySource {
 }
 
 /// Headers, trusted only from those named here.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HeaderIdentity {
@@ -85,6 +92,8 @@ pub struct HeaderIdentity {
 }
 
 /// A verified client certificate: its common name is the user, its organisations are the groups.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct CertificateIdentity {
@@ -97,6 +106,8 @@ pub struct CertificateIdentity {
 }
 
 /// Signed bearer tokens.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct JwtIdentity {
@@ -125,6 +136,8 @@ pub struct JwtIdentity {
 }
 
 /// A file of bearer tokens in Kubernetes' format: `token,user,uid,"group1,group2"`. Read again when it changes.
+///
+/// Not `#[non_exhaustive]`: it is one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct TokenIdentity {
@@ -133,6 +146,8 @@ pub struct TokenIdentity {
 }
 
 /// A header with a key, and a file that says whose it is, in the format of token files.
+///
+/// Not `#[non_exhaustive]`: it is a header and a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ApiKeyIdentity {
@@ -145,6 +160,8 @@ pub struct ApiKeyIdentity {
 
 /// The client's address is the user: the one that the connection comes from, or behind trusted proxies the one that they
 /// name.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct AddressIdentity {

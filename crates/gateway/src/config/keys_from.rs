@@ -11,6 +11,7 @@ use super::hide_credentials;
 
 /// Where public keys come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum KeysFrom {
     /// A file, read again when it changes.
     File(PathBuf),

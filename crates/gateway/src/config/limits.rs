@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{duration, memory};
 
 /// How long things may take.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Timeouts {
@@ -44,6 +46,8 @@ pub struct Timeouts {
 }
 
 /// How much of a thing there may be.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Limits {

@@ -8,6 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::ListenAddress;
 
 /// An address that clients connect to.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ListenConfig {
@@ -18,6 +20,8 @@ pub struct ListenConfig {
 }
 
 /// How a listener speaks TLS. The files are read again when they change.
+///
+/// Not `#[non_exhaustive]`: programs that set up a listener make it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ServerTls {
@@ -32,6 +36,8 @@ pub struct ServerTls {
 }
 
 /// The admin endpoint.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct AdminConfig {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Where to listen: an address of this machine, or a name that is looked up at the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ListenAddress {
     /// An IP address and a port.
     Socket(SocketAddr),

@@ -56,6 +56,8 @@ pub use tracing::{OtlpProtocol, TracingConfig};
 pub use upstream::{HealthConfig, Protocol, UpstreamConfig, UpstreamTls, hide_credentials};
 
 /// All settings of a gateway.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Config {

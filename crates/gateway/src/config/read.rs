@@ -10,6 +10,7 @@ use super::{Config, paths, wording};
 
 /// The settings could not be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// The file could not be read.
     #[error("{}: {source}; name a file that exists and is readable", path.display())]
@@ -82,7 +83,7 @@ impl Config {
             let at = Position { line: position(line), column: position(column) };
             let documents = match parse_yaml(text.as_bytes()) {
                 Ok(documents) => documents,
-                Err(SyntaxError { at, message }) if message == SyntaxError::TABS => {
+                Err(SyntaxError { at, message, .. }) if message == SyntaxError::TABS => {
                     return fault(at.line.into(), at.column.into(), message);
                 }
                 Err(_) => Vec::new(),

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// How paths are understood. Where no route fits, a request is known by its method and its path: it is what Kubernetes calls
 /// a non-resource request. Under the preset `kubernetes`, it is what a kube-apiserver takes it for.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct RequestsConfig {
@@ -20,6 +22,7 @@ pub struct RequestsConfig {
 /// work, so a client gains nothing by leaving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum WhenClientLeaves {
     /// The request keeps its seat until the upstream has responded or closed the connection, at most for
     /// `timeouts.response`. An HTTP/1.1 upstream is told by closing the sending half of the connection. This is the default.
@@ -33,6 +36,7 @@ pub enum WhenClientLeaves {
 /// always see the normal form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Paths {
     /// The upstream gets the normal form, too.
     #[default]
@@ -44,6 +48,8 @@ pub enum Paths {
 }
 
 /// One template of paths.
+///
+/// Not `#[non_exhaustive]`: programs that set up routes make it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct RouteConfig {

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::{UpstreamTls, duration};
 
 /// Spans of requests, sent to a collector with OTLP. Tracing is off without an endpoint.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct TracingConfig {
@@ -38,6 +40,7 @@ pub struct TracingConfig {
 /// How spans are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum OtlpProtocol {
     /// gRPC; collectors listen on port 4317.
     #[default]

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::duration;
 
 /// A service that requests are passed on to.
+///
+/// Not `#[non_exhaustive]`: programs that set up upstreams make it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct UpstreamConfig {
@@ -28,6 +30,7 @@ pub struct UpstreamConfig {
 /// The protocol between the gateway and an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Protocol {
     /// What the two agree on under TLS; otherwise HTTP/1.1, and HTTP/2 for gRPC, which knows nothing else.
     #[default]
@@ -39,6 +42,8 @@ pub enum Protocol {
 }
 
 /// TLS to an upstream. The files are read again when they change.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct UpstreamTls {
@@ -54,6 +59,8 @@ pub struct UpstreamTls {
 
 /// When an upstream is down and taken out of the rotation. There are no probes: the outcome of requests decides. A sole
 /// upstream that is down still gets requests.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HealthConfig {

@@ -71,6 +71,7 @@ pub(crate) struct Control(pub(crate) JoinHandle<()>);
 
 /// Why a gateway could not start: in one sentence what is wrong, and what to do.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// No upstream was named.
     #[error("no upstream is configured; name one with `--upstream http://127.0.0.1:9000`")]
@@ -137,6 +138,8 @@ fn shown(file: Option<&Path>) -> String {
 }
 
 /// How a drain ended.
+///
+/// Not `#[non_exhaustive]`: it is one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drained {
     /// How many requests were still running when the time was over, and were cut off.

@@ -31,6 +31,8 @@ use crate::net::{Accepted, Acceptor};
 use crate::tls::{ListenerTls, keep_fresh};
 
 /// The limits of a hosted service.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone)]
 pub struct HostLimits {
     /// Connections at a time; more wait in the backlog. The default is 10,000, or fewer if the process may use less than

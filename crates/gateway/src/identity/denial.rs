@@ -9,6 +9,7 @@ use http::StatusCode;
 ///
 /// Of several sources that look at the same credential, the last in this order knows the most of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Denial {
     /// There is no credential, and anonymous requests are not allowed.
     NoCredential,

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 /// The other end of a client's connection. Made once for a connection, and looked at by every request on it.
+///
+/// Not `#[non_exhaustive]`: whoever accepts connections makes it.
 #[derive(Debug, Clone)]
 pub struct Peer {
     /// Where the connection comes from.
@@ -17,6 +19,7 @@ pub struct Peer {
 
 /// How requests arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Transport {
     /// As plain text.
     Plain,
@@ -25,6 +28,8 @@ pub enum Transport {
 }
 
 /// What a verified client certificate says of its owner.
+///
+/// Not `#[non_exhaustive]`: whoever accepts connections makes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClientCertificate {
     /// The common name of the subject: the user. A certificate without one identifies nobody.

@@ -39,6 +39,8 @@ pub struct Connection {
 }
 
 /// How much a response may take.
+///
+/// Not `#[non_exhaustive]`: callers make it, and have to give all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FetchLimits {
     /// How long it may take in all.

@@ -35,6 +35,8 @@ pub trait ObjectSource: Send + 'static {
 pub type NextObjects<'a> = Pin<Box<dyn Future<Output = Result<Objects, ObjectsError>> + Send + 'a>>;
 
 /// The objects could not be read. They stay what they were.
+///
+/// Not `#[non_exhaustive]`: sources of your own make it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ObjectsError(

@@ -17,6 +17,7 @@ struct Known {
 /// The phases of a gateway's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Phase {
     /// It does not listen yet.
     Starting,

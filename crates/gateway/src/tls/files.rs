@@ -14,6 +14,7 @@ use crate::file_access::advice;
 
 /// Something is wrong with a certificate, a key or an authority.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TlsError {
     /// A file could not be read.
     #[error("{file}: {error}; {}", advice(error))]

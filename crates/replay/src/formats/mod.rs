@@ -20,6 +20,7 @@ use crate::users::Users;
 
 /// A kind of log.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Format {
     /// A Kubernetes audit log: an event of `audit.k8s.io` a line.
     Audit,

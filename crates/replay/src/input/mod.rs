@@ -27,6 +27,7 @@ pub struct Input {
 
 /// A part of a log: a line, or an event of a list.
 #[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Part<'a> {
     /// Its number, from 1 on.
     pub number: u64,

@@ -6,6 +6,7 @@ use crate::random::Random;
 
 /// A distribution of service times.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Distribution {
     /// All the same.
     Fixed(Nanos),

@@ -18,6 +18,7 @@ use crate::stream::Caller;
 
 /// A workload.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Workload {
     /// What it is called.
     pub name: String,
@@ -39,6 +40,7 @@ pub struct Workload {
 
 /// A row of the report: one flow, or several of a kind.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct FlowGroup {
     /// The name of the row.
     pub name: String,
@@ -64,6 +66,7 @@ pub struct FlowGroup {
 
 /// When the requests of one flow come.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Arrivals {
     /// So many clients; each sends its next request some time after the one before has ended.
     Closed {
@@ -93,6 +96,7 @@ pub enum Arrivals {
 
 /// What a client does when a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnRejection {
     /// It tries again when the response said so.
     HonourRetryAfter,
@@ -111,6 +115,7 @@ pub enum OnRejection {
 
 /// Something that happens at a given time.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Event {
     /// When.
     pub at: Nanos,
@@ -119,6 +124,8 @@ pub struct Event {
 }
 
 /// What an event changes.
+///
+/// Not `#[non_exhaustive]`: code that runs a workload has to know every change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The server follows the objects of this file from then on. The path is as it is written.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::{Error, Event};
 
 /// How much of the history is kept. Whichever limit is reached first counts.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryLimits {
     /// So many writes.

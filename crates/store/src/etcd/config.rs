@@ -16,6 +16,8 @@ use crate::{Error, HistoryLimits};
 /// assert_eq!(config.prefix, "/registry");
 /// # Ok::<(), evenkeel_store::Error>(())
 /// ```
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..EtcdConfig::new(endpoints)`. End them so: releases add fields.
 #[derive(Debug, Clone)]
 pub struct EtcdConfig {
     /// Members of the cluster, each as `host:port`. One that cannot be reached is passed over.
@@ -36,6 +38,8 @@ pub struct EtcdConfig {
 }
 
 /// Certificates for talking to etcd, all as PEM.
+///
+/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
 #[derive(Clone, Default)]
 pub struct EtcdTls {
     /// The authority that has signed the servers' certificates.
@@ -47,6 +51,8 @@ pub struct EtcdTls {
 }
 
 /// A certificate and its key, as PEM.
+///
+/// Not `#[non_exhaustive]`: it is a certificate and its key.
 #[derive(Clone)]
 pub struct EtcdIdentity {
     /// The certificate.
@@ -56,6 +62,8 @@ pub struct EtcdIdentity {
 }
 
 /// A user of etcd.
+///
+/// Not `#[non_exhaustive]`: it is a name and a password.
 #[derive(Clone)]
 pub struct EtcdLogin {
     /// The user's name.

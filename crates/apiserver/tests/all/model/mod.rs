@@ -166,7 +166,7 @@ impl<S: HubSpec + ValidSpec> Server<S> {
             "application/merge-patch+json" => merge_patch(document, call.body),
             _ => strategic_merge_patch(S::KIND, call.version, document, call.body),
         }?;
-        let Patched { object, sent, warnings } = patched.decode::<S>(call.version, call.validation)?;
+        let Patched { object, sent, warnings, .. } = patched.decode::<S>(call.version, call.validation)?;
         let refused = warnings.clone();
         Failure::check_name(object.name(), call.name)?;
         self.update(&old, object, sent, call, warnings).map_err(|refusal| match refusal {

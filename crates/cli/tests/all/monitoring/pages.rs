@@ -88,7 +88,7 @@ fn library_page() -> String {
     let (user, request) = (User::new("alice", ["system:authenticated"]), RequestInfo::default());
     drop(flow.arrive(Attributes { user: &user, request: &request }, WorkEstimate::ONE_SEAT));
     let mut registry = Registry::default();
-    flow.register_metrics(&mut registry);
+    flow.register_metrics(&mut registry).unwrap();
     register_process(&mut registry);
     let headers: HeaderMap = [(http::header::ACCEPT, HeaderValue::from_static("text/plain"))].into_iter().collect();
     MetricsPage::new(&registry, &headers).unwrap().text

@@ -2,6 +2,7 @@
 
 /// Why a label selector is malformed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LabelSelectorError {
     /// It begins with something else than a requirement.
     #[error("found '{found}', expected: !, identifier, or 'end of string'")]
@@ -28,6 +29,7 @@ pub enum LabelSelectorError {
 
 /// Why one requirement of a label selector is malformed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RequirementError {
     /// Something else stands where one of a few tokens has to be.
     #[error("found '{found}', expected: {expected}")]

@@ -6,10 +6,12 @@ use super::Attribute;
 
 /// Everything that is wrong with the routes of a table, one line each.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub struct RouteErrors(pub Vec<RouteError>);
 
 /// What is wrong with a route.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RouteError {
     /// The route makes no sense as a whole.
     #[error("route {template:?}: {fault}")]
@@ -43,6 +45,7 @@ pub enum RouteError {
 
 /// What is wrong with a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TemplateFault {
     /// It does not start with a slash.
     #[error("a template starts with a slash")]

@@ -8,6 +8,7 @@ use crate::RequestInfo;
 
 /// What a segment of a path can stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Attribute {
     /// The API group, `{api_group}`.
     ApiGroup,

@@ -151,7 +151,9 @@ mod tests {
     use super::*;
 
     fn outlook(ahead: f64) -> Outlook {
-        Outlook { ahead, ..Outlook::default() }
+        let mut outlook = Outlook::default();
+        outlook.ahead = ahead;
+        outlook
     }
 
     #[test]

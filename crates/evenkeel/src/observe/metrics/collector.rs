@@ -1,14 +1,16 @@
 //! The collector: copies the numbers of every level, and writes them when it holds no lock any more.
+//!
+//! One collector can have several flow controls. Each metric is written once then, with the series of all of them: a page
+//! on which a metric begins twice is not valid.
 
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 
 use evenkeel_engine::SeatSeconds;
 use evenkeel_engine::controller::Dangling;
 use evenkeel_engine::queue_set::{QueuingDiscipline, Rejection};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
-use prometheus_client::registry::Registry;
 
 use super::Metric;
 use super::catalogue as names;
@@ -18,48 +20,40 @@ use super::histogram::{Bounds, Histogram};
 use super::sample::LevelSample;
 use super::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, WATCHES};
 use super::server::ServerSample;
-use crate::control::flow_control::{FlowControl, Shared};
+use crate::control::flow_control::Shared;
 use crate::observe::flows::{FlowFigures, LevelFlows};
 
-/// Writes the metrics of a flow control at every scrape; nothing once the flow control is gone.
+/// Writes the metrics of flow controls at every scrape; nothing of those that are gone.
 #[derive(Debug)]
-struct FlowCollector(Weak<Shared>);
+pub(super) struct FlowCollector(pub(super) Vec<Source>);
+
+/// A flow control whose metrics are written.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// The value of the label `flow_control`; `None` for one that is alone and needs no label.
+    pub(super) name: Option<Box<str>>,
+    pub(super) flow: Weak<Shared>,
+}
 
 /// A copy of all numbers, being written.
-struct Writer<'a> {
-    out: Exposition<'a>,
+struct Writer<'e, 'a> {
+    out: Exposition<'e>,
+    copies: Vec<Copied<'a>>,
+}
+
+/// The numbers of one flow control.
+struct Copied<'a> {
+    name: Option<&'a str>,
     levels: Vec<LevelSample>,
+    server: ServerSample,
+    flows: Vec<LevelFlows>,
+    dangling: Vec<Dangling>,
 }
 
 /// How many flows have series of their own (AT-3).
 const FLOWS_MAX: usize = 20;
 
 const REJECTIONS: [Rejection; 3] = [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut];
-
-// === impl FlowControl ===
-
-impl FlowControl {
-    /// Registers all metrics of API Priority and Fairness, under the names that they have in Kubernetes. Needs the feature
-    /// `metrics`, which is on by default.
-    ///
-    /// ```
-    /// use evenkeel::FlowControl;
-    /// use prometheus_client::encoding::text;
-    /// use prometheus_client::registry::Registry;
-    ///
-    /// let flow = FlowControl::builder().server_concurrency(100).build();
-    /// let mut registry = Registry::default();
-    /// flow.register_metrics(&mut registry);
-    ///
-    /// let mut page = String::new();
-    /// text::encode(&mut page, &registry)?;
-    /// assert!(page.contains("apiserver_flowcontrol_nominal_limit_seats{priority_level=\"catch-all\"}"));
-    /// # Ok::<(), std::fmt::Error>(())
-    /// ```
-    pub fn register_metrics(&self, registry: &mut Registry) {
-        registry.register_collector(Box::new(FlowCollector(Arc::downgrade(self.shared()))));
-    }
-}
 
 // === impl Shared ===
 
@@ -73,48 +67,59 @@ impl Shared {
 
 impl Collector for FlowCollector {
     fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
-        let Some(shared) = self.0.upgrade() else { return Ok(()) };
-        let (levels, server) = shared.sample_metrics();
-        let (flows, dangling) = (shared.flows(FLOWS_MAX), shared.dangling());
-        drop(shared);
-        let mut writer = Writer { out: Exposition::new(encoder), levels };
+        let copies: Vec<_> = self.0.iter().filter_map(Source::copy).collect();
+        if copies.is_empty() {
+            return Ok(());
+        }
+        let mut writer = Writer { out: Exposition::new(encoder), copies };
         writer.counters()?;
         writer.gauges_of_series()?;
         writer.gauges_of_levels()?;
         writer.histograms()?;
-        writer.ratios(&server)?;
-        writer.server(&server)?;
+        writer.ratios()?;
+        writer.server()?;
         writer.modes()?;
-        writer.dangling(&dangling)?;
+        writer.dangling()?;
         writer.long_running()?;
-        writer.flows(&flows)
+        writer.flows()
+    }
+}
+
+// === impl Source ===
+
+impl Source {
+    fn copy(&self) -> Option<Copied<'_>> {
+        let shared = self.flow.upgrade()?;
+        let (levels, server) = shared.sample_metrics();
+        let (flows, dangling) = (shared.flows(FLOWS_MAX), shared.dangling());
+        Some(Copied { name: self.name.as_deref(), levels, server, flows, dangling })
     }
 }
 
 // === impl Writer ===
 
-impl Writer<'_> {
+impl Writer<'_, '_> {
     fn counters(&mut self) -> fmt::Result {
         let mut family = self.out.family(names::REJECTED)?;
-        for (level, schema, numbers) in series(&self.levels) {
+        for (name, level, schema, numbers) in series(&self.copies) {
             for reason in REJECTIONS {
                 let labels = [("flow_schema", schema), ("priority_level", level), ("reason", reason.as_str())];
-                family.count(&labels, numbers.rejected[reason as usize])?;
+                family.count(name, &labels, numbers.rejected[reason as usize])?;
             }
         }
         let mut family = self.out.family(names::DISPATCHED)?;
-        for (level, schema, numbers) in series(&self.levels) {
-            family.count(&[("flow_schema", schema), ("priority_level", level)], numbers.dispatched)?;
+        for (name, level, schema, numbers) in series(&self.copies) {
+            family.count(name, &[("flow_schema", schema), ("priority_level", level)], numbers.dispatched)?;
         }
         let mut family = self.out.family(names::EPOCH_ADVANCE)?;
-        for level in &self.levels {
+        for (name, level) in levels(&self.copies) {
             for (is_clean, count) in ["false", "true"].into_iter().zip(level.epoch_advances) {
-                family.count(&[("priority_level", &level.name), ("success", is_clean)], count)?;
+                family.count(name, &[("priority_level", &level.name), ("success", is_clean)], count)?;
             }
         }
         let mut family = self.out.family(names::NO_ACCOMMODATION)?;
-        for (level, schema, numbers) in series(&self.levels) {
-            family.count(&[("flow_schema", schema), ("priority_level", level)], numbers.blocked)?;
+        for (name, level, schema, numbers) in series(&self.copies) {
+            family.count(name, &[("flow_schema", schema), ("priority_level", level)], numbers.blocked)?;
         }
         Ok(())
     }
@@ -135,8 +140,8 @@ impl Writer<'_> {
         value: impl Fn(&Numbers) -> i64,
     ) -> fmt::Result {
         let mut family = self.out.family(metric)?;
-        for (level, schema, numbers) in series(&self.levels).filter(|(_, _, numbers)| is_shown(numbers)) {
-            family.gauge(&[("flow_schema", schema), ("priority_level", level)], value(numbers))?;
+        for (name, level, schema, numbers) in series(&self.copies).filter(|(.., numbers)| is_shown(numbers)) {
+            family.gauge(name, &[("flow_schema", schema), ("priority_level", level)], value(numbers))?;
         }
         Ok(())
     }
@@ -160,20 +165,22 @@ impl Writer<'_> {
 
     fn gauge(&mut self, metric: Metric, value: impl Fn(&LevelSample) -> i64) -> fmt::Result {
         let mut family = self.out.family(metric)?;
-        self.levels.iter().try_for_each(|level| family.gauge(&[("priority_level", &level.name)], value(level)))
+        levels(&self.copies)
+            .try_for_each(|(name, level)| family.gauge(name, &[("priority_level", &level.name)], value(level)))
     }
 
     fn float_gauge(&mut self, metric: Metric, value: impl Fn(&LevelSample) -> f64) -> fmt::Result {
         let mut family = self.out.family(metric)?;
-        self.levels.iter().try_for_each(|level| family.float_gauge(&[("priority_level", &level.name)], value(level)))
+        levels(&self.copies)
+            .try_for_each(|(name, level)| family.float_gauge(name, &[("priority_level", &level.name)], value(level)))
     }
 
     fn bounds(&mut self, metric: Metric, value: impl Fn(&LevelSample) -> (SeatSeconds, SeatSeconds)) -> fmt::Result {
         let mut family = self.out.family(metric)?;
-        for level in &self.levels {
+        for (name, level) in levels(&self.copies) {
             let (min, max) = value(level);
-            family.float_gauge(&[("bound", "min"), ("priority_level", &level.name)], min.as_f64())?;
-            family.float_gauge(&[("bound", "max"), ("priority_level", &level.name)], max.as_f64())?;
+            family.float_gauge(name, &[("bound", "min"), ("priority_level", &level.name)], min.as_f64())?;
+            family.float_gauge(name, &[("bound", "max"), ("priority_level", &level.name)], max.as_f64())?;
         }
         Ok(())
     }
@@ -181,68 +188,68 @@ impl Writer<'_> {
     /// The modes of each level.
     fn modes(&mut self) -> fmt::Result {
         let mut family = self.out.family(names::MODES)?;
-        for level in &self.levels {
+        for (name, level) in levels(&self.copies) {
             let Some(modes) = level.control.modes else { continue };
             let queuing = modes.queuing.map_or("none", QueuingDiscipline::name);
             let labels =
                 [("borrowing", modes.borrowing.name()), ("priority_level", &*level.name), ("queuing", queuing)];
-            family.gauge(&labels, 1)?;
+            family.gauge(name, &labels, 1)?;
         }
         Ok(())
     }
 
-    fn dangling(&mut self, schemas: &[Dangling]) -> fmt::Result {
+    fn dangling(&mut self) -> fmt::Result {
         let mut family = self.out.family(names::DANGLING)?;
-        schemas.iter().try_for_each(|Dangling { schema, level, .. }| {
-            family.gauge(&[("flow_schema", schema), ("priority_level", level)], 1)
-        })
+        for Copied { name, dangling, .. } in &self.copies {
+            for Dangling { schema, level, .. } in dangling {
+                family.gauge(*name, &[("flow_schema", schema), ("priority_level", level)], 1)?;
+            }
+        }
+        Ok(())
     }
 
     /// Only of levels that have long-running requests, or a limit on them.
     fn long_running(&mut self) -> fmt::Result {
-        let is_shown = |level: &&LevelSample| level.long_running.is_used() || level.control.max_long_running.is_some();
-        let shown: Vec<_> = self.levels.iter().filter(is_shown).collect();
+        let is_shown =
+            |(_, level): &(_, &LevelSample)| level.long_running.is_used() || level.control.max_long_running.is_some();
+        let shown: Vec<_> = levels(&self.copies).filter(is_shown).collect();
         if shown.is_empty() {
             return Ok(());
         }
         let mut family = self.out.family(names::LONG_RUNNING)?;
-        for level in &shown {
-            family.gauge(&[("priority_level", &level.name)], level.long_running.running().into())?;
+        for (name, level) in shown.iter().copied() {
+            family.gauge(name, &[("priority_level", &level.name)], level.long_running.running().into())?;
         }
         let mut family = self.out.family(names::LONG_RUNNING_LIMIT)?;
-        for level in &shown {
+        for (name, level) in shown.iter().copied() {
             if let Some(limit) = level.control.max_long_running {
-                family.gauge(&[("priority_level", &level.name)], limit.into())?;
+                family.gauge(name, &[("priority_level", &level.name)], limit.into())?;
             }
         }
         let mut family = self.out.family(names::LONG_RUNNING_REJECTED)?;
-        for level in &shown {
-            family.count(&[("priority_level", &level.name)], level.long_running.rejected())?;
+        for (name, level) in shown.iter().copied() {
+            family.count(name, &[("priority_level", &level.name)], level.long_running.rejected())?;
         }
         Ok(())
     }
 
     /// Only where flows are attributed.
-    fn flows(&mut self, levels: &[LevelFlows]) -> fmt::Result {
-        if levels.is_empty() {
+    fn flows(&mut self) -> fmt::Result {
+        if self.copies.iter().all(|copied| copied.flows.is_empty()) {
             return Ok(());
         }
-        self.flow_gauge(levels, names::FLOW_SEATS, |figures| figures.seat_seconds)?;
-        self.flow_gauge(levels, names::FLOW_WAITING, |figures| figures.wait_seconds)?;
+        self.flow_gauge(names::FLOW_SEATS, |figures| figures.seat_seconds)?;
+        self.flow_gauge(names::FLOW_WAITING, |figures| figures.wait_seconds)?;
         #[expect(clippy::cast_precision_loss, reason = "a rate")]
-        self.flow_gauge(levels, names::FLOW_REJECTIONS, |figures| figures.rejections as f64)?;
-        self.flow_gauge(levels, names::FLOW_DELAYING, |figures| figures.delay_seconds)
+        self.flow_gauge(names::FLOW_REJECTIONS, |figures| figures.rejections as f64)?;
+        self.flow_gauge(names::FLOW_DELAYING, |figures| figures.delay_seconds)
     }
 
     /// What the heaviest flows have by a figure, for each second of the window.
-    fn flow_gauge(
-        &mut self,
-        levels: &[LevelFlows],
-        metric: Metric,
-        figure: impl Fn(&FlowFigures) -> f64,
-    ) -> fmt::Result {
+    fn flow_gauge(&mut self, metric: Metric, figure: impl Fn(&FlowFigures) -> f64) -> fmt::Result {
         let mut family = self.out.family(metric)?;
-        for level in levels {
+        let levels = self.copies.iter().flat_map(|copied| copied.flows.iter().map(|level| (copied.name, level)));
+        for (name, level) in levels {
             let total = figure(&level.total);
             if total <= 0.0 || level.window_seconds <= 0.0 {
                 continue;
@@ -254,27 +261,27 @@ impl Writer<'_> {
             let other = flows.iter().fold(total, |rest, (_, figure)| (rest - figure).max(0.0));
             for (id, figure) in flows {
                 let labels = [("flow", &*id.flow), ("flow_schema", &id.schema), ("priority_level", &level.level)];
-                family.float_gauge(&labels, figure / level.window_seconds)?;
+                family.float_gauge(name, &labels, figure / level.window_seconds)?;
             }
             let labels = [("flow", "other"), ("flow_schema", ""), ("priority_level", &level.level)];
-            family.float_gauge(&labels, other / level.window_seconds)?;
+            family.float_gauge(name, &labels, other / level.window_seconds)?;
         }
         Ok(())
     }
 
     fn histograms(&mut self) -> fmt::Result {
         let mut family = self.out.family(names::WAIT_DURATION)?;
-        for (level, schema, numbers) in series(&self.levels) {
+        for (name, level, schema, numbers) in series(&self.copies) {
             for (executes, wait) in ["false", "true"].into_iter().zip(&numbers.wait) {
                 let labels = [("execute", executes), ("flow_schema", schema), ("priority_level", level)];
-                family.observed(&labels, &wait.show(&DURATIONS))?;
+                family.observed(name, &labels, &wait.show(&DURATIONS))?;
             }
         }
         let mut family = self.out.family(names::EXECUTION_DURATION)?;
-        for (level, schema, numbers) in series(&self.levels) {
+        for (name, level, schema, numbers) in series(&self.copies) {
             for (kind, execution) in ["regular", "watch"].into_iter().zip(&numbers.execution) {
                 let labels = [("flow_schema", schema), ("priority_level", level), ("type", kind)];
-                family.observed(&labels, &execution.show(&DURATIONS))?;
+                family.observed(name, &labels, &execution.show(&DURATIONS))?;
             }
         }
         self.histogram(names::QUEUE_LENGTH, &QUEUE_LENGTHS, |numbers| &numbers.queue_length)?;
@@ -289,42 +296,56 @@ impl Writer<'_> {
         histogram: impl Fn(&Numbers) -> &Histogram<N>,
     ) -> fmt::Result {
         let mut family = self.out.family(metric)?;
-        for (level, schema, numbers) in series(&self.levels) {
+        for (name, level, schema, numbers) in series(&self.copies) {
             let labels = [("flow_schema", schema), ("priority_level", level)];
-            family.observed(&labels, &histogram(numbers).show(bounds))?;
+            family.observed(name, &labels, &histogram(numbers).show(bounds))?;
         }
         Ok(())
     }
 
-    fn ratios(&mut self, server: &ServerSample) -> fmt::Result {
+    fn ratios(&mut self) -> fmt::Result {
         let mut family = self.out.family(names::SEAT_UTILIZATION)?;
-        for level in &self.levels {
-            family.histogram(&[("phase", "executing"), ("priority_level", &level.name)], &level.ratios.seats.show())?;
+        for (name, level) in levels(&self.copies) {
+            family.histogram(
+                name,
+                &[("phase", "executing"), ("priority_level", &level.name)],
+                &level.ratios.seats.show(),
+            )?;
         }
         let mut family = self.out.family(names::REQUEST_UTILIZATION)?;
-        for level in &self.levels {
+        for (name, level) in levels(&self.copies) {
             for (phase, ratio) in [("waiting", &level.ratios.waiting), ("executing", &level.ratios.executing)] {
-                family.histogram(&[("phase", phase), ("priority_level", &level.name)], &ratio.show())?;
+                family.histogram(name, &[("phase", phase), ("priority_level", &level.name)], &ratio.show())?;
             }
         }
         let mut family = self.out.family(names::READ_VS_WRITE)?;
-        for ((doing, access), ratio) in Crowd::KINDS.iter().zip(&server.ratios) {
-            family.histogram(&[("phase", doing.as_str()), ("request_kind", access.as_str())], &ratio.show())?;
+        for Copied { name, server, .. } in &self.copies {
+            for ((doing, access), ratio) in Crowd::KINDS.iter().zip(&server.ratios) {
+                let labels = [("phase", doing.as_str()), ("request_kind", access.as_str())];
+                family.histogram(*name, &labels, &ratio.show())?;
+            }
         }
         let mut family = self.out.family(names::DEMAND)?;
-        for level in &self.levels {
-            family.histogram(&[("priority_level", &level.name)], &level.ratios.demand.show())?;
+        for (name, level) in levels(&self.copies) {
+            family.histogram(name, &[("priority_level", &level.name)], &level.ratios.demand.show())?;
         }
         Ok(())
     }
 
-    fn server(&mut self, server: &ServerSample) -> fmt::Result {
-        self.out.family(names::FAIR_FRACTION)?.lone_gauge(server.fair_fraction)?;
+    fn server(&mut self) -> fmt::Result {
+        let mut family = self.out.family(names::FAIR_FRACTION)?;
+        for Copied { name, server, .. } in &self.copies {
+            match name {
+                Some(_) => family.float_gauge(*name, &[], server.fair_fraction)?,
+                None => family.lone_gauge(server.fair_fraction)?,
+            }
+        }
         for (metric, shown) in [(names::CURRENT_INFLIGHT, Doing::Executing), (names::CURRENT_INQUEUE, Doing::Waiting)] {
             let mut family = self.out.family(metric)?;
-            for ((doing, access), peak) in Crowd::KINDS.iter().zip(server.peaks) {
-                if *doing == shown {
-                    family.gauge(&[("request_kind", access.as_str())], peak)?;
+            for Copied { name, server, .. } in &self.copies {
+                let peaks = Crowd::KINDS.iter().zip(server.peaks).filter(|((doing, _), _)| *doing == shown);
+                for ((_, access), peak) in peaks {
+                    family.gauge(*name, &[("request_kind", access.as_str())], peak)?;
                 }
             }
         }
@@ -332,7 +353,14 @@ impl Writer<'_> {
     }
 }
 
-/// The series of all levels, each with the names of its level and its schema.
-fn series(levels: &[LevelSample]) -> impl Iterator<Item = (&str, &str, &Numbers)> {
-    levels.iter().flat_map(|level| level.series.iter().map(|series| (&*level.name, &*series.schema, &series.numbers)))
+/// The levels of all flow controls, each with the name of its flow control.
+fn levels<'a>(copies: &'a [Copied<'a>]) -> impl Iterator<Item = (Option<&'a str>, &'a LevelSample)> {
+    copies.iter().flat_map(|copied| copied.levels.iter().map(|level| (copied.name, level)))
+}
+
+/// The series of all levels, each with the names of its flow control, its level and its schema.
+fn series<'a>(copies: &'a [Copied<'a>]) -> impl Iterator<Item = (Option<&'a str>, &'a str, &'a str, &'a Numbers)> {
+    levels(copies).flat_map(|(name, level)| {
+        level.series.iter().map(move |series| (name, &*level.name, &*series.schema, &series.numbers))
+    })
 }

@@ -15,6 +15,7 @@ use super::ratio::RatioHistogram;
 use super::series::{DURATIONS, Numbers, QUEUE_LENGTHS, SEATS, Series, WATCHES};
 use crate::control::level::{LevelQueueSet, Waiter};
 use crate::control::long_running::LongRunningCount;
+use crate::control::rare_list::RareList;
 use crate::layer::digests::DigestId;
 
 /// The numbers of a level. They outlive the level (OB-7).
@@ -66,7 +67,7 @@ pub(crate) struct Modes {
 pub(crate) struct Notes {
     /// Nearly every event starts one request at most.
     pub(crate) first_started: Option<RequestId>,
-    pub(crate) others_started: Vec<RequestId>,
+    pub(crate) others_started: RareList<RequestId>,
     /// The series of the request that everybody waits for.
     pub(crate) blocked: Option<u32>,
     pub(crate) epoch_advanced: Option<bool>,
@@ -280,7 +281,7 @@ impl LevelMetrics {
         if let Some(id) = notes.first_started.take() {
             self.started(set, id);
             if !notes.others_started.is_empty() {
-                notes.others_started.drain(..).for_each(|id| self.started(set, id));
+                notes.others_started.take().into_iter().for_each(|id| self.started(set, id));
             }
         }
         if let Some(numbers) = notes.blocked.take().and_then(|series| self.numbers(series)) {

@@ -30,6 +30,8 @@ mod page;
 mod process;
 mod ratio;
 mod reading;
+#[cfg(feature = "metrics")]
+mod register;
 mod sample;
 mod series;
 mod server;
@@ -38,6 +40,8 @@ mod server;
 pub use page::MetricsPage;
 #[cfg(feature = "metrics")]
 pub use process::register_process;
+#[cfg(feature = "metrics")]
+pub use register::{RegisterError, register_named};
 
 pub(crate) use crowd::Access;
 pub(crate) use level::{ControlGauges, Ending, LevelMetrics, Mark, Modes, Notes, Passed};
@@ -46,6 +50,8 @@ pub(crate) use sample::{LevelSample, Readings};
 pub(crate) use server::{ServerMetrics, ServerSample};
 
 /// A metric, as it is declared.
+///
+/// Not `#[non_exhaustive]`: programs declare metrics of their own with it.
 #[cfg(feature = "metrics")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
@@ -60,6 +66,8 @@ pub struct Metric {
 }
 
 /// A kind of metric.
+///
+/// Not `#[non_exhaustive]`: code that writes metrics has to know every kind.
 #[cfg(feature = "metrics")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {

@@ -9,6 +9,7 @@ use prometheus_client::registry::Registry;
 
 /// The response to a scrape.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MetricsPage {
     /// The value of `Content-Type`.
     pub content_type: &'static str,
@@ -37,14 +38,16 @@ impl MetricsPage {
     /// use evenkeel::metrics::MetricsPage;
     /// use prometheus_client::registry::Registry;
     ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let flow = FlowControl::builder().drive_by_hand().build();
     /// let mut registry = Registry::default();
-    /// flow.register_metrics(&mut registry);
+    /// flow.register_metrics(&mut registry)?;
     /// let mut headers = http::HeaderMap::new();
     /// assert!(MetricsPage::new(&registry, &headers)?.text.ends_with("# EOF\n"));
     /// headers.insert("accept", "text/plain".parse().unwrap());
     /// assert!(MetricsPage::new(&registry, &headers)?.content_type.starts_with("text/plain"));
-    /// # Ok::<(), std::fmt::Error>(())
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn new(registry: &Registry, request: &HeaderMap) -> Result<Self, fmt::Error> {
         let mut page = String::new();

@@ -10,6 +10,7 @@ use super::escape::{put_json, put_text};
 
 /// What a line says of a request.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct AccessLine<'a> {
     /// When the request arrived, since 1970.
     pub time: Duration,
@@ -47,6 +48,7 @@ pub struct AccessLine<'a> {
 
 /// Where a request belongs.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct LineClass<'a> {
     /// The flow schema.
     pub schema: &'a str,

@@ -33,6 +33,8 @@ pub use server::serve;
 pub use token::{AdminToken, AdminTokenError, TOKEN_VARIABLE};
 
 /// What the admin endpoint shows.
+///
+/// Not `#[non_exhaustive]`: whoever runs the admin endpoint makes it.
 #[derive(Debug, Clone)]
 pub struct Admin {
     /// Whose metrics and dumps are shown.

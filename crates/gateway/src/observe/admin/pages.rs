@@ -36,7 +36,8 @@ impl State {
 
     pub(super) fn new(admin: Admin) -> Self {
         let mut registry = Registry::default();
-        admin.flow.register_metrics(&mut registry);
+        let registered = admin.flow.register_metrics(&mut registry);
+        debug_assert!(registered.is_ok(), "the registry is new");
         admin.metrics.register(&mut registry);
         register_process(&mut registry);
         Self(Arc::new(Shown { admin, registry }))

@@ -36,6 +36,7 @@ const LENGTH_MIN: usize = 16;
 
 /// Why there is no token to compare with.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AdminTokenError {
     /// The endpoint is reachable from other machines.
     #[error(

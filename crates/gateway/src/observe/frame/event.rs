@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::is_default;
 
 /// Something that happened, and may explain a change.
+///
+/// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
@@ -20,6 +22,8 @@ pub struct Event {
 }
 
 /// The kinds of events.
+///
+/// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EventKind {

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{is_default, short};
 
 /// A priority level: its seats, what waits for them, and who uses them.
+///
+/// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Level {
@@ -72,6 +74,8 @@ pub struct Level {
 }
 
 /// What happens to requests that find no seat.
+///
+/// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Queuing {
@@ -86,6 +90,8 @@ pub enum Queuing {
 }
 
 /// A distribution in two numbers.
+///
+/// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Percentiles {
     /// Half of the values are below it.
@@ -98,6 +104,8 @@ pub struct Percentiles {
 
 /// A ratio through an interval, from integrals over time and not from samples. `min` and `max` are bounds of the
 /// buckets that the ratio was in.
+///
+/// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Utilisation {
     /// It was never below this.
@@ -112,6 +120,8 @@ pub struct Utilisation {
 }
 
 /// A flow schema that leads to a level.
+///
+/// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Schema {
@@ -125,6 +135,8 @@ pub struct Schema {
 }
 
 /// A flow of a level, over the last minute.
+///
+/// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Flow {
@@ -145,6 +157,8 @@ pub struct Flow {
 }
 
 /// How much one flow waited behind another in the last minute.
+///
+/// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Delay {

@@ -6,6 +6,8 @@ use super::is_default;
 
 /// One level through the last minutes, one value for each interval, the oldest first. All series are of the same length and
 /// end at [`until_ms`](Self::until_ms).
+///
+/// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PastLevel {

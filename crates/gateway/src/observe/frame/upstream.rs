@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::is_default;
 
 /// A service behind the gateway.
+///
+/// Not `#[non_exhaustive]`: a frame is data that other programs make too; `frame::VERSION` tells of a change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Upstream {

@@ -20,6 +20,7 @@ pub use rejections::{DeniedRequest, RejectedRequest, RejectionLog};
 
 /// Logging could not be set up.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LogError {
     /// The filter makes no sense.
     #[error("log.filter: {0}")]

@@ -21,6 +21,7 @@ pub struct RejectionLog {
 
 /// What a line says of a request that the flow control rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RejectedRequest<'a> {
     /// The id that the client got with the response.
     pub request_id: &'a str,
@@ -42,6 +43,7 @@ pub struct RejectedRequest<'a> {
 
 /// What a line says of a request that was not authenticated. The credential is never in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DeniedRequest<'a> {
     /// The id that the client got with the response.
     pub request_id: &'a str,

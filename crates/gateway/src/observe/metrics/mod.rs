@@ -50,6 +50,7 @@ pub struct WorkerMetrics {
 /// What went wrong with an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
+#[non_exhaustive]
 pub enum UpstreamFailure {
     /// Its name has no address.
     Resolve,

@@ -2,6 +2,7 @@
 
 /// An object that was not the same before.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct ObjectChange {
     /// What became of it.
     pub edit: Edit,
@@ -13,6 +14,7 @@ pub struct ObjectChange {
 
 /// What became of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Edit {
     /// It is new.
     Added,

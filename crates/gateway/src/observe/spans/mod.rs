@@ -40,6 +40,7 @@ pub(crate) use request_spans::{RequestSpans, UpstreamCall, Wait, WaitOutcome};
 
 /// Why spans cannot be exported: in one sentence what is wrong, and what to do.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TracingError {
     /// The headers for the collector cannot be used.
     #[error("tracing.headersFile: {0}")]

@@ -48,6 +48,7 @@ struct Rule {
 /// Everything that is wrong with the routes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
+#[non_exhaustive]
 pub struct RequestRulesError(
     /// One text for each fault: the route, and what is wrong with it.
     pub Vec<String>,
@@ -105,7 +106,7 @@ impl RequestRules {
             Some((kubernetes, _)) if route.is_none() => kubernetes.digest(method.as_str(), target)?,
             _ => info,
         };
-        Ok(Digested { info, extra: RouteMatch(route) })
+        Ok(Digested::new(info, RouteMatch(route)))
     }
 
     fn rule_of(&self, route: RouteMatch) -> Option<&Rule> {

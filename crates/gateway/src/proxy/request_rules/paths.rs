@@ -107,8 +107,8 @@ impl RequestRules {
         let normal = spelling.normal.as_deref().unwrap_or(uri.path());
         let read = |path: &str| {
             let target = with_query(path, uri);
-            let Digested { info, extra } = self.interpret(method, &target)?;
-            Ok::<_, DigestError>(Digested { info: info.into_owned(), extra })
+            let Digested { info, extra, .. } = self.interpret(method, &target)?;
+            Ok::<_, DigestError>(Digested::new(info.into_owned(), extra))
         };
         let mut digested = read(normal)?;
         let mut others = Vec::new();

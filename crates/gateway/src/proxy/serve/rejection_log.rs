@@ -45,8 +45,8 @@ impl Subject<'_> {
             user: user.map_or("", |user| &user.name),
             method: self.method.as_str(),
             path: self.target.path(),
-            flow_schema: &rejected.flow_schema,
-            priority_level: &rejected.priority_level,
+            flow_schema: rejected.flow_schema(),
+            priority_level: rejected.priority_level(),
             reason: rejected.reason.as_str(),
             retry_after: rejected.retry_after,
         });

@@ -375,8 +375,8 @@ async fn a_collector_may_be_behind_tls() {
     authority.sign("collector", "collector.example");
     for protocol in [OtlpProtocol::Http, OtlpProtocol::Grpc] {
         let collector = match protocol {
-            OtlpProtocol::Http => Collector::http().await,
             OtlpProtocol::Grpc => Collector::grpc(Vec::new(), None).await,
+            _ => Collector::http().await,
         };
         let acceptor = authority.server("collector", &["h2", "http/1.1"], ClientCertificates::Ignored);
         let (acceptor, behind) = (TlsAcceptor::from(Arc::new(acceptor)), collector.address);
