@@ -72,7 +72,7 @@ pub use identity::{ClientCertificate, Peer, Transport};
 pub use net::fetch::{Connection, FetchLimits, Fetcher};
 pub use observe::{Phase, Readiness};
 pub use proxy::{RequestRules, RequestRulesError, RouteMatch};
-pub use tls::TlsError;
+pub use tls::{ServingPair, TlsError};
 
 /// Tests the example of the page.
 #[cfg(doctest)]

@@ -44,7 +44,7 @@ pub(super) fn index(call: Call<'_>) -> Result<ResponseData, Failure> {
 pub(super) fn metrics(call: Call<'_>) -> Result<ResponseData, Failure> {
     let mut registry = Registry::default();
     call.shared.flow.register_metrics(&mut registry);
-    call.shared.denials.register(&mut registry);
+    registry.register_collector(Box::new(call.shared.metrics()));
     call.shared.other_metrics.register(&mut registry);
     register_process(&mut registry);
     let page = MetricsPage::new(&registry, &call.parts.headers);

@@ -27,6 +27,7 @@ mod reference;
 mod replay;
 mod serve;
 mod simulate;
+mod store_faults;
 mod top;
 #[path = "../../../store/tests/store/until.rs"]
 #[allow(dead_code, reason = "the tests of the store need more of it")]

@@ -1,11 +1,14 @@
 //! TLS of a listener.
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{ServerConfig, crypto::ring};
 use tokio_rustls::server::TlsStream;
@@ -23,6 +26,15 @@ pub(crate) struct ListenerTls {
     warnings: Mutex<Throttle>,
 }
 
+/// A certificate and its private key in PEM, which could not be written to files.
+#[derive(Clone)]
+pub struct ServingPair {
+    /// The certificate.
+    pub certificate: String,
+    /// The private key.
+    pub key: String,
+}
+
 /// A connection on which TLS has been agreed.
 #[derive(Debug)]
 pub(crate) struct Accepted {
@@ -31,14 +43,30 @@ pub(crate) struct Accepted {
     pub(crate) certificate: Option<Arc<ClientCertificate>>,
 }
 
+// === impl ServingPair ===
+
+impl fmt::Debug for ServingPair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServingPair").finish_non_exhaustive()
+    }
+}
+
 // === impl ListenerTls ===
 
 impl ListenerTls {
     pub(crate) fn open(config: &ServerTls) -> Result<Self, TlsError> {
+        Self::open_with(config, None)
+    }
+
+    /// With a certificate that could not be written to the files, until they change.
+    pub(crate) fn open_with(config: &ServerTls, unwritten: Option<ServingPair>) -> Result<Self, TlsError> {
         let mut files = vec![config.certificate.clone(), config.key.clone()];
         files.extend(config.client_ca.clone());
-        let config = config.clone();
-        let config = Fresh::new(files, move || server_config(&config))?;
+        let (config, unwritten) = (config.clone(), Mutex::new(unwritten));
+        let config = Fresh::new(files, move || {
+            let unwritten = unwritten.lock().unwrap_or_else(PoisonError::into_inner).take();
+            server_config(&config, unwritten.as_ref())
+        })?;
         Ok(Self { config, warnings: Mutex::default() })
     }
 
@@ -69,7 +97,7 @@ impl ListenerTls {
     }
 }
 
-fn server_config(config: &ServerTls) -> Result<ServerConfig, TlsError> {
+fn server_config(config: &ServerTls, unwritten: Option<&ServingPair>) -> Result<ServerConfig, TlsError> {
     let unusable =
         |path: &Path, error: &dyn ToString| TlsError::Unusable { path: path.into(), error: error.to_string() };
     let provider = Arc::new(ring::default_provider());
@@ -84,9 +112,17 @@ fn server_config(config: &ServerTls) -> Result<ServerConfig, TlsError> {
             builder.with_client_cert_verifier(verifier.build().map_err(|error| unusable(path, &error))?)
         }
     };
-    let mut made = builder
-        .with_single_cert(certificates(&config.certificate)?, key(&config.key)?)
-        .map_err(|error| unusable(&config.certificate, &error))?;
+    let (certificates, key) = match unwritten {
+        None => (certificates(&config.certificate)?, key(&config.key)?),
+        Some(ServingPair { certificate, key }) => (
+            CertificateDer::pem_slice_iter(certificate.as_bytes())
+                .collect::<Result<_, _>>()
+                .map_err(|error| unusable(&config.certificate, &error))?,
+            PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| unusable(&config.key, &error))?,
+        ),
+    };
+    let mut made =
+        builder.with_single_cert(certificates, key).map_err(|error| unusable(&config.certificate, &error))?;
     made.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(made)
 }

@@ -19,7 +19,7 @@ const PAGE: &str = "docs/metrics.md";
 /// Each section with the beginnings of its metrics' names. A metric is in the first section that it fits in.
 const SECTIONS: [(&str, &[&str]); 5] = [
     ("Flow control, beyond Kubernetes", &["evenkeel_flow_", "evenkeel_long_running_", "evenkeel_priority_level_"]),
-    ("API", &["evenkeel_api_"]),
+    ("API", &["evenkeel_api_", "evenkeel_store_"]),
     ("Gateway", &["evenkeel_"]),
     ("Flow control", &["apiserver_"]),
     ("Process", &["process_"]),
@@ -47,10 +47,12 @@ fn section(metric: &Metric) -> &'static str {
 fn reference() -> String {
     let mut page = "# Metrics\n\n\
         The gateway shows these metrics on its [admin endpoint](gateway.md#admin-endpoint) at `/metrics`, in the plain text format of \
-        Prometheus\nif the `Accept` header prefers `text/plain`, and in the OpenMetrics format otherwise. The API shows its own, those of its \
-        flow\ncontrol, `evenkeel_build_info`, `evenkeel_authentication_failures_total` and those of the process at `/metrics` of its own \
-        listener,\nfor authorized users, also with `--api-only`. [Observing Evenkeel](observe.md) explains how to use them, and \
-        [Alerts](alerts.md) has alerts for them.\n\n\
+        Prometheus\nif the `Accept` header prefers `text/plain`, and in the OpenMetrics format otherwise. With `--data-dir`, the section *API* is on that \
+        page, too.\n\nThe API shows its own metrics, those of its own flow control, `evenkeel_build_info`, \
+        `evenkeel_authentication_failures_total` and those of the\nprocess at `/metrics` of its own listener, for authorized users, also with \
+        `--api-only`. In one process with a gateway, this is the only\nplace with the figures of its own flow control and authentication: the \
+        gateway has metrics of the same names.\n\n[Observing Evenkeel](observe.md) explains how to use them, and [Alerts](alerts.md) has \
+        alerts for them.\n\n\
         This page is generated from the declarations of the metrics.\n"
         .to_owned();
     let own = evenkeel_gateway::observe::metrics::declared().chain(evenkeel_apiserver::declared_metrics());

@@ -34,7 +34,7 @@ metrics! {
     UPSTREAM_EJECTIONS: Counter "evenkeel_upstream_ejections" ["upstream"], "How often each upstream was taken out of the rotation";
     UPSTREAM_RETRIES: Counter "evenkeel_upstream_retries" [], "Requests that were retried";
     OBJECTS_CHANGES: Counter "evenkeel_objects_changes" ["outcome"], "Changes of the objects, and what came of them";
-    OBJECTS_STALE: Gauge "evenkeel_objects_stale" [], "Whether the objects come from the last copy, because the store cannot be opened";
+    OBJECTS_STALE: Gauge "evenkeel_objects_stale" [], "Whether the gateway works with objects that may be out of date: with the last copy, or without a connection to the store";
     SETTINGS_CHANGES: Counter "evenkeel_settings_changes" ["outcome"], "Changes of the settings while the gateway runs, and what came of them";
     JWT_KEY_FETCHES: Counter "evenkeel_jwt_key_fetches" ["outcome"], "Fetches of the keys of signed tokens, and what came of them";
     ACCESS_LOG_LINES: Counter "evenkeel_access_log_lines" ["outcome"], "Lines of the access log, and whether they were written or lost";

@@ -13,7 +13,7 @@ mod spans;
 mod upstream;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -28,12 +28,19 @@ pub use object_change::{Edit, ObjectChange};
 pub use spans::SpanMetrics;
 pub use upstream::{UpstreamMetrics, UpstreamStatus};
 
+use crate::observe::Readiness;
+
 /// So many changes of objects are kept until the dashboard takes them.
 const CHANGES_MAX: usize = 1000;
 
 /// The gateway's own metrics, as they are declared.
 pub fn declared() -> impl Iterator<Item = Metric> {
     catalogue::ALL.iter().copied()
+}
+
+/// Shows in a registry what is known of where the objects come from.
+pub(crate) fn register_source(readiness: &Readiness, registry: &mut Registry) {
+    registry.register_collector(Box::new(collector::SourceCollector(readiness.clone())));
 }
 
 /// All counters of a gateway. Clones share them.
@@ -72,7 +79,6 @@ struct Shared {
     /// For the dashboard, which takes them.
     object_changes: Mutex<BTreeSet<ObjectChange>>,
     objects_refused: AtomicU64,
-    objects_stale: AtomicBool,
     settings_applied: AtomicU64,
     settings_refused: AtomicU64,
     identity: IdentityMetrics,
@@ -120,7 +126,6 @@ impl GatewayMetrics {
             objects_applied: AtomicU64::new(0),
             object_changes: Mutex::default(),
             objects_refused: AtomicU64::new(0),
-            objects_stale: AtomicBool::new(false),
             settings_applied: AtomicU64::new(0),
             settings_refused: AtomicU64::new(0),
             identity: IdentityMetrics::default(),
@@ -153,11 +158,6 @@ impl GatewayMetrics {
     /// Objects were changed and could not be used.
     pub fn objects_refused(&self) {
         self.0.objects_refused.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Whether the objects that govern come from a copy.
-    pub fn set_objects_stale(&self, is_stale: bool) {
-        self.0.objects_stale.store(is_stale, Ordering::Relaxed);
     }
 
     /// What is counted where requests are authenticated.
@@ -402,7 +402,6 @@ mod tests {
             "evenkeel_upstream_failures_total{kind=\"cut\",upstream=\"http://a\"} 3",
             "evenkeel_upstream_failures_total{kind=\"none-left\",upstream=\"\"} 1",
             "evenkeel_upstream_ejections_total{upstream=\"http://a\"} 1",
-            "evenkeel_objects_stale 0",
             "evenkeel_objects_changes_total{outcome=\"refused\"} 1",
             concat!("evenkeel_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
         ] {
