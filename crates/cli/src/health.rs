@@ -40,7 +40,7 @@ const RESPONSE_BYTES_MAX: usize = 4096;
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct Health {
-    /// The URL of the gateway's admin endpoint, or of the API [default: http://127.0.0.1:9901; with --data-dir, that of the
+    /// The URL of the gateway's admin endpoint, or of the API [default: `http://127.0.0.1:9901`; with `--data-dir`, that of the
     /// API].
     #[arg(value_name = "URL")]
     server: Option<String>,
@@ -50,7 +50,7 @@ pub(crate) struct Health {
     ca: Option<PathBuf>,
 
     /// The data directory of an API: its CA certificate is trusted, and it is asked unless a URL is given [default: the
-    /// environment variable EVENKEEL_DATA_DIR, if it is set].
+    /// environment variable `EVENKEEL_DATA_DIR`, if it is set].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 
