@@ -154,7 +154,7 @@ async fn a_store_that_is_away_is_told_and_does_not_make_it_unready() {
     let address = start(&readiness).await;
     readiness.enter(Phase::Ready);
     let page = get(address, "/readyz?verbose").await;
-    assert!(page.contains("[+]objects ok\n") && !page.contains("store"), "without a store: {page}");
+    assert!(page.contains("[+]objects ok\n") && !page.contains("]store"), "without a store: {page}");
     readiness.set_source(Arc::clone(&source) as _);
     let page = get(address, "/readyz?verbose").await;
     assert!(page.contains("[+]objects ok\n[+]store ok\n"), "{page}");
