@@ -104,7 +104,9 @@ impl Committer {
                 }
                 Command::Close { reply } => {
                     self.commands.close();
+                    // Whoever is told that the store is closed may open the file.
                     drop(self.database);
+                    drop(self.file);
                     if let Some(last_revision) = &self.last_revision {
                         last_revision.sync();
                     }
