@@ -225,11 +225,11 @@ impl Committer {
     fn settle(&mut self, batch: Batch, problem: String) {
         self.break_off(problem, batch.bytes());
         self.undecided = Some(batch);
-        if let Err(error) = self.reopen() {
+        if let Err(error) = self.reopen()
+            && let (Some(batch), Some(fault)) = (&mut self.undecided, &self.fault)
+        {
             tracing::warn!(error, "it is unknown whether the write took place");
-            if let (Some(batch), Some(fault)) = (&mut self.undecided, &self.fault) {
-                batch.reply_all(&Error::Unknown(fault.problem().to_owned()));
-            }
+            batch.reply_all(&Error::Unknown(fault.problem().to_owned()));
         }
     }
 
@@ -240,19 +240,18 @@ impl Committer {
         }
         let found = guarded(|| Ok(self.file.look()?))?;
         let fate = fate(&found, &self.cache, self.undecided.as_ref().and_then(Batch::result))?;
+        // A part of it was never written, so that it stays so, even if the file cannot be opened yet.
+        if fate == Fate::NotWritten
+            && let Some(batch) = self.undecided.take()
+        {
+            batch.fail(&self.fault.as_ref().map_or(Error::Closed, Fault::refusal));
+        }
         self.database = Some(guarded(|| Ok(self.file.open()?))?);
-        match (self.undecided.take(), fate) {
-            (Some(batch), Fate::Written) => {
-                if let Some((revision, _)) = batch.result() {
-                    self.note(revision);
-                }
-                batch.publish(&self.cache);
+        if let Some(batch) = self.undecided.take() {
+            if let Some((revision, _)) = batch.result() {
+                self.note(revision);
             }
-            (Some(batch), Fate::NotWritten) => {
-                let refusal = self.fault.as_ref().map_or(Error::Closed, Fault::refusal);
-                batch.fail(&refusal);
-            }
-            (None, _) => {}
+            batch.publish(&self.cache);
         }
         Ok(())
     }
