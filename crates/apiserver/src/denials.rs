@@ -8,10 +8,8 @@ use std::time::Instant;
 use evenkeel::User;
 use evenkeel::metrics::{Metric, MetricKind};
 use http::request::Parts;
-use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Registry;
 
 /// Why the API rejects a request with 401 or 403.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,17 +40,12 @@ struct Shared {
 const LINES_PER_SECOND: u64 = 10;
 
 /// The name of a counter lacks its ending `_total`, which the exposition adds.
-const DENIED: Metric = Metric {
+pub(crate) const DENIED: Metric = Metric {
     name: "evenkeel_api_denied_requests",
     kind: MetricKind::Counter,
     labels: &["code", "reason"],
     help: "Requests to the API that were rejected with 401 or 403, by reason",
 };
-
-/// The API's own metrics, as they are declared.
-pub fn declared_metrics() -> impl Iterator<Item = Metric> {
-    std::iter::once(DENIED)
-}
 
 // === impl Denial ===
 
@@ -93,14 +86,8 @@ impl Denials {
         self.0.counts[denial as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Shows the counts in a registry.
-    pub(crate) fn register(&self, registry: &mut Registry) {
-        registry.register_collector(Box::new(self.clone()));
-    }
-}
-
-impl Collector for Denials {
-    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+    /// Writes the counts at a scrape.
+    pub(crate) fn encode(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let mut family = encoder.encode_descriptor(DENIED.name, DENIED.help, None, MetricType::Counter)?;
         for denial in Denial::ALL {
             let labels: Vec<(&str, &str)> = DENIED.labels.iter().copied().zip(denial.labels()).collect();

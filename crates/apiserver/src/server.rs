@@ -10,6 +10,7 @@ use evenkeel_api::validate::ValidSpec;
 use evenkeel_api::{HubSpec, Kind, Preset};
 use evenkeel_engine::controller::Objects;
 use evenkeel_store::{Error, Store};
+use http::StatusCode;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -23,6 +24,7 @@ use crate::http::Api;
 use crate::in_flight::InFlight;
 use crate::log_once::LogOnce;
 use crate::managed_fields::{OnConflict, WriteTarget};
+use crate::metrics::ApiMetrics;
 use crate::options::{Persistence, WriteOptions};
 use crate::other_metrics::OtherMetrics;
 use crate::patch::{FieldValidation, json_of};
@@ -71,6 +73,8 @@ pub struct ApiServer {
     _tasks: JoinSet<()>,
 }
 
+const UNTIDY: &str = "cannot restore the mandatory and suggested objects";
+
 /// A store without any history begins with a revision of at most this.
 const NEW_STORE_REVISION_MAX: u64 = 2;
 
@@ -107,8 +111,14 @@ impl ApiServer {
         let watches_max = options.watches_max;
         let api = Api::new(&store, options.preset, watches_max, in_flight, watch_applied, flow.clone(), other_metrics);
         let revision = store.revision().await.map_err(Registry::<FlowSchemaSpec>::failure)?;
-        bootstrap::tidy(api.levels()).await?;
-        bootstrap::tidy(api.schemas()).await?;
+        let (levels, schemas) = (bootstrap::tidy(api.levels()).await, bootstrap::tidy(api.schemas()).await);
+        match levels.and(schemas) {
+            // A store that has been used before can be read, and those objects are tried again every minute.
+            Err(failure) if revision > NEW_STORE_REVISION_MAX && failure.status == StatusCode::SERVICE_UNAVAILABLE => {
+                tracing::warn!(problem = %failure, "{UNTIDY}");
+            }
+            tidied => tidied?,
+        }
         if revision <= NEW_STORE_REVISION_MAX {
             compact_initial_history(&*store).await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         }
@@ -137,6 +147,11 @@ impl ApiServer {
     /// The flow control that the API's own requests go through.
     pub fn flow(&self) -> &FlowControl {
         &self.flow
+    }
+
+    /// The API's own metrics, without those of its flow control: a gateway in the same process has metrics of the same names.
+    pub fn metrics(&self) -> ApiMetrics {
+        self.api.metrics()
     }
 
     /// Applies the fields of an object in a manifest, as the manager of that name, which takes over fields from
@@ -221,7 +236,7 @@ async fn keep_tidy(api: Api) {
     let mut ticks = interval(bootstrap::PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks.tick().await;
-    let mut log_once = LogOnce::new("cannot restore the mandatory and suggested objects");
+    let mut log_once = LogOnce::new(UNTIDY);
     loop {
         ticks.tick().await;
         // A failure is retried at the next tick.

@@ -73,7 +73,7 @@ pub use identity::{ClientCertificate, Peer, Transport};
 pub use net::fetch::{Connection, FetchLimits, Fetcher};
 pub use observe::{Phase, Readiness};
 pub use proxy::{RequestRules, RequestRulesError, RouteMatch};
-pub use tls::{TlsError, TlsFile};
+pub use tls::{ServingPair, TlsError, TlsFile};
 
 /// Tests the example of the page.
 #[cfg(doctest)]

@@ -58,6 +58,6 @@ pub struct Freshness {
     pub revision: u64,
     /// Since when the cache has not been connected to where the objects are; `None` while it is.
     pub disconnected_since: Option<Instant>,
-    /// Whether a write to the disk has failed, so that no more are taken until the store is opened again.
+    /// Whether a write to the disk has failed, and the store has not recovered yet: writes are refused meanwhile.
     pub is_broken: bool,
 }

@@ -55,6 +55,15 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// How fresh the cache is that [`At::Cached`] and watches are served from.
     fn freshness(&self) -> Freshness;
 
+    /// Why the store is unavailable, if it is: it refuses writes, or cannot be reached. For people.
+    fn problem(&self) -> Option<String> {
+        let Freshness { disconnected_since, is_broken, .. } = self.freshness();
+        if is_broken {
+            return Some("a write to the disk failed, and writes are refused until one succeeds".to_owned());
+        }
+        disconnected_since.map(|since| format!("it has been out of reach for {} s", since.elapsed().as_secs()))
+    }
+
     /// Ends all watches with [`Error::Closed`], finishes the writes that were begun, refuses further ones, and lets go of
     /// the file or the connections. Dropping the store does the same.
     fn close(&self) -> StoreFuture<'_, ()>;

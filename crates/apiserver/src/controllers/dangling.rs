@@ -40,10 +40,21 @@ struct Pace {
 /// The outcome of updating all flow schemas.
 #[derive(Debug, Default)]
 struct Told {
+    /// How many conditions were written.
+    written: usize,
     /// When to retry those that had to wait.
     retry_at: Option<Instant>,
     /// Why one of them could not be written.
     failed: Option<Failure>,
+}
+
+/// Whether conditions can be written, as far as a round has shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// One was written, or none had to be.
+    Working,
+    /// Some have to be written, and none was tried: they were tried too often before.
+    NothingTried,
 }
 
 /// Follows the objects, and writes conditions, until the store is closed.
@@ -53,7 +64,7 @@ pub(crate) async fn run(schemas: &Registry<FlowSchemaSpec>, levels: &Registry<Pr
     loop {
         match follow(schemas, levels, &mut pace, &mut log_once).await {
             Err(Error::Closed) => return,
-            // A watch that has fallen behind is no log_once.
+            // A watch that has fallen behind is no failure.
             Err(Error::TooOld { .. }) | Ok(()) => {}
             Err(error) => log_once.failed(&**schemas.store(), &error).await,
         }
@@ -75,8 +86,11 @@ async fn follow(
             Ok(Told { retry_at, .. }) => *retry_at,
             Err(_) => Some(Instant::now() + PAUSE),
         };
-        let outcome = told.and_then(|told| told.failed.map_or(Ok(()), Err));
-        log_once.note(&**schemas.store(), &outcome).await;
+        match told.and_then(Told::outcome) {
+            Ok(Outcome::Working) => log_once.succeeded(),
+            Ok(Outcome::NothingTried) => {}
+            Err(failure) => log_once.failed(&**schemas.store(), &failure).await,
+        }
         wait(&mut watch, retry_at).await?;
     }
 }
@@ -114,7 +128,10 @@ async fn tell_all(
         let Some(condition) = due(schema, existing.contains(level.as_str()), now()) else { continue };
         let again_at = match pace.take(schema.name()) {
             Ok(()) => match write(schemas, schema.name(), &condition).await {
-                Ok(()) => continue,
+                Ok(()) => {
+                    told.written += 1;
+                    continue;
+                }
                 // A failed write must not keep the others from being updated.
                 Err(failure) => {
                     told.failed.get_or_insert(failure);
@@ -166,6 +183,18 @@ async fn write(schemas: &Registry<FlowSchemaSpec>, name: &str, condition: &Condi
     }
 }
 
+// === impl Told ===
+
+impl Told {
+    fn outcome(self) -> Result<Outcome, Failure> {
+        match self {
+            Self { failed: Some(failure), .. } => Err(failure),
+            Self { written: 0, retry_at: Some(_), .. } => Ok(Outcome::NothingTried),
+            Self { .. } => Ok(Outcome::Working),
+        }
+    }
+}
+
 // === impl Pace ===
 
 impl Pace {
@@ -194,7 +223,33 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use evenkeel_api::Preset;
+    use evenkeel_store::{EmbeddedStore, HistoryLimits, Store};
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_round_that_tries_nothing_shows_nothing() {
+        let store: Arc<dyn Store> = Arc::new(EmbeddedStore::in_memory(HistoryLimits::default()).unwrap());
+        let schemas = Registry::new(Arc::clone(&store), Preset::Kubernetes);
+        let levels = Registry::new(Arc::clone(&store), Preset::Kubernetes);
+        let schema = json!({"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema",
+            "metadata": {"name": "a"}, "spec": {"priorityLevelConfiguration": {"name": "gone"}}});
+        store.create(Kind::FlowSchema, "a", schema.to_string().into()).await.unwrap();
+        let mut pace = Pace::default();
+        while pace.take("a").is_ok() {}
+        // It was tried too often, perhaps in vain: nothing says that it would succeed now.
+        let told = tell_all(&schemas, &levels, &mut pace).await.unwrap();
+        assert_eq!(told.outcome().unwrap(), Outcome::NothingTried);
+        // A write that succeeds, and one that is not necessary, do.
+        for _ in 0..2 {
+            let told = tell_all(&schemas, &levels, &mut Pace::default()).await.unwrap();
+            assert_eq!(told.outcome().unwrap(), Outcome::Working);
+        }
+        store.close().await.unwrap();
+    }
 
     #[test]
     fn api_197_the_condition_and_when_it_changed() {

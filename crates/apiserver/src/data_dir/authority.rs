@@ -5,27 +5,77 @@ use std::path::PathBuf;
 
 use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer};
 use rcgen::{KeyPair, KeyUsagePurpose};
+use sha2::{Digest, Sha256};
 
 use super::secret_file::{Access, read_if_there, write};
-use super::{DataDir, DataDirError, validity};
+use super::{DataDir, DataDirError, UnwrittenCertificate, validity};
 
 const AUTHORITY_NAME: &str = "evenkeel-ca";
 const SERVER_NAME: &str = "evenkeel";
 
-/// Makes the authority if there is none, and a certificate for the server.
+/// Whether a certificate of the server that is there is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// If it is for the same names and valid for some time.
+    WhileValid,
+    Never,
+}
+
+/// What the file of the server's certificate begins with: then comes a checksum of all that it was made from. Text before a
+/// certificate means nothing to those who read it.
+const HEADING: &str = "Evenkeel sha256:";
+
+/// Makes the authority if there is none, and a certificate for the server unless there is one that fits: signed by this
+/// authority, for the address that the server listens on and the names that it has. Its key is kept.
 ///
-/// The server gets a new certificate each time, for the address that it listens on now and the names that it has now; who
-/// trusts the authority trusts all of them.
-pub(super) fn prepare(data: &DataDir, address: IpAddr, names: &[String]) -> Result<(), DataDirError> {
-    let key = authority(data)?;
+/// Returns the certificate if the disk has no room for it.
+pub(super) fn prepare(
+    data: &DataDir,
+    address: IpAddr,
+    names: &[String],
+    keep: Keep,
+) -> Result<Option<UnwrittenCertificate>, DataDirError> {
+    let authority_key = authority(data)?;
+    let names = server_names(address, names);
+    let stored_key = read_if_there(&data.key())?.and_then(|pem| KeyPair::from_pem(&pem).ok());
+    if let (Keep::WhileValid, Some(key)) = (keep, &stored_key)
+        && let Some(text) = read_if_there(&data.certificate())?
+        && let Some((heading, pem)) = text.split_once('\n')
+        && heading == self::heading(&authority_key, key, &names, pem)
+        && validity::is_valid_for_long(pem)
+    {
+        return Ok(None);
+    }
     let fault = |error: rcgen::Error| makes_no_sense(data.authority_key(), &error);
     let params = authority_params();
-    let issuer = Issuer::from_params(&params, &key);
-    let serving_key = KeyPair::generate().map_err(fault)?;
+    let issuer = Issuer::from_params(&params, &authority_key);
+    let is_new = stored_key.is_none();
+    let key = stored_key.map_or_else(KeyPair::generate, Ok).map_err(fault)?;
     let certificate =
-        server_params(address, names).and_then(|params| params.signed_by(&serving_key, &issuer)).map_err(fault)?;
-    write(&data.key(), serving_key.serialize_pem().as_bytes(), Access::OwnerOnly)?;
-    write(&data.certificate(), certificate.pem().as_bytes(), Access::Everybody)
+        server_params(names.clone()).and_then(|params| params.signed_by(&key, &issuer)).map_err(fault)?.pem();
+    let text = format!("{}\n{certificate}", heading(&authority_key, &key, &names, &certificate));
+    let mut written = Ok(());
+    if is_new {
+        written = write(&data.key(), key.serialize_pem().as_bytes(), Access::OwnerOnly);
+    }
+    match written.and_then(|()| write(&data.certificate(), text.as_bytes(), Access::Everybody)) {
+        Ok(()) => Ok(None),
+        Err(error) if error.is_of_the_disk() => {
+            tracing::warn!(%error, "the server's certificate could not be written, and is used from memory");
+            Ok(Some(UnwrittenCertificate { certificate, key: key.serialize_pem() }))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The heading of a certificate that was made from all this.
+fn heading(authority: &KeyPair, key: &KeyPair, names: &[String], certificate: &str) -> String {
+    let mut hash = Sha256::new();
+    for part in [authority.public_key_raw(), key.public_key_raw(), names.join(" ").as_bytes(), certificate.as_bytes()] {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize().iter().fold(HEADING.to_owned(), |heading, byte| heading + &format!("{byte:02x}"))
 }
 
 /// The key of the authority.
@@ -59,7 +109,12 @@ fn authority(data: &DataDir) -> Result<KeyPair, DataDirError> {
     if is_due {
         let certificate = authority_params().self_signed(&key);
         let certificate = certificate.map_err(|error| makes_no_sense(certificate_path.clone(), &error))?;
-        write(&certificate_path, certificate.pem().as_bytes(), Access::Everybody)?;
+        match write(&certificate_path, certificate.pem().as_bytes(), Access::Everybody) {
+            Err(error) if has_certificate && error.is_of_the_disk() => {
+                tracing::warn!(%error, "the certificate of the authority could not be renewed");
+            }
+            written => written?,
+        }
     }
     Ok(key)
 }
@@ -78,7 +133,8 @@ fn authority_params() -> CertificateParams {
     params
 }
 
-fn server_params(address: IpAddr, more: &[String]) -> Result<CertificateParams, rcgen::Error> {
+/// All names and addresses of the server.
+fn server_names(address: IpAddr, more: &[String]) -> Vec<String> {
     let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), SERVER_NAME.to_owned()];
     let address = Some(address).filter(|address| !address.is_unspecified()).map(|address| address.to_string());
     for name in address.iter().chain(more) {
@@ -86,6 +142,10 @@ fn server_params(address: IpAddr, more: &[String]) -> Result<CertificateParams, 
             names.push(name.clone());
         }
     }
+    names
+}
+
+fn server_params(names: Vec<String>) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name = name(SERVER_NAME);
     params.use_authority_key_identifier_extension = true;

@@ -8,12 +8,14 @@ mod objects_copy;
 mod secret_file;
 mod validity;
 
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
+use authority::Keep;
 pub use objects_copy::ObjectsCopy;
 use secret_file::{Access, make_folder, read_if_there, write};
 
@@ -30,7 +32,7 @@ pub struct DataDir {
 #[non_exhaustive]
 pub enum DataDirError {
     /// The file system refuses.
-    #[error("cannot {action} {path}: {source}; check that the directory exists and belongs to you", path = .path.display())]
+    #[error("cannot {action} {path}: {source}; {}", advice(source), path = .path.display())]
     File {
         /// What was to be done.
         action: &'static str,
@@ -69,6 +71,27 @@ pub enum DataDirError {
     },
 }
 
+/// The server's certificate and its private key, in PEM, which could not be written because of the disk.
+#[derive(Clone)]
+pub struct UnwrittenCertificate {
+    /// The certificate.
+    pub certificate: String,
+    /// The private key.
+    pub key: String,
+}
+
+/// What to do when the file system refuses.
+fn advice(error: &io::Error) -> &'static str {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match error.kind() {
+        StorageFull => "the disk is full: free some space",
+        QuotaExceeded => "the quota is used up: free some space, or raise it",
+        FileTooLarge => "the file is larger than the system allows: raise the limit",
+        ReadOnlyFilesystem => "the file system is read-only: make it writable, or use another folder",
+        _ => "check that the folder exists and that it is yours",
+    }
+}
+
 const ADMIN: &str = "evenkeel-admin";
 const ADMIN_GROUP: &str = "system:masters";
 
@@ -77,8 +100,18 @@ const ADMIN_GROUP: &str = "system:masters";
 impl DataDirError {
     /// Whether the disk is full or takes no writes, which has nothing to do with what is in the folder.
     pub fn is_of_the_disk(&self) -> bool {
-        use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-        matches!(self, Self::File { source, .. } if matches!(source.kind(), QuotaExceeded | ReadOnlyFilesystem | StorageFull))
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let is_of_the_disk =
+            |error: &io::Error| matches!(error.kind(), FileTooLarge | QuotaExceeded | ReadOnlyFilesystem | StorageFull);
+        matches!(self, Self::File { source, .. } if is_of_the_disk(source))
+    }
+}
+
+// === impl UnwrittenCertificate ===
+
+impl fmt::Debug for UnwrittenCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnwrittenCertificate").finish_non_exhaustive()
     }
 }
 
@@ -91,18 +124,20 @@ impl DataDir {
         let this = Self { path: path.into() };
         make_folder(&this.path)?;
         access::check_folder(&this.path)?;
-        for secret in [this.authority_key(), this.admin_tokens()] {
+        for secret in [this.authority_key(), this.admin_tokens(), this.key()] {
             access::make_private(&secret);
         }
         Ok(this)
     }
 
     /// Makes everything that is missing, and a certificate for `address`, where the server listens, and for the `names`
-    /// and addresses by which clients reach it otherwise. Whoever has the store open may do so: another server may be
-    /// using the folder otherwise.
-    pub fn prepare(&self, address: IpAddr, names: &[String]) -> Result<(), DataDirError> {
+    /// and addresses by which clients reach it otherwise. A certificate that is there and valid is kept. Whoever has the
+    /// store open may do so: another server may be using the folder otherwise.
+    ///
+    /// If there is no room on the disk for the certificate, it is returned, to be used from memory.
+    pub fn prepare(&self, address: IpAddr, names: &[String]) -> Result<Option<UnwrittenCertificate>, DataDirError> {
         self.admin_token()?;
-        authority::prepare(self, address, names)
+        authority::prepare(self, address, names, Keep::WhileValid)
     }
 
     /// Makes the certificates again from time to time, long before they end, for as long as the future lives. Whoever
@@ -111,21 +146,32 @@ impl DataDir {
         loop {
             tokio::time::sleep(validity::RENEWAL_PERIOD).await;
             let (data, names) = (self.clone(), names.to_vec());
-            let made = tokio::task::spawn_blocking(move || data.prepare(address, &names)).await;
+            let made =
+                tokio::task::spawn_blocking(move || authority::prepare(&data, address, &names, Keep::Never)).await;
             match made {
-                Ok(Ok(())) => tracing::info!("the server's certificate was renewed"),
+                Ok(Ok(None)) => tracing::info!("the server's certificate was renewed"),
+                // It has been logged, and the one before is valid until the next time.
+                Ok(Ok(Some(_))) => {}
                 Ok(Err(error)) => tracing::error!(%error, "cannot renew the server's certificate"),
                 Err(error) => tracing::error!(%error, "the server's certificate was not renewed"),
             }
         }
     }
 
-    /// Writes the kubeconfig for a server that listens on that address, and says where it is.
+    /// Writes the kubeconfig for a server that listens on that address, and says where it is. On a disk that takes no writes,
+    /// the one that is there stays.
     pub fn write_kubeconfig(&self, address: SocketAddr) -> Result<PathBuf, DataDirError> {
         let path = self.kubeconfig();
         let authority = read_if_there(&self.authority())?.unwrap_or_default();
         let text = kubeconfig::text(address, &authority, ADMIN, &self.admin_token()?);
-        write(&path, text.as_bytes(), Access::OwnerOnly)?;
+        match write(&path, text.as_bytes(), Access::OwnerOnly) {
+            Err(error) if error.is_of_the_disk() => {
+                if read_if_there(&path)?.as_ref() != Some(&text) {
+                    tracing::warn!(%error, "the kubeconfig is not up to date");
+                }
+            }
+            written => written?,
+        }
         Ok(path)
     }
 
@@ -214,13 +260,14 @@ mod tests {
         for secret in [data.admin_tokens(), data.key(), data.authority_key(), data.kubeconfig()] {
             assert_eq!(mode(&secret), 0o600, "{}", secret.display());
         }
-        let before =
-            [data.admin_tokens(), data.authority(), data.authority_key()].map(|path| std::fs::read(path).unwrap());
+        let kept = |data: &DataDir| {
+            [data.admin_tokens(), data.authority(), data.authority_key(), data.certificate(), data.key()]
+                .map(|path| std::fs::read(path).unwrap())
+        };
+        let before = kept(&data);
         let again = DataDir::open(data.path()).unwrap();
         again.prepare(address().ip(), &[]).unwrap();
-        let after =
-            [again.admin_tokens(), again.authority(), again.authority_key()].map(|path| std::fs::read(path).unwrap());
-        assert_eq!(before, after);
+        assert_eq!(kept(&again), before);
         let kubeconfig = std::fs::read_to_string(data.kubeconfig()).unwrap();
         assert!(kubeconfig.contains("server: https://127.0.0.1:8443"), "{kubeconfig}");
     }
@@ -228,7 +275,8 @@ mod tests {
     /// The first and the last day of a certificate, which are in it as `YYMMDDHHMMSSZ`.
     fn days(path: &Path) -> [String; 2] {
         let pem = std::fs::read_to_string(path).unwrap();
-        let text: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
+        let text: String =
+            pem.lines().skip_while(|line| !line.starts_with('-')).filter(|line| !line.starts_with('-')).collect();
         let der = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, text).unwrap();
         let times = der.windows(15).filter(|window| window.starts_with(&[0x17, 13]) && window.ends_with(b"Z"));
         let days: Vec<_> = times.map(|time| String::from_utf8(time[2..8].to_vec()).unwrap()).collect();
@@ -288,6 +336,51 @@ mod tests {
         }
         assert_ne!(read(data.certificate()), first);
         assert_eq!(read(data.authority()), authority);
+    }
+
+    #[test]
+    fn a_certificate_is_made_again_when_it_does_not_fit() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        let read = |path: PathBuf| std::fs::read_to_string(path).unwrap();
+        let names = ["gateway.example".to_owned()];
+        data.prepare(address().ip(), &names).unwrap();
+        let damages: [(&str, &dyn Fn()); 5] = [
+            ("other names", &|| {}),
+            ("a damaged certificate", &|| {
+                let text = read(data.certificate());
+                std::fs::write(data.certificate(), text.replacen("MI", "MJ", 1)).unwrap();
+            }),
+            ("no key", &|| std::fs::remove_file(data.key()).unwrap()),
+            ("the key of another certificate", &|| {
+                std::fs::write(data.key(), rcgen::KeyPair::generate().unwrap().serialize_pem()).unwrap();
+            }),
+            ("another authority", &|| {
+                for path in [data.authority(), data.authority_key()] {
+                    std::fs::remove_file(path).unwrap();
+                }
+            }),
+        ];
+        for (name, damage) in damages {
+            damage();
+            let before = read(data.certificate());
+            let unwritten = data.prepare(address().ip(), &[]).unwrap();
+            assert!(unwritten.is_none());
+            let after = read(data.certificate());
+            assert_ne!(after, before, "{name}");
+            data.prepare(address().ip(), &[]).unwrap();
+            assert_eq!(read(data.certificate()), after, "{name}: it is kept");
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_called_so() {
+        let full = DataDirError::File { action: "write", path: "a".into(), source: io::ErrorKind::StorageFull.into() };
+        assert!(full.is_of_the_disk());
+        assert!(full.to_string().ends_with("; the disk is full: free some space"), "{full}");
+        let denied =
+            DataDirError::File { action: "write", path: "a".into(), source: io::ErrorKind::PermissionDenied.into() };
+        assert!(denied.to_string().ends_with("; check that the folder exists and that it is yours"), "{denied}");
     }
 
     #[test]

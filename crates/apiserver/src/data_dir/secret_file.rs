@@ -47,5 +47,9 @@ pub(super) fn write(path: &Path, content: &[u8], access: Access) -> Result<(), D
         file.sync_all()?;
         fs::rename(&beside, path)
     })();
+    if written.is_err() {
+        // Half a file is of no use, and takes room on a disk that may be full.
+        let _ = fs::remove_file(&beside);
+    }
     written.map_err(|source| DataDirError::File { action: "write", path: path.to_owned(), source })
 }

@@ -9,8 +9,10 @@ use rcgen::CertificateParams;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// How long the server's certificate is valid. It is made again at each start, and each [`RENEWAL_PERIOD`].
+/// How long the server's certificate is valid. It is made again each [`RENEWAL_PERIOD`].
 pub(super) const OF_SERVER: Duration = YEAR;
+/// The server's certificate is made again at a start when less than this is left.
+const OF_SERVER_MIN: Duration = DAY.saturating_mul(90);
 /// How long the authority's certificate is valid. What is signed with it must not outlive it.
 pub(super) const OF_AUTHORITY: Duration = YEAR.saturating_mul(10);
 /// The authority's certificate is made again when less than this is left.
@@ -34,6 +36,12 @@ pub(super) fn set(params: &mut CertificateParams, period: Duration) {
 pub(super) fn is_due(pem: &str) -> Option<bool> {
     let last = last_day(&der(pem)?)?;
     Some(last < day_in(OF_AUTHORITY_MIN) || last > day_in(OF_AUTHORITY + DAY))
+}
+
+/// Whether the server's certificate need not be made again at a start.
+pub(super) fn is_valid_for_long(pem: &str) -> bool {
+    let last = der(pem).as_deref().and_then(last_day);
+    last.is_some_and(|last| (day_in(OF_SERVER_MIN)..=day_in(OF_SERVER + DAY)).contains(&last))
 }
 
 fn day_in(time: Duration) -> Day {
@@ -123,6 +131,10 @@ mod tests {
             [(OF_AUTHORITY, false), (YEAR * 3, false), (YEAR, true), (Duration::ZERO, true), (YEAR * 100, true)]
         {
             assert_eq!(is_due(&certificate(|params| set(params, period))), Some(expected), "{period:?}");
+        }
+        for (period, expected) in [(OF_SERVER, true), (DAY * 100, true), (DAY * 80, false), (Duration::ZERO, false)] {
+            let pem = certificate(|params| set(params, period));
+            assert_eq!(is_valid_for_long(&pem), expected, "{period:?}");
         }
         // As earlier versions made them.
         assert_eq!(is_due(&certificate(|_| {})), Some(true));

@@ -1,6 +1,5 @@
 //! Routes that are not about objects: discovery, OpenAPI, health, and unknown paths (API-100, API-179 to API-189).
 
-use evenkeel_store::Freshness;
 use http::Method;
 use http::StatusCode;
 
@@ -46,19 +45,18 @@ pub(super) fn respond(call: Call<'_>, route: &Route) -> Result<ResponseData, Fai
 
 /// Health of the server (API-184). With `verbose`, each check.
 fn health(probe: Probe, call: Call<'_>) -> ResponseData {
-    let Freshness { disconnected_since, is_broken, .. } = call.shared.schemas.store().freshness();
-    let problem = if is_broken {
-        Some("a write to the disk failed; the server accepts no more writes until it is restarted")
-    } else {
-        // A server that cannot reach its store is alive, but not ready.
-        disconnected_since.filter(|_| probe != Probe::Livez).map(|_| "it is unreachable")
+    // A server without its store is alive, but not ready: the store recovers or is reached again by itself, and a restart
+    // would not help.
+    let problem = match probe {
+        Probe::Livez => None,
+        Probe::Healthz | Probe::Readyz => call.shared.schemas.store().problem(),
     };
     let name = match probe {
         Probe::Healthz => "healthz",
         Probe::Livez => "livez",
         Probe::Readyz => "readyz",
     };
-    let (status, outcome) = match problem {
+    let (status, outcome) = match &problem {
         None => (StatusCode::OK, "passed"),
         Some(_) => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
     };

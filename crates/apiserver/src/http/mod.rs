@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use crate::denials::Denials;
 use crate::follow::ObjectStream;
 use crate::in_flight::InFlight;
+use crate::metrics::ApiMetrics;
 use crate::other_metrics::OtherMetrics;
 use crate::registry::Registry;
 use crate::server::FOLLOWED_WITHIN;
@@ -102,6 +103,10 @@ impl Api {
         &self.shared.denials
     }
 
+    pub(crate) fn metrics(&self) -> ApiMetrics {
+        self.shared.metrics()
+    }
+
     pub(crate) fn schemas(&self) -> &Registry<FlowSchemaSpec> {
         &self.shared.schemas
     }
@@ -118,6 +123,10 @@ impl Api {
 // === impl Shared ===
 
 impl Shared {
+    fn metrics(&self) -> ApiMetrics {
+        ApiMetrics::new(self.denials.clone(), Arc::clone(self.schemas.store()))
+    }
+
     /// Waits a moment for the API's own flow control to follow what was written, so that the next request meets it.
     async fn followed(&self) {
         let revision = self.schemas.store().freshness().revision;

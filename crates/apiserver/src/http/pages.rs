@@ -45,7 +45,7 @@ pub(super) fn metrics(call: Call<'_>) -> Result<ResponseData, Failure> {
     let mut registry = Registry::default();
     let registered = call.shared.flow.register_metrics(&mut registry);
     registered.map_err(|_| Failure::plain("cannot write the metrics"))?;
-    call.shared.denials.register(&mut registry);
+    registry.register_collector(Box::new(call.shared.metrics()));
     call.shared.other_metrics.register(&mut registry);
     register_process(&mut registry);
     let page = MetricsPage::new(&registry, &call.parts.headers);

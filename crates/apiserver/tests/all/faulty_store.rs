@@ -119,14 +119,37 @@ async fn api_184_health_checks_tell_what_a_supervisor_can_help_with() {
         statuses
     };
     assert_eq!(probes().await, [200, 200, 200]);
-    // A new start would not bring the connection back.
-    store.is_disconnected.store(true, Ordering::Relaxed);
-    assert_eq!(probes().await, [200, 500, 500]);
-    store.is_disconnected.store(false, Ordering::Relaxed);
+    // A new start would neither bring the connection back nor make room on the disk.
+    for (fault, problem) in [
+        (&store.is_disconnected, "it has been out of reach for"),
+        (&store.is_broken, "a write to the disk failed, and writes are refused until one succeeds"),
+    ] {
+        assert!(ask(&server, Method::GET, "/metrics", "").await.2.contains("\nevenkeel_store_unavailable 0\n"));
+        fault.store(true, Ordering::Relaxed);
+        assert_eq!(probes().await, [200, 500, 500]);
+        let (_, _, text) = ask(&server, Method::GET, "/readyz", "").await;
+        assert!(text.contains(&format!("[-]store failed: {problem}")), "{text}");
+        assert!(ask(&server, Method::GET, "/metrics", "").await.2.contains("\nevenkeel_store_unavailable 1\n"));
+        fault.store(false, Ordering::Relaxed);
+        assert_eq!(probes().await, [200, 200, 200]);
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_was_used_before_can_be_read_while_it_refuses_writes() {
+    let store = Faulty::new();
+    drop(start(&store).await);
+    // Something is missing, and cannot be created.
+    let level = store.get(Kind::PriorityLevelConfiguration, "leader-election", At::Latest).await.unwrap().unwrap();
+    store.delete(Kind::PriorityLevelConfiguration, "leader-election", level.revision).await.unwrap();
     store.is_broken.store(true, Ordering::Relaxed);
-    assert_eq!(probes().await, [500, 500, 500]);
-    let (_, _, text) = ask(&server, Method::GET, "/livez", "").await;
-    assert!(text.contains("[-]store failed: a write to the disk failed"), "{text}");
+    let server = start(&store).await;
+    assert_eq!(ask(&server, Method::GET, SCHEMAS, "").await.0, StatusCode::OK);
+    // A new one has no objects to serve.
+    let store = Faulty::new();
+    store.is_broken.store(true, Ordering::Relaxed);
+    let store: Arc<dyn Store> = store;
+    ApiServer::start(store, &ApiServerOptions::default()).await.unwrap_err();
 }
 
 #[tokio::test]

@@ -2,26 +2,37 @@
 
 use std::time::Duration;
 
-use evenkeel_apiserver::{DataDir, ObjectStream};
+use evenkeel_apiserver::{DataDir, ObjectState, ObjectStream};
 use tokio::time::sleep;
 
 /// The shortest time between two copies, however often the objects change.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How long to wait before a copy that failed is tried again: the disk may have room then.
+const RETRY: Duration = Duration::from_secs(10);
+
 /// Copies the objects whenever they change, until the store is closed.
 pub(super) async fn keep(data: DataDir, mut objects: ObjectStream) {
-    let mut is_failing = false;
     while let Some(state) = objects.next().await {
-        let folder = data.clone();
-        let written = tokio::task::spawn_blocking(move || folder.write_objects_copy(&state)).await;
-        match &written {
-            Ok(Err(error)) if !is_failing => {
-                tracing::warn!(%error, "cannot write the copy of the objects; a start without the store would use an older copy");
+        let mut is_failing = false;
+        while let Err(error) = write(&data, state.clone()).await {
+            if !std::mem::replace(&mut is_failing, true) {
+                tracing::warn!(
+                    error,
+                    "cannot write the copy of the objects; a start without the store would use an older copy"
+                );
             }
-            Ok(Ok(())) if is_failing => tracing::info!("the copy of the objects is up to date again"),
-            _ => {}
+            sleep(RETRY).await;
         }
-        is_failing = !matches!(written, Ok(Ok(())));
+        if is_failing {
+            tracing::info!("the copy of the objects is up to date again");
+        }
         sleep(PAUSE).await;
     }
+}
+
+async fn write(data: &DataDir, state: ObjectState) -> Result<(), String> {
+    let data = data.clone();
+    let written = tokio::task::spawn_blocking(move || data.write_objects_copy(&state)).await;
+    written.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }

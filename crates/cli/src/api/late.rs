@@ -38,7 +38,7 @@ pub(super) fn copy_instead(folder: &Path, reason: Error) -> Result<ObjectsCopy> 
 
 impl LateApi {
     /// Tries again and again to start the API, which failed for that reason. When it has started, applies the manifests,
-    /// hands its objects out, and calls `announce`.
+    /// calls `announce`, and hands its objects out.
     pub(super) fn start(
         args: ApiArgs,
         preset: Preset,
@@ -66,9 +66,9 @@ impl LateApi {
             if let Some(path) = manifests {
                 api.apply_manifests(&path).await;
             }
+            announce(&api);
             // The gateway may have gone.
             let _ = objects.send(api.server().objects());
-            announce(&api);
             api
         });
         Self { starting }

@@ -5,6 +5,7 @@ mod late;
 mod manifests;
 mod running;
 mod source;
+mod status;
 mod store;
 
 use std::net::{Ipv4Addr, SocketAddr};

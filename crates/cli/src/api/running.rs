@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Error, Result, anyhow};
 use evenkeel_api::Preset;
-use evenkeel_apiserver::{ApiServer, ApiServerOptions, DataDir, DataDirError, Failure, OtherMetrics};
-use evenkeel_gateway::StartError;
+use evenkeel_apiserver::{
+    ApiServer, ApiServerOptions, DataDir, DataDirError, Failure, OtherMetrics, UnwrittenCertificate,
+};
 use evenkeel_gateway::config::{
     AnonymousRequests, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, ServerTls, SystemNames,
     TokenIdentity,
@@ -16,10 +17,12 @@ use evenkeel_gateway::host::{Host, HostLimits};
 use evenkeel_gateway::identity::Identification;
 use evenkeel_gateway::objects::DirectorySource;
 use evenkeel_gateway::observe::metrics::IdentityMetrics;
+use evenkeel_gateway::{ServingPair, StartError};
 use evenkeel_store::{HistoryLimits, Location, Store};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::status::Parts;
 use super::{ApiArgs, copies, manifests};
 use crate::exit::WrongUsage;
 
@@ -55,7 +58,8 @@ impl RunningApi {
         // The store before anything is written: if another server has it open, the folder is in use, certificates and all.
         let opened = location.open(HistoryLimits::default()).await;
         let store = opened.with_context(|| format!("cannot open the store at {place}; see `--store`"))?;
-        data.prepare(args.address().ip(), &args.api_names).map_err(|error| wrong(&error))?;
+        let unwritten = data.prepare(args.address().ip(), &args.api_names).map_err(|error| wrong(&error))?;
+        let unwritten = unwritten.map(|UnwrittenCertificate { certificate, key }| ServingPair { certificate, key });
         let metrics = IdentityMetrics::default();
         let identification = Identification::open_counted(&identity(args, &data), &metrics);
         let identification = identification.map_err(|error| WrongUsage(error.to_string()))?;
@@ -65,16 +69,14 @@ impl RunningApi {
             client_ca: Some(args.client_ca.clone().unwrap_or_else(|| data.authority())),
         };
         let listen = ListenConfig { address: args.address().into(), tls: Some(tls) };
-        let host = Host::bind(&listen, identification, HostLimits::default()).await.map_err(explain)?;
+        let host = Host::bind_with(&listen, unwritten, identification, HostLimits::default()).await.map_err(explain)?;
         let address = host.address();
         let status_controller = args.status_controller();
         let other_metrics = OtherMetrics::new(move |registry| metrics.register(registry));
         let options = ApiServerOptions { preset, status_controller, other_metrics, ..ApiServerOptions::default() };
         let server = ApiServer::start(Arc::clone(&store), &options).await.context("cannot start the API")?;
         let server = Arc::new(server);
-        let kubeconfig = data.write_kubeconfig(address).map_err(|error| {
-            if error.is_of_the_disk() { DiskRefuses(error.to_string()).into() } else { Error::from(error) }
-        })?;
+        let kubeconfig = data.write_kubeconfig(address)?;
         let (stop, stopped) = watch::channel(false);
         let service = {
             let server = Arc::clone(&server);
@@ -96,6 +98,11 @@ impl RunningApi {
 
     pub(crate) fn server(&self) -> &ApiServer {
         &self.server
+    }
+
+    /// What the gateway's admin endpoint shows.
+    pub(super) fn parts(&self) -> Parts {
+        Parts { metrics: self.server.metrics(), store: Arc::clone(&self.store) }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

@@ -1,19 +1,24 @@
 //! The objects of the API as what governs the gateway's traffic.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Error, Result};
 use evenkeel_apiserver::{ObjectStream, ObjectsCopy};
 use evenkeel_gateway::Config;
-use evenkeel_gateway::objects::{NextObjects, ObjectSource, ObjectsError};
+use evenkeel_gateway::objects::{NextObjects, ObjectSource, ObjectsError, SourceStatus};
 use tokio::sync::oneshot;
 
 use super::late::{LateApi, copy_instead};
+use super::status::ApiStatus;
 use super::{ApiArgs, RunningApi};
 
 /// The objects of an API.
 #[derive(Debug)]
-pub(crate) struct ApiObjects(Origin);
+pub(crate) struct ApiObjects {
+    origin: Origin,
+    status: Arc<ApiStatus>,
+}
 
 /// Where the objects come from.
 #[derive(Debug)]
@@ -21,7 +26,7 @@ enum Origin {
     /// From the API.
     Api(ObjectStream),
     /// From the last copy, until the API has started.
-    Copy { copy: Option<ObjectsCopy>, stale: String, api: oneshot::Receiver<ObjectStream> },
+    Copy { copy: Option<ObjectsCopy>, api: oneshot::Receiver<ObjectStream> },
 }
 
 // === impl ApiObjects ===
@@ -29,7 +34,7 @@ enum Origin {
 impl ApiObjects {
     /// Those of an API that runs.
     pub(crate) fn of(api: &RunningApi) -> Self {
-        Self(Origin::Api(api.server().objects()))
+        Self { origin: Origin::Api(api.server().objects()), status: ApiStatus::running(api.parts()) }
     }
 
     /// The last copy, while the store cannot be opened for this reason, and then those of the API, which is started as
@@ -48,30 +53,39 @@ impl ApiObjects {
         tracing::warn!("the gateway starts with {stale}; it keeps trying to open the store");
         let (sender, api) = oneshot::channel();
         let (folder, manifests) = (folder.to_owned(), config.objects.clone());
+        let status = ApiStatus::with_copy(stale);
+        let started = Arc::clone(&status);
+        let announce = move |api: &RunningApi| {
+            started.started(api.parts());
+            announce(api);
+        };
         let late = LateApi::start(args.clone(), config.preset, folder, why, manifests, sender, announce);
-        Ok((Self(Origin::Copy { copy: Some(copy), stale, api }), late))
+        Ok((Self { origin: Origin::Copy { copy: Some(copy), api }, status }, late))
     }
 }
 
 impl ObjectSource for ApiObjects {
     fn next(&mut self) -> NextObjects<'_> {
         Box::pin(async {
-            if let Origin::Copy { copy, api, .. } = &mut self.0 {
+            if let Origin::Copy { copy, api } = &mut self.origin {
                 if let Some(copy) = copy.take() {
                     return Ok(copy.state.objects);
                 }
                 match api.await {
-                    Ok(stream) => self.0 = Origin::Api(stream),
+                    Ok(stream) => self.origin = Origin::Api(stream),
                     // The process is about to end.
                     Err(_) => std::future::pending().await,
                 }
             }
-            let next = match &mut self.0 {
+            let next = match &mut self.origin {
                 Origin::Api(stream) => stream.next().await,
                 Origin::Copy { .. } => None,
             };
             match next {
-                Some(state) => Ok(state.objects),
+                Some(state) => {
+                    self.status.copy_replaced();
+                    Ok(state.objects)
+                }
                 None => {
                     // The process is about to end: those that govern stay until then.
                     std::future::pending::<()>().await;
@@ -81,10 +95,7 @@ impl ObjectSource for ApiObjects {
         })
     }
 
-    fn stale(&self) -> Option<String> {
-        match &self.0 {
-            Origin::Api(_) => None,
-            Origin::Copy { stale, .. } => Some(stale.clone()),
-        }
+    fn status(&self) -> Option<Arc<dyn SourceStatus>> {
+        Some(Arc::clone(&self.status) as _)
     }
 }

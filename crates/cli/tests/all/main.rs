@@ -31,6 +31,7 @@ mod replay;
 mod secret_files;
 mod serve;
 mod simulate;
+mod store_faults;
 mod terminal;
 mod top;
 #[path = "../../../store/tests/store/until.rs"]

@@ -512,6 +512,7 @@ fn without_its_store_the_gateway_starts_with_the_last_copy_and_follows_the_store
     let ready = get(admin, "/readyz?verbose").1;
     assert!(ready.contains("[+]objects ok, but they may be out of date: the copy of revision"), "{ready}");
     assert!(get(admin, "/metrics").1.contains("\nevenkeel_objects_stale 1\n"));
+    assert!(get(admin, "/metrics").1.contains("\nevenkeel_store_unavailable 1\n"));
     let levels = || get(admin, "/debug/api_priority_and_fairness/dump_priority_levels").1;
     assert!(levels().contains("closed"));
 
@@ -519,7 +520,8 @@ fn without_its_store_the_gateway_starts_with_the_last_copy_and_follows_the_store
     fs::rename(folder.path().join("restored"), &store).unwrap();
     gateway.output_until("API ready on https://");
     wait_until("the store is followed", || get(admin, "/metrics").1.contains("\nevenkeel_objects_stale 0\n"));
-    assert!(get(admin, "/readyz?verbose").1.contains("[+]objects ok\n"));
+    assert!(get(admin, "/metrics").1.contains("\nevenkeel_store_unavailable 0\n"));
+    assert!(get(admin, "/readyz?verbose").1.contains("[+]objects ok\n[+]store ok\n"));
     assert!(levels().contains("closed"));
     gateway.signal("TERM");
     assert_eq!(gateway.end().0.code(), Some(0), "{}", gateway.rest());

@@ -172,7 +172,9 @@ impl Gateway {
         let mut governing =
             Governing { flow: flow.clone(), metrics: metrics.clone(), findings, last: Objects::default() };
         governing.apply(objects.next().await?);
-        note_stale(&readiness, &metrics, objects.stale());
+        if let Some(source) = objects.status() {
+            readiness.set_source(source);
+        }
         let (addresses, listening, listener_files) = listen(&config, workers)?;
         let rejections = Arc::new(RejectionLog::new(&config.log));
         let shared = Arc::new(Shared {
@@ -193,7 +195,7 @@ impl Gateway {
             .collect::<io::Result<Vec<_>>>()
             .map_err(StartError::Thread)?;
         let mut control = vec![
-            Control(tokio::spawn(follow(objects, governing, readiness.clone()))),
+            Control(tokio::spawn(follow(objects, governing))),
             Control(tokio::spawn(keep_fresh(listener_files))),
             Control(tokio::spawn(flush_rejections(rejections))),
         ];
@@ -380,12 +382,11 @@ fn upstreams_of(live: watch::Receiver<Arc<Live>>) -> Box<dyn Fn() -> Vec<Upstrea
 }
 
 /// Follows what the source says, for as long as there is something to say.
-async fn follow(mut objects: Box<dyn ObjectSource>, mut governing: Governing, readiness: Readiness) {
+async fn follow(mut objects: Box<dyn ObjectSource>, mut governing: Governing) {
     loop {
         match objects.next().await {
             Ok(new) => {
                 governing.apply(new);
-                note_stale(&readiness, &governing.metrics, objects.stale());
                 tracing::info!("the objects changed and are in effect");
             }
             Err(error) => {
@@ -394,12 +395,6 @@ async fn follow(mut objects: Box<dyn ObjectSource>, mut governing: Governing, re
             }
         }
     }
-}
-
-/// Records whether the objects come from a copy.
-fn note_stale(readiness: &Readiness, metrics: &GatewayMetrics, stale: Option<String>) {
-    metrics.set_objects_stale(stale.is_some());
-    readiness.set_objects_stale(stale);
 }
 
 async fn flush_rejections(rejections: Arc<RejectionLog>) {

@@ -28,7 +28,7 @@ use crate::config::{ListenConfig, connections_that_fit, memory_limit};
 use crate::gateway::StartError;
 use crate::identity::{Identification, PeerIdentity};
 use crate::net::{Accepted, Acceptor};
-use crate::tls::{ListenerTls, keep_fresh};
+use crate::tls::{ListenerTls, ServingPair, keep_fresh};
 
 /// The limits of a hosted service.
 ///
@@ -88,8 +88,18 @@ impl Host {
         identification: Arc<Identification>,
         limits: HostLimits,
     ) -> Result<Self, StartError> {
+        Self::bind_with(config, None, identification, limits).await
+    }
+
+    /// Listens with a certificate that could not be written to the files of the settings, until they change.
+    pub async fn bind_with(
+        config: &ListenConfig,
+        unwritten: Option<ServingPair>,
+        identification: Arc<Identification>,
+        limits: HostLimits,
+    ) -> Result<Self, StartError> {
         let fault = |error| StartError::Listen { address: config.address.clone(), error };
-        let tls = config.tls.as_ref().map(|tls| ListenerTls::open(tls, "")).transpose()?.map(Arc::new);
+        let tls = config.tls.as_ref().map(|tls| ListenerTls::open_with(tls, "", unwritten)).transpose()?.map(Arc::new);
         let addresses = config.address.resolve().map_err(fault)?;
         let listener = TcpListener::bind(&*addresses).await.map_err(fault)?;
         let address = listener.local_addr().map_err(fault)?;

@@ -7,10 +7,13 @@ mod directory;
 mod fixed;
 mod manifests;
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use evenkeel_engine::controller::Objects;
+use prometheus_client::encoding::DescriptorEncoder;
 
 use crate::config::Config;
 
@@ -25,10 +28,22 @@ pub trait ObjectSource: Send + 'static {
     /// Dropping the future loses nothing.
     fn next(&mut self) -> NextObjects<'_>;
 
-    /// Why the objects that were handed out last may be out of date, if they may: they come from a copy.
-    fn stale(&self) -> Option<String> {
+    /// What is known of the source while the gateway follows it; none if there is nothing to know.
+    fn status(&self) -> Option<Arc<dyn SourceStatus>> {
         None
     }
+}
+
+/// What is known of a source of objects at any time, for the admin endpoint. It does not wait for anything.
+pub trait SourceStatus: fmt::Debug + Send + Sync + 'static {
+    /// Why the objects in effect may be out of date, if they may.
+    fn stale(&self) -> Option<String>;
+
+    /// Why the store that the objects come from cannot be written or reached, if so.
+    fn store_problem(&self) -> Option<String>;
+
+    /// Writes the metrics of the source, which no other page of metrics of the gateway has.
+    fn encode_metrics(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result;
 }
 
 /// What [`ObjectSource::next`] gives.

@@ -1,7 +1,9 @@
 //! Whether the gateway accepts requests, and whether its objects are up to date.
 
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
+
+use crate::objects::SourceStatus;
 
 /// The phase of the gateway's life. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -10,8 +12,8 @@ pub struct Readiness(Arc<Known>);
 #[derive(Debug, Default)]
 struct Known {
     phase: AtomicU8,
-    /// Why the objects may be out of date, if they may.
-    objects_stale: Mutex<Option<String>>,
+    /// Where the objects come from, if there is something to know of it.
+    source: OnceLock<Arc<dyn SourceStatus>>,
 }
 
 /// The phases of a gateway's life.
@@ -46,12 +48,17 @@ impl Readiness {
 
     /// Why the objects may be out of date, if they may.
     pub fn objects_stale(&self) -> Option<String> {
-        self.0.objects_stale.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.source()?.stale()
     }
 
-    /// Whether the objects may be out of date, and why.
-    pub fn set_objects_stale(&self, why: Option<String>) {
-        *self.0.objects_stale.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    /// What is known of where the objects come from.
+    pub fn source(&self) -> Option<&dyn SourceStatus> {
+        self.0.source.get().map(AsRef::as_ref)
+    }
+
+    /// Where the objects come from. It never changes.
+    pub fn set_source(&self, source: Arc<dyn SourceStatus>) {
+        let _ = self.0.source.set(source);
     }
 }
 

@@ -9,5 +9,6 @@ pub(crate) use client::{ClientTls, Offer};
 pub(crate) use files::{Refresh, keep_fresh};
 pub use files::{TlsError, TlsFile};
 pub(crate) use server::ListenerTls;
+pub use server::ServingPair;
 #[cfg(feature = "fuzzing")]
 pub(crate) use subject::read as read_certificate;

@@ -1,10 +1,13 @@
 //! TLS of a listener.
 
+use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{ServerConfig, crypto::ring};
 use tokio_rustls::server::TlsStream;
@@ -22,6 +25,15 @@ pub(crate) struct ListenerTls {
     warnings: Mutex<Throttle>,
 }
 
+/// A certificate and its private key in PEM, which could not be written to files.
+#[derive(Clone)]
+pub struct ServingPair {
+    /// The certificate.
+    pub certificate: String,
+    /// The private key.
+    pub key: String,
+}
+
 /// A connection on which TLS has been agreed.
 #[derive(Debug)]
 pub(crate) struct Accepted {
@@ -30,15 +42,31 @@ pub(crate) struct Accepted {
     pub(crate) certificate: Option<Arc<ClientCertificate>>,
 }
 
+// === impl ServingPair ===
+
+impl fmt::Debug for ServingPair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServingPair").finish_non_exhaustive()
+    }
+}
+
 // === impl ListenerTls ===
 
 impl ListenerTls {
     /// Errors call the group of settings `name`.
     pub(crate) fn open(config: &ServerTls, name: &str) -> Result<Self, TlsError> {
+        Self::open_with(config, name, None)
+    }
+
+    /// With a certificate that could not be written to the files, until they change.
+    pub(crate) fn open_with(config: &ServerTls, name: &str, unwritten: Option<ServingPair>) -> Result<Self, TlsError> {
         let mut files = vec![config.certificate.clone(), config.key.clone()];
         files.extend(config.client_ca.clone());
-        let (config, name) = (config.clone(), name.to_owned());
-        let config = Fresh::new(files, move || server_config(&config, &name))?;
+        let (config, name, unwritten) = (config.clone(), name.to_owned(), Mutex::new(unwritten));
+        let config = Fresh::new(files, move || {
+            let unwritten = unwritten.lock().unwrap_or_else(PoisonError::into_inner).take();
+            server_config(&config, &name, unwritten.as_ref())
+        })?;
         Ok(Self { config, warnings: Mutex::default() })
     }
 
@@ -69,7 +97,7 @@ impl ListenerTls {
     }
 }
 
-fn server_config(config: &ServerTls, name: &str) -> Result<ServerConfig, TlsError> {
+fn server_config(config: &ServerTls, name: &str, unwritten: Option<&ServingPair>) -> Result<ServerConfig, TlsError> {
     let certificate = TlsFile::new(name, "certificate", &config.certificate);
     let key_file = TlsFile::new(name, "key", &config.key);
     let provider = Arc::new(ring::default_provider());
@@ -85,9 +113,17 @@ fn server_config(config: &ServerTls, name: &str) -> Result<ServerConfig, TlsErro
             builder.with_client_cert_verifier(verifier.build().map_err(|error| file.unusable(&error))?)
         }
     };
-    let mut made = builder
-        .with_single_cert(certificates(&certificate)?, key(&key_file)?)
-        .map_err(|error| pair_error(&error, &certificate, &key_file))?;
+    let (chain, private_key) = match unwritten {
+        None => (certificates(&certificate)?, key(&key_file)?),
+        Some(pair) => (
+            CertificateDer::pem_slice_iter(pair.certificate.as_bytes())
+                .collect::<Result<_, _>>()
+                .map_err(|error| certificate.unusable(&error))?,
+            PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).map_err(|error| key_file.unusable(&error))?,
+        ),
+    };
+    let mut made =
+        builder.with_single_cert(chain, private_key).map_err(|error| pair_error(&error, &certificate, &key_file))?;
     made.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(made)
 }

@@ -1,15 +1,19 @@
 //! What operators see, over real connections.
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use evenkeel::{FlowControl, Preset};
 use evenkeel_gateway::config::{AdminConfig, UpstreamConfig};
+use evenkeel_gateway::objects::SourceStatus;
 use evenkeel_gateway::observe::admin::{self, Admin, AdminToken};
 use evenkeel_gateway::observe::dashboard::{Frames, Recording};
 use evenkeel_gateway::observe::metrics::GatewayMetrics;
 use evenkeel_gateway::{Config, Phase, Readiness, RequestRules};
 use http::StatusCode;
+use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::metrics::MetricType;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -139,16 +143,52 @@ async fn it_is_ready_only_while_it_serves_and_alive_all_the_time() {
     }
 }
 
+/// A store that comes and goes.
+#[derive(Debug, Default)]
+struct Source {
+    is_away: AtomicBool,
+}
+
+impl SourceStatus for Source {
+    fn stale(&self) -> Option<String> {
+        self.store_problem().map(|why| format!("the store is away: {why}"))
+    }
+
+    fn store_problem(&self) -> Option<String> {
+        self.is_away.load(Ordering::Relaxed).then(|| "no space left".to_owned())
+    }
+
+    fn encode_metrics(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
+        let mut gauge = encoder.encode_descriptor("evenkeel_of_source", "A test", None, MetricType::Gauge)?;
+        gauge.encode_gauge(&i64::from(self.is_away.load(Ordering::Relaxed)))
+    }
+}
+
 #[tokio::test]
-async fn objects_from_a_copy_are_told_and_do_not_make_it_unready() {
-    let readiness = Readiness::default();
+async fn a_store_that_is_away_is_told_and_does_not_make_it_unready() {
+    let (readiness, source) = (Readiness::default(), Arc::new(Source::default()));
     let address = start(&readiness).await;
     readiness.enter(Phase::Ready);
-    assert!(get(address, "/readyz?verbose").await.contains("[+]objects ok\n"));
-    readiness.set_objects_stale(Some("the store is away".to_owned()));
     let page = get(address, "/readyz?verbose").await;
-    assert!(page.contains("[+]objects ok, but they may be out of date: the store is away\n"), "{page}");
-    assert!(get(address, "/readyz").await.ends_with("\r\n\r\nok"));
+    assert!(page.contains("[+]objects ok\n") && !page.contains("]store"), "without a store: {page}");
+    readiness.set_source(Arc::clone(&source) as _);
+    let page = get(address, "/readyz?verbose").await;
+    assert!(page.contains("[+]objects ok\n[+]store ok\n"), "{page}");
+    // It is looked at whenever somebody asks.
+    for is_away in [true, false] {
+        source.is_away.store(is_away, Ordering::Relaxed);
+        let page = get(address, "/readyz?verbose").await;
+        let stale = "[+]objects ok, but they may be out of date: the store is away: no space left\n";
+        let store = "[-]store unavailable, which does not fail this check: no space left\n";
+        assert_eq!((page.contains(stale), page.contains(store)), (is_away, is_away), "{page}");
+        assert!(get(address, "/readyz").await.ends_with("\r\n\r\nok"));
+        let status = get(address, "/debug/status").await;
+        assert_eq!(status.contains(r#""storeUnavailable":"no space left""#), is_away, "{status}");
+        let metrics = get(address, "/metrics").await;
+        for name in ["evenkeel_objects_stale", "evenkeel_of_source"] {
+            assert!(metrics.contains(&format!("\n{name} {}\n", u8::from(is_away))), "{metrics}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -38,7 +38,8 @@ pub(crate) struct State {
     pub(crate) revision: u64,
     pub(crate) closed: bool,
     disconnected_since: Option<Instant>,
-    is_broken: bool,
+    /// Why writes are refused, if they are.
+    fault: Option<String>,
 }
 
 /// A write that has taken place.
@@ -56,7 +57,7 @@ pub(crate) struct Write {
 impl Cache {
     /// A cache with the objects of a revision, and the writes that led there.
     pub(crate) fn new(kinds: [ObjectMap; Kind::ALL.len()], history: History, revision: u64) -> Self {
-        let state = State { kinds, history, revision, closed: false, disconnected_since: None, is_broken: false };
+        let state = State { kinds, history, revision, closed: false, disconnected_since: None, fault: None };
         Self { state: RwLock::new(state), revision: watch::Sender::new(revision) }
     }
 
@@ -105,9 +106,14 @@ impl Cache {
         self.state_mut().disconnected_since.get_or_insert(now);
     }
 
-    /// No more writes are coming.
-    pub(crate) fn set_broken(&self) {
-        self.state_mut().is_broken = true;
+    /// Why writes are refused from now on, if they are.
+    pub(crate) fn set_fault(&self, fault: Option<String>) {
+        self.state_mut().fault = fault;
+    }
+
+    /// Why writes are refused, if they are.
+    pub(crate) fn fault(&self) -> Option<String> {
+        self.state().fault.clone()
     }
 
     pub(crate) fn get(&self, kind: Kind, name: &str) -> Option<Arc<Object>> {
@@ -153,8 +159,8 @@ impl Cache {
 
     pub(crate) fn freshness(&self) -> Freshness {
         let state = self.state();
-        let State { revision, disconnected_since, is_broken, .. } = *state;
-        Freshness { revision, disconnected_since, is_broken }
+        let State { revision, disconnected_since, .. } = *state;
+        Freshness { revision, disconnected_since, is_broken: state.fault.is_some() }
     }
 
     /// Releases the lock, and wakes waiters.

@@ -1,12 +1,14 @@
 //! The thread that writes: it takes all commands that wait, writes them in one transaction with one sync, updates the
 //! cache, and only then replies.
 
-use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
-use evenkeel_api::Kind;
 use redb::{Database, ReadableTable};
+use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout_at;
 
 use crate::cache::{Cache, Write};
 use crate::{Error, Object};
@@ -15,19 +17,27 @@ use super::Outcome;
 use super::command::{Command, WriteCommand};
 use super::format::{HISTORY, META, META_REVISION, OBJECTS, Row, kind_number};
 use super::last_revision::LastRevision;
+use super::open::StoreFile;
+use super::recovery::{Fate, Fault, Touched, fate};
 
 /// So many writes share a transaction at most, so that the first does not wait for too many others.
 const BATCH_MAX: usize = 512;
 
+const PANICKED: &str = "redb panicked; the log has the message";
+
 /// Owns the database. Nobody else writes to it.
 pub(crate) struct Committer {
-    database: Database,
+    file: StoreFile,
+    /// None if the file has to be opened again.
+    database: Option<Database>,
     cache: Arc<Cache>,
     commands: mpsc::Receiver<Command>,
     /// A second record of what was acknowledged; a store in memory has none.
     last_revision: Option<LastRevision>,
-    /// Set when a commit has failed: the contents of the file are unknown, so no more writes are accepted.
-    broken: Option<String>,
+    /// Set when a write has failed, and until one succeeds. Writes are refused meanwhile.
+    fault: Option<Fault>,
+    /// The writes of a batch of which it is not known whether they are in the file.
+    undecided: Option<Batch>,
 }
 
 /// What happens to the writes of a batch.
@@ -37,7 +47,7 @@ struct Batch {
     /// What was before each write.
     previous: Vec<Option<Arc<Object>>>,
     /// The objects that the batch has written so far.
-    touched: HashMap<(Kind, Box<str>), Option<Arc<Object>>>,
+    touched: Touched,
     replies: Vec<Reply>,
 }
 
@@ -47,22 +57,46 @@ struct Reply {
     result: Result<Write, Error>,
 }
 
+/// What the thread does next.
+enum Next {
+    Command(Command),
+    Recover,
+    End,
+}
+
 // === impl Committer ===
 
 impl Committer {
     pub(crate) fn new(
-        database: Database,
+        file: StoreFile,
+        database: Result<Database, String>,
         cache: Arc<Cache>,
         commands: mpsc::Receiver<Command>,
         last_revision: Option<LastRevision>,
     ) -> Self {
-        Self { database, cache, commands, last_revision, broken: None }
+        let (fault, undecided) = (None, None);
+        match database {
+            Ok(database) => Self { file, database: Some(database), cache, commands, last_revision, fault, undecided },
+            Err(problem) => {
+                let mut this = Self { file, database: None, cache, commands, last_revision, fault, undecided };
+                this.break_off(problem, 0);
+                this
+            }
+        }
     }
 
     /// Works until it is closed, or until all senders are gone.
     pub(crate) fn run(mut self) {
         let mut carried = None;
-        while let Some(command) = carried.take().or_else(|| self.commands.blocking_recv()) {
+        loop {
+            let command = match carried.take().map_or_else(|| self.next(), Next::Command) {
+                Next::Command(command) => command,
+                Next::Recover => {
+                    self.recover();
+                    continue;
+                }
+                Next::End => return,
+            };
             match command {
                 Command::Write(first) => carried = self.write(first),
                 Command::Compact { revision, reply } => {
@@ -70,7 +104,9 @@ impl Committer {
                 }
                 Command::Close { reply } => {
                     self.commands.close();
+                    // Whoever is told that the store is closed may open the file.
                     drop(self.database);
+                    drop(self.file);
                     if let Some(last_revision) = &self.last_revision {
                         last_revision.sync();
                     }
@@ -82,6 +118,27 @@ impl Committer {
                 }
             }
         }
+    }
+
+    /// Waits for a command, and after a fault no longer than until the next attempt to recover.
+    fn next(&mut self) -> Next {
+        let command = match self.fault.as_ref().map(Fault::retry_at) {
+            None => self.commands.blocking_recv(),
+            Some(retry_at) if retry_at <= Instant::now() => return Next::Recover,
+            Some(retry_at) => {
+                match runtime::Builder::new_current_thread().enable_time().build() {
+                    Ok(timer) => {
+                        let received =
+                            timer.block_on(async { timeout_at(retry_at.into(), self.commands.recv()).await });
+                        let Ok(command) = received else { return Next::Recover };
+                        command
+                    }
+                    // Then the next command gives occasion for the next attempt.
+                    Err(_) => self.commands.blocking_recv(),
+                }
+            }
+        };
+        command.map_or(Next::End, Next::Command)
     }
 
     /// Writes the first and all that wait behind it; returns the command that ended the row.
@@ -104,25 +161,117 @@ impl Committer {
                 Err(_) => break,
             };
         }
+        if let Some(fault) = self.fault.as_ref().filter(|_| !batch.writes.is_empty()) {
+            batch.fail(&fault.refusal());
+            return carried;
+        }
         match self.commit(&batch) {
             Ok(()) => batch.publish(&self.cache),
-            Err(error) => batch.fail(&error),
+            Err(problem) => self.settle(batch, problem),
         }
         carried
     }
 
-    fn commit(&mut self, batch: &Batch) -> Result<(), Error> {
+    fn commit(&mut self, batch: &Batch) -> Result<(), String> {
         let Some(last) = batch.writes.last() else { return Ok(()) };
-        self.check_whole()?;
         let oldest = self.cache.state().history.oldest();
-        let transaction = self.database.begin_write().map_err(unavailable)?;
-        fill(&transaction, batch, last.revision, oldest).map_err(unavailable)?;
-        transaction.commit().map_err(|error| self.break_off(&error))?;
-        // Before the writes are acknowledged.
+        self.transact(|transaction| fill(transaction, batch, last.revision, oldest))?;
+        self.note(last.revision);
+        Ok(())
+    }
+
+    /// Records a revision that is on the disk, before its writes are acknowledged.
+    fn note(&mut self, revision: u64) {
         if let Some(last_revision) = &mut self.last_revision {
-            last_revision.note(last.revision);
+            last_revision.note(revision);
+        }
+    }
+
+    /// Does something in a transaction. Says what went wrong; then the database has to be opened again.
+    fn transact(&mut self, fill: impl FnOnce(&redb::WriteTransaction) -> Outcome<()>) -> Result<(), String> {
+        self.with_database(|database| {
+            let transaction = database.begin_write()?;
+            fill(&transaction)?;
+            transaction.commit()?;
+            Ok(())
+        })
+    }
+
+    /// Writes to the database, and closes it if that fails.
+    fn with_database(&mut self, work: impl FnOnce(&Database) -> Outcome<()>) -> Result<(), String> {
+        let Some(database) = self.database.take() else { return Err("it is not open".to_owned()) };
+        // redb asserts what it expects, and a panic must not end the thread.
+        let problem = match catch_unwind(AssertUnwindSafe(|| work(&database))) {
+            Ok(Ok(())) => {
+                self.database = Some(database);
+                return Ok(());
+            }
+            // After a failure it takes no more writes, so that closing it changes nothing.
+            Ok(Err(error)) => {
+                drop(catch_unwind(AssertUnwindSafe(move || drop(database))));
+                error.to_string()
+            }
+            // Closing it would write a state that nobody knows.
+            Err(_) => {
+                std::mem::forget(database);
+                PANICKED.to_owned()
+            }
+        };
+        Err(problem)
+    }
+
+    /// Finds out what became of a batch whose write failed, and tells those who wait for it. Writes are refused from now
+    /// on, until one succeeds.
+    fn settle(&mut self, batch: Batch, problem: String) {
+        self.break_off(problem, batch.bytes());
+        self.undecided = Some(batch);
+        if let Err(error) = self.reopen()
+            && let (Some(batch), Some(fault)) = (&mut self.undecided, &self.fault)
+        {
+            tracing::warn!(error, "it is unknown whether the write took place");
+            batch.reply_all(&Error::Unknown(fault.problem().to_owned()));
+        }
+    }
+
+    /// Opens the file again, if it holds what it should. Then it is known what became of the batch that was not decided.
+    fn reopen(&mut self) -> Result<(), String> {
+        if self.database.is_some() {
+            return Ok(());
+        }
+        let found = guarded(|| Ok(self.file.look()?))?;
+        let fate = fate(&found, &self.cache, self.undecided.as_ref().and_then(Batch::result))?;
+        // A part of it was never written, so that it stays so, even if the file cannot be opened yet.
+        if fate == Fate::NotWritten
+            && let Some(batch) = self.undecided.take()
+        {
+            batch.fail(&self.fault.as_ref().map_or(Error::Closed, Fault::refusal));
+        }
+        self.database = Some(guarded(|| Ok(self.file.open()?))?);
+        if let Some(batch) = self.undecided.take() {
+            if let Some((revision, _)) = batch.result() {
+                self.note(revision);
+            }
+            batch.publish(&self.cache);
         }
         Ok(())
+    }
+
+    /// Tries to go on after a fault.
+    fn recover(&mut self) {
+        let reopened = self.reopen();
+        let Some(mut fault) = self.fault.take() else { return };
+        let probed = reopened.and_then(|()| self.with_database(|database| fault.probe(database)));
+        match probed {
+            Ok(()) => {
+                tracing::info!("the store can be written again; all acknowledged writes are in it");
+                self.cache.set_fault(None);
+            }
+            Err(problem) => {
+                fault.failed_again(problem);
+                self.cache.set_fault(Some(fault.problem().to_owned()));
+                self.fault = Some(fault);
+            }
+        }
     }
 
     fn compact(&mut self, revision: u64) -> Result<(), Error> {
@@ -136,26 +285,30 @@ impl Committer {
                 return Err(Error::TooOld { asked: revision, oldest });
             }
         }
-        self.check_whole()?;
-        let transaction = self.database.begin_write().map_err(unavailable)?;
-        forget(&transaction, revision).map_err(unavailable)?;
-        transaction.commit().map_err(|error| self.break_off(&error))?;
+        if let Some(fault) = &self.fault {
+            return Err(fault.refusal());
+        }
+        self.transact(|transaction| forget(transaction, revision)).map_err(|problem| {
+            self.break_off(problem.clone(), 0);
+            Error::Unknown(problem)
+        })?;
         self.cache.forget(revision);
         Ok(())
     }
 
-    fn check_whole(&self) -> Result<(), Error> {
-        match &self.broken {
-            None => Ok(()),
-            Some(problem) => Err(Error::Unavailable(format!("an earlier write failed ({problem}); open it again"))),
-        }
+    /// Refuses writes from now on. So many bytes could not be written.
+    fn break_off(&mut self, problem: String, bytes: usize) {
+        tracing::error!(problem, "the store cannot be written; it refuses writes, and tries again by itself");
+        self.cache.set_fault(Some(problem.clone()));
+        self.fault = Some(Fault::new(problem, bytes));
     }
+}
 
-    fn break_off(&mut self, error: &redb::CommitError) -> Error {
-        tracing::error!(%error, "a write to the store failed; the store accepts no more writes until it is opened again");
-        self.broken = Some(error.to_string());
-        self.cache.set_broken();
-        Error::Unknown(error.to_string())
+/// Does something with redb, which asserts what it expects of a file. Says what went wrong.
+fn guarded<T>(work: impl FnOnce() -> Outcome<T>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(done) => done.map_err(|error| error.to_string()),
+        Err(_) => Err(PANICKED.to_owned()),
     }
 }
 
@@ -189,11 +342,28 @@ impl Batch {
         }
     }
 
+    /// Tells everybody of the failure.
+    fn fail(mut self, error: &Error) {
+        self.reply_all(error);
+    }
+
     /// A refusal may have been because of a write of the same batch, and is void with it.
-    fn fail(self, error: &Error) {
-        for Reply { to, .. } in self.replies {
+    fn reply_all(&mut self, error: &Error) {
+        for Reply { to, .. } in self.replies.drain(..) {
             let _ = to.send(Err(error.clone()));
         }
+    }
+
+    /// The revision after the batch, and what becomes of each object that it writes.
+    fn result(&self) -> Option<(u64, &Touched)> {
+        Some((self.writes.last()?.revision, &self.touched))
+    }
+
+    /// How many bytes it writes, roughly.
+    fn bytes(&self) -> usize {
+        let size = |object: &Option<Arc<Object>>| object.as_ref().map_or(0, |object| object.payload.len());
+        let written: usize = self.writes.iter().map(|write| size(&write.object)).sum();
+        written + self.previous.iter().map(size).sum::<usize>()
     }
 }
 
@@ -225,8 +395,4 @@ fn forget(transaction: &redb::WriteTransaction, revision: u64) -> Outcome<()> {
 
 fn row(object: &Object) -> Row<'_> {
     (object.revision, object.create_revision, &object.payload)
-}
-
-fn unavailable(error: impl std::fmt::Display) -> Error {
-    Error::Unavailable(error.to_string())
 }

@@ -1,10 +1,11 @@
-//! What is in the file: three tables of redb, and the version of their format.
+//! What is in the file: tables of redb, and the version of their format.
 //!
 //! | table | key | value |
 //! |---|---|---|
 //! | `evenkeel.meta` | `format`, `revision` | the format's version; the revision of the last write |
 //! | `evenkeel.objects` | kind, name | revision, revision of the creation, payload |
 //! | `evenkeel.history` | revision | kind, name, and the object as it was before the write, if it was |
+//! | `evenkeel.probe` | 0 | bytes that mean nothing; only there while the store tries whether it can write again |
 //!
 //! The history has one row for each of the latest revisions, up to the last. What an object became is not in it: it is
 //! in the next row of the same object, or in the table of objects.
@@ -25,6 +26,8 @@ pub(crate) const META_REVISION: &str = "revision";
 pub(crate) const OBJECTS: TableDefinition<'_, (u8, &str), Row<'_>> = TableDefinition::new("evenkeel.objects");
 pub(crate) const HISTORY: TableDefinition<'_, u64, (u8, &str, Option<Row<'_>>)> =
     TableDefinition::new("evenkeel.history");
+
+pub(crate) const PROBE: TableDefinition<'_, u8, &[u8]> = TableDefinition::new("evenkeel.probe");
 
 /// Revision, revision of the creation, payload.
 pub(crate) type Row<'a> = (u64, u64, &'a [u8]);

@@ -13,10 +13,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use super::is_of_the_disk;
+
 /// The record of an open store.
 #[derive(Debug)]
 pub(crate) struct LastRevision {
-    file: File,
+    /// None if the disk had no room for it.
+    file: Option<File>,
     path: PathBuf,
     /// Whether the last note could not be written, which is logged once.
     is_failing: bool,
@@ -70,36 +73,47 @@ pub(crate) fn forget(store: &Path) -> io::Result<()> {
 // === impl LastRevision ===
 
 impl LastRevision {
-    /// Begins the record of a store that is at that revision.
+    /// Begins the record of a store that is at that revision. On a disk that takes no writes there is no record until it
+    /// does.
     pub(crate) fn open(store: &Path, revision: u64) -> io::Result<Self> {
-        let path = record_path(store);
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut record = Self { file: options.open(&path)?, path, is_failing: false };
-        record.write(revision)?;
-        record.file.set_len(RECORD_BYTES as u64)?;
-        record.file.sync_all()?;
-        Ok(record)
+        let mut record = Self { file: None, path: record_path(store), is_failing: false };
+        match record.begin(revision) {
+            Err(error) if is_of_the_disk(&error) => {
+                record.warn(&error);
+                Ok(record)
+            }
+            begun => begun.map(|()| record),
+        }
+    }
+
+    fn begin(&mut self, revision: u64) -> io::Result<()> {
+        self.write(revision)?;
+        if let Some(file) = &self.file {
+            file.set_len(RECORD_BYTES as u64)?;
+            file.sync_all()?;
+        }
+        Ok(())
     }
 
     /// Notes a revision. The write itself is on the disk, so that a failure takes nothing but the check.
     pub(crate) fn note(&mut self, revision: u64) {
-        let written = self.write(revision);
-        if let Err(error) = &written
-            && !self.is_failing
-        {
+        match self.write(revision) {
+            Ok(()) => self.is_failing = false,
+            Err(error) => self.warn(&error),
+        }
+    }
+
+    fn warn(&mut self, error: &io::Error) {
+        if !std::mem::replace(&mut self.is_failing, true) {
             let path = self.path.display();
             tracing::warn!(%path, %error, "the last revision could not be recorded; lost writes may go unnoticed");
         }
-        self.is_failing = written.is_err();
     }
 
     /// Makes the last note survive a loss of power.
     pub(crate) fn sync(&self) {
         // The note is an additional check, and the store was closed in good order.
-        let _ = self.file.sync_data();
+        let _ = self.file.as_ref().map(File::sync_data);
     }
 
     fn write(&mut self, revision: u64) -> io::Result<()> {
@@ -109,8 +123,21 @@ impl LastRevision {
         magic.copy_from_slice(MAGIC);
         number.copy_from_slice(&revision.to_le_bytes());
         inverted.copy_from_slice(&(!revision).to_le_bytes());
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(&record)
+        let file = self.file()?;
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(&record)
+    }
+
+    /// The file, which is made if it is not there.
+    fn file(&mut self) -> io::Result<&mut File> {
+        if self.file.is_none() {
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(false);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            self.file = Some(options.open(&self.path)?);
+        }
+        self.file.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 

@@ -2,25 +2,28 @@
 
 mod command;
 mod committer;
+#[cfg(test)]
+mod failing_disk;
 mod format;
 mod last_revision;
 mod load;
-mod locked;
 mod migrate;
 mod open;
 mod overlay;
 #[cfg(test)]
 mod power_loss;
+mod recovery;
+mod shared_file;
 mod synced_length;
 
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
 use evenkeel_api::Kind;
-use redb::Database;
 use redb::backends::InMemoryBackend;
 use tokio::sync::{mpsc, oneshot};
 
@@ -30,7 +33,7 @@ use crate::{At, Error, Freshness, List, ListOptions, Object, Store, StoreFuture,
 
 use command::{Action, Command, WriteCommand};
 use committer::Committer;
-use last_revision::LastRevision;
+use open::Opened;
 
 /// So many writes can wait for their turn; further ones wait for room.
 const COMMANDS_MAX: usize = 1024;
@@ -42,6 +45,9 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 ///
 /// Every acknowledged write survives the end of the process and a loss of power. Writes that come at the same time
 /// share one sync of the file. All reads are linearizable, and served from memory.
+///
+/// When a write to the disk fails, writes are refused ([`Freshness::is_broken`]) until the store has recovered by itself:
+/// it opens the file again, finds all acknowledged writes in it, and can write. Reads and watches go on meanwhile.
 pub struct EmbeddedStore {
     cache: Arc<Cache>,
     commands: mpsc::Sender<Command>,
@@ -54,23 +60,23 @@ impl EmbeddedStore {
     /// Opens the file; makes it if it is not there. Blocks while the file is read.
     ///
     /// Fails with [`Error::InUse`], [`Error::Foreign`], [`Error::Damaged`], [`Error::LostWrites`] or
-    /// [`Error::NewerFormat`] if the file cannot be used, and does not change it then.
+    /// [`Error::NewerFormat`] if the file cannot be used, and does not change it then. If the disk is full, the file can be
+    /// read, and writes are refused until there is room.
     pub fn open(path: impl AsRef<Path>, limits: HistoryLimits) -> Result<Self, Error> {
-        let open::Opened { database, cache, last_revision } = open::open_file(path.as_ref(), limits)?;
-        Self::start(database, cache, Some(last_revision))
+        Self::start(open::open_file(path.as_ref(), limits)?)
     }
 
     /// A store that is gone when it is dropped, for tests: the same code with memory in the place of the file.
     pub fn in_memory(limits: HistoryLimits) -> Result<Self, Error> {
-        let (database, cache) =
-            open::open_new(InMemoryBackend::new(), limits).map_err(|error| Error::Unavailable(error.to_string()))?;
-        Self::start(database, cache, None)
+        let opened = open::open_new(InMemoryBackend::new(), limits);
+        Self::start(opened.map_err(|error| Error::Unavailable(error.to_string()))?)
     }
 
-    fn start(database: Database, cache: Cache, last_revision: Option<LastRevision>) -> Result<Self, Error> {
+    fn start(opened: Opened) -> Result<Self, Error> {
         let (commands, receiver) = mpsc::channel(COMMANDS_MAX);
+        let Opened { file, database, cache, last_revision } = opened;
         let cache = Arc::new(cache);
-        let committer = Committer::new(database, Arc::clone(&cache), receiver, last_revision);
+        let committer = Committer::new(file, database, Arc::clone(&cache), receiver, last_revision);
         let thread = std::thread::Builder::new()
             .name("evenkeel-store".to_owned())
             .spawn(move || committer.run())
@@ -164,6 +170,11 @@ impl Store for EmbeddedStore {
         self.cache.freshness()
     }
 
+    fn problem(&self) -> Option<String> {
+        let fault = self.cache.fault()?;
+        Some(format!("a write to the disk failed, and writes are refused until one succeeds: {fault}"))
+    }
+
     fn close(&self) -> StoreFuture<'_, ()> {
         Box::pin(self.shut())
     }
@@ -190,6 +201,12 @@ impl fmt::Debug for EmbeddedStore {
 fn check_reached(cache: &Cache, asked: u64) -> Result<(), Error> {
     let current = cache.freshness().revision;
     if asked > current { Err(Error::FutureRevision { asked, current }) } else { Ok(()) }
+}
+
+/// Whether the disk is full or takes no writes, which has nothing to do with what is in the file.
+fn is_of_the_disk(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), FileTooLarge | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
 }
 
 /// The object that a write has left; only a removal leaves none.

@@ -8,19 +8,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use redb::backends::FileBackend;
-use redb::{Builder, Database, DatabaseError, StorageBackend, TableError};
+use redb::{Builder, Database, DatabaseError, StorageBackend, StorageError, TableError};
 
 use crate::Error;
 use crate::cache::{Cache, HistoryLimits};
 
-use super::Outcome;
 use super::format::{FIRST_REVISION, FORMAT, HISTORY, META, META_FORMAT, META_REVISION, OBJECTS};
 use super::last_revision::{self, LastRevision};
 use super::load::load;
-use super::locked::LockedFile;
 use super::migrate::{STEPS, migrate};
 use super::overlay::Overlay;
+use super::shared_file::SharedFile;
 use super::synced_length::SyncedLength;
+use super::{Outcome, is_of_the_disk};
 
 /// What a file of redb begins with.
 const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
@@ -35,12 +35,23 @@ enum Fault {
     NewerFormat(u32),
 }
 
-/// A file that is open.
+/// A store that is open.
 pub(crate) struct Opened {
-    pub(crate) database: Database,
+    pub(crate) file: StoreFile,
+    /// What writes; if the disk takes no writes now, why.
+    pub(crate) database: Result<Database, String>,
     /// What is in it.
     pub(crate) cache: Cache,
-    pub(crate) last_revision: LastRevision,
+    pub(crate) last_revision: Option<LastRevision>,
+}
+
+/// The file of a store, which stays open and locked.
+#[derive(Debug)]
+pub(crate) struct StoreFile {
+    /// For messages.
+    path: PathBuf,
+    file: SharedFile,
+    limits: HistoryLimits,
 }
 
 /// Opens the file, which is made if it is not there.
@@ -49,16 +60,25 @@ pub(crate) fn open_file(path: &Path, limits: HistoryLimits) -> Result<Opened, Er
         create_file(path)?;
     }
     // First without changing anything, and only if all is well for real.
-    let backend = lock(path)?;
-    let (format, cache) = inspect(path, backend.clone(), limits)?;
+    let file = StoreFile { path: path.to_owned(), file: lock(path)?, limits };
+    let (format, cache) = inspect(path, file.file.clone(), limits)?;
     let revision = cache.freshness().revision;
     check_last_revision(path, revision)?;
-    let database =
-        builder().create_with_backend(SyncedLength(backend)).map_err(|error| damaged(path, error.to_string()))?;
-    migrate(&database, format, STEPS).map_err(|error| file_error("migrate", path, &error))?;
+    let database = match file.open() {
+        Ok(database) => {
+            migrate(&database, format, STEPS).map_err(|error| file_error("migrate", path, &error))?;
+            Ok(database)
+        }
+        // What is in the file is known, and can be read until the disk takes writes.
+        Err(DatabaseError::Storage(StorageError::Io(error))) if format == FORMAT && is_of_the_disk(&error) => {
+            Err(error.to_string())
+        }
+        Err(DatabaseError::Storage(StorageError::Io(error))) => return Err(file_error("open", path, &error)),
+        Err(error) => return Err(damaged(path, error.to_string())),
+    };
     let last_revision = LastRevision::open(path, revision)
         .map_err(|error| file_error("write", &last_revision::record_path(path), &error))?;
-    Ok(Opened { database, cache, last_revision })
+    Ok(Opened { file, database, cache, last_revision: Some(last_revision) })
 }
 
 /// Fails if the file ends before what was acknowledged.
@@ -72,20 +92,22 @@ fn check_last_revision(path: &Path, found: u64) -> Result<(), Error> {
     }
 }
 
-/// The database of a backend that holds nothing yet, and what is in it.
-pub(crate) fn open_new(backend: impl StorageBackend, limits: HistoryLimits) -> Outcome<(Database, Cache)> {
-    let database = builder().create_with_backend(SyncedLength(backend))?;
+/// A store on a backend that holds nothing yet.
+pub(crate) fn open_new(backend: impl StorageBackend, limits: HistoryLimits) -> Outcome<Opened> {
+    let file = StoreFile { path: PathBuf::from("the store in memory"), file: SharedFile::new(backend), limits };
+    let database = file.open()?;
     initialize(&database)?;
     let cache = load(&database, limits)?;
-    Ok((database, cache))
+    Ok(Opened { file, database: Ok(database), cache, last_revision: None })
 }
 
-/// The database of a backend that holds one of ours, and what is in it.
+/// A store on a backend that holds one.
 #[cfg(test)]
-pub(crate) fn open_again(backend: impl StorageBackend, limits: HistoryLimits) -> Outcome<(Database, Cache)> {
-    let database = builder().create_with_backend(SyncedLength(backend))?;
+pub(crate) fn open_again(backend: impl StorageBackend, limits: HistoryLimits) -> Outcome<Opened> {
+    let file = StoreFile { path: PathBuf::from("the store of a test"), file: SharedFile::new(backend), limits };
+    let database = file.open()?;
     let cache = load(&database, limits)?;
-    Ok((database, cache))
+    Ok(Opened { file, database: Ok(database), cache, last_revision: None })
 }
 
 fn builder() -> Builder {
@@ -138,17 +160,17 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn lock(path: &Path) -> Result<LockedFile, Error> {
+fn lock(path: &Path) -> Result<SharedFile, Error> {
     let file =
         OpenOptions::new().read(true).write(true).open(path).map_err(|error| file_error("open", path, &error))?;
-    FileBackend::new(file).map(LockedFile::new).map_err(|error| match error {
+    FileBackend::new(file).map(SharedFile::new).map_err(|error| match error {
         DatabaseError::DatabaseAlreadyOpen => Error::InUse { path: path.to_owned() },
         other => file_error("lock", path, &other),
     })
 }
 
 /// Reads the whole file, repairs it if the process that had it was killed, and checks it, all without a write.
-fn inspect(path: &Path, backend: LockedFile, limits: HistoryLimits) -> Result<(u32, Cache), Error> {
+fn inspect(path: &Path, backend: SharedFile, limits: HistoryLimits) -> Result<(u32, Cache), Error> {
     let cannot = |error: io::Error| file_error("read", path, &error);
     let len = backend.len().map_err(cannot)?;
     let magic_len = MAGIC.len().min(usize::try_from(len).unwrap_or(usize::MAX));
@@ -196,6 +218,22 @@ fn format_of(database: &Database) -> Result<u32, Fault> {
         Ok(format) if format <= FORMAT => Ok(format),
         Ok(newer) => Err(Fault::NewerFormat(newer)),
         Err(_) => Err(Fault::Damaged(format!("its format is {format}"))),
+    }
+}
+
+// === impl StoreFile ===
+
+impl StoreFile {
+    /// All that is in the file, which is not changed. Unlike the first time, the format is the present one.
+    pub(crate) fn look(&self) -> Result<Cache, Error> {
+        self.file.restore_durability().map_err(|error| file_error("write", &self.path, &error))?;
+        let (_, cache) = inspect(&self.path, self.file.clone(), self.limits)?;
+        Ok(cache)
+    }
+
+    /// Opens the database for real. Its contents should have been looked at before.
+    pub(crate) fn open(&self) -> Result<Database, DatabaseError> {
+        builder().create_with_backend(SyncedLength(self.file.clone()))
     }
 }
 

@@ -117,11 +117,10 @@ impl StorageBackend for Failing {
 
 /// Writes until the power goes off; returns the payload's number of every acknowledged object.
 fn write_until_loss(disk: &Disk, operations: u32) -> Vec<(String, u64)> {
-    let (database, _) = open::open_new(disk.clone(), HistoryLimits::default()).unwrap();
-    drop(database);
+    drop(open::open_new(disk.clone(), HistoryLimits::default()).unwrap());
     let failing = Failing { disk: disk.clone(), operations_left: Mutex::new(operations) };
-    let Ok((database, cache)) = open::open_again(failing, HistoryLimits::default()) else { return Vec::new() };
-    let store = EmbeddedStore::start(database, cache, None).unwrap();
+    let Ok(opened) = open::open_again(failing, HistoryLimits::default()) else { return Vec::new() };
+    let store = EmbeddedStore::start(opened).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let mut acknowledged = Vec::new();
@@ -142,8 +141,7 @@ async fn a_write_that_fails_is_told_by_the_freshness() {
     let disk = Disk::default();
     drop(open::open_new(disk.clone(), HistoryLimits::default()).unwrap());
     let failing = Failing { disk, operations_left: Mutex::new(100) };
-    let (database, cache) = open::open_again(failing, HistoryLimits::default()).unwrap();
-    let store = EmbeddedStore::start(database, cache, None).unwrap();
+    let store = EmbeddedStore::start(open::open_again(failing, HistoryLimits::default()).unwrap()).unwrap();
     for number in 0.. {
         assert!(!store.freshness().is_broken);
         if store.create(Kind::FlowSchema, &format!("a{number}"), "a".into()).await.is_err() {

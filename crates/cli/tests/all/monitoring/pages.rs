@@ -19,7 +19,7 @@ const PAGE: &str = "docs/metrics.md";
 /// Each section with the beginnings of its metrics' names. A metric is in the first section that it fits in.
 const SECTIONS: [(&str, &[&str]); 5] = [
     ("Flow control, beyond Kubernetes", &["evenkeel_flow_", "evenkeel_long_running_", "evenkeel_priority_level_"]),
-    ("API", &["evenkeel_api_"]),
+    ("API", &["evenkeel_api_", "evenkeel_store_"]),
     ("Gateway", &["evenkeel_"]),
     ("Flow control", &["apiserver_"]),
     ("Process", &["process_"]),
@@ -47,10 +47,11 @@ fn section(metric: &Metric) -> &'static str {
 fn reference() -> String {
     let mut page = "# Metrics\n\n\
         The gateway has these metrics at `/metrics` of its [admin endpoint](gateway.md#admin-endpoint). The format is the text format of \
-        Prometheus\nif the `Accept` header prefers `text/plain`, and OpenMetrics otherwise. The API has metrics at `/metrics` of its own \
-        listener, also with\n`--api-only`, for authorized users: its own, those of its flow control, \
-        `evenkeel_build_info`,\n`evenkeel_authentication_failures_total` and those of the process.\n\n\
-        [Observing Evenkeel](observe.md) explains how to use the metrics, and [Alerts](alerts.md) describes alerts.\n\n\
+        Prometheus\nif the `Accept` header prefers `text/plain`, and OpenMetrics otherwise. With `--data-dir`, the page also has the section \
+        *API*.\n\nThe API has metrics at `/metrics` of its own listener, also with `--api-only`, for authorized users: its own, those of its \
+        flow control,\n`evenkeel_build_info`, `evenkeel_authentication_failures_total` and those of the process. In one process with a \
+        gateway, this is the only\nplace with the figures of its own flow control and authentication: the gateway has metrics of the same \
+        names.\n\n[Observing Evenkeel](observe.md) explains how to use the metrics, and [Alerts](alerts.md) describes alerts.\n\n\
         This page is generated from the declarations of the metrics.\n"
         .to_owned();
     let own = evenkeel_gateway::observe::metrics::declared().chain(evenkeel_apiserver::declared_metrics());

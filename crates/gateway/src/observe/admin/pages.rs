@@ -11,7 +11,9 @@ use http::{HeaderMap, StatusCode};
 use prometheus_client::registry::Registry;
 
 use super::Admin;
+use crate::objects::SourceStatus;
 use crate::observe::Phase;
+use crate::observe::metrics::register_source;
 
 /// What all pages share.
 #[derive(Debug, Clone)]
@@ -39,6 +41,7 @@ impl State {
         let registered = admin.flow.register_metrics(&mut registry);
         debug_assert!(registered.is_ok(), "the registry is new");
         admin.metrics.register(&mut registry);
+        register_source(&admin.readiness, &mut registry);
         register_process(&mut registry);
         Self(Arc::new(Shown { admin, registry }))
     }
@@ -63,6 +66,7 @@ pub(super) async fn status(Extract(state): Extract<State>) -> Response {
         "version": env!("CARGO_PKG_VERSION"),
         "phase": phase,
         "objectsStale": readiness.objects_stale(),
+        "storeUnavailable": readiness.source().and_then(SourceStatus::store_problem),
         "concurrency": config.borrow().concurrency,
         "connections": metrics.connections(),
         "levels": flow.status(),
@@ -106,11 +110,18 @@ pub(super) async fn ready(Extract(state): Extract<State>, RawQuery(query): RawQu
         Phase::Draining => Err("it is shutting down"),
     };
     // The gateway serves with a copy of the objects as well as with the objects themselves.
-    let objects = match state.0.admin.readiness.objects_stale() {
+    let readiness = &state.0.admin.readiness;
+    let mut others = match readiness.objects_stale() {
         Some(why) => format!("[+]objects ok, but they may be out of date: {why}\n"),
         None => "[+]objects ok\n".to_owned(),
     };
-    health(query.as_deref(), "phase", verdict, &objects)
+    // It forwards requests without a store, too.
+    match readiness.source().map(SourceStatus::store_problem) {
+        Some(Some(why)) => others += &format!("[-]store unavailable, which does not fail this check: {why}\n"),
+        Some(None) => others += "[+]store ok\n",
+        None => {}
+    }
+    health(query.as_deref(), "phase", verdict, &others)
 }
 
 pub(super) async fn config(Extract(state): Extract<State>) -> Response {
@@ -122,7 +133,7 @@ pub(super) async fn not_found() -> (StatusCode, &'static str) {
     (StatusCode::NOT_FOUND, "there is no such page; see / for the dashboard with links to all pages\n")
 }
 
-/// A health check in the form that those of Kubernetes have. `others` are the lines of further checks that have passed.
+/// A health check in the form that those of Kubernetes have. `others` are the lines of further checks, which decide nothing.
 fn health(query: Option<&str>, check: &str, verdict: Result<&str, &str>, others: &str) -> Response {
     let is_verbose = query.is_some_and(|query| {
         query.split('&').any(|parameter| parameter == "verbose" || parameter.starts_with("verbose="))

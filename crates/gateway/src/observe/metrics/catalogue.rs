@@ -34,7 +34,7 @@ metrics! {
     UPSTREAM_EJECTIONS: Counter "evenkeel_upstream_ejections" ["upstream"], "How often each upstream was taken out of the rotation; a sole upstream never is";
     UPSTREAM_RETRIES: Counter "evenkeel_upstream_retries" [], "Requests that were retried";
     OBJECTS_CHANGES: Counter "evenkeel_objects_changes" ["outcome"], "Changes of the objects, and whether they were applied or refused";
-    OBJECTS_STALE: Gauge "evenkeel_objects_stale" [], "Whether the objects come from the last copy, because the store cannot be opened";
+    OBJECTS_STALE: Gauge "evenkeel_objects_stale" [], "Whether the gateway works with objects that may be out of date: with the last copy, or without a connection to the store";
     OBJECTS_REFUSED: Gauge "evenkeel_objects_refused" [], "Whether the latest objects are refused, so that older ones are in effect";
     SETTINGS_CHANGES: Counter "evenkeel_settings_changes" ["outcome"], "Changes of the settings at run time, and whether they were applied or refused";
     SETTINGS_REFUSED: Gauge "evenkeel_settings_refused" [], "Whether the settings on disk are refused, so that older ones are in effect";

@@ -10,6 +10,7 @@ use prometheus_client::metrics::MetricType;
 
 use super::catalogue as names;
 use super::{CLASSES, GatewayMetrics, IdentityMetrics, UpstreamFailure};
+use crate::observe::Readiness;
 
 #[derive(Debug)]
 pub(super) struct GatewayCollector(pub(super) GatewayMetrics);
@@ -17,6 +18,10 @@ pub(super) struct GatewayCollector(pub(super) GatewayMetrics);
 /// Writes only what is counted where requests are authenticated.
 #[derive(Debug)]
 pub(super) struct IdentityCollector(pub(super) IdentityMetrics);
+
+/// Writes what is known of where the objects come from.
+#[derive(Debug)]
+pub(super) struct SourceCollector(pub(super) Readiness);
 
 /// Writes metrics one after the other.
 struct Writer<'a>(DescriptorEncoder<'a>);
@@ -51,7 +56,6 @@ impl Collector for GatewayCollector {
         let objects = [("applied", count(&shared.objects_applied)), ("refused", count(&shared.objects_refused))];
         out.each(names::OBJECTS_CHANGES, objects)?;
         let is_set = |flag: &AtomicBool| u64::from(flag.load(Ordering::Relaxed));
-        out.lone(names::OBJECTS_STALE, is_set(&shared.objects_stale))?;
         out.lone(names::OBJECTS_REFUSED, is_set(&shared.objects_are_refused))?;
         let settings = [("applied", count(&shared.settings_applied)), ("refused", count(&shared.settings_refused))];
         out.each(names::SETTINGS_CHANGES, settings)?;
@@ -95,6 +99,16 @@ impl Collector for IdentityCollector {
         let mut out = Writer(encoder);
         out.build_info()?;
         out.each(names::AUTHENTICATION_FAILURES, self.0.denials())
+    }
+}
+
+// === impl SourceCollector ===
+
+impl Collector for SourceCollector {
+    fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
+        let mut out = Writer(encoder);
+        out.lone(names::OBJECTS_STALE, u64::from(self.0.objects_stale().is_some()))?;
+        self.0.source().map_or(Ok(()), |source| source.encode_metrics(out.0))
     }
 }
 

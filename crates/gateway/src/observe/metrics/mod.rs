@@ -28,12 +28,19 @@ pub use object_change::{Edit, ObjectChange};
 pub use spans::SpanMetrics;
 pub use upstream::{UpstreamMetrics, UpstreamStatus};
 
+use crate::observe::Readiness;
+
 /// So many changes of objects are kept until the dashboard takes them.
 const CHANGES_MAX: usize = 1000;
 
 /// The gateway's own metrics, as they are declared.
 pub fn declared() -> impl Iterator<Item = Metric> {
     catalogue::ALL.iter().copied()
+}
+
+/// Shows in a registry what is known of where the objects come from.
+pub(crate) fn register_source(readiness: &Readiness, registry: &mut Registry) {
+    registry.register_collector(Box::new(collector::SourceCollector(readiness.clone())));
 }
 
 /// All counters of a gateway. Clones share them.
@@ -73,7 +80,6 @@ struct Shared {
     objects_refused: AtomicU64,
     /// Whether the latest objects were refused.
     objects_are_refused: AtomicBool,
-    objects_stale: AtomicBool,
     settings_applied: AtomicU64,
     settings_refused: AtomicU64,
     /// Whether the latest settings were refused.
@@ -123,7 +129,6 @@ impl GatewayMetrics {
             object_changes: Mutex::default(),
             objects_refused: AtomicU64::new(0),
             objects_are_refused: AtomicBool::new(false),
-            objects_stale: AtomicBool::new(false),
             settings_applied: AtomicU64::new(0),
             settings_refused: AtomicU64::new(0),
             settings_are_refused: AtomicBool::new(false),
@@ -159,11 +164,6 @@ impl GatewayMetrics {
     pub fn objects_refused(&self) {
         self.0.objects_refused.fetch_add(1, Ordering::Relaxed);
         self.0.objects_are_refused.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the objects that govern come from a copy.
-    pub fn set_objects_stale(&self, is_stale: bool) {
-        self.0.objects_stale.store(is_stale, Ordering::Relaxed);
     }
 
     /// What is counted where requests are authenticated.
@@ -406,7 +406,6 @@ mod tests {
             "evenkeel_upstream_up{upstream=\"http://a\"} 0",
             "evenkeel_upstream_failures_total{kind=\"cut\",upstream=\"http://a\"} 3",
             "evenkeel_upstream_ejections_total{upstream=\"http://a\"} 1",
-            "evenkeel_objects_stale 0",
             "evenkeel_objects_refused 1",
             "evenkeel_settings_refused 0",
             "evenkeel_objects_changes_total{outcome=\"refused\"} 1",
