@@ -9,7 +9,7 @@ use evenkeel_gateway::FetchLimits;
 use tokio::runtime;
 
 use crate::exit::{Exit, WrongUsage};
-use crate::remote::{Access, Pem, Server, kubeconfig};
+use crate::remote::{Access, GATEWAY, Pem, Server, kubeconfig};
 use crate::terminal::print;
 use crate::usage::number;
 
@@ -23,9 +23,6 @@ Examples:
     evenkeel health --data-dir /data
   Ask an API on another machine, whose ca.crt was copied:
     evenkeel health https://api.example:8443 --ca ca.crt";
-
-/// Where the gateway's admin endpoint is unless somebody says otherwise.
-const GATEWAY: &str = "http://127.0.0.1:9901";
 
 const DATA_DIR_VARIABLE: &str = "EVENKEEL_DATA_DIR";
 

@@ -12,8 +12,16 @@ const KUBECTL_PLUGIN: &str = "kubectl-evenkeel";
 
 /// What the user types to run the binary, given its arguments.
 pub(crate) fn bin_name(arguments: &[OsString]) -> &'static str {
-    let file = arguments.first().map(Path::new).and_then(Path::file_stem);
-    if file.is_some_and(|file| file == KUBECTL_PLUGIN) { "kubectl evenkeel" } else { "evenkeel" }
+    if is_plugin(arguments.first()) { "kubectl evenkeel" } else { "evenkeel" }
+}
+
+/// Whether kubectl runs this process. Whoever types `kubectl` expects the server of its current context.
+pub(crate) fn is_kubectl_plugin() -> bool {
+    is_plugin(std::env::args_os().next().as_ref())
+}
+
+fn is_plugin(program: Option<&OsString>) -> bool {
+    program.map(Path::new).and_then(Path::file_stem).is_some_and(|file| file == KUBECTL_PLUGIN)
 }
 
 /// What is wrong with these arguments, what may have been meant, and where to look it up.

@@ -72,6 +72,8 @@ pub enum DataDirError {
 }
 
 /// The server's certificate and its private key, in PEM, which could not be written because of the disk.
+///
+/// Not `#[non_exhaustive]`: it is a pair.
 #[derive(Clone)]
 pub struct UnwrittenCertificate {
     /// The certificate.

@@ -23,7 +23,7 @@ use crate::exit::{Exit, WrongUsage};
 use crate::object_files::{SourceFile, configuration, standard_input_once};
 use crate::remote::{Access, Pem, Server, kubeconfig};
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print};
-use crate::usage::number;
+use crate::usage::{is_kubectl_plugin, number};
 use question::Question;
 
 const EXAMPLES: &str = "\
@@ -50,8 +50,8 @@ const REQUEST: &str = "The request";
 /// The decision is made by the same code as in a gateway. For your own service, add `--preset plain`, or `--config` with the
 /// settings of your gateway; the default preset is `kubernetes`, while that of `serve` is `plain`.
 ///
-/// Without --objects, --server, --context, --kubeconfig or --live, the objects are those of the preset. The mandatory objects are
-/// added if they are missing. As in a server, users get the group system:authenticated, and service accounts get their groups.
+/// Without --objects, --server, --context, --kubeconfig or --live, the objects are those of the preset. As `kubectl evenkeel
+/// explain`, they are those of kubectl's current context. The mandatory objects are added if they are missing. As in a server, users get the group system:authenticated, and service accounts get their groups.
 /// Without --user, the user is system:anonymous.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
@@ -231,13 +231,18 @@ impl Explain {
         }
         let access = if let Some(server) = &self.server {
             self.access(server)?
-        } else if self.kubeconfig.is_some() || self.context.is_some() {
+        } else if self.kubeconfig.is_some() || self.context.is_some() || self.is_for_current_context() {
             let paths = kubeconfig::paths(self.kubeconfig.as_deref())?;
             kubeconfig::read(&paths, self.context.as_deref())?
         } else {
             return Ok((Objects::from(preset), format!("those that the preset {preset} starts with")));
         };
         Ok((server::objects(&access, preset).await?, format!("those of {}", access.server)))
+    }
+
+    /// Whether kubectl runs this, and nothing says that it is about another server than that of kubectl.
+    fn is_for_current_context(&self) -> bool {
+        is_kubectl_plugin() && self.config.is_none() && self.preset != Some(Preset::Plain)
     }
 
     /// How to ask the server or gateway at this URL.

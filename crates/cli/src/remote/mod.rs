@@ -5,3 +5,6 @@ mod server;
 
 pub(crate) use kubeconfig::{Access, Pem};
 pub(crate) use server::{Link, Server};
+
+/// Where a gateway's admin endpoint is unless somebody says otherwise.
+pub(crate) const GATEWAY: &str = "http://127.0.0.1:9901";

@@ -31,10 +31,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use crate::exit::{Exit, WrongUsage};
-use crate::remote::{Access, Pem, Server, kubeconfig};
+use crate::remote::{Access, GATEWAY, Pem, Server, kubeconfig};
 use crate::signals::Signals;
 use crate::terminal::{self, ColorChoice, OutputFormat, Reader, print, printable_json};
-use crate::usage::number;
+use crate::usage::{is_kubectl_plugin, number};
 use kube::DumpUse;
 use palette::Palette;
 use source::{Kind, LIMITS, Source, Update, Wanted};
@@ -63,13 +63,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Shows levels, flows, who delays whom, and queues, live in a terminal.
 ///
 /// The data comes from a gateway or, with --kube, --context or --kubeconfig, from /metrics and the debug dumps of a Kubernetes API
-/// server. The command only reads. Press ? for the keys.
+/// server. As `kubectl evenkeel top`, it is that of kubectl's current context unless you name another. The command only reads.
+/// Press ? for the keys.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 pub(crate) struct TopCommand {
-    /// The URL of a gateway's admin endpoint.
-    #[arg(value_name = "URL", default_value = "http://127.0.0.1:9901", conflicts_with_all = ["kube", "kubeconfig", "context"])]
-    gateway: String,
+    /// The URL of a gateway's admin endpoint [default: `http://127.0.0.1:9901`].
+    #[arg(value_name = "URL", conflicts_with_all = ["kube", "kubeconfig", "context"])]
+    gateway: Option<String>,
 
     /// The URL of a Kubernetes API server.
     #[arg(long, value_name = "URL")]
@@ -136,12 +137,15 @@ impl TopCommand {
     }
 
     fn source(&self) -> Result<Source> {
-        let is_kube = self.kube.is_some() || self.kubeconfig.is_some() || self.context.is_some();
+        let named = self.kube.as_ref().or(self.gateway.as_ref());
+        let is_of_kubeconfig =
+            self.kubeconfig.is_some() || self.context.is_some() || named.is_none() && is_kubectl_plugin();
+        let is_kube = self.kube.is_some() || is_of_kubeconfig;
         let file = |path: &Option<PathBuf>| path.clone().map(Pem::File);
-        let mut access = if self.kubeconfig.is_some() || self.context.is_some() {
+        let mut access = if is_of_kubeconfig {
             kubeconfig::read(&kubeconfig::paths(self.kubeconfig.as_deref())?, self.context.as_deref())?
         } else {
-            Access { server: self.kube.clone().unwrap_or_else(|| self.gateway.clone()), ..Access::default() }
+            Access { server: named.map_or(GATEWAY, String::as_str).to_owned(), ..Access::default() }
         };
         let token = match &self.token_file {
             Some(path) => Some(kubeconfig::token_of(path)?),

@@ -4,8 +4,9 @@ use crate::child;
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use child::{Running, address_after, evenkeel, run, text};
 use serde_json::Value;
@@ -120,6 +121,17 @@ fn objects_come_from_an_api_server_over_tls() {
     let request = ["GET", "/api/v1/namespaces/a/pods", "--user", "alice", "--group", "dev"];
     let by_kubeconfig = json(&[&request[..], &["--kubeconfig", &file("kubeconfig")]].concat());
     assert_eq!(winner(&by_kubeconfig), ("tenants", "tenants", "a"));
+    // As a plugin of kubectl, it is about the server that kubectl uses.
+    let plugin = folder.path().join("kubectl-evenkeel");
+    symlink(env!("CARGO_BIN_EXE_evenkeel"), &plugin).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(&plugin).args(arguments).env("KUBECONFIG", file("kubeconfig")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    assert_eq!(run(&[&["explain", "-o", "json"], &request[..]].concat()), by_kubeconfig);
+    let levels = &run(&["top", "--once", "-o", "json"])["levels"];
+    assert!(levels.as_array().unwrap().iter().any(|level| level["name"] == "catch-all"), "{levels}");
     let text = fs::read_to_string(file("kubeconfig")).unwrap();
     let token = text.split_once("token: ").map(|(_, rest)| rest.lines().next().unwrap().trim_matches('"').to_owned());
     let token = token.unwrap_or_else(|| panic!("no token in {text}"));

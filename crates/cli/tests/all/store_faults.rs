@@ -168,7 +168,7 @@ fn a_full_disk_is_shown_and_over_when_there_is_room() {
     let (status, body) = served.create(&data, "later");
     assert_eq!(status, "201", "{body}");
     served.process.line_with("the store can be written again");
-    served.process.line_with("the objects are copied again");
+    served.process.line_with("the copy of the objects is up to date again");
     served.stop();
 
     let served = serve(&upstream, Disk::Fine, &flags);

@@ -88,6 +88,7 @@ pub enum TlsError {
 
 /// A file, and the setting that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TlsFile {
     /// The setting, as `listen[0].tls.key`.
     pub setting: String,

@@ -26,6 +26,8 @@ pub(crate) struct ListenerTls {
 }
 
 /// A certificate and its private key in PEM, which could not be written to files.
+///
+/// Not `#[non_exhaustive]`: it is a pair.
 #[derive(Clone)]
 pub struct ServingPair {
     /// The certificate.
