@@ -27,7 +27,7 @@ pub(super) fn copy_instead(folder: &Path, reason: Error) -> Result<ObjectsCopy> 
     match copy {
         Ok(Some(copy)) => Ok(copy),
         Ok(None) => Err(reason.context(
-            "the gateway cannot start: there is no copy of the objects yet, because the store has never been opened; make the store \
+            "the gateway cannot start: there is no copy of the objects, which a gateway writes while its store is open; make the store \
              available, or start without `--data-dir`",
         )),
         Err(error) => Err(reason.context(format!("cannot start with the copy of the objects: {error}"))),

@@ -11,7 +11,7 @@ use evenkeel_apiserver::{
 };
 use evenkeel_gateway::config::{
     AnonymousRequests, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, ServerTls, SystemNames,
-    TokenIdentity,
+    TokenIdentity, memory_limit,
 };
 use evenkeel_gateway::host::{Host, HostLimits};
 use evenkeel_gateway::identity::Identification;
@@ -47,6 +47,14 @@ pub(crate) struct RunningApi {
 #[derive(Debug)]
 struct DiskRefuses(String);
 
+/// How many bytes of responses may wait for their clients: an eighth of the memory at most, since a gateway may share the
+/// process, but enough for a list of many objects.
+fn response_bytes_that_fit(most: usize) -> usize {
+    const LEAST: usize = 16 << 20;
+    let fits = memory_limit().and_then(|memory| usize::try_from(memory / 8).ok());
+    fits.map_or(most, |fits| fits.clamp(LEAST, most))
+}
+
 // === impl RunningApi ===
 
 impl RunningApi {
@@ -73,7 +81,8 @@ impl RunningApi {
         let address = host.address();
         let status_controller = args.status_controller();
         let other_metrics = OtherMetrics::new(move |registry| metrics.register(registry));
-        let options = ApiServerOptions { preset, status_controller, other_metrics, ..ApiServerOptions::default() };
+        let mut options = ApiServerOptions { preset, status_controller, other_metrics, ..ApiServerOptions::default() };
+        options.response_bytes_max = response_bytes_that_fit(options.response_bytes_max);
         let server = ApiServer::start(Arc::clone(&store), &options).await.context("cannot start the API")?;
         let server = Arc::new(server);
         let kubeconfig = data.write_kubeconfig(address)?;

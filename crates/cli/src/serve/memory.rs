@@ -9,7 +9,7 @@ const MIB: u64 = 1 << 20;
 pub(super) fn report(config: &Config) {
     let Some(memory) = memory_limit() else { return };
     let Limits { connections, buffer_bytes, .. } = config.limits;
-    let needed = memory_of_connections(connections) + buffer_bytes as u64;
+    let needed = memory_of_connections(connections).saturating_add(buffer_bytes as u64);
     let (memory_mib, needed_mib) = (memory / MIB, needed.div_ceil(MIB));
     if needed > memory {
         tracing::warn!(

@@ -21,8 +21,9 @@ pub trait Account {
 }
 
 /// The account of a level in a ledger.
+///
+/// Not `#[non_exhaustive]`: callers make it.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct LedgerAccount<'a> {
     /// The ledger.
     pub ledger: &'a mut Ledger,

@@ -320,7 +320,10 @@ impl Problems {
         }
         for (name, value) in [("requestBuffer", limits.request_buffer), ("responseBuffer", limits.response_buffer)] {
             if value > limits.buffer_bytes {
-                let message = "is more than limits.bufferBytes, which is for all buffers; make it smaller";
+                let all = limits.buffer_bytes;
+                let message = format!(
+                    "is more than limits.bufferBytes ({all}), which is for all buffers; make it smaller, or set that"
+                );
                 self.add(format!("limits.{name}"), message);
             }
         }

@@ -36,7 +36,7 @@ use crate::tls::{ListenerTls, ServingPair, keep_fresh};
 #[derive(Debug, Clone)]
 pub struct HostLimits {
     /// Connections at a time; more wait in the backlog. The default is 10,000, or fewer if the process may use less than
-    /// 640 MiB of memory: one for each 64 KiB.
+    /// 2.5 GiB of memory: one for each 256 KiB, since a gateway may share the process.
     pub connections: usize,
     /// The bytes of a request's head.
     pub head_bytes: usize,
@@ -68,7 +68,7 @@ impl Default for HostLimits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
-            connections: connections_that_fit(memory_limit(), 20_000) / 2,
+            connections: connections_that_fit(memory_limit(), 80_000) / 8,
             head_bytes: 64 * 1024,
             headers: 128,
             streams: 256,

@@ -25,6 +25,9 @@ const BATCH_MAX: usize = 512;
 
 const PANICKED: &str = "redb panicked; the log has the message";
 
+/// After so many panics the file is not opened again.
+const PANICS_MAX: u32 = 3;
+
 /// Owns the database. Nobody else writes to it.
 pub(crate) struct Committer {
     file: StoreFile,
@@ -38,6 +41,8 @@ pub(crate) struct Committer {
     fault: Option<Fault>,
     /// The writes of a batch of which it is not known whether they are in the file.
     undecided: Option<Batch>,
+    /// How often redb has panicked. What it had open then is never closed, so that this must not go on for ever.
+    panics: u32,
 }
 
 /// What happens to the writes of a batch.
@@ -74,11 +79,13 @@ impl Committer {
         commands: mpsc::Receiver<Command>,
         last_revision: Option<LastRevision>,
     ) -> Self {
-        let (fault, undecided) = (None, None);
+        let (fault, undecided, panics) = (None, None, 0);
         match database {
-            Ok(database) => Self { file, database: Some(database), cache, commands, last_revision, fault, undecided },
+            Ok(database) => {
+                Self { file, database: Some(database), cache, commands, last_revision, fault, undecided, panics }
+            }
             Err(problem) => {
-                let mut this = Self { file, database: None, cache, commands, last_revision, fault, undecided };
+                let mut this = Self { file, database: None, cache, commands, last_revision, fault, undecided, panics };
                 this.break_off(problem, 0);
                 this
             }
@@ -214,6 +221,7 @@ impl Committer {
             // Closing it would write a state that nobody knows.
             Err(_) => {
                 std::mem::forget(database);
+                self.panics += 1;
                 PANICKED.to_owned()
             }
         };
@@ -237,6 +245,9 @@ impl Committer {
     fn reopen(&mut self) -> Result<(), String> {
         if self.database.is_some() {
             return Ok(());
+        }
+        if self.panics >= PANICS_MAX {
+            return Err(format!("redb panicked {PANICS_MAX} times; the log has the messages; restart the server"));
         }
         let found = guarded(|| Ok(self.file.look()?))?;
         let fate = fate(&found, &self.cache, self.undecided.as_ref().and_then(Batch::result))?;
