@@ -161,7 +161,7 @@ impl<'a> Root<'a> {
     fn has_certificate_authorities(&self, upstream: SocketAddr) -> Result<()> {
         let output = self.output(&["health", &format!("https://{upstream}")])?;
         let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(said.contains("cannot ask") && !said.contains("certificate authorities"), "TLS: {said}");
+        ensure!(said.contains("no TLS") && !said.contains("certificate authorities"), "TLS: {said}");
         Ok(())
     }
 }
