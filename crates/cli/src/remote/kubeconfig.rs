@@ -1,6 +1,7 @@
 //! A kubeconfig: which server a context means, and how to authenticate there.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
@@ -49,7 +50,7 @@ pub(crate) fn paths(named: Option<&Path>) -> Result<Vec<PathBuf>> {
 pub(crate) fn read(paths: &[PathBuf], context: Option<&str>) -> Result<Access> {
     let mut files = Vec::new();
     for path in paths {
-        let text = fs::read(path).map_err(|error| anyhow!("cannot read {}: {error}", path.display()))?;
+        let text = fs::read(path).map_err(|error| unreadable(path, &error))?;
         let documents = parse_yaml(&text).map_err(|error| anyhow!("{}: {error}", path.display()))?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         files.extend(documents.into_iter().map(|document| (folder.clone(), document.root)));
@@ -128,9 +129,13 @@ fn pem(folder: &Path, node: &Node, field: &str) -> Result<Option<Pem>> {
     }
 }
 
+fn unreadable(path: &Path, error: &io::Error) -> anyhow::Error {
+    anyhow!("cannot read {}: {error}; name a file that exists and is readable", path.display())
+}
+
 /// The token in a file.
 pub(crate) fn token_of(path: &Path) -> Result<String> {
-    let token = fs::read_to_string(path).map_err(|error| anyhow!("cannot read {}: {error}", path.display()))?;
+    let token = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
     match token.trim() {
         "" => Err(anyhow!("{} is empty; it must have a token", path.display())),
         token => Ok(token.to_owned()),
