@@ -43,15 +43,16 @@ impl Events {
         }
         for upstream in &after.upstreams {
             let known = before.upstreams.iter().find(|known| known.name == upstream.name);
-            let UpstreamReading { name, is_out, .. } = upstream;
-            match (known.is_some_and(|known| known.is_out), is_out) {
-                (false, true) => {
+            let UpstreamReading { name, out, .. } = upstream;
+            match (known.and_then(|known| known.out), out) {
+                (None, Some(cause)) => {
                     // A sole upstream still gets requests.
-                    let text = if after.upstreams.len() == 1 { "fails" } else { "fails and gets no requests" };
-                    self.note(time_ms, EventKind::UpstreamOut, format!("the upstream {name} {text}"));
+                    let consequence = if after.upstreams.len() == 1 { "" } else { " and gets no requests" };
+                    let text = format!("the upstream {name} {}{consequence}", cause.words());
+                    self.note(time_ms, EventKind::UpstreamOut, text);
                 }
-                (true, false) => {
-                    self.note(time_ms, EventKind::UpstreamBack, format!("the upstream {name} responds again"));
+                (Some(_), None) => {
+                    self.note(time_ms, EventKind::UpstreamBack, format!("the upstream {name} serves again"));
                 }
                 _ => {}
             }

@@ -8,7 +8,7 @@ use super::attribution;
 use super::changes::Events;
 use super::history::{History, INTERVALS_MAX, Point};
 use super::interval;
-use crate::observe::frame::{Frame, Upstream, Usual, diagnose, rounded};
+use crate::observe::frame::{Frame, OutCause, Upstream, Usual, diagnose, rounded};
 use crate::observe::metrics::ObjectChange;
 
 /// What there is to see at one moment.
@@ -30,12 +30,19 @@ pub(crate) struct Observation {
 pub(crate) struct UpstreamReading {
     /// Its host and port.
     pub(crate) name: String,
-    pub(crate) is_out: bool,
+    /// Why it is down, if it is.
+    pub(crate) out: Option<OutCause>,
+    pub(crate) in_flight: u64,
     /// How many responses have begun.
     pub(crate) responses: u64,
     /// Of how many the latency was measured, and their sum.
     pub(crate) timed: u64,
     pub(crate) latency_sum_ns: u64,
+    /// Responses that say that it failed, and requests that failed because of it.
+    pub(crate) errors: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) unreachable: u64,
+    pub(crate) cut: u64,
 }
 
 /// Makes frames, and remembers what they need of the past.
@@ -103,13 +110,22 @@ impl Recorder {
         for reading in &seen.upstreams {
             let before = known(&reading.name).unwrap_or(reading);
             let since = |count: fn(&UpstreamReading) -> u64| count(reading).saturating_sub(count(before)) as f64;
+            let rate = |count: fn(&UpstreamReading) -> u64| {
+                per_second(count(reading).saturating_sub(count(before)), frame.interval_ms)
+            };
             let usual = self.latencies.entry(reading.name.clone()).or_default();
             let sum_ms = since(|reading| reading.latency_sum_ns) / 1e6;
             usual.note(frame.time_ms, sum_ms, since(|reading| reading.timed), LATENCY_SLACK_MS, false);
             upstreams.push(Upstream {
                 name: reading.name.clone(),
-                is_out: reading.is_out,
-                responses: per_second(reading.responses.saturating_sub(before.responses), frame.interval_ms),
+                is_out: reading.out.is_some(),
+                out_cause: reading.out,
+                in_flight: reading.in_flight,
+                responses: rate(|reading| reading.responses),
+                errors: rate(|reading| reading.errors),
+                timeouts: rate(|reading| reading.timeouts),
+                unreachable: rate(|reading| reading.unreachable),
+                cut: rate(|reading| reading.cut),
                 latency_ms: usual.now().map(rounded),
                 latency_before_ms: usual.before().map(rounded),
                 changed_ms: usual.changed_ms(),

@@ -21,7 +21,7 @@ pub use diagnosis::diagnose;
 pub use event::{Event, EventKind};
 pub use level::{Delay, Flow, Level, Percentiles, Queuing, Schema, Utilisation};
 pub use past::PastLevel;
-pub use upstream::Upstream;
+pub use upstream::{OutCause, Upstream};
 pub use usual::Usual;
 
 /// The version of the frames. It changes when a field changes its meaning or goes away; new fields leave it as it is.

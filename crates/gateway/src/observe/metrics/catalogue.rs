@@ -28,6 +28,7 @@ metrics! {
     ABANDONED_REQUESTS: Gauge "evenkeel_abandoned_requests" [], "Requests that upstreams still work on although their clients have disconnected";
     BUFFERED_BYTES: Gauge "evenkeel_buffered_bytes" [], "Bytes of requests and responses that are buffered because they arrive or leave slowly";
     UPSTREAM_REQUESTS: Counter "evenkeel_upstream_requests" ["code", "upstream"], "Responses of upstreams, by status class";
+    UPSTREAM_ERRORS: Counter "evenkeel_upstream_errors" ["upstream"], "Responses that say that an upstream failed: status 5xx except 501 and 505, and UNKNOWN, INTERNAL, UNAVAILABLE and DATA_LOSS of gRPC where there is no message";
     UPSTREAM_IN_FLIGHT: Gauge "evenkeel_upstream_in_flight_requests" ["upstream"], "Requests that each upstream works on";
     UPSTREAM_UP: Gauge "evenkeel_upstream_up" ["upstream"], "Whether each upstream is up: 0 after health.failures failures in a row, 1 again after the first response";
     UPSTREAM_FAILURES: Counter "evenkeel_upstream_failures" ["kind", "upstream"], "Requests that failed because of an upstream, by kind";

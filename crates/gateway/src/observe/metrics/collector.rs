@@ -76,6 +76,8 @@ impl GatewayCollector {
                 family.put([*name, upstream.name()], upstream.responses(class))?;
             }
         }
+        let mut family = out.family(names::UPSTREAM_ERRORS)?;
+        upstreams.iter().try_for_each(|upstream| family.put([upstream.name()], upstream.errors()))?;
         let mut family = out.family(names::UPSTREAM_IN_FLIGHT)?;
         upstreams.iter().try_for_each(|upstream| family.put([upstream.name()], upstream.in_flight()))?;
         let mut family = out.family(names::UPSTREAM_UP)?;

@@ -390,6 +390,7 @@ mod tests {
         upstream.ended(0);
         upstream.went_down();
         upstream.ejected(1);
+        upstream.errored(1);
         metrics.worker(0).request_ended(StatusCode::from_u16(999).unwrap());
         metrics.objects_refused();
         assert_eq!(metrics.connections(), 2);
@@ -402,6 +403,7 @@ mod tests {
             "evenkeel_requests_total{code=\"5xx\"} 0",
             "evenkeel_requests_total{code=\"other\"} 1",
             "evenkeel_upstream_requests_total{code=\"2xx\",upstream=\"http://a\"} 3",
+            "evenkeel_upstream_errors_total{upstream=\"http://a\"} 1",
             "evenkeel_upstream_in_flight_requests{upstream=\"http://a\"} 2",
             "evenkeel_upstream_up{upstream=\"http://a\"} 0",
             "evenkeel_upstream_failures_total{kind=\"cut\",upstream=\"http://a\"} 3",

@@ -45,6 +45,7 @@ struct Counters {
     ended: AtomicU64,
     failures: [AtomicU64; UpstreamFailure::ALL.len()],
     ejections: AtomicU64,
+    errors: AtomicU64,
 }
 
 // === impl UpstreamMetrics ===
@@ -79,6 +80,11 @@ impl UpstreamMetrics {
         self.of(worker).responses[class_of(status)].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A response says that it failed.
+    pub fn errored(&self, worker: usize) {
+        self.of(worker).errors.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// A request has failed because of it.
     pub fn failed(&self, worker: usize, failure: UpstreamFailure) {
         self.of(worker).failures[failure as usize].fetch_add(1, Ordering::Relaxed);
@@ -108,7 +114,7 @@ impl UpstreamMetrics {
         !self.0.is_down.load(Ordering::Relaxed)
     }
 
-    pub(super) fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         // Ended first: one that begins and ends in between must not count as ended only.
         let ended = self.sum(|worker| &worker.ended);
         self.sum(|worker| &worker.begun).saturating_sub(ended)
@@ -118,7 +124,12 @@ impl UpstreamMetrics {
         self.sum(|worker| &worker.responses[class])
     }
 
-    pub(super) fn failures(&self, failure: UpstreamFailure) -> u64 {
+    /// Responses that say that it failed.
+    pub(crate) fn errors(&self) -> u64 {
+        self.sum(|worker| &worker.errors)
+    }
+
+    pub(crate) fn failures(&self, failure: UpstreamFailure) -> u64 {
         self.sum(|worker| &worker.failures[failure as usize])
     }
 

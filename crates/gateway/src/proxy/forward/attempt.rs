@@ -19,7 +19,7 @@ use crate::proxy::request_body::{BodyError, RequestBody};
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::service_times::Started;
 use crate::proxy::upstream::{
-    CallError, ConnectError, Http1Call, Http2Stream, InFlight, Negotiated, Picked, UpstreamTarget,
+    CallError, ConnectError, GrpcStatus, Http1Call, Http2Stream, InFlight, Negotiated, Picked, UpstreamTarget,
 };
 use crate::proxy::worker::Worker;
 use crate::timeouts::Elapsed;
@@ -235,7 +235,7 @@ impl Attempts {
         in_flight: InFlight,
     ) -> Response<ResponseBody> {
         picked.note_success();
-        self.note_response(picked, head.status);
+        self.note_response(picked, head.status, None);
         let mut response = Response::new(ResponseBody::default());
         *response.status_mut() = head.status;
         *response.headers_mut() = std::mem::take(&mut head.headers);
@@ -250,8 +250,8 @@ impl Attempts {
     }
 
     /// The upstream has responded.
-    fn note_response(&self, picked: &Picked, status: StatusCode) {
-        picked.upstream.note_response(status);
+    fn note_response(&self, picked: &Picked, status: StatusCode, grpc: Option<GrpcStatus>) {
+        picked.upstream.note_response(status, grpc);
         self.exchange.note(|record| record.note_upstream_response(status));
     }
 
@@ -349,7 +349,7 @@ impl Attempts {
                 upload.response_began();
                 let (mut parts, body) = response.into_parts();
                 picked.note_success();
-                self.note_response(picked, parts.status);
+                self.note_response(picked, parts.status, GrpcStatus::of(&parts.headers));
                 sanitize_response(parts.status, &mut parts.headers, HeadFlags::ANY);
                 Ok(Response::from_parts(parts, ResponseBody::http2(body, self.stall(), in_flight.on(stream))))
             }

@@ -5,6 +5,7 @@
 
 mod balance;
 mod connect;
+mod error;
 mod health;
 mod http1;
 mod http2;
@@ -26,6 +27,7 @@ use http::{HeaderValue, StatusCode};
 use crate::config::{Config, Protocol, UpstreamConfig};
 use crate::http1::BufferPool;
 use crate::observe::dashboard::UpstreamReading;
+use crate::observe::frame::OutCause;
 use crate::observe::log::Throttle;
 use crate::observe::metrics::{UpstreamFailure, UpstreamMetrics};
 use crate::timeouts::CoarseTimer;
@@ -33,6 +35,7 @@ use crate::tls::{ClientTls, TlsError};
 
 pub(crate) use balance::{InFlight, Picked, Upstreams};
 pub(crate) use connect::ConnectError;
+pub(crate) use error::GrpcStatus;
 pub(crate) use http1::{CallError, Http1Body, Http1Call, Http1Response};
 pub(crate) use http2::Negotiated;
 pub(crate) use http2_connection::Http2Stream;
@@ -108,7 +111,19 @@ impl UpstreamTarget {
     pub(crate) fn reading(&self) -> UpstreamReading {
         let [responses, timed, latency_sum_ns] = self.latencies.sums();
         let is_out = self.health.condition(Instant::now()) != Condition::Well;
-        UpstreamReading { name: self.authority.clone(), is_out, responses, timed, latency_sum_ns }
+        let failures = |kind| self.metrics.failures(kind);
+        UpstreamReading {
+            name: self.authority.clone(),
+            out: is_out.then_some(OutCause::Connections),
+            in_flight: self.metrics.in_flight(),
+            responses,
+            timed,
+            latency_sum_ns,
+            errors: self.metrics.errors(),
+            timeouts: failures(UpstreamFailure::TimeOut),
+            unreachable: failures(UpstreamFailure::Resolve) + failures(UpstreamFailure::Connect),
+            cut: failures(UpstreamFailure::Cut) + failures(UpstreamFailure::Malformed),
+        }
     }
 
     /// Whether HTTP/2 is only assumed: neither the settings nor ALPN have chosen it.
@@ -142,9 +157,12 @@ impl Upstream {
         }
     }
 
-    /// It has responded to a request.
-    pub(crate) fn note_response(&self, status: StatusCode) {
+    /// It has responded to a request, with this head.
+    pub(crate) fn note_response(&self, status: StatusCode, grpc: Option<GrpcStatus>) {
         self.known.metrics.responded(self.worker, status);
+        if error::is_error(status, grpc) {
+            self.known.metrics.errored(self.worker);
+        }
     }
 
     /// The request with this id has failed because of it, in this way.

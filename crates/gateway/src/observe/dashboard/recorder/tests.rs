@@ -159,6 +159,28 @@ fn a_slow_upstream_is_told_apart_from_flow_control() {
 }
 
 #[test]
+fn what_comes_back_from_an_upstream_is_counted_by_how_it_failed() {
+    let mut bench = Bench::new(10);
+    bench.frame();
+    bench.pass(Duration::from_secs(2));
+    let before = bench.upstream.clone();
+    bench.upstream = UpstreamReading {
+        out: Some(OutCause::Silent),
+        in_flight: 7,
+        responses: 40,
+        errors: 20,
+        timeouts: 2,
+        unreachable: 4,
+        cut: 6,
+        ..before
+    };
+    let upstream = bench.frame().upstreams.remove(0);
+    assert_eq!((upstream.is_out, upstream.out_cause, upstream.in_flight), (true, Some(OutCause::Silent), 7));
+    let rates = [upstream.responses, upstream.errors, upstream.timeouts, upstream.unreachable, upstream.cut];
+    assert_eq!(rates.map(|rate| rate.to_string()), ["20", "10", "1", "2", "3"]);
+}
+
+#[test]
 fn changes_are_events() {
     let mut bench = Bench::new(10);
     bench.frame();
@@ -166,10 +188,10 @@ fn changes_are_events() {
     bench.pass(Duration::from_secs(1));
     bench.frame();
     bench.flow.set_server_concurrency(30);
-    bench.upstream.is_out = true;
+    bench.upstream.out = Some(OutCause::Errors);
     bench.pass(Duration::from_secs(1));
     bench.frame();
-    bench.upstream.is_out = false;
+    bench.upstream.out = None;
     let change = |kind, edit, name: &str| ObjectChange { kind, edit, name: name.to_owned() };
     bench.object_changes = [
         change("level", Edit::Edited, "everyone"),
@@ -184,12 +206,12 @@ fn changes_are_events() {
     assert_eq!(
         events,
         [
-            (EventKind::UpstreamBack, "the upstream service:80 responds again"),
+            (EventKind::UpstreamBack, "the upstream service:80 serves again"),
             (
                 EventKind::ObjectsChanged,
                 "the objects changed: 4 levels added; flow schema a, b edited; level everyone edited"
             ),
-            (EventKind::UpstreamOut, "the upstream service:80 fails"),
+            (EventKind::UpstreamOut, "the upstream service:80 responds with errors"),
             (EventKind::LimitChanged, "all levels together have 10 → 30 seats"),
         ]
         .map(|(kind, text)| (kind, text))
