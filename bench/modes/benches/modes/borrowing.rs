@@ -46,8 +46,10 @@ pub(crate) fn measure(bars: &mut Bars) {
         });
     }
     bars.measure("a level below its floor waits while a seat is free, of 10,000,000 events", "times", || {
-        (broken_floors(10_000_000), Bar::AtMost(0.0, "times"))
+        (broken_rules(10_000_000, 0.1, 6).0, Bar::AtMost(0.0, "times"))
     });
+    let title = "widths 1 to 10: a level above its limit or on another's floor, of 10,000,000 events";
+    bars.measure(title, "times", || (broken_rules(10_000_000, 1.0, 10).1, Bar::AtMost(0.0, "times")));
 }
 
 /// The seats that a burst has got after a millisecond, in percent of the level's own.
@@ -141,18 +143,19 @@ fn all_saturated(scheme: Scheme) -> f64 {
     names.into_iter().zip(seat_time).map(away).fold(0.0, f64::max)
 }
 
-/// How often a level is below its floor and waits while there are seats for it, over so many random events of a ledger.
-fn broken_floors(events: u32) -> f64 {
+/// Over so many random events of a ledger: how often a level is below its floor and waits while there are seats for it, and how
+/// often a start takes a level above its limit or uses a seat of another level's floor (LB-2). Some requests are wide.
+fn broken_rules(events: u32, wide: f64, widest: u64) -> (f64, f64) {
     let mut random = Random::new(42);
-    let mut broken = 0_u32;
+    let (mut waits, mut starts) = (0_u32, 0_u32);
     let (mut ledger, mut levels) = (Ledger::default(), Vec::new());
     for event in 0..events {
         if event % 100_000 == 0 {
             (ledger, levels) = random_levels(&mut random);
         }
         let level = index(&mut random, levels.len());
-        let seats =
-            if random.fraction() < 0.9 { 1 } else { 1 + i64::try_from(random.next() % 6).expect("a small number") };
+        let width = if random.fraction() < wide { 1 + random.next() % widest } else { 1 };
+        let seats = i64::try_from(width).expect("a small number").min(ledger.widest(level));
         let wish = if random.fraction() < 0.9 {
             Wish::new(seats)
         } else {
@@ -162,6 +165,7 @@ fn broken_floors(events: u32) -> f64 {
         if random.fraction() < 0.5 {
             if waiting.is_empty() && ledger.try_start(level, wish) {
                 running.push(seats);
+                starts += u32::from(levels[level].breaks_a_rule(&ledger, level));
             } else {
                 waiting.push_back(wish);
             }
@@ -176,21 +180,32 @@ fn broken_floors(events: u32) -> f64 {
             let RandomLevel { running, waiting, .. } = &mut levels[granted];
             waiting.pop_front();
             running.push(seats);
-            ledger.set_wish(granted, waiting.front().copied());
+            let next = waiting.front().copied();
+            starts += u32::from(levels[granted].breaks_a_rule(&ledger, granted));
+            ledger.set_wish(granted, next);
         }
         let free = ledger.free();
         let is_broken = |(level, found): (usize, &RandomLevel)| {
-            ledger.in_use(level) < found.floor && found.waiting.front().is_some_and(|wish| wish.seats <= free)
+            let within_floor = found.stake.floor - ledger.in_use(level);
+            found.waiting.front().is_some_and(|wish| wish.seats <= free && wish.seats <= within_floor)
         };
-        broken += u32::from(free < 0 || levels.iter().enumerate().any(is_broken));
+        waits += u32::from(free < 0 || levels.iter().enumerate().any(is_broken));
     }
-    f64::from(broken)
+    (f64::from(waits), f64::from(starts))
 }
 
 struct RandomLevel {
-    floor: i64,
+    stake: Stake,
     running: Vec<i64>,
     waiting: VecDeque<Wish>,
+}
+
+impl RandomLevel {
+    /// Whether its last start has taken it above its limit, or has used a seat of another level's floor.
+    fn breaks_a_rule(&self, ledger: &Ledger, level: usize) -> bool {
+        let in_use = ledger.in_use(level);
+        in_use > self.stake.max || (in_use > self.stake.floor && ledger.unreserved() < 0)
+    }
 }
 
 fn random_levels(random: &mut Random) -> (Ledger, Vec<RandomLevel>) {
@@ -204,7 +219,7 @@ fn random_levels(random: &mut Random) -> (Ledger, Vec<RandomLevel>) {
         .collect();
     let seats = stakes.iter().map(|(_, stake)| stake.nominal).sum();
     let level =
-        |(_, stake): &(usize, Stake)| RandomLevel { floor: stake.floor, running: Vec::new(), waiting: VecDeque::new() };
+        |(_, stake): &(usize, Stake)| RandomLevel { stake: *stake, running: Vec::new(), waiting: VecDeque::new() };
     (Ledger::new(seats, stakes.iter().copied()), stakes.iter().map(level).collect())
 }
 

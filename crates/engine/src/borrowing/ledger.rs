@@ -60,7 +60,7 @@ pub struct Wish {
 pub struct Ledger {
     seats: i64,
     members: Vec<Option<Member>>,
-    /// The seats that all levels use.
+    /// The seats that all levels use, as far as they count (LB-1).
     in_use: i64,
     /// The seats that levels are short of their floors (`R` of LB-1, for all levels).
     reserved: i64,
@@ -143,7 +143,7 @@ impl Ledger {
             self.members[level] = Some(known.map_or(new, |known| Member { stake, ..known }));
         }
         let members = || self.members.iter().flatten();
-        self.in_use = members().map(|member| member.in_use).sum();
+        self.in_use = members().map(Member::counted).sum();
         self.reserved = members().map(Member::lack).fold(0, i64::saturating_add);
         self.wishes = members().filter(|member| member.wish.is_some()).count();
     }
@@ -152,7 +152,7 @@ impl Ledger {
     pub fn try_start(&mut self, level: usize, wish: Wish) -> bool {
         let Some(member) = self.member(level) else { return false };
         let may_start = if self.wishes == 0 {
-            member.class(wish).is_some_and(|class| self.has_seats(class, wish))
+            member.class(wish).is_some_and(|class| self.has_seats(&member, class, wish))
         } else {
             self.set_wish(level, Some(wish));
             let is_next = self.next() == Some(level);
@@ -263,18 +263,18 @@ impl Ledger {
 
     fn change(&mut self, level: usize, seats: i64) {
         let Some(member) = self.members.get_mut(level).and_then(Option::as_mut) else { return };
-        let lack = member.lack();
+        let (lack, counted) = (member.lack(), member.counted());
         member.in_use += seats;
-        self.in_use += seats;
+        self.in_use += member.counted() - counted;
         self.reserved = self.reserved.saturating_add(member.lack() - lack);
     }
 
-    /// Whether there are seats for a request of that class. A level of the other classes is at its floor, so that all that
-    /// is reserved is reserved for others.
-    fn has_seats(&self, class: Class, wish: Wish) -> bool {
+    /// Whether there are seats for a request of that class. Beyond its floor, a level uses no seat of another level's floor; what
+    /// is reserved for the level itself it may use.
+    fn has_seats(&self, member: &Member, class: Class, wish: Wish) -> bool {
         match class {
             Class::BelowFloor => self.free() >= wish.seats,
-            Class::BelowNominal | Class::Borrowing => self.unreserved() >= wish.seats,
+            Class::BelowNominal | Class::Borrowing => self.unreserved().saturating_add(member.lack()) >= wish.seats,
         }
     }
 
@@ -291,7 +291,7 @@ impl Ledger {
                 return Some(level);
             }
             let Some(rank) = member.rank(wish) else { continue };
-            let has_seats = self.has_seats(rank.class, wish);
+            let has_seats = self.has_seats(member, rank.class, wish);
             let is_before = first.is_none_or(|(best, _, best_has_seats)| {
                 let by_seats = match (rank.class, best.class) {
                     (Class::BelowFloor, Class::BelowFloor) => best_has_seats.cmp(&has_seats),
@@ -315,21 +315,29 @@ impl Member {
         (self.stake.floor - self.in_use).max(0)
     }
 
+    /// The seats that it uses, as far as they count: requests of an exempt level take nothing away from other levels but the
+    /// seats that the level has of its own (LB-1).
+    fn counted(&self) -> i64 {
+        if self.stake.is_exempt { self.in_use.min(self.stake.nominal.max(0)) } else { self.in_use }
+    }
+
     /// By which rule the request may start if there are seats; `None` if the level is at its limit.
     fn class(&self, wish: Wish) -> Option<Class> {
         let Stake { floor, nominal, max, .. } = self.stake;
         let then = self.in_use.saturating_add(wish.seats);
-        let may_borrow = wish.may_borrow(nominal);
-        // A request that may not borrow and is wider than the level's own seats would wait for ever otherwise.
-        let is_alone = self.in_use == 0 && nominal > 0 && then <= max && !may_borrow;
-        if self.in_use < floor {
+        // A request that is wider than the level's own seats is served like one within them when nothing else of its level
+        // runs: it would wait for ever otherwise while other levels use their own seats (LB-6).
+        let is_alone = self.in_use == 0 && nominal > 0;
+        if then <= floor {
             Some(Class::BelowFloor)
-        } else if then <= nominal || is_alone {
+        } else if then <= nominal {
             Some(Class::BelowNominal)
-        } else if then <= max && may_borrow {
-            Some(Class::Borrowing)
-        } else {
+        } else if then > max {
             None
+        } else if is_alone {
+            Some(Class::BelowNominal)
+        } else {
+            wish.may_borrow(nominal).then_some(Class::Borrowing)
         }
     }
 

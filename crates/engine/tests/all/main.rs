@@ -25,6 +25,7 @@ mod golden_queue_set;
 mod golden_request_info;
 mod golden_retry_after;
 mod ledger_model;
+mod ledger_widths;
 mod level_table;
 mod linear;
 mod modes_together;

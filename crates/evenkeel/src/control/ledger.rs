@@ -346,10 +346,12 @@ impl LevelGrants {
         }
     }
 
-    /// The seats above the floor when so many are in use.
+    /// The seats above the floor when so many are in use. Of an exempt level, at most its own seats count (LB-1).
     #[inline]
     fn above_floor(&self, in_use: i64) -> i64 {
-        (in_use - self.stake.floor).max(0)
+        let Stake { floor, nominal, is_exempt, .. } = self.stake;
+        let counted = if is_exempt { in_use.min(nominal) } else { in_use };
+        (counted - floor).max(0)
     }
 
     /// Takes seats for a request if the word is open.

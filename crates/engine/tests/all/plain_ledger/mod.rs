@@ -55,12 +55,12 @@ impl PlainLevel {
         let (u, w) = (self.in_use(), request.seats);
         let held_for_long: i64 = self.running.iter().map(|running| running.long_seats).sum();
         let may_borrow = request.long_seats == 0 || held_for_long + w <= self.stake.nominal;
-        if u < self.stake.floor {
+        if u + w <= self.stake.floor {
             Some(1)
         } else if u + w <= self.stake.nominal {
             Some(2)
-        } else if !may_borrow && u == 0 && self.stake.nominal > 0 && w <= self.stake.max {
-            // Wider than the level's own seats, and long-running: alone, or never.
+        } else if u == 0 && self.stake.nominal > 0 && w <= self.stake.max {
+            // Wider than the level's own seats: alone, or perhaps never (LB-6).
             Some(2)
         } else if u + w <= self.stake.max && may_borrow {
             Some(3)
@@ -81,9 +81,13 @@ impl PlainLevel {
 }
 
 impl PlainLedger {
-    /// `S − Σu` (LB-1): exempt levels are among those that use seats.
+    /// `S − Σu` (LB-1): exempt levels are among those that use seats, but never more than their own.
     pub(crate) fn free(&self) -> i64 {
-        self.seats - self.levels.values().map(PlainLevel::in_use).sum::<i64>()
+        let counted = |level: &PlainLevel| match level.stake {
+            Stake { is_exempt: true, nominal, .. } => level.in_use().min(nominal),
+            _ => level.in_use(),
+        };
+        self.seats - self.levels.values().map(counted).sum::<i64>()
     }
 
     /// `R(i)` (LB-1).
@@ -187,6 +191,14 @@ impl PlainLedger {
         level.served = self.grants;
         level.running.push(request);
         started.push(request.number);
+        // LB-2: no start takes a level above its limit, or uses a seat of another level's floor.
+        let (level, u) = (&self.levels[name], self.levels[name].in_use());
+        assert!(level.stake.is_exempt || u <= level.stake.max, "{name} is above its limit: {self:?}");
+        let reserve = self.reserve_of_others(name);
+        assert!(
+            level.stake.is_exempt || u <= level.stake.floor || self.free() >= reserve,
+            "{name} uses a floor: {self:?}"
+        );
     }
 
     /// A new ledger begins: nobody has been granted anything.
@@ -199,7 +211,7 @@ impl PlainLedger {
     pub(crate) fn check(&self) {
         for (name, level) in &self.levels {
             let Some(head) = self.head(name) else { continue };
-            let is_below_floor = level.in_use() < level.stake.floor;
+            let is_below_floor = level.in_use() + head.seats <= level.stake.floor;
             assert!(!is_below_floor || self.free() < head.seats, "{name} is below its floor and waits: {self:?}");
             // Work is conserved: one seat that is kept for nobody is used, unless a wide request is to have it (LB-6).
             let is_narrow = self.levels.keys().all(|name| self.head(name).is_none_or(|head| head.seats == 1));
