@@ -7,6 +7,7 @@ use std::{fmt, io};
 
 use http::Uri;
 
+use super::limits::CLIENTS_MIN;
 use super::{
     Config, HealthConfig, IdentitySource, KeysFrom, Limits, ListenAddress, Timeouts, TracingConfig, UpstreamConfig,
     UpstreamTls, own_address, paths,
@@ -67,6 +68,7 @@ impl Config {
         problems.requests(self);
         problems.timeouts(&self.timeouts);
         problems.limits(&self.limits);
+        problems.request_buffer(self);
         problems.zero("concurrency", u64::from(self.concurrency));
         problems.zero("workers", self.workers.map_or(1, |workers| workers as u64));
         if let Err(message) = log::filter(&self.log) {
@@ -318,14 +320,32 @@ impl Problems {
         if limits.buffer_bytes < BUFFER_BYTES_MIN {
             self.add("limits.bufferBytes", format!("must be at least {BUFFER_BYTES_MIN}"));
         }
-        for (name, value) in [("requestBuffer", limits.request_buffer), ("responseBuffer", limits.response_buffer)] {
-            if value > limits.buffer_bytes {
-                let all = limits.buffer_bytes;
-                let message = format!(
-                    "is more than limits.bufferBytes ({all}), which is for all buffers; make it smaller, or set that"
-                );
-                self.add(format!("limits.{name}"), message);
-            }
+        if limits.response_buffer > limits.buffer_bytes {
+            let all = limits.buffer_bytes;
+            let message = format!(
+                "is more than limits.bufferBytes ({all}), which is for all buffers; make it smaller, or set that"
+            );
+            self.add("limits.responseBuffer", message);
+        }
+    }
+
+    /// Whether a body can get as far as it is to be buffered.
+    fn request_buffer(&mut self, config: &Config) {
+        let (set, all) = (config.limits.request_buffer, config.limits.buffer_bytes);
+        // A trusted proxy speaks for many clients, and has no share.
+        let has_proxy =
+            config.identity.sources.iter().any(|source| matches!(source, IdentitySource::TrustedHeaders(_)));
+        let (most, whose, times) = if has_proxy {
+            (all, "limits.bufferBytes is for all buffers", 1)
+        } else {
+            (config.limits.buffer_bytes_per_client(), "one client has a quarter of limits.bufferBytes", CLIENTS_MIN)
+        };
+        if set > most {
+            let needed = set.saturating_mul(times);
+            let message = format!(
+                "is never reached: {whose}, {most} bytes; set it to at most {most}, or limits.bufferBytes to at least {needed}"
+            );
+            self.add("limits.requestBuffer", message);
         }
     }
 }

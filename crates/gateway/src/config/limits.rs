@@ -64,11 +64,12 @@ pub struct Limits {
     /// The bytes of a request's body. Zero means no limit.
     pub body_bytes: u64,
     /// The slowest that a body may be while the other side waits for it, in bytes a second over ten seconds: a request's
-    /// body on its way in, and a response's on its way to the client as long as the request has its seat. Streams (gRPC,
-    /// upgrades, routes with `longRunning`) may be slower. Zero means no limit.
+    /// body on its way in, and a response's on its way to the client as long as the request has its seat. A gRPC client may
+    /// pause between messages. Upgrades and routes with `longRunning` may be slower. Zero means no limit.
     pub body_bytes_per_second_min: u64,
     /// The bytes of a request's body that are received before the request may take a seat. A longer body takes its seat
-    /// when this many bytes have arrived. Zero means that a request takes its seat as soon as its head has arrived.
+    /// when this many bytes have arrived, and a gRPC call with its first message. Zero means that a request takes its seat as
+    /// soon as its head has arrived. At most a quarter of `buffer_bytes`, which is what one client may have.
     pub request_buffer: usize,
     /// The bytes of a response that are kept for a client that reads slowly, so that the request gives its seat back when
     /// the upstream has sent the last byte.
@@ -117,15 +118,23 @@ impl Limits {
         share(self.connections_per_client, self.connections)
     }
 
+    /// How many bytes of all buffers one client may have.
+    pub(crate) fn buffer_bytes_per_client(&self) -> usize {
+        self.buffer_bytes / CLIENTS_MIN
+    }
+
     /// How many streams one client may have.
     pub(crate) fn streams_per_client(&self) -> usize {
         share(self.streams_per_client, self.connections)
     }
 }
 
+/// So many clients it takes at least to use up all of a thing.
+pub(super) const CLIENTS_MIN: usize = 4;
+
 /// What one client gets: what was set, or by default a quarter of the whole.
 fn share(set: usize, whole: usize) -> usize {
-    if set == 0 { whole.div_ceil(4) } else { set }
+    if set == 0 { whole.div_ceil(CLIENTS_MIN) } else { set }
 }
 
 impl Default for Limits {

@@ -12,6 +12,7 @@ use http::request::Parts;
 use crate::identity::Denied;
 use crate::proxy::connection::Connection;
 use crate::proxy::error_response::is_grpc;
+use crate::proxy::request_body::Reception;
 use crate::proxy::request_rules::{RouteMatch, Target};
 
 /// A request that has arrived and has not reached the flow control.
@@ -43,10 +44,14 @@ impl<'a> Arrival<'a> {
         if self.is_long_running { Duration::ZERO } else { connection.worker.config.timeouts.total }
     }
 
-    /// Whether the body is received before the request gets a seat. That is not so for streams, and pointless for requests
-    /// that will be rejected.
-    pub(crate) fn waits_for_body(&self, parts: &Parts) -> bool {
-        self.digested.is_ok() && self.user.is_ok() && !self.is_long_running && !is_grpc(&parts.headers)
+    /// How much of the body is received before the request asks for a seat. Nothing is of a request that will be rejected.
+    pub(crate) fn reception(&self, parts: &Parts, connection: &Connection) -> Reception {
+        if self.digested.is_err() || self.user.is_err() || self.is_long_running {
+            return Reception::Nothing;
+        }
+        // A call is a stream only at an upstream that has streams. Otherwise it is what anybody may call a call.
+        let is_call = is_grpc(&parts.headers) && connection.worker.upstreams.may_speak_http2();
+        if is_call { Reception::FirstMessage } else { Reception::Whole }
     }
 
     /// The user, if it is known.

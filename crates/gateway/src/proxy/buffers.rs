@@ -1,6 +1,7 @@
 //! `Buffers`: the memory that a worker keeps for messages that arrive or leave slowly. One bound holds for all workers.
 //!
-//! When there is no more room, those that have taken the longest to arrive make way: they are the slowest.
+//! When there is no more room, those that have taken the longest to arrive make way: they are the slowest. When one client
+//! has more than its share, its largest upload goes on without a buffer.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -38,8 +39,19 @@ struct Evictable {
     bytes: usize,
     /// Woken when it has to make way.
     waker: Option<Waker>,
-    /// It has to make way. What it has counts no more: it is about to be freed.
-    is_evicted: bool,
+    /// It has to make way.
+    eviction: Option<Eviction>,
+    /// Who sends it, if it is an upload.
+    uploader: Option<Client>,
+}
+
+/// Why a message has to make way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Eviction {
+    /// There is no room for it. What it has counts no more: it is about to be freed.
+    NoRoom,
+    /// Its client has more than its share. This upload is to go on without a buffer, and keeps what it has until then.
+    OverShare,
 }
 
 /// The buffer of a message that arrives or leaves slowly, which may have to make way for others.
@@ -51,6 +63,10 @@ pub(crate) struct EvictableBuffer {
     /// What is counted for the client.
     bytes: usize,
 }
+
+/// An upload that has sent less than this does not go on without a buffer. It would take a seat for next to nothing, and
+/// making room is not worth that.
+const UNBUFFERED_MIN: usize = 16 * 1024;
 
 /// A buffer that stays until it is dropped.
 #[derive(Debug)]
@@ -88,9 +104,19 @@ impl Buffers {
 
     /// A buffer for a message of this client, from now on.
     pub(crate) fn evictable(self: &Rc<Self>, client: &Client) -> EvictableBuffer {
+        self.begin(client, None)
+    }
+
+    /// A buffer for an upload of this client: it may go on without one.
+    pub(crate) fn upload(self: &Rc<Self>, client: &Client) -> EvictableBuffer {
+        self.begin(client, Some(client.clone()))
+    }
+
+    fn begin(self: &Rc<Self>, client: &Client, uploader: Option<Client>) -> EvictableBuffer {
         let number = self.begun.get();
         self.begun.set(number + 1);
-        let key = self.evictable.borrow_mut().insert(Evictable { number, bytes: 0, waker: None, is_evicted: false });
+        let evictable = Evictable { number, bytes: 0, waker: None, eviction: None, uploader };
+        let key = self.evictable.borrow_mut().insert(evictable);
         EvictableBuffer { buffers: Rc::clone(self), key, client: client.clone(), bytes: 0 }
     }
 
@@ -121,19 +147,42 @@ impl Buffers {
     /// Makes the message that has taken the longest give its buffer back.
     fn evict_slowest(&self) {
         let all = self.evictable.borrow();
-        let slowest = all.iter().filter(|(_, buffer)| !buffer.is_evicted);
+        let slowest = all.iter().filter(|(_, buffer)| buffer.eviction.is_none());
         let slowest = slowest.min_by_key(|(_, buffer)| buffer.number).map(|(key, _)| key);
         drop(all);
         if let Some(slowest) = slowest {
-            self.evict(slowest);
+            self.evict(slowest, Eviction::NoRoom);
         }
     }
 
-    fn evict(&self, key: usize) {
+    /// Makes a client that has so many bytes keep to its share: its largest upload goes on without a buffer, or the message
+    /// with this key gives its own back. Uploads that wait for their seats keep what they have, which may be as much again.
+    fn evict_of(&self, client: &Client, bytes: usize, key: usize) {
+        let share = self.client_bytes_max.get();
+        if self.is_full() || bytes > 2 * share {
+            return self.evict(key, Eviction::NoRoom);
+        }
+        let all = self.evictable.borrow();
+        let uploads = || all.iter().filter(|(_, buffer)| buffer.is_upload_of(client));
+        let is_going = |upload: &Evictable| upload.eviction == Some(Eviction::OverShare);
+        let going: usize = uploads().filter(|(_, upload)| is_going(upload)).map(|(_, upload)| upload.bytes).sum();
+        let large = uploads().filter(|(_, upload)| upload.eviction.is_none() && upload.bytes >= UNBUFFERED_MIN);
+        let largest = large.max_by_key(|(_, upload)| upload.bytes).map(|(key, _)| key);
+        drop(all);
+        match largest {
+            _ if bytes.saturating_sub(going) <= share => {}
+            Some(largest) => self.evict(largest, Eviction::OverShare),
+            None => self.evict(key, Eviction::NoRoom),
+        }
+    }
+
+    fn evict(&self, key: usize, eviction: Eviction) {
         let mut all = self.evictable.borrow_mut();
         let Some(evicted) = all.get_mut(key) else { return };
-        evicted.is_evicted = true;
-        self.change(std::mem::take(&mut evicted.bytes), 0);
+        evicted.eviction = Some(eviction);
+        if eviction == Eviction::NoRoom {
+            self.change(std::mem::take(&mut evicted.bytes), 0);
+        }
         let waker = evicted.waker.take();
         drop(all);
         if let Some(waker) = waker {
@@ -149,14 +198,23 @@ impl Buffers {
     }
 }
 
+// === impl Evictable ===
+
+impl Evictable {
+    fn is_upload_of(&self, client: &Client) -> bool {
+        self.uploader.as_ref().is_some_and(|uploader| uploader.is_same(client))
+    }
+}
+
 // === impl EvictableBuffer ===
 
 impl EvictableBuffer {
     /// Sets how many bytes it holds now. If all together are too many, the slowest message is dropped, which may be this one.
+    /// If those of the client are, one of its messages makes way.
     pub(crate) fn set(&mut self, bytes: usize) {
         let buffers = &self.buffers;
         if let Some(counted) = buffers.evictable.borrow_mut().get_mut(self.key)
-            && !counted.is_evicted
+            && counted.eviction != Some(Eviction::NoRoom)
         {
             buffers.change(counted.bytes, bytes);
             counted.bytes = bytes;
@@ -164,20 +222,22 @@ impl EvictableBuffer {
         let of_client = self.client.change_buffered(self.bytes, bytes);
         self.bytes = bytes;
         if of_client > buffers.client_bytes_max.get() {
-            buffers.evict(self.key);
+            buffers.evict_of(&self.client, of_client, self.key);
         } else if buffers.is_full() {
             buffers.evict_slowest();
         }
     }
 
-    /// Waits until it is dropped to make room.
-    pub(crate) fn poll_evicted(&self, context: &Context<'_>) -> Poll<()> {
-        match self.buffers.evictable.borrow_mut().get_mut(self.key) {
-            Some(buffer) if !buffer.is_evicted => {
+    /// Waits until it has to make way.
+    pub(crate) fn poll_evicted(&self, context: &Context<'_>) -> Poll<Eviction> {
+        let mut all = self.buffers.evictable.borrow_mut();
+        let Some(buffer) = all.get_mut(self.key) else { return Poll::Ready(Eviction::NoRoom) };
+        match buffer.eviction {
+            Some(eviction) => Poll::Ready(eviction),
+            None => {
                 buffer.waker = Some(context.waker().clone());
                 Poll::Pending
             }
-            _ => Poll::Ready(()),
         }
     }
 
@@ -227,8 +287,15 @@ mod tests {
         (buffers, client("10.0.0.1"), client("10.0.0.2"))
     }
 
+    fn eviction(buffer: &EvictableBuffer) -> Option<Eviction> {
+        match buffer.poll_evicted(&Context::from_waker(Waker::noop())) {
+            Poll::Ready(eviction) => Some(eviction),
+            Poll::Pending => None,
+        }
+    }
+
     fn is_evicted(buffer: &EvictableBuffer) -> bool {
-        buffer.poll_evicted(&Context::from_waker(Waker::noop())).is_ready()
+        eviction(buffer).is_some()
     }
 
     #[test]
@@ -264,6 +331,39 @@ mod tests {
         drop(third);
         second.set(50);
         assert!(!is_evicted(&second));
+    }
+
+    #[test]
+    fn the_largest_upload_of_a_client_makes_way_for_its_others() {
+        const KIB: usize = 1024;
+        let (buffers, greedy, polite) = buffers(400 * KIB, 100 * KIB);
+        let [mut large, mut small, mut head] =
+            [buffers.upload(&greedy), buffers.upload(&greedy), buffers.evictable(&greedy)];
+        let mut others = buffers.upload(&polite);
+        others.set(99 * KIB);
+        large.set(60 * KIB);
+        small.set(30 * KIB);
+        head.set(20 * KIB);
+        assert_eq!([&large, &small, &head, &others].map(eviction), [Some(Eviction::OverShare), None, None, None]);
+        small.set(31 * KIB);
+        assert_eq!(eviction(&small), None, "room is about to be made");
+        // It waits for its seat.
+        let waiting = large.arrived();
+        assert_eq!((waiting.bytes, greedy.buffered()), (60 * KIB, 111 * KIB));
+        small.set(32 * KIB);
+        assert_eq!(eviction(&small), Some(Eviction::OverShare));
+        let more = small.arrived();
+        // What nobody could gain from is not given a seat.
+        let mut tiny = buffers.upload(&greedy);
+        tiny.set(UNBUFFERED_MIN - 1);
+        assert_eq!([&tiny, &head].map(eviction), [Some(Eviction::NoRoom), None]);
+        drop(tiny);
+        // Nor is there a seat for the memory of many that wait for theirs.
+        let mut last = buffers.upload(&greedy);
+        last.set(89 * KIB);
+        assert_eq!(eviction(&last), Some(Eviction::NoRoom));
+        drop((waiting, more, last, head, others));
+        assert_eq!((buffers.bytes.get(), greedy.buffered(), polite.buffered()), (0, 0, 0));
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub(crate) struct Exchange {
     /// Since when the upstream works on it, where that is measured.
     started: Cell<Option<Started>>,
     has_client_left: Cell<bool>,
+    /// Whether the upstream has begun to respond.
+    is_responding: Cell<bool>,
     /// Why the client is told at once that nothing comes of its request, though the upstream works on it.
     failure: Cell<Option<Failure>>,
     /// What is logged of the request, if it is. The line is written when everybody is done with the request.
@@ -78,6 +80,7 @@ impl Exchange {
             on_leave: Cell::default(),
             started: Cell::default(),
             has_client_left: Cell::default(),
+            is_responding: Cell::default(),
             failure: Cell::default(),
             record: RefCell::new(record),
         })
@@ -128,6 +131,16 @@ impl Exchange {
             self.note(|record| record.note_upstream_failed(upstream, failure));
         }
         self.note(|record| record.note_cut_off(failure.as_str()));
+    }
+
+    /// The upstream responds: the head of its response is there.
+    pub(crate) fn note_responding(&self, status: StatusCode) {
+        self.is_responding.set(true);
+        self.note(|record| record.note_upstream_response(status));
+    }
+
+    pub(crate) fn is_responding(&self) -> bool {
+        self.is_responding.get()
     }
 
     /// Whether an upstream may be working on the request.

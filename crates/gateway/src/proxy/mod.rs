@@ -7,6 +7,8 @@ mod connection;
 mod error_response;
 mod exchange;
 mod forward;
+mod grpc_messages;
+mod pace;
 mod record;
 mod request_body;
 mod request_rules;

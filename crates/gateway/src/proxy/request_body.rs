@@ -11,10 +11,11 @@ use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::http1::{Decoded, Decoder, Wire};
-use crate::proxy::buffers::{EvictableBuffer, HeldBuffer};
+use crate::proxy::buffers::{EvictableBuffer, Eviction, HeldBuffer};
 use crate::proxy::connection::Connection;
 use crate::proxy::exchange::Exchange;
 use crate::proxy::forward::TrailerGuard;
+use crate::proxy::pace::Pace;
 use crate::proxy::worker::Worker;
 use crate::timeouts::MinimumRate;
 use crate::timeouts::Timeout;
@@ -31,8 +32,8 @@ struct Open {
     ahead: Ahead,
     /// Rings when nothing has moved for too long.
     stall: IdleTimeout<Exchange>,
-    /// Whether the client sends fast enough, if it has to.
-    minimum_rate: Option<MinimumRate>,
+    /// How fast the client has to send.
+    pace: Pace,
     /// Whether the client has said how long it is. Whoever gets it is told in the same way.
     has_length: bool,
     bytes_left: u64,
@@ -49,6 +50,25 @@ struct Ahead {
     /// How it has ended, if it has: with trailers or without, or not well.
     end: Option<Result<Option<HeaderMap>, BodyError>>,
     buffer: Option<HeldBuffer>,
+}
+
+/// How much of a body is received before its request asks for a seat, so that a client that is slow to send it holds none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reception {
+    /// Nothing: it is a stream that gives its seat back when the response begins.
+    Nothing,
+    /// All of it, as far as it is buffered.
+    Whole,
+    /// The first message of gRPC, or as much of it as is buffered. The rest may take as long as the call.
+    FirstMessage,
+}
+
+/// Why a body is received no further before its request asks for a seat.
+enum Received {
+    /// As much is there as is received first.
+    Enough,
+    /// The uploads of its client have more than their share of the buffers. The rest goes to the upstream as it comes.
+    OverShare,
 }
 
 #[derive(Debug)]
@@ -124,7 +144,7 @@ impl RequestBody {
             has_length,
             ahead: Ahead::default(),
             stall: IdleTimeout::new(&worker.timer, exchange, worker.config.timeouts.stall),
-            minimum_rate: None,
+            pace: Pace::Any,
             bytes_left: if bytes_max == 0 { u64::MAX } else { bytes_max },
             is_begun: false,
             trailers: None,
@@ -132,32 +152,59 @@ impl RequestBody {
         })))
     }
 
-    /// Whether all of it has been read from the client already, or is about to be with the next look.
-    pub(crate) fn is_there(&self) -> bool {
-        match self.0.as_ref().map(|open| &open.source) {
+    /// Whether some of it has not come yet, and is wanted: it is not known to be too large.
+    pub(crate) fn is_to_come(&self) -> bool {
+        let is_there = match self.0.as_ref().map(|open| &open.source) {
             None => true,
             Some(Source::Http1(wire)) => {
                 let wire = wire.borrow();
                 wire.decoder.left().is_some_and(|left| left <= wire.wire.input.len() as u64)
             }
             Some(Source::Http2(body)) => body.is_end_stream(),
-        }
+        };
+        !is_there && !self.is_too_large()
     }
 
-    /// Waits until all of it is there, or so many bytes, so that a client that is slow to send it holds no seat. From now on
-    /// the client has to keep a least rate.
-    pub(crate) async fn receive(&mut self, bytes_max: usize, connection: &Connection) -> Result<(), BodyError> {
+    /// Waits until so much of it is there, or what is buffered of a body. From now on the client has to keep a least rate.
+    pub(crate) async fn receive(&mut self, reception: Reception, connection: &Connection) -> Result<(), BodyError> {
         let worker = &connection.worker;
         let Some(open) = &mut self.0 else { return Ok(()) };
-        open.minimum_rate = Some(MinimumRate::new(&worker.timer, worker.config.limits.body_bytes_per_second_min));
-        let mut buffer = worker.buffers.evictable(&connection.client);
+        let (timer, rate) = (&worker.timer, worker.config.limits.body_bytes_per_second_min);
+        open.pace = match reception {
+            Reception::Whole => Pace::Steady(MinimumRate::new(timer, rate)),
+            Reception::FirstMessage => Pace::messages(MinimumRate::new(timer, rate)),
+            Reception::Nothing => {
+                open.pace = Pace::UntilResponse(MinimumRate::over(timer, rate, worker.config.timeouts.stall));
+                return Ok(());
+            }
+        };
+        let bytes_max = worker.config.limits.request_buffer;
+        let mut buffer = worker.buffers.upload(&connection.client);
         let received = poll_fn(|context| open.poll_ahead(bytes_max, &mut buffer, context)).await;
-        if let Err(BodyError::Stalled | BodyError::TooSlow) = received {
-            worker.metrics.client_too_slow();
+        match received {
+            Ok(Received::OverShare) => open.warn(
+                connection,
+                "an upload takes its seat before it is buffered: \
+                the uploads of its client exceed the client's share of limits.bufferBytes",
+            ),
+            Err(BodyError::NoBuffer) => open.warn(
+                connection,
+                "an upload is rejected: the buffers for slow requests are full; \
+                raise limits.bufferBytes if there is memory for more",
+            ),
+            Err(BodyError::Stalled | BodyError::TooSlow) => worker.metrics.client_too_slow(),
+            Ok(Received::Enough) | Err(_) => {}
         }
         received?;
         open.ahead.buffer = Some(buffer.arrived());
         Ok(())
+    }
+
+    /// It goes to an upstream over HTTP/1.1, which has no streams: its client has to keep the least rate, whatever it sends.
+    pub(crate) fn keep_steady(&mut self) {
+        if let Some(open) = &mut self.0 {
+            open.pace = std::mem::replace(&mut open.pace, Pace::Any).steady();
+        }
     }
 
     /// Whether nothing of it has been read, so that it can be sent to somebody else.
@@ -188,6 +235,7 @@ impl RequestBody {
     pub(crate) fn start(&mut self, guard: impl FnOnce() -> TrailerGuard) {
         if let Some(open) = &mut self.0 {
             open.stall.note_activity();
+            open.pace.start();
             open.trailers = Some(guard());
         }
     }
@@ -270,16 +318,18 @@ impl Open {
         Poll::Ready(frame)
     }
 
-    /// Reads until all of it is there, or so many bytes.
+    /// Reads until as much is there as is received first, or so many bytes, or as many as there is room for.
     fn poll_ahead(
         &mut self,
         bytes_max: usize,
         buffer: &mut EvictableBuffer,
         context: &mut Context<'_>,
-    ) -> Poll<Result<(), BodyError>> {
-        while self.ahead.end.is_none() && self.ahead.data.len() < bytes_max {
-            if buffer.poll_evicted(context).is_ready() {
-                return Poll::Ready(Err(BodyError::NoBuffer));
+    ) -> Poll<Result<Received, BodyError>> {
+        while self.ahead.end.is_none() && self.ahead.data.len() < bytes_max && !self.pace.has_message() {
+            match buffer.poll_evicted(context) {
+                Poll::Ready(Eviction::OverShare) => return Poll::Ready(Ok(Received::OverShare)),
+                Poll::Ready(Eviction::NoRoom) => return Poll::Ready(Err(BodyError::NoBuffer)),
+                Poll::Pending => {}
             }
             let Some(frame) = ready!(self.poll_moving(context)).transpose()? else {
                 self.ahead.end = Some(Ok(None));
@@ -287,13 +337,21 @@ impl Open {
             };
             match frame.into_data() {
                 Ok(data) => {
-                    self.ahead.data.extend_from_slice(&data);
+                    self.ahead.push(&data, bytes_max);
                     buffer.set(self.ahead.data.capacity());
                 }
                 Err(frame) => self.ahead.end = Some(Ok(frame.into_trailers().ok())),
             }
         }
-        Poll::Ready(Ok(()))
+        Poll::Ready(Ok(Received::Enough))
+    }
+
+    /// Logs what becomes of the upload, unless there was such a line a moment ago.
+    fn warn(&self, connection: &Connection, what: &str) {
+        if connection.worker.may_warn() {
+            let request_id = self.stall.subject().id.to_str().unwrap_or_default();
+            tracing::warn!(client = %connection.peer().address.ip(), request_id, "{what}");
+        }
     }
 
     /// The next part that the client sends, if that does not take too long.
@@ -302,10 +360,10 @@ impl Open {
             if self.stall.poll(context).is_ready() {
                 return Poll::Ready(Some(Err(BodyError::Stalled)));
             }
-            return match &mut self.minimum_rate {
-                Some(minimum_rate) => minimum_rate.poll_slow(context).map(|()| Some(Err(BodyError::TooSlow))),
-                None => Poll::Pending,
-            };
+            if self.stall.subject().is_responding() {
+                self.pace.note_response();
+            }
+            return self.pace.poll_slow(context).map(|()| Some(Err(BodyError::TooSlow)));
         };
         self.stall.note_activity();
         Poll::Ready(frame.map(|frame| frame.and_then(|frame| self.count(frame))))
@@ -324,9 +382,7 @@ impl Open {
     fn count(&mut self, frame: Frame<Bytes>) -> Result<Frame<Bytes>, BodyError> {
         if let Some(data) = frame.data_ref() {
             self.bytes_left = self.bytes_left.checked_sub(data.len() as u64).ok_or(BodyError::TooLarge)?;
-            if let Some(minimum_rate) = &mut self.minimum_rate {
-                minimum_rate.note(data.len());
-            }
+            self.pace.note(data);
             self.stall.subject().note(|record| record.add_bytes_in(data.len()));
         }
         Ok(frame)
@@ -338,6 +394,21 @@ impl Open {
             Err(data) => Some(data),
             Ok(trailers) => self.trailers.as_ref().map(|guard| Frame::trailers(guard.clean(trailers))),
         }
+    }
+}
+
+// === impl Ahead ===
+
+impl Ahead {
+    /// Adds data. Its memory is doubled when it is full, but never to more than is kept of a body.
+    fn push(&mut self, data: &[u8], bytes_max: usize) {
+        let needed = self.data.len() + data.len();
+        if needed > self.data.capacity() {
+            let mut larger = BytesMut::with_capacity(needed.max(bytes_max.min(2 * self.data.capacity())));
+            larger.extend_from_slice(&self.data);
+            self.data = larger;
+        }
+        self.data.extend_from_slice(data);
     }
 }
 

@@ -12,6 +12,7 @@ use super::{CoarseTimer, Timeout};
 #[derive(Debug)]
 pub(crate) struct MinimumRate {
     timer: Rc<CoarseTimer>,
+    window: Duration,
     /// What has to move while we wait for the length of one window. Zero means that there is no limit.
     bytes_min: u64,
     bytes: u64,
@@ -21,15 +22,20 @@ pub(crate) struct MinimumRate {
     timeout: Option<Timeout>,
 }
 
-/// The time over which the rate is measured.
+/// The time over which the rate is measured, if nothing else is said.
 const WINDOW: Duration = Duration::from_secs(10);
 
 // === impl MinimumRate ===
 
 impl MinimumRate {
     pub(crate) fn new(timer: &Rc<CoarseTimer>, bytes_per_second_min: u64) -> Self {
-        let bytes_min = bytes_per_second_min.saturating_mul(WINDOW.as_secs());
-        Self { timer: Rc::clone(timer), bytes_min, bytes: 0, waited: 0, waiting_since: None, timeout: None }
+        Self::over(timer, bytes_per_second_min, WINDOW)
+    }
+
+    /// The same, measured over another time.
+    pub(crate) fn over(timer: &Rc<CoarseTimer>, bytes_per_second_min: u64, window: Duration) -> Self {
+        let bytes_min = bytes_per_second_min.saturating_mul(window.as_secs().max(1));
+        Self { timer: Rc::clone(timer), window, bytes_min, bytes: 0, waited: 0, waiting_since: None, timeout: None }
     }
 
     /// So many bytes have moved.
@@ -39,6 +45,11 @@ impl MinimumRate {
         self.waiting_since = None;
     }
 
+    /// Begins anew, as a transfer of which nothing has moved.
+    pub(crate) fn restart(&mut self) {
+        (self.bytes, self.waited, self.waiting_since) = (0, 0, None);
+    }
+
     /// We wait for the other side. Ready when it is too slow.
     pub(crate) fn poll_slow(&mut self, context: &Context<'_>) -> Poll<()> {
         if self.bytes_min == 0 {
@@ -46,7 +57,7 @@ impl MinimumRate {
         }
         self.waiting_since.get_or_insert(self.timer.now());
         loop {
-            let left = CoarseTimer::count(WINDOW).saturating_sub(self.waited());
+            let left = CoarseTimer::count(self.window).saturating_sub(self.waited());
             if left == 0 {
                 if self.bytes < self.bytes_min {
                     return Poll::Ready(());
@@ -54,7 +65,7 @@ impl MinimumRate {
                 (self.bytes, self.waited, self.waiting_since) = (0, 0, Some(self.timer.now()));
                 continue;
             }
-            let timeout = self.timeout.get_or_insert_with(|| self.timer.timeout(WINDOW));
+            let timeout = self.timeout.get_or_insert_with(|| self.timer.timeout(self.window));
             timeout.set(CoarseTimer::duration(left));
             ready!(timeout.poll(context));
         }

@@ -113,7 +113,6 @@ async fn heads_that_arrive_in_part_have_a_budget_and_the_slowest_go_first() {
     let mut settings = config(&[upstream.address]);
     settings.admin.address = Some(SocketAddr::from(([127, 0, 0, 1], 0)).into());
     settings.limits.buffer_bytes = BUDGET;
-    settings.limits.request_buffer = BUDGET;
     settings.limits.response_buffer = BUDGET;
     let running = start(settings).await;
     let admin = running.gateway.admin_address().unwrap();
@@ -141,7 +140,7 @@ async fn heads_of_one_client_take_a_share_of_the_budget_only() {
     let upstream = Upstream::answering(|_| ok("served")).await;
     let mut settings = config(&[upstream.address]);
     settings.limits.buffer_bytes = 1 << 20;
-    (settings.limits.request_buffer, settings.limits.response_buffer) = (1 << 20, 1 << 20);
+    settings.limits.response_buffer = 1 << 20;
     let running = start(settings).await;
     let long = format!("GET / HTTP/1.1\r\nHost: a\r\nX-Long: {}", "x".repeat(60_000));
     let mut polite = from([127, 0, 0, 2], running.address).await;
@@ -234,6 +233,32 @@ async fn a_body_that_drips_ends_with_408_while_it_holds_a_seat() {
     let mut http2 = Frames::connect(running.address).await;
     http2.send_head(1, &request("/", &[]), 0).await;
     bodies_that_drip_end_with_408(client, http2).await;
+    running.done().await;
+}
+
+/// A client that has many uploads under way, each of which is within the limits.
+#[tokio::test]
+async fn uploads_beyond_the_share_of_their_client_are_forwarded_as_they_come() {
+    const UPLOAD: usize = 250_000;
+    let upstream = Upstream::answering(|request| ok(&request.body.len().to_string())).await;
+    let mut settings = config(&[upstream.address]);
+    // Three uploads have more than a quarter of it.
+    (settings.limits.buffer_bytes, settings.limits.response_buffer) = (1 << 20, 1 << 20);
+    settings.limits.request_buffer = 1 << 18;
+    let running = start(settings).await;
+    let mut all = Vec::new();
+    for _ in 0..3 {
+        let mut client = Client::connect(running.address).await;
+        client.send(&format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {UPLOAD}\r\n\r\n")).await;
+        client.send(&"x".repeat(UPLOAD - 1)).await;
+        all.push(client);
+    }
+    let executing = || running.gateway.flow().status().iter().map(|level| level.executing).sum::<usize>();
+    eventually("those that are too many have seats", || executing() == 2).await;
+    for mut client in all {
+        client.send("x").await;
+        assert_eq!(client.answer().await.text(), UPLOAD.to_string());
+    }
     running.done().await;
 }
 

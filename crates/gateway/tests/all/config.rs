@@ -284,6 +284,37 @@ fn paths_are_relative_to_the_file() {
 }
 
 #[test]
+fn a_request_buffer_that_no_body_reaches_is_refused_with_one_that_works() {
+    let found = |limits: &str, identity: &str| {
+        let text = format!("upstreams: [{{url: 'http://127.0.0.1:9000'}}]\nlimits: {limits}\nidentity: {identity}\n");
+        parse(&text).check().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let nobody = "{}";
+    assert_eq!(
+        found("{requestBuffer: 67108864, bufferBytes: 134217728}", nobody),
+        [
+            "limits.requestBuffer: is never reached: one client has a quarter of limits.bufferBytes, 33554432 bytes; set it to at \
+             most 33554432, or limits.bufferBytes to at least 268435456"
+        ]
+    );
+    for works in
+        ["{requestBuffer: 33554432, bufferBytes: 134217728}", "{requestBuffer: 67108864, bufferBytes: 268435456}"]
+    {
+        assert!(found(works, nobody).is_empty(), "{works}");
+    }
+    // A trusted proxy has no share.
+    let proxy = "{sources: [{trustedHeaders: {fromAddresses: [127.0.0.1/32]}}]}";
+    assert!(found("{requestBuffer: 67108864, bufferBytes: 134217728}", proxy).is_empty());
+    assert_eq!(
+        found("{requestBuffer: 134217729, bufferBytes: 134217728}", proxy),
+        [
+            "limits.requestBuffer: is never reached: limits.bufferBytes is for all buffers, 134217728 bytes; set it to at most \
+             134217728, or limits.bufferBytes to at least 134217729"
+        ]
+    );
+}
+
+#[test]
 fn all_problems_are_told_at_once() {
     let text = "
 listen: [{address: 127.0.0.1:80}, {address: 127.0.0.1:0}, {address: 127.0.0.1:0}, {address: 127.0.0.1:80}]

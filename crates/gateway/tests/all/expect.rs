@@ -53,7 +53,8 @@ async fn a_client_is_not_told_to_go_on_in_the_middle_of_an_answer() {
         }
     })
     .await;
-    let mut settings = support::config(&[upstream.address]);
+    // The body is passed on as it comes.
+    let mut settings = support::streaming(support::config(&[upstream.address]));
     settings.limits.head_bytes = HEAD_BYTES;
     let running = support::start(settings).await;
     let mut client = Client::connect(running.address).await;

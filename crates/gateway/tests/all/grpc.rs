@@ -1,11 +1,13 @@
 //! gRPC through the gateway: a client and a server of tonic.
 
+use crate::frames;
 use crate::support;
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
 
 use bytes::{Buf, BufMut, Bytes};
+use frames::{DATA, Frames, Outcome, frame};
 use http::uri::PathAndQuery;
 use support::{config, start};
 use tokio::net::TcpListener;
@@ -120,6 +122,45 @@ async fn calls_and_their_statuses_pass() {
     let status = call(channel.clone(), vec!["a", "fail"]).await.unwrap_err();
     assert_eq!((status.code(), status.message()), (Code::DataLoss, "as you wish"));
     drop(channel);
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_client_may_pause_between_messages_and_not_within_one() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let incoming = tonic::transport::server::TcpIncoming::from(listener);
+    tokio::spawn(tonic::transport::Server::builder().add_service(Echo).serve_with_incoming(incoming));
+    let running = start(config(&[address])).await;
+    let channel = tonic::transport::Channel::from_shared(format!("http://{}", running.address)).unwrap();
+    let mut client = tonic::client::Grpc::new(channel.connect().await.unwrap());
+    client.ready().await.unwrap();
+    let (says, said) = tokio::sync::mpsc::channel(1);
+    says.send("first".to_owned()).await.unwrap();
+    let request = Request::new(tokio_stream::wrappers::ReceiverStream::new(said));
+    let path = PathAndQuery::from_static("/test.Echo/Say");
+    let mut heard = client.streaming(request, path, Text).await.unwrap().into_inner();
+    assert_eq!(heard.message().await.unwrap().unwrap(), "echo first");
+    // Another client says something, and never finishes its second message.
+    let mut other = Frames::connect(running.address).await;
+    let call = frames::request("/test.Echo/Say", &[("te", "trailers"), ("content-type", "application/grpc")]);
+    let call: Vec<_> =
+        call.into_iter().map(|(name, value)| (name, if name == ":method" { "POST" } else { value })).collect();
+    other.send_head(1, &call, 0).await;
+    other.send(&frame(DATA, 0, 1, b"\0\0\0\0\x02ab")).await;
+    loop {
+        other.send(&frame(DATA, 0, 1, b"\0\0\0\x01\0")).await;
+        if other.next().await.unwrap().kind == DATA {
+            break;
+        }
+    }
+    assert_eq!(other.outcome(1).await, Outcome::Reset);
+    // The first has been silent for as long.
+    says.send("second".to_owned()).await.unwrap();
+    assert_eq!(heard.message().await.unwrap().unwrap(), "echo second");
+    drop(says);
+    assert_eq!(heard.message().await.unwrap(), None);
+    drop((client, heard, other));
     running.done().await;
 }
 

@@ -364,6 +364,89 @@ async fn a_body_that_dawdles_holds_no_seat() {
     running.done().await;
 }
 
+/// What a body is called is up to its client.
+#[tokio::test]
+async fn a_body_that_dawdles_holds_no_seat_whatever_it_calls_itself() {
+    let work = Work::new();
+    let upstream = work.upstream().await;
+    let mut settings = settings(upstream.address);
+    settings.upstreams[0].protocol = Protocol::Http1;
+    let running = start(settings).await;
+    let mut http2 = Frames::connect(running.address).await;
+    let mut dawdling = Vec::new();
+    for number in 0..2 * SEATS {
+        let mut client = Client::connect(running.address).await;
+        let head = "POST /slow HTTP/1.1\r\nHost: a\r\nContent-Type: application/grpc\r\nContent-Length: 100\r\n\r\n";
+        // A message that is complete, and one that is not.
+        client.send(&format!("{head}\0\0\0\0\x01x\0")).await;
+        dawdling.push(client);
+        let stream = u32::try_from(2 * number + 1).unwrap();
+        http2.send_head(stream, &request("/slow", &[("content-type", "application/grpc")]), 0).await;
+        http2.send(&frame(frames::DATA, 0, stream, b"\0\0\0\0\x01x\0")).await;
+    }
+    for _ in 0..SEATS {
+        work.ends.add_permits(1);
+        assert_eq!(get(running.address, "/", "").await.text(), "done");
+    }
+    assert_eq!((work.begun(), in_level(&running)), (SEATS, (0, 0)), "nothing of the others has reached the upstream");
+    drop((dawdling, http2));
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_client_that_waits_for_permission_to_send_its_body_holds_no_seat() {
+    let work = Work::new();
+    let upstream = work.upstream().await;
+    let running = start(settings(upstream.address)).await;
+    let mut asked = Vec::new();
+    for _ in 0..2 * SEATS {
+        let mut client = Client::connect(running.address).await;
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n").await;
+        assert_eq!(client.head().await, "HTTP/1.1 100 Continue\r\n\r\n");
+        client.send("h").await;
+        asked.push(client);
+    }
+    let mut http2 = Frames::connect(running.address).await;
+    http2.send_head(1, &request("/", &[("expect", "100-continue")]), 0).await;
+    work.ends.add_permits(1);
+    assert_eq!(get(running.address, "/", "").await.text(), "done");
+    assert_eq!((work.begun(), in_level(&running)), (1, (0, 0)));
+    // When the body is there, the request is served.
+    work.ends.add_permits(2);
+    let mut first = asked.remove(0);
+    first.send("ello").await;
+    assert_eq!(first.answer().await.text(), "done");
+    http2.send(&frame(frames::DATA, END_STREAM, 1, b"hello")).await;
+    assert_eq!(http2.outcome(1).await, Outcome::Answered("done".to_owned()));
+    drop((asked, first, http2));
+    running.done().await;
+}
+
+#[tokio::test]
+async fn a_call_takes_its_seat_with_its_first_message() {
+    let upstream = Upstream::new(|client, _| async move {
+        let mut upstream = Frames::accept(client, &[]).await;
+        while upstream.next().await.is_some() {}
+    })
+    .await;
+    let mut settings = settings(upstream.address);
+    settings.timeouts.response = Duration::from_secs(3);
+    let running = start(settings).await;
+    let mut client = Frames::connect(running.address).await;
+    let call = request("/shop.Orders/Put", &[("content-type", "application/grpc")]);
+    for (stream, part) in [(1, &b""[..]), (3, b"\0\0\0"), (5, b"\0\0\0\0\x02a"), (7, b"\0\0\0\0\0")] {
+        client.send_head(stream, &call, 0).await;
+        client.send(&frame(frames::DATA, 0, stream, part)).await;
+    }
+    eventually("the last one has its seat", || in_level(&running) == (1, 0)).await;
+    client.send(&frame(frames::DATA, 0, 5, b"b")).await;
+    eventually("so has the other with a message", || in_level(&running) == (2, 0)).await;
+    client.send(&frame(frames::DATA, 0, 3, b"\0\x01a\0\0")).await;
+    eventually("and the next", || in_level(&running) == (3, 0)).await;
+    drop(client);
+    running.done().await;
+}
+
 #[tokio::test]
 async fn a_long_body_takes_its_seat_when_the_buffer_is_full() {
     let work = Work::new();

@@ -161,6 +161,31 @@ async fn what_drips_for_ever_has_an_end_where_there_is_one_for_requests() {
     running.done().await;
 }
 
+/// A request that gives its seat back with the head of its response has it until then.
+#[tokio::test]
+async fn a_stream_that_drips_before_its_response_gains_no_more_time_than_one_that_is_silent() {
+    let upstream = Upstream::silent().await;
+    let mut settings = streaming(config(&[upstream.address]));
+    settings.timeouts.stall = Duration::from_secs(1);
+    settings.timeouts.response = Duration::from_secs(2);
+    let running = start(settings).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n").await;
+    let (reading, mut writing) = client.stream.split();
+    let dripping = async {
+        while writing.write_all(b"x").await.is_ok() {
+            tokio::time::sleep(SHORT).await;
+        }
+    };
+    let mut answer = Client::on(tokio::io::join(reading, tokio::io::sink()));
+    tokio::select! {
+        () = dripping => panic!("it is not answered"),
+        answer = answer.answer() => assert_eq!(answer.status, 408),
+    }
+    drop(client);
+    running.done().await;
+}
+
 #[tokio::test]
 async fn a_client_that_does_not_read_is_given_up() {
     let upstream = Upstream::new(|mut client, _| async move {

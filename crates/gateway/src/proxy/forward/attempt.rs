@@ -210,7 +210,8 @@ impl Attempts {
     }
 
     /// Puts the head of the request on the wire.
-    fn begin(&self, picked: &Picked, mut wire: Box<Wire>, body: RequestBody) -> (Http1Call, InFlight) {
+    fn begin(&self, picked: &Picked, mut wire: Box<Wire>, mut body: RequestBody) -> (Http1Call, InFlight) {
+        body.keep_steady();
         let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
         let encoder = head::put_http1(wire.output(), self.received(), &body, known, provenance);
         (Http1Call::new(wire, self.parts.method.clone(), body, encoder), self.in_flight(picked))
@@ -252,7 +253,7 @@ impl Attempts {
     /// The upstream has responded.
     fn note_response(&self, picked: &Picked, status: StatusCode, grpc: Option<GrpcStatus>) {
         picked.upstream.note_response(status, grpc);
-        self.exchange.note(|record| record.note_upstream_response(status));
+        self.exchange.note_responding(status);
     }
 
     /// What rings when nothing moves any more.

@@ -191,7 +191,6 @@ impl Serving {
         let mut asked =
             ResponseContext { method: head.method.clone(), version: head.version, is_kept_alive: head.is_kept_alive };
         let sends_trailers = head.flags.has(HeadFlags::TE) && has_token(&head.headers, &TE, "trailers");
-        let awaits_permission = head.expects_continue;
         let (parts, inbound) = self.request(head);
         let exchange = Rc::clone(&inbound.exchange);
         let form = if inbound.flags.has(HeadFlags::TYPE) { Form::of(&parts.headers) } else { Form::Status };
@@ -201,8 +200,7 @@ impl Serving {
             drop(inbound);
             Ok(Failure::Connection.response(&parts.headers).map(BufferedBody::own))
         } else {
-            let bytes_max = if awaits_permission { 0 } else { worker.config.limits.request_buffer };
-            self.pass_on(parts, inbound, bytes_max, &mut total).await
+            self.pass_on(parts, inbound, &mut total).await
         };
         let response = match response {
             Ok(response) => response,
@@ -225,7 +223,6 @@ impl Serving {
         &mut self,
         mut parts: Parts,
         mut inbound: Inbound,
-        bytes_max: usize,
         total: &mut Timeout,
     ) -> Result<Response<BufferedBody>, Failure> {
         let connection = &self.connection;
@@ -237,8 +234,9 @@ impl Serving {
         let subject = Subject { connection, exchange: &exchange, method: &method, target: &uri };
         subject.note_arrival(&arrival);
         total.set(arrival.total_after(connection));
-        if !inbound.body.is_there() && arrival.waits_for_body(&parts) {
-            match Box::pin(total.limit(inbound.body.receive(bytes_max, connection))).await {
+        if inbound.body.is_to_come() {
+            let reception = arrival.reception(&parts, connection);
+            match Box::pin(total.limit(inbound.body.receive(reception, connection))).await {
                 Ok(received) => received?,
                 Err(Elapsed) => return Err(Failure::TotalTimeout),
             }

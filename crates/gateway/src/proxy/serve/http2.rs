@@ -10,7 +10,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::EXPECT;
 use http::request::Parts;
 use http::{Method, Request, Response};
 use http_body::{Body, Frame, SizeHint};
@@ -240,9 +239,9 @@ async fn pass_on(
     let subject = Subject { connection: &connection, exchange: &exchange, method: &method, target: &uri };
     subject.note_arrival(&arrival);
     total.set(arrival.total_after(&connection));
-    if !inbound.is_upgrade && !inbound.body.is_there() && arrival.waits_for_body(&parts) {
-        let bytes_max = if expects_continue(&parts) { 0 } else { worker.config.limits.request_buffer };
-        inbound.body.receive(bytes_max, &connection).await?;
+    if !inbound.is_upgrade && inbound.body.is_to_come() {
+        let reception = arrival.reception(&parts, &connection);
+        inbound.body.receive(reception, &connection).await?;
         exchange.note(RequestRecord::note_asked);
     }
     let user = arrival.user();
@@ -250,11 +249,6 @@ async fn pass_on(
     let response = PendingResponse::new(future, &exchange, &connection).await?;
     subject.note_response(&response, user.as_deref());
     Ok(response)
-}
-
-/// Whether the client waits for permission to send the body.
-fn expects_continue(parts: &Parts) -> bool {
-    parts.headers.get(EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
 // === impl Running ===

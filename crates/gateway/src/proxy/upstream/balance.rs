@@ -97,6 +97,11 @@ impl Upstreams {
         self.all.iter().for_each(|upstream| upstream.pool.prune());
     }
 
+    /// Whether one of them may be sent gRPC calls over HTTP/2.
+    pub(crate) fn may_speak_http2(&self) -> bool {
+        self.all.iter().any(|upstream| upstream.may_speak_http2())
+    }
+
     /// The upstream for a new request. There is at least one: no gateway starts without.
     pub(crate) fn pick(&self) -> Picked {
         if let [only] = &*self.all {

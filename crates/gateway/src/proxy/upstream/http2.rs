@@ -3,6 +3,7 @@
 use super::Upstream;
 use super::connect::ConnectError;
 use super::http2_connection::{Http2Connection, Http2Stream};
+use crate::config::Protocol;
 use crate::net::Stream;
 use crate::tls::Offer;
 
@@ -18,6 +19,15 @@ impl Upstream {
     /// Whether the upstream is known to speak HTTP/2 under TLS.
     pub(crate) fn speaks_http2(&self) -> Option<bool> {
         self.pool.speaks_http2.get()
+    }
+
+    /// Whether gRPC calls may be sent to it over HTTP/2, as far as is known.
+    pub(crate) fn may_speak_http2(&self) -> bool {
+        match self.known.protocol {
+            Protocol::Http1 => false,
+            Protocol::Http2 => true,
+            Protocol::Auto => self.known.tls.is_none() || self.speaks_http2() != Some(false),
+        }
     }
 
     /// A place on a connection of HTTP/2 that is there, or on a new one.

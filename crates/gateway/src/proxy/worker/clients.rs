@@ -152,6 +152,14 @@ impl Client {
         true
     }
 
+    /// Whether both connections count for the same client.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (&*self.0.owner.borrow(), &*other.0.owner.borrow()) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
     /// Begins a stream. None if the client has too many.
     pub(crate) fn open_stream(&self) -> Option<OpenStream> {
         if let Some(counts) = &*self.0.owner.borrow() {

@@ -108,14 +108,19 @@ impl Worker {
         let (config, metrics) = (&live.config, shared.metrics.worker(index));
         let (abandoned, abandoned_work) =
             Abandoned::new(abandoned_max(config), &service_times, &timer, config.timeouts.response, metrics.clone());
-        let (bytes_max, buffer_pool) = (config.limits.buffer_bytes, BufferPool::new());
+        let (limits, buffer_pool) = (&config.limits, BufferPool::new());
         let worker = Rc::new(Self {
             config: Arc::clone(config),
             flow_control: shared.flow.clone(),
             flow: WorkerFlow::new(&shared.flow, &live.rules),
             identification: Arc::clone(&live.identification),
             rules: live.rules.clone(),
-            buffers: Buffers::new(&shared.buffered, bytes_max, bytes_max / 4, metrics.clone()),
+            buffers: Buffers::new(
+                &shared.buffered,
+                limits.buffer_bytes,
+                limits.buffer_bytes_per_client(),
+                metrics.clone(),
+            ),
             abandoned: Rc::new(abandoned),
             service_times,
             clients: Arc::clone(&shared.clients),
@@ -144,8 +149,7 @@ impl Worker {
     fn hand_over(&self, live: &Live) -> Rc<Self> {
         let config = &live.config;
         self.abandoned.set_limits(abandoned_max(config), config.timeouts.response);
-        let bytes_max = config.limits.buffer_bytes;
-        self.buffers.set_limits(bytes_max, bytes_max / 4);
+        self.buffers.set_limits(config.limits.buffer_bytes, config.limits.buffer_bytes_per_client());
         let upstreams = self.upstreams.renewed(&live.upstreams, config, &self.timer, &self.buffer_pool);
         self.upstreams.retire(&upstreams);
         let successor = Rc::new(Self {
