@@ -290,6 +290,7 @@ impl Problems {
             ("head", timeouts.head),
             ("idle", timeouts.idle),
             ("stall", timeouts.stall),
+            ("firstMessage", timeouts.first_message),
             ("queue", timeouts.queue),
         ];
         for (name, duration) in must_be {

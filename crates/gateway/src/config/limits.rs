@@ -25,6 +25,9 @@ pub struct Timeouts {
     /// A request of which nothing moves, neither its body nor its response's.
     #[serde(with = "duration")]
     pub stall: Duration,
+    /// The first message of a gRPC call that has its seat already, because its client waits for the response to begin.
+    #[serde(with = "duration")]
+    pub first_message: Duration,
     /// A request from the time it may run, or its body moved last, until the head of its response. Zero means no limit.
     #[serde(with = "duration", alias = "answer")]
     pub response: Duration,
@@ -96,6 +99,7 @@ impl Default for Timeouts {
             head: seconds(10),
             idle: seconds(75),
             stall: seconds(60),
+            first_message: seconds(10),
             response: seconds(60),
             total: Duration::ZERO,
             upgrade_idle: seconds(600),

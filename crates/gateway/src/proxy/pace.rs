@@ -1,9 +1,11 @@
 //! `Pace`: how fast a client has to send the body of its request, while the request has a seat or is about to ask for one.
 
+use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use super::grpc_messages::GrpcMessages;
-use crate::timeouts::MinimumRate;
+use crate::timeouts::{CoarseTimer, MinimumRate, Timeout};
 
 /// How fast a body has to come.
 #[derive(Debug)]
@@ -18,16 +20,16 @@ pub(crate) enum Pace {
     Messages {
         messages: GrpcMessages,
         minimum_rate: MinimumRate,
-        /// Whether the request has its seat: from then on the first message is due.
-        has_seat: bool,
+        /// Until when the first message has to begin, once the request has its seat.
+        first_due: Timeout,
     },
 }
 
 // === impl Pace ===
 
 impl Pace {
-    pub(crate) fn messages(minimum_rate: MinimumRate) -> Self {
-        Self::Messages { messages: GrpcMessages::new(), minimum_rate, has_seat: false }
+    pub(crate) fn messages(timer: &Rc<CoarseTimer>, minimum_rate: MinimumRate) -> Self {
+        Self::Messages { messages: GrpcMessages::new(), minimum_rate, first_due: timer.timeout(Duration::ZERO) }
     }
 
     /// More of the body has come.
@@ -51,10 +53,12 @@ impl Pace {
         matches!(self, Self::Messages { messages, .. } if messages.has_whole())
     }
 
-    /// The request has its seat.
-    pub(crate) fn start(&mut self) {
-        if let Self::Messages { has_seat, .. } = self {
-            *has_seat = true;
+    /// The request has its seat. If it is a call without a message, it has so much time for one.
+    pub(crate) fn start(&mut self, first_message_after: Duration) {
+        if let Self::Messages { first_due, messages, .. } = self
+            && !messages.has_whole()
+        {
+            first_due.set(first_message_after);
         }
     }
 
@@ -81,30 +85,27 @@ impl Pace {
         match self {
             Self::Any => Poll::Pending,
             Self::UntilResponse(minimum_rate) | Self::Steady(minimum_rate) => minimum_rate.poll_slow(context),
-            Self::Messages { messages, minimum_rate, has_seat } => {
-                let is_first_due = *has_seat && !messages.has_whole();
-                if messages.has_part() || is_first_due { minimum_rate.poll_slow(context) } else { Poll::Pending }
-            }
+            Self::Messages { messages, minimum_rate, .. } if messages.has_part() => minimum_rate.poll_slow(context),
+            Self::Messages { messages, .. } if messages.has_whole() => Poll::Pending,
+            Self::Messages { first_due, .. } => first_due.poll(context),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::rc::Rc;
     use std::task::Waker;
-    use std::time::Duration;
 
     use super::*;
-    use crate::timeouts::CoarseTimer;
 
     /// Ticks of the timer in a second, and in a minute.
     const SECOND: u64 = 20;
     const MINUTE: u64 = 60 * SECOND;
+    const FIRST_MESSAGE: Duration = Duration::from_secs(5);
 
     fn pace() -> (Rc<CoarseTimer>, Pace) {
         let timer = CoarseTimer::new();
-        let pace = Pace::messages(MinimumRate::new(&timer, 1024));
+        let pace = Pace::messages(&timer, MinimumRate::new(&timer, 1024));
         (timer, pace)
     }
 
@@ -120,7 +121,7 @@ mod tests {
     fn a_client_may_pause_between_messages_but_not_within_one() {
         let (timer, mut pace) = pace();
         pace.note(b"\0\0\0\0\x02ab");
-        pace.start();
+        pace.start(FIRST_MESSAGE);
         assert!(!is_slow(&timer, &mut pace, MINUTE));
         pace.note(b"\0\0\0\0\x02a");
         assert!(!is_slow(&timer, &mut pace, 9 * SECOND));
@@ -160,15 +161,16 @@ mod tests {
     fn the_first_message_is_due_with_a_seat() {
         let (timer, mut pace) = pace();
         assert!(!is_slow(&timer, &mut pace, MINUTE));
-        pace.start();
-        assert!(is_slow(&timer, &mut pace, 11 * SECOND));
+        pace.start(FIRST_MESSAGE);
+        assert!(!is_slow(&timer, &mut pace, 4 * SECOND));
+        assert!(is_slow(&timer, &mut pace, 2 * SECOND));
     }
 
     #[test]
     fn a_body_for_an_upstream_without_streams_may_not_pause() {
         let (timer, mut pace) = pace();
         pace.note(b"\0\0\0\0\x02ab");
-        pace.start();
+        pace.start(FIRST_MESSAGE);
         assert!(!is_slow(&timer, &mut pace, MINUTE));
         let mut steady = pace.steady();
         assert!(is_slow(&timer, &mut steady, 11 * SECOND));

@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
@@ -16,7 +17,7 @@ use crate::proxy::connection::Connection;
 use crate::proxy::exchange::Exchange;
 use crate::proxy::forward::TrailerGuard;
 use crate::proxy::pace::Pace;
-use crate::proxy::worker::Worker;
+use crate::proxy::worker::{SilentCall, Worker};
 use crate::timeouts::MinimumRate;
 use crate::timeouts::Timeout;
 use crate::timeouts::{IdleTimeout, UploadProgress};
@@ -34,6 +35,8 @@ struct Open {
     stall: IdleTimeout<Exchange>,
     /// How fast the client has to send.
     pace: Pace,
+    /// It is a gRPC call that has a seat, or asks for one, and has no message.
+    silent_call: Option<SilentCall>,
     /// Whether the client has said how long it is. Whoever gets it is told in the same way.
     has_length: bool,
     bytes_left: u64,
@@ -114,6 +117,11 @@ pub(crate) enum BodyError {
     Malformed,
 }
 
+/// A gRPC call that has sent nothing for so long may not be going to before its response begins.
+const SILENCE: Duration = Duration::from_millis(100);
+/// How often a call that was refused a seat without a message asks again. One client may have thousands of them.
+const SILENCE_RETRY: Duration = Duration::from_secs(1);
+
 // === impl RequestBody ===
 
 impl RequestBody {
@@ -145,6 +153,7 @@ impl RequestBody {
             ahead: Ahead::default(),
             stall: IdleTimeout::new(&worker.timer, exchange, worker.config.timeouts.stall),
             pace: Pace::Any,
+            silent_call: None,
             bytes_left: if bytes_max == 0 { u64::MAX } else { bytes_max },
             is_begun: false,
             trailers: None,
@@ -172,15 +181,20 @@ impl RequestBody {
         let (timer, rate) = (&worker.timer, worker.config.limits.body_bytes_per_second_min);
         open.pace = match reception {
             Reception::Whole => Pace::Steady(MinimumRate::new(timer, rate)),
-            Reception::FirstMessage => Pace::messages(MinimumRate::new(timer, rate)),
-            Reception::Nothing => {
-                open.pace = Pace::UntilResponse(MinimumRate::over(timer, rate, worker.config.timeouts.stall));
-                return Ok(());
-            }
+            Reception::FirstMessage => Pace::messages(timer, MinimumRate::new(timer, rate)),
+            Reception::Nothing => Pace::UntilResponse(MinimumRate::over(timer, rate, worker.config.timeouts.stall)),
         };
+        if reception == Reception::Nothing {
+            return Ok(());
+        }
         let bytes_max = worker.config.limits.request_buffer;
         let mut buffer = worker.buffers.upload(&connection.client);
-        let received = poll_fn(|context| open.poll_ahead(bytes_max, &mut buffer, context)).await;
+        let mut silent = timer.timeout(if reception == Reception::FirstMessage { SILENCE } else { Duration::ZERO });
+        let received = poll_fn(|context| match open.poll_ahead(bytes_max, &mut buffer, context) {
+            Poll::Pending => open.poll_silent(&mut silent, connection, context).map(|()| Ok(Received::Enough)),
+            received @ Poll::Ready(_) => received,
+        });
+        let received = received.await;
         match received {
             Ok(Received::OverShare) => open.warn(
                 connection,
@@ -189,8 +203,8 @@ impl RequestBody {
             ),
             Err(BodyError::NoBuffer) => open.warn(
                 connection,
-                "an upload is rejected: the buffers for slow requests are full; \
-                raise limits.bufferBytes if there is memory for more",
+                "an upload is rejected: limits.bufferBytes, or its client's share of it, is used up; \
+                raise it if there is memory for more",
             ),
             Err(BodyError::Stalled | BodyError::TooSlow) => worker.metrics.client_too_slow(),
             Ok(Received::Enough) | Err(_) => {}
@@ -232,10 +246,11 @@ impl RequestBody {
     }
 
     /// The request may be sent now. The time that it has waited for a seat is not the client's.
-    pub(crate) fn start(&mut self, guard: impl FnOnce() -> TrailerGuard) {
+    /// A gRPC call that has no message has so much time for one.
+    pub(crate) fn start(&mut self, first_message_after: Duration, guard: impl FnOnce() -> TrailerGuard) {
         if let Some(open) = &mut self.0 {
             open.stall.note_activity();
-            open.pace.start();
+            open.pace.start(first_message_after);
             open.trailers = Some(guard());
         }
     }
@@ -346,6 +361,22 @@ impl Open {
         Poll::Ready(Ok(Received::Enough))
     }
 
+    /// Ready if a client of gRPC has sent nothing for a while and need not send a message before its call has a seat: it may
+    /// wait for the response to begin. Few calls may do so at a time.
+    fn poll_silent(&mut self, silent: &mut Timeout, connection: &Connection, context: &Context<'_>) -> Poll<()> {
+        if !self.ahead.data.is_empty() {
+            return Poll::Pending;
+        }
+        ready!(silent.poll(context));
+        self.silent_call = connection.client.begin_silent_call(connection.worker.config.concurrency as usize);
+        if self.silent_call.is_some() {
+            return Poll::Ready(());
+        }
+        silent.set(SILENCE_RETRY);
+        // It has just been set: this only has the task woken.
+        silent.poll(context)
+    }
+
     /// Logs what becomes of the upload, unless there was such a line a moment ago.
     fn warn(&self, connection: &Connection, what: &str) {
         if connection.worker.may_warn() {
@@ -383,6 +414,9 @@ impl Open {
         if let Some(data) = frame.data_ref() {
             self.bytes_left = self.bytes_left.checked_sub(data.len() as u64).ok_or(BodyError::TooLarge)?;
             self.pace.note(data);
+            if self.pace.has_message() {
+                self.silent_call = None;
+            }
             self.stall.subject().note(|record| record.add_bytes_in(data.len()));
         }
         Ok(frame)

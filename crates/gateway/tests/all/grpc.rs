@@ -126,6 +126,28 @@ async fn calls_and_their_statuses_pass() {
 }
 
 #[tokio::test]
+async fn a_client_may_wait_for_the_response_to_begin_before_it_says_anything() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let incoming = tonic::transport::server::TcpIncoming::from(listener);
+    tokio::spawn(tonic::transport::Server::builder().add_service(Echo).serve_with_incoming(incoming));
+    let running = start(config(&[address])).await;
+    let channel = tonic::transport::Channel::from_shared(format!("http://{}", running.address)).unwrap();
+    let mut client = tonic::client::Grpc::new(channel.connect().await.unwrap());
+    client.ready().await.unwrap();
+    let (says, said) = tokio::sync::mpsc::channel(1);
+    let request = Request::new(tokio_stream::wrappers::ReceiverStream::new(said));
+    let path = PathAndQuery::from_static("/test.Echo/Say");
+    let mut heard = client.streaming(request, path, Text).await.unwrap().into_inner();
+    says.send("first".to_owned()).await.unwrap();
+    assert_eq!(heard.message().await.unwrap().unwrap(), "echo first");
+    drop(says);
+    assert_eq!(heard.message().await.unwrap(), None);
+    drop((client, heard));
+    running.done().await;
+}
+
+#[tokio::test]
 async fn a_client_may_pause_between_messages_and_not_within_one() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -434,7 +434,7 @@ async fn a_call_takes_its_seat_with_its_first_message() {
     let running = start(settings).await;
     let mut client = Frames::connect(running.address).await;
     let call = request("/shop.Orders/Put", &[("content-type", "application/grpc")]);
-    for (stream, part) in [(1, &b""[..]), (3, b"\0\0\0"), (5, b"\0\0\0\0\x02a"), (7, b"\0\0\0\0\0")] {
+    for (stream, part) in [(1, &b"\0"[..]), (3, b"\0\0\0"), (5, b"\0\0\0\0\x02a"), (7, b"\0\0\0\0\0")] {
         client.send_head(stream, &call, 0).await;
         client.send(&frame(frames::DATA, 0, stream, part)).await;
     }
@@ -443,6 +443,38 @@ async fn a_call_takes_its_seat_with_its_first_message() {
     eventually("so has the other with a message", || in_level(&running) == (2, 0)).await;
     client.send(&frame(frames::DATA, 0, 3, b"\0\x01a\0\0")).await;
     eventually("and the next", || in_level(&running) == (3, 0)).await;
+    drop(client);
+    running.done().await;
+}
+
+/// Some clients wait for the response to begin before they say anything.
+#[tokio::test]
+async fn calls_without_a_message_have_few_seats_and_little_time() {
+    let upstream = Upstream::new(|client, _| async move {
+        let mut upstream = Frames::accept(client, &[]).await;
+        while upstream.next().await.is_some() {}
+    })
+    .await;
+    let mut settings = settings(upstream.address);
+    // A quarter of them is for such calls, and one of these for each client.
+    settings.concurrency = 8;
+    settings.timeouts.first_message = Duration::from_secs(5);
+    settings.timeouts.response = Duration::from_secs(3);
+    let running = start(settings).await;
+    let mut client = Frames::connect(running.address).await;
+    let call = request("/shop.Orders/Put", &[("content-type", "application/grpc")]);
+    for stream in [1, 3, 5] {
+        client.send_head(stream, &call, 0).await;
+    }
+    eventually("one has a seat", || in_level(&running) == (1, 0)).await;
+    // Whichever it is: when it has said something, there is room for another.
+    for stream in [1, 3, 5] {
+        client.send(&frame(frames::DATA, 0, stream, b"\0\0\0\0\0")).await;
+    }
+    eventually("all have seats", || in_level(&running) == (3, 0)).await;
+    client.send_head(7, &call, 0).await;
+    // A response of gRPC has no body here.
+    assert_eq!(client.outcome(7).await, Outcome::Answered(String::new()));
     drop(client);
     running.done().await;
 }

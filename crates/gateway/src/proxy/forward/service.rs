@@ -106,7 +106,10 @@ fn prepare(admitted: AdmittedRequest<Inbound, RouteMatch>) -> Result<Attempts, B
         ids.propagate(&mut parts.headers);
         exchange.note(|record| record.note_forwarded(&parts.uri));
     }
-    body.start(|| TrailerGuard { identity: connection.identity.clone(), user });
+    body.start(connection.worker.config.timeouts.first_message, || TrailerGuard {
+        identity: connection.identity.clone(),
+        user,
+    });
     // The request may have waited for long, and upstreams may be gone since.
     let worker = connection.worker.latest();
     Ok(Attempts { connection, worker, exchange, parts, flags, is_upgrade, body })

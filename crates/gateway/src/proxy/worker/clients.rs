@@ -18,6 +18,8 @@ use crate::config::masked;
 pub(crate) struct Clients {
     connections_max: AtomicUsize,
     streams_max: AtomicUsize,
+    /// The gRPC calls of all clients that have seats and have sent no message.
+    silent_calls: AtomicUsize,
     counts: Mutex<HashMap<Key, Arc<Counts>>>,
 }
 
@@ -29,6 +31,10 @@ pub(crate) struct Client(Rc<OfConnection>);
 #[derive(Debug)]
 pub(crate) struct OpenStream(Client);
 
+/// A gRPC call that has a seat and has sent no message. It is counted until this is dropped.
+#[derive(Debug)]
+pub(crate) struct SilentCall(Client);
+
 /// What one connection contributes to the counts of its client.
 #[derive(Debug)]
 struct OfConnection {
@@ -38,6 +44,7 @@ struct OfConnection {
     /// Whether a request has said who is calling. Nobody looks a second time.
     is_identified: Cell<bool>,
     streams: Cell<usize>,
+    silent_calls: Cell<usize>,
     buffered_bytes: Cell<usize>,
 }
 
@@ -52,6 +59,7 @@ struct Counts {
     key: Key,
     connections: AtomicUsize,
     streams: AtomicUsize,
+    silent_calls: AtomicUsize,
     buffered_bytes: AtomicUsize,
 }
 
@@ -67,6 +75,7 @@ impl Clients {
         Arc::new(Self {
             connections_max: AtomicUsize::new(connections_max),
             streams_max: AtomicUsize::new(streams_max),
+            silent_calls: AtomicUsize::new(0),
             counts: Mutex::default(),
         })
     }
@@ -85,6 +94,7 @@ impl Clients {
             owner: RefCell::new(owner),
             is_identified: Cell::new(is_trusted_proxy),
             streams: Cell::new(0),
+            silent_calls: Cell::new(0),
             buffered_bytes: Cell::new(0),
         })))
     }
@@ -117,8 +127,8 @@ impl Clients {
 
 impl Counts {
     fn new(key: Key) -> Self {
-        let (connections, streams, buffered_bytes) = <(AtomicUsize, AtomicUsize, AtomicUsize)>::default();
-        Self { key, connections, streams, buffered_bytes }
+        let count = AtomicUsize::default;
+        Self { key, connections: count(), streams: count(), silent_calls: count(), buffered_bytes: count() }
     }
 }
 
@@ -144,9 +154,9 @@ impl Client {
             self.0.is_identified.set(false);
             return false;
         };
-        let (streams, bytes) = (self.0.streams.get(), self.0.buffered_bytes.get());
-        new.streams.fetch_add(streams, Ordering::Relaxed);
-        new.buffered_bytes.fetch_add(bytes, Ordering::Relaxed);
+        new.streams.fetch_add(self.0.streams.get(), Ordering::Relaxed);
+        new.silent_calls.fetch_add(self.0.silent_calls.get(), Ordering::Relaxed);
+        new.buffered_bytes.fetch_add(self.0.buffered_bytes.get(), Ordering::Relaxed);
         self.0.release();
         *self.0.owner.borrow_mut() = Some(new);
         true
@@ -162,15 +172,31 @@ impl Client {
 
     /// Begins a stream. None if the client has too many.
     pub(crate) fn open_stream(&self) -> Option<OpenStream> {
-        if let Some(counts) = &*self.0.owner.borrow() {
-            let before = counts.streams.fetch_add(1, Ordering::Relaxed);
-            if before >= self.0.clients.streams_max.load(Ordering::Relaxed) {
-                counts.streams.fetch_sub(1, Ordering::Relaxed);
-                return None;
-            }
+        if let Some(counts) = &*self.0.owner.borrow()
+            && !count_up(&counts.streams, self.0.clients.streams_max.load(Ordering::Relaxed))
+        {
+            return None;
         }
         self.0.streams.set(self.0.streams.get() + 1);
         Some(OpenStream(self.clone()))
+    }
+
+    /// Begins a gRPC call that gets one of so many seats before it has sent a message. None if such calls have a quarter of
+    /// all seats, or those of the client a quarter of that.
+    pub(crate) fn begin_silent_call(&self, seats: usize) -> Option<SilentCall> {
+        let calls_max = seats / 4;
+        let all = &self.0.clients.silent_calls;
+        if !count_up(all, calls_max) {
+            return None;
+        }
+        if let Some(counts) = &*self.0.owner.borrow()
+            && !count_up(&counts.silent_calls, calls_max.div_ceil(4))
+        {
+            all.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        self.0.silent_calls.set(self.0.silent_calls.get() + 1);
+        Some(SilentCall(self.clone()))
     }
 
     /// What all buffers of the client have, which is nothing for a trusted proxy.
@@ -190,6 +216,15 @@ impl Client {
     }
 }
 
+/// Adds one, unless there are so many already.
+fn count_up(count: &AtomicUsize, max: usize) -> bool {
+    let is_one_more = count.fetch_add(1, Ordering::Relaxed) < max;
+    if !is_one_more {
+        count.fetch_sub(1, Ordering::Relaxed);
+    }
+    is_one_more
+}
+
 // === impl OfConnection ===
 
 impl OfConnection {
@@ -197,6 +232,7 @@ impl OfConnection {
     fn release(&self) {
         if let Some(counts) = self.owner.take() {
             counts.streams.fetch_sub(self.streams.get(), Ordering::Relaxed);
+            counts.silent_calls.fetch_sub(self.silent_calls.get(), Ordering::Relaxed);
             counts.buffered_bytes.fetch_sub(self.buffered_bytes.get(), Ordering::Relaxed);
             self.clients.remove_connection(&counts.key);
         }
@@ -217,6 +253,19 @@ impl Drop for OpenStream {
         connection.streams.set(connection.streams.get().saturating_sub(1));
         if let Some(counts) = &*connection.owner.borrow() {
             counts.streams.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+// === impl SilentCall ===
+
+impl Drop for SilentCall {
+    fn drop(&mut self) {
+        let connection = &self.0.0;
+        connection.silent_calls.set(connection.silent_calls.get().saturating_sub(1));
+        connection.clients.silent_calls.fetch_sub(1, Ordering::Relaxed);
+        if let Some(counts) = &*connection.owner.borrow() {
+            counts.silent_calls.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
@@ -276,5 +325,26 @@ mod tests {
         drop(streams);
         drop((first, second));
         assert!(clients.counts().is_empty());
+    }
+
+    #[test]
+    fn calls_without_a_message_have_a_quarter_of_the_seats_and_a_client_a_quarter_of_that() {
+        let clients = Clients::new(9, 9);
+        let [first, second, proxy] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
+            .map(|address| clients.open(address.parse().unwrap(), address.ends_with('3')).unwrap());
+        let begin = |client: &Client| client.begin_silent_call(32);
+        let calls = [begin(&first), begin(&first), begin(&second), begin(&second)];
+        assert!(calls.iter().all(Option::is_some));
+        assert!(begin(&first).is_none() && begin(&second).is_none());
+        // A trusted proxy speaks for many clients.
+        let of_proxy: Vec<_> = (0..4).map(|_| begin(&proxy)).collect();
+        assert!(of_proxy.iter().all(Option::is_some) && begin(&proxy).is_none());
+        drop(of_proxy);
+        assert!(first.identify(&User::new("ann", ["system:authenticated"])));
+        assert!(begin(&first).is_none(), "its calls went along");
+        drop(calls);
+        assert!(begin(&first).is_some());
+        assert!(first.begin_silent_call(3).is_none(), "there are too few seats");
+        assert_eq!(clients.silent_calls.load(Ordering::Relaxed), 0);
     }
 }
