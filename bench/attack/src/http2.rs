@@ -7,6 +7,7 @@ const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
 
 pub(crate) const END_STREAM: u8 = 1;
+const ACK: u8 = 1;
 const END_HEADERS: u8 = 4;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -22,6 +23,11 @@ pub(crate) fn opening() -> Vec<u8> {
     setting.extend(WINDOW_MAX.to_be_bytes());
     let room = (WINDOW_MAX - WINDOW).to_be_bytes();
     [PREFACE, &frame(SETTINGS, 0, 0, &setting), &frame(WINDOW_UPDATE, 0, 0, &room)].concat()
+}
+
+/// What an upstream sends first, also if it never responds to anything.
+pub(crate) fn acceptance() -> Vec<u8> {
+    [frame(SETTINGS, 0, 0, &[]), frame(SETTINGS, ACK, 0, &[])].concat()
 }
 
 /// The head of a request; with a flag of `END_STREAM` it has no body.

@@ -35,12 +35,15 @@ struct Stage {
 /// Its name, and what it does.
 type Attack = (&'static str, fn(&mut Stage, &str) -> Result<()>);
 
-const ATTACKS: [Attack; 13] = [
+const ATTACKS: [Attack; 16] = [
     ("in flight, resets", in_flight::resets),
     ("in flight, closes", in_flight::closes),
     ("in flight, reset streams", in_flight::reset_streams),
     ("in flight, retry storm", in_flight::retries),
     ("slow bodies", slow_clients::bodies),
+    ("bodies called grpc", slow_clients::called_grpc),
+    ("grpc calls", slow_clients::calls),
+    ("permission to send", slow_clients::permission),
     ("slow readers", slow_clients::readers),
     ("slow clients with seats", slow_clients::with_seats),
     ("heads", memory::heads),

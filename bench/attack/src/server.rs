@@ -12,7 +12,13 @@ use tempfile::TempDir;
 /// The seats of the gateway under attack.
 pub(crate) const SEATS: u32 = 20;
 
-const OBJECTS: &str = include_str!("everybody.yaml");
+/// One level with all seats.
+pub(crate) const EVERYBODY: &str = include_str!("everybody.yaml");
+
+/// The files of a gateway, in its folder.
+pub(crate) const OBJECTS: &str = "objects.yaml";
+const SETTINGS: &str = "evenkeel.yaml";
+
 /// Longer than `timeouts.drain`, after which it ends by itself.
 const ENDING_MAX: Duration = Duration::from_secs(40);
 
@@ -24,6 +30,14 @@ pub(crate) struct Server {
     pub(crate) folder: TempDir,
 }
 
+/// What a gateway is given beside its upstream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup<'a> {
+    /// What is spoken to the upstream.
+    pub(crate) protocol: &'a str,
+    pub(crate) objects: &'a str,
+}
+
 /// How the servers of all attacks have ended.
 #[derive(Debug, Default)]
 pub(crate) struct Endings {
@@ -33,16 +47,31 @@ pub(crate) struct Endings {
     pub(crate) unclean: usize,
 }
 
+// === impl Setup ===
+
+impl Default for Setup<'_> {
+    fn default() -> Self {
+        Self { protocol: "auto", objects: EVERYBODY }
+    }
+}
+
 // === impl Server ===
 
 impl Server {
-    /// A gateway in front of an upstream.
+    /// A gateway in front of an upstream, which gets HTTP/2 for gRPC and HTTP/1.1 for everything else.
     pub(crate) fn gateway(upstream: SocketAddr) -> Result<Self> {
+        Self::gateway_with(upstream, Setup::default())
+    }
+
+    /// The same with another setup.
+    pub(crate) fn gateway_with(upstream: SocketAddr, setup: Setup<'_>) -> Result<Self> {
         Self::start("--listen", |command, folder| {
-            let objects = folder.path().join("objects.yaml");
-            fs::write(&objects, OBJECTS)?;
-            command.args(["--admin-listen", "none", "--upstream", &format!("http://{upstream}")]);
-            command.args(["--concurrency", &SEATS.to_string(), "--objects"]).arg(objects);
+            let Setup { protocol, objects } = setup;
+            let settings = format!("upstreams: [{{url: 'http://{upstream}', protocol: {protocol}}}]\n");
+            fs::write(folder.path().join(OBJECTS), objects)?;
+            fs::write(folder.path().join(SETTINGS), settings)?;
+            command.args(["--admin-listen", "none", "--config"]).arg(folder.path().join(SETTINGS));
+            command.args(["--concurrency", &SEATS.to_string(), "--objects"]).arg(folder.path().join(OBJECTS));
             Ok(())
         })
     }

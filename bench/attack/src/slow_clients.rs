@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use evenkeel_bars::Bar;
 use evenkeel_process::{median, p99_ms};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::Stage;
 use crate::http1::{Reader, connect, connect_narrow, get};
 use crate::http2::{DATA, END_STREAM, frame, opening, request};
-use crate::server::Server;
+use crate::server::{Server, Setup};
 use crate::upstream::Upstream;
 
 /// Rounds without and with the attack take turns, so that other work on the machine counts for both; a figure is the
@@ -42,6 +42,10 @@ const RESPONSE_BYTES: usize = 900_000;
 /// More than what the gateway and the system keep of a response.
 const RESPONSE_BYTES_LARGE: usize = 16_000_000;
 
+/// A head that says that a message of gRPC follows, and one that has come without its last byte.
+const CALL: (&str, &str) = ("content-type", "application/grpc");
+const MESSAGE_PART: &[u8] = b"\0\0\0\0\x02x";
+
 /// The bar, in times of what others have without the attack.
 const P99_TIMES_MAX: Option<f64> = Some(1.5);
 
@@ -59,6 +63,12 @@ enum Slow {
     Body { ahead: usize },
     /// The same over HTTP/2.
     StreamBody,
+    /// Sends a message of gRPC, or what calls itself one, and not its end.
+    Message,
+    /// The same over HTTP/2, or the head of a call and no message.
+    StreamMessage { part: &'static [u8] },
+    /// Asks for permission to send a body, and sends nothing of it.
+    Permission,
     /// Reads a response byte by byte.
     Reader { bytes: usize },
     /// Reads nothing of a response.
@@ -74,6 +84,32 @@ pub(crate) fn bodies(stage: &mut Stage, attack: &str) -> Result<()> {
         let figures = run(stage, &name, connections, &[Slow::Body { ahead: 0 }, Slow::StreamBody])?;
         figures.add(stage, &name, P99_TIMES_MAX);
     }
+    Ok(())
+}
+
+/// Bodies that call themselves gRPC, in front of an upstream of HTTP/1.1.
+pub(crate) fn called_grpc(stage: &mut Stage, attack: &str) -> Result<()> {
+    calls_to(stage, attack, "http1")
+}
+
+/// Calls of gRPC whose first message does not end, in front of an upstream of HTTP/2.
+pub(crate) fn calls(stage: &mut Stage, attack: &str) -> Result<()> {
+    calls_to(stage, attack, "auto")
+}
+
+fn calls_to(stage: &mut Stage, attack: &str, protocol: &str) -> Result<()> {
+    let name = format!("{attack}, 25 connections");
+    let slow = [Slow::Message, Slow::StreamMessage { part: MESSAGE_PART }, Slow::StreamMessage { part: b"" }];
+    let figures = run_with(stage, &name, protocol, 25, &slow)?;
+    figures.add(stage, &name, P99_TIMES_MAX);
+    Ok(())
+}
+
+/// Clients that ask for permission to send their bodies.
+pub(crate) fn permission(stage: &mut Stage, attack: &str) -> Result<()> {
+    let name = format!("{attack}, 60 connections");
+    let figures = run(stage, &name, 60, &[Slow::Permission])?;
+    figures.add(stage, &name, P99_TIMES_MAX);
     Ok(())
 }
 
@@ -100,9 +136,14 @@ pub(crate) fn with_seats(stage: &mut Stage, attack: &str) -> Result<()> {
 
 /// Measures the others without and with attackers, in turn.
 fn run(stage: &mut Stage, attack: &str, connections: usize, slow: &[Slow]) -> Result<Figures> {
+    run_with(stage, attack, "auto", connections, slow)
+}
+
+/// The same with this protocol for the upstream.
+fn run_with(stage: &mut Stage, attack: &str, protocol: &str, connections: usize, slow: &[Slow]) -> Result<Figures> {
     let (gateway, figures) = stage.runtime.block_on(async {
         let upstream = Upstream::start()?;
-        let gateway = Server::gateway(upstream.address)?;
+        let gateway = Server::gateway_with(upstream.address, Setup { protocol, ..Setup::default() })?;
         let address = gateway.address();
         let mut figures = Figures::default();
         for _ in 0..ROUNDS {
@@ -192,6 +233,27 @@ impl Slow {
                 stream.write_all(&[opening(), request(1, "POST", WORK, &[], 0)].concat()).await?;
                 drip(&mut stream, &frame(DATA, 0, 1, b"x")).await
             }
+            Self::Message => {
+                let mut stream = connect(ATTACKERS_FROM, address).await?;
+                let (name, value) = CALL;
+                let head = format!(
+                    "POST {WORK} HTTP/1.1\r\nHost: shop\r\n{name}: {value}\r\nContent-Length: {BODY_BYTES}\r\n\r\n"
+                );
+                stream.write_all(&[head.as_bytes(), MESSAGE_PART].concat()).await?;
+                until_closed(&mut stream).await
+            }
+            Self::StreamMessage { part } => {
+                let mut stream = connect(ATTACKERS_FROM, address).await?;
+                let part = frame(DATA, 0, 1, part);
+                stream.write_all(&[opening(), request(1, "POST", WORK, &[CALL], 0), part].concat()).await?;
+                until_closed(&mut stream).await
+            }
+            Self::Permission => {
+                let mut stream = connect(ATTACKERS_FROM, address).await?;
+                let expects = "Expect: 100-continue\r\nContent-Length: 100";
+                stream.write_all(format!("POST {WORK} HTTP/1.1\r\nHost: shop\r\n{expects}\r\n\r\n").as_bytes()).await?;
+                until_closed(&mut stream).await
+            }
             Self::Reader { bytes } => {
                 let mut stream = asked(address, bytes).await?;
                 while stream.read(&mut [0]).await? > 0 {
@@ -224,6 +286,12 @@ async fn drip(stream: &mut TcpStream, drop: &[u8]) -> Result<()> {
         sleep(PAUSE).await;
         stream.write_all(drop).await?;
     }
+}
+
+/// Reads until the other side has closed the connection.
+async fn until_closed(stream: &mut TcpStream) -> Result<()> {
+    copy(stream, &mut sink()).await?;
+    Ok(())
 }
 
 /// Waits without reading until the other side has reset the connection.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWriteExt, copy, sink};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::http1::{Head, Reader};
+use crate::http2::acceptance;
 
 /// An interim response that takes as much memory as a head may.
 const HINT_BYTES: usize = 8_000;
@@ -24,6 +25,8 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// | `/busy/MS` | works for so many milliseconds, and responds |
 /// | `/large/BYTES` | responds at once, with so many bytes |
 /// | `/hints/MS` | sends interim responses for so many milliseconds, and responds |
+///
+/// Over HTTP/2 it reads everything, and never responds.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
@@ -85,6 +88,11 @@ async fn serve(stream: TcpStream, counts: &Counts) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut client = Reader::new(stream);
     while let Some(head) = client.head().await? {
+        // The first line of HTTP/2 asks for this.
+        if head.target() == Some("*") {
+            client.get_mut().write_all(&acceptance()).await?;
+            return copy(client.get_mut(), &mut sink()).await.map(drop);
+        }
         let in_flight = InFlight::begin(counts);
         client.skip(head.content_length.unwrap_or(0)).await?;
         respond(client.get_mut(), &head, in_flight).await?;
