@@ -40,6 +40,8 @@ const DRAIN_MAX: Duration = Duration::from_secs(3600);
 const HEAD_BYTES: std::ops::RangeInclusive<usize> = 8192..=(1 << 24);
 /// What all buffers together have to have room for.
 const BUFFER_BYTES_MIN: usize = 1 << 20;
+/// What an upstream may weigh.
+const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=1000;
 const HEADERS: std::ops::RangeInclusive<usize> = 16..=4096;
 
 // === impl Config ===
@@ -155,6 +157,9 @@ impl Problems {
         for (index, upstream) in upstreams.iter().enumerate() {
             let field = format!("upstreams[{index}]");
             self.tls(&format!("{field}.tls"), &upstream.tls, &upstream.url);
+            if !WEIGHTS.contains(&upstream.weight) {
+                self.add(format!("{field}.weight"), format!("must be from {} to {}", WEIGHTS.start(), WEIGHTS.end()));
+            }
             if let Some(first) = upstreams[..index].iter().position(|other| other.url == upstream.url) {
                 let message = format!("{} is already upstreams[{first}]; remove it here", upstream.url);
                 self.add(format!("{field}.url"), message);
@@ -206,6 +211,18 @@ impl Problems {
         if health.pause_max < health.pause {
             self.add("health.pauseMax", "is shorter than health.pause; make it at least as long");
         }
+        if !(health.error_share > 0.0 && health.error_share < 1.0) {
+            self.add("health.errorShare", "must be a number between 0 and 1, and neither of them");
+        }
+        let Some(check) = &health.check else { return };
+        if !check.path.starts_with('/') || check.path.parse::<Uri>().is_err() {
+            self.add("health.check.path", format!("{:?} is no path; write it as `/healthz`", check.path));
+        }
+        self.no_time("health.check.interval", check.interval);
+        self.no_time("health.check.timeout", check.timeout);
+        self.zero("health.check.healthyAfter", u64::from(check.healthy_after));
+        self.zero("health.check.unhealthyAfter", u64::from(check.unhealthy_after));
+        self.zero("health.check.expect", check.expect.len() as u64);
     }
 
     fn files(&mut self, config: &Config, look_at: impl Fn(&Path) -> io::Result<()>) {

@@ -10,6 +10,7 @@ mod duration;
 mod file;
 mod flow_control;
 mod header;
+mod health;
 mod identity;
 mod keys_from;
 mod limits;
@@ -40,6 +41,7 @@ pub use cidr::Cidr;
 pub use debug_header::DebugHeaderConfig;
 pub use file::ConfigFile;
 pub use flow_control::{BorrowingConfig, FlowControlConfig};
+pub use health::{HealthCheckConfig, HealthConfig, StatusRange};
 pub use identity::{
     AddressIdentity, AnonymousRequests, ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentityConfig,
     IdentitySource, JwtIdentity, SystemNames, TokenIdentity,
@@ -53,7 +55,7 @@ pub use memory::{memory_limit, memory_of_connections};
 pub use read::{ConfigError, is_settings};
 pub use requests::{Paths, RequestsConfig, RouteConfig, WhenClientLeaves};
 pub use tracing::{OtlpProtocol, TracingConfig};
-pub use upstream::{HealthConfig, Protocol, UpstreamConfig, UpstreamTls, hide_credentials};
+pub use upstream::{Protocol, UpstreamConfig, UpstreamTls, hide_credentials};
 
 /// All settings of a gateway.
 ///

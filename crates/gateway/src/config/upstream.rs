@@ -2,13 +2,10 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use http::Uri;
 use http::uri::Authority;
 use serde::{Deserialize, Serialize};
-
-use super::duration;
 
 /// A service that requests are passed on to.
 ///
@@ -25,6 +22,9 @@ pub struct UpstreamConfig {
     /// How its certificate is checked, and who the gateway says it is.
     #[serde(default)]
     pub tls: UpstreamTls,
+    /// Its share of the requests beside the other upstreams: one with 2 gets twice as many as one with 1, the default.
+    #[serde(default = "one")]
+    pub weight: u32,
 }
 
 /// The protocol between the gateway and an upstream.
@@ -57,30 +57,22 @@ pub struct UpstreamTls {
     pub key: Option<PathBuf>,
 }
 
-/// When an upstream is down and taken out of the rotation. There are no probes: the outcome of requests decides. A sole
-/// upstream that is down still gets requests.
-///
-/// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub struct HealthConfig {
-    /// The number of consecutive failures: connections that are refused, or closed before a response.
-    pub failures: u32,
-    /// The first pause; it doubles each time the upstream fails again.
-    #[serde(with = "duration")]
-    pub pause: Duration,
-    /// And never for longer than this.
-    #[serde(with = "duration")]
-    pub pause_max: Duration,
-}
-
 // === impl UpstreamConfig ===
 
 impl UpstreamConfig {
     /// An upstream at this address, with everything else as it is by default.
     pub fn new(url: &str) -> Result<Self, String> {
-        Ok(Self { url: parse_upstream(url)?, protocol: Protocol::default(), tls: UpstreamTls::default() })
+        Ok(Self {
+            url: parse_upstream(url)?,
+            protocol: Protocol::default(),
+            tls: UpstreamTls::default(),
+            weight: one(),
+        })
     }
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// Reads the address of an upstream.
@@ -124,14 +116,6 @@ pub fn hide_credentials(url: &str) -> Cow<'_, str> {
     match scheme.filter(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphabetic())) {
         Some(scheme) => Cow::Owned(format!("{scheme}://…@{rest}")),
         None => Cow::Owned(format!("…@{rest}")),
-    }
-}
-
-// === impl HealthConfig ===
-
-impl Default for HealthConfig {
-    fn default() -> Self {
-        Self { failures: 3, pause: Duration::from_secs(1), pause_max: Duration::from_secs(30) }
     }
 }
 

@@ -34,6 +34,7 @@ use crate::observe::log::RejectionLog;
 use crate::observe::metrics::GatewayMetrics;
 use crate::observe::spans::TracingError;
 use crate::observe::{Ended, Phase, Readiness};
+use crate::proxy::upstream::compare_upstreams;
 use crate::proxy::worker::{Clients, Listening, Shared, Stage, WorkerThread, bind};
 use crate::proxy::{RequestRules, RequestRulesError};
 use crate::timeouts::Elapsed;
@@ -198,6 +199,7 @@ impl Gateway {
             Control(tokio::spawn(follow(objects, governing))),
             Control(tokio::spawn(keep_fresh(listener_files))),
             Control(tokio::spawn(flush_rejections(rejections))),
+            Control(tokio::spawn(compare_upstreams(followed.clone()))),
         ];
         let (in_effect, shown) = watch::channel(Arc::clone(&config));
         let (rules_in_effect, rules) = watch::channel(live.borrow().rules.clone());

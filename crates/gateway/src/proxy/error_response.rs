@@ -28,6 +28,8 @@ pub(crate) enum Failure {
     MalformedResponse,
     #[error("the upstream did not respond in time")]
     ResponseTimeout,
+    #[error("the upstream does not respond")]
+    Silent,
     #[error("the request took too long")]
     TotalTimeout,
     #[error("the head of the request did not arrive in time")]
@@ -79,7 +81,7 @@ impl Failure {
         Some(match self {
             Self::Resolve => UpstreamFailure::Resolve,
             Self::Connect => UpstreamFailure::Connect,
-            Self::ConnectTimeout | Self::ResponseTimeout => UpstreamFailure::TimeOut,
+            Self::ConnectTimeout | Self::ResponseTimeout | Self::Silent => UpstreamFailure::TimeOut,
             Self::Closed => UpstreamFailure::Cut,
             Self::NotHttp2 | Self::MalformedResponse => UpstreamFailure::Malformed,
             _ => return None,
@@ -95,7 +97,9 @@ impl Failure {
             | Self::MalformedResponse
             | Self::NotUpgraded => StatusCode::BAD_GATEWAY,
             Self::NoBuffer => StatusCode::SERVICE_UNAVAILABLE,
-            Self::ConnectTimeout | Self::ResponseTimeout | Self::TotalTimeout => StatusCode::GATEWAY_TIMEOUT,
+            Self::ConnectTimeout | Self::ResponseTimeout | Self::Silent | Self::TotalTimeout => {
+                StatusCode::GATEWAY_TIMEOUT
+            }
             Self::HeadTimeout | Self::BodyStalled | Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::TooManyConnections | Self::TooManyStreams => StatusCode::TOO_MANY_REQUESTS,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,

@@ -3,8 +3,8 @@ use std::path::Path;
 
 use evenkeel_gateway::Config;
 use evenkeel_gateway::config::{
-    ApiKeyIdentity, CertificateIdentity, HeaderIdentity, IdentitySource, JwtIdentity, LogFormat, Paths, Problem,
-    Protocol, RouteConfig, ServerTls, TokenIdentity, UpstreamConfig, UpstreamTls, WhenClientLeaves,
+    ApiKeyIdentity, CertificateIdentity, HeaderIdentity, HealthCheckConfig, IdentitySource, JwtIdentity, LogFormat,
+    Paths, Problem, Protocol, RouteConfig, ServerTls, TokenIdentity, UpstreamConfig, UpstreamTls, WhenClientLeaves,
 };
 
 const EXAMPLE: &str = include_str!("../../../../deploy/evenkeel.yaml");
@@ -31,8 +31,10 @@ fn everything() -> Config {
             certificate: Some(path("e")),
             key: Some(path("f")),
         },
+        weight: 3,
         ..UpstreamConfig::new("https://upstream:443/base").unwrap()
     }];
+    config.health.check = Some(HealthCheckConfig::new("/healthz"));
     config.objects = Some(path("objects"));
     let address = config.identity.sources.pop().unwrap();
     config.identity.sources = vec![
@@ -322,7 +324,7 @@ admin: {address: 127.0.0.1:80}
 concurrency: 0
 workers: 0
 objects: nowhere
-health: {failures: 0, pause: 2s, pauseMax: 1s}
+health: {failures: 0, pause: 2s, pauseMax: 1s, errorShare: 1, check: {path: healthz, interval: 0, expect: []}}
 identity:
   openPaths: [/healthz, public]
   sources:
@@ -348,6 +350,10 @@ log: {filter: loud}
         "upstreams: no upstream is configured; name one",
         "health.failures: must be at least 1",
         "health.pauseMax: is shorter than",
+        "health.errorShare: must be a number between 0 and 1",
+        "health.check.path: \"healthz\" is no path; write it as `/healthz`",
+        "health.check.interval: must be longer than zero",
+        "health.check.expect: must be at least 1",
         "objects: nowhere: No such file",
         "identity.sources[4].jwt.keys: is missing",
         "identity.openPaths[1]: \"public\" does not begin with a slash; write `/healthz`",

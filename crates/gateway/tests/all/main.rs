@@ -15,6 +15,7 @@ mod dashboard;
 mod drain;
 mod expect;
 mod explain;
+mod failing_upstreams;
 #[path = "../followed/mod.rs"]
 mod followed;
 mod forwarded_headers;

@@ -30,9 +30,10 @@ metrics! {
     UPSTREAM_REQUESTS: Counter "evenkeel_upstream_requests" ["code", "upstream"], "Responses of upstreams, by status class";
     UPSTREAM_ERRORS: Counter "evenkeel_upstream_errors" ["upstream"], "Responses that say that an upstream failed: status 5xx except 501 and 505, and UNKNOWN, INTERNAL, UNAVAILABLE and DATA_LOSS of gRPC where there is no message";
     UPSTREAM_IN_FLIGHT: Gauge "evenkeel_upstream_in_flight_requests" ["upstream"], "Requests that each upstream works on";
-    UPSTREAM_UP: Gauge "evenkeel_upstream_up" ["upstream"], "Whether each upstream is up: 0 after health.failures failures in a row, 1 again after the first response";
+    UPSTREAM_UP: Gauge "evenkeel_upstream_up" ["upstream"], "Whether each upstream is up: 0 while it is ejected or its health check fails";
     UPSTREAM_FAILURES: Counter "evenkeel_upstream_failures" ["kind", "upstream"], "Requests that failed because of an upstream, by kind";
     UPSTREAM_EJECTIONS: Counter "evenkeel_upstream_ejections" ["upstream"], "How often each upstream was taken out of the rotation; a sole upstream never is";
+    UPSTREAM_CHECKS: Counter "evenkeel_upstream_checks" ["outcome", "upstream"], "Health checks of upstreams, and whether they passed";
     UPSTREAM_RETRIES: Counter "evenkeel_upstream_retries" [], "Requests that were retried";
     OBJECTS_CHANGES: Counter "evenkeel_objects_changes" ["outcome"], "Changes of the objects, and whether they were applied or refused";
     OBJECTS_STALE: Gauge "evenkeel_objects_stale" [], "Whether the gateway works with objects that may be out of date: with the last copy, or without a connection to the store";

@@ -90,6 +90,13 @@ impl GatewayCollector {
         }
         let mut family = out.family(names::UPSTREAM_EJECTIONS)?;
         upstreams.iter().try_for_each(|upstream| family.put([upstream.name()], upstream.ejections()))?;
+        let mut family = out.family(names::UPSTREAM_CHECKS)?;
+        for upstream in &*upstreams {
+            upstream
+                .checks()
+                .into_iter()
+                .try_for_each(|(outcome, count)| family.put([outcome, upstream.name()], count))?;
+        }
         out.lone(names::UPSTREAM_RETRIES, self.0.sum(|worker| &worker.retries))
     }
 }

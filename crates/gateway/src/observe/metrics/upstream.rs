@@ -19,7 +19,7 @@ pub struct UpstreamMetrics(Arc<Shared>);
 pub struct UpstreamStatus {
     /// Its URL.
     pub url: String,
-    /// Whether it is up: it has responded since it last failed several times in a row.
+    /// Whether it is up: neither ejected, nor does its health check fail.
     pub is_up: bool,
     /// How many requests it works on.
     pub in_flight: u64,
@@ -34,6 +34,8 @@ struct Shared {
     name: String,
     workers: Box<[Counters]>,
     is_down: AtomicBool,
+    checks_passed: AtomicU64,
+    checks_failed: AtomicU64,
 }
 
 /// Two cache lines, since processors fetch them in pairs.
@@ -46,6 +48,10 @@ struct Counters {
     failures: [AtomicU64; UpstreamFailure::ALL.len()],
     ejections: AtomicU64,
     errors: AtomicU64,
+    /// Of those that begun: it has responded, or the request waits no more.
+    settled: AtomicU64,
+    /// Attempts that got no response because of it, whatever became of their requests.
+    unanswered: AtomicU64,
 }
 
 // === impl UpstreamMetrics ===
@@ -54,7 +60,13 @@ impl UpstreamMetrics {
     /// Counters of the upstream of that name, for so many workers.
     pub fn new(name: impl Into<String>, workers: usize) -> Self {
         let workers = std::iter::repeat_with(Counters::default).take(workers.max(1)).collect();
-        Self(Arc::new(Shared { name: name.into(), workers, is_down: AtomicBool::new(false) }))
+        Self(Arc::new(Shared {
+            name: name.into(),
+            workers,
+            is_down: AtomicBool::new(false),
+            checks_passed: AtomicU64::new(0),
+            checks_failed: AtomicU64::new(0),
+        }))
     }
 
     fn of(&self, worker: usize) -> &Counters {
@@ -80,6 +92,23 @@ impl UpstreamMetrics {
         self.of(worker).responses[class_of(status)].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// It has responded to a request that was sent to it, or the request waits no more.
+    #[inline]
+    pub fn settled(&self, worker: usize) {
+        self.of(worker).settled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An attempt got no response because of it. Its request may still be sent elsewhere.
+    pub fn unanswered(&self, worker: usize) {
+        self.of(worker).unanswered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Its health check has passed or failed.
+    pub fn checked(&self, has_passed: bool) {
+        let counter = if has_passed { &self.0.checks_passed } else { &self.0.checks_failed };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// A response says that it failed.
     pub fn errored(&self, worker: usize) {
         self.of(worker).errors.fetch_add(1, Ordering::Relaxed);
@@ -90,12 +119,12 @@ impl UpstreamMetrics {
         self.of(worker).failures[failure as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It has failed so often in a row that it is down.
+    /// It is down: ejected, or its health check fails.
     pub fn went_down(&self) {
         self.0.is_down.store(true, Ordering::Relaxed);
     }
 
-    /// It responds again.
+    /// It is up again.
     pub fn came_up(&self) {
         self.0.is_down.store(false, Ordering::Relaxed);
     }
@@ -133,6 +162,30 @@ impl UpstreamMetrics {
         self.sum(|worker| &worker.failures[failure as usize])
     }
 
+    /// How many requests were sent to it, and how many of them wait for its response.
+    pub(crate) fn asked_and_waiting(&self) -> (u64, u64) {
+        // Settled first, see `in_flight`.
+        let settled = self.sum(|worker| &worker.settled);
+        let asked = self.sum(|worker| &worker.begun);
+        (asked, asked.saturating_sub(settled))
+    }
+
+    /// How many attempts got no response because of it.
+    pub(crate) fn attempts_unanswered(&self) -> u64 {
+        self.sum(|worker| &worker.unanswered)
+    }
+
+    /// How many responses there were, of every status.
+    pub(crate) fn responses_of_all_classes(&self) -> u64 {
+        (0..CLASSES.len()).map(|class| self.responses(class)).sum()
+    }
+
+    /// How many health checks passed and failed.
+    pub(super) fn checks(&self) -> [(&'static str, u64); 2] {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        [("passed", count(&self.0.checks_passed)), ("failed", count(&self.0.checks_failed))]
+    }
+
     pub(super) fn ejections(&self) -> u64 {
         self.sum(|worker| &worker.ejections)
     }
@@ -143,7 +196,7 @@ impl UpstreamMetrics {
             url: self.0.name.clone(),
             is_up: self.is_up(),
             in_flight: self.in_flight(),
-            responses: (0..CLASSES.len()).map(|class| self.responses(class)).sum(),
+            responses: self.responses_of_all_classes(),
             failures: UpstreamFailure::ALL.into_iter().map(|failure| self.failures(failure)).sum(),
         }
     }

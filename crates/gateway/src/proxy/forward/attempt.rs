@@ -4,6 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode, Version};
@@ -19,11 +20,11 @@ use crate::proxy::request_body::{BodyError, RequestBody};
 use crate::proxy::response_body::ResponseBody;
 use crate::proxy::service_times::Started;
 use crate::proxy::upstream::{
-    CallError, ConnectError, GrpcStatus, Http1Call, Http2Stream, InFlight, Negotiated, Picked, UpstreamTarget,
+    CallError, ConnectError, GrpcStatus, Http1Call, Http2Stream, InFlight, Negotiated, Picked, Unanswered,
+    UpstreamTarget,
 };
 use crate::proxy::worker::Worker;
-use crate::timeouts::Elapsed;
-use crate::timeouts::{IdleTimeout, UploadProgress};
+use crate::timeouts::{IdleTimeout, Timeout, UploadProgress};
 
 /// A request on its way to an upstream.
 pub(super) struct Attempts {
@@ -49,7 +50,7 @@ struct Refused {
 /// What may come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// Nothing was sent: any other upstream may be asked.
+    /// Nothing was sent, or the request may be sent twice: any other upstream may be asked.
     OtherUpstream,
     /// Nothing was sent, because a connection that was good so far takes no more requests, which happens: the same
     /// upstream, on another one.
@@ -61,6 +62,12 @@ enum Next {
     Nothing,
 }
 
+/// Watches a request whose upstream may never respond.
+struct Vigil<'a> {
+    picked: &'a Picked,
+    timeout: Timeout,
+}
+
 /// A way to the upstream.
 enum UpstreamConnection {
     Http1(Box<Wire>),
@@ -69,6 +76,24 @@ enum UpstreamConnection {
 
 /// How often a request is sent to the same upstream on another connection. More than that is no accident.
 const SAME_UPSTREAM_MAX: u32 = 3;
+
+/// How often a request that has waited for long looks whether its upstream is silent.
+const SILENCE_LOOK: Duration = Duration::from_millis(250);
+
+// === impl Vigil ===
+
+impl Vigil<'_> {
+    /// Whether the request has waited for long, and nothing comes back from the upstream while others respond.
+    fn poll(&mut self, context: &Context<'_>) -> Poll<()> {
+        while self.timeout.poll(context).is_ready() {
+            if self.picked.is_silent() {
+                return Poll::Ready(());
+            }
+            self.timeout.set(SILENCE_LOOK);
+        }
+        Poll::Pending
+    }
+}
 
 // === impl Attempts ===
 
@@ -84,7 +109,7 @@ impl Attempts {
             None => Ok(body),
             Some(wire) => {
                 let (mut call, in_flight) = self.begin(&picked, wire, body);
-                match self.head(&mut call).await {
+                match self.head(&picked, &mut call).await {
                     Ok(head) => {
                         // The next response on the connection is kept in what this request was kept in.
                         call.give_back(std::mem::take(&mut self.parts.headers));
@@ -126,8 +151,8 @@ impl Attempts {
             if self.exchange.has_client_left() {
                 return Err(Failure::ClientGone);
             }
-            if failure.is_of_upstream(next) {
-                chosen.note_failure();
+            if let Some(unanswered) = failure.unanswered(next) {
+                chosen.note_unanswered(unanswered);
             }
             let Some(unsent) = body else { return Err(failure) };
             match next {
@@ -151,7 +176,7 @@ impl Attempts {
             Ok(_) if self.exchange.has_client_left() => Err(Refused::new(Failure::ClientGone, None, Next::Nothing)),
             Ok(UpstreamConnection::Http1(wire)) => {
                 let (mut call, in_flight) = self.begin(picked, wire, body);
-                match self.head(&mut call).await {
+                match self.head(picked, &mut call).await {
                     Ok(head) => Ok(self.response(picked, call, head, in_flight)),
                     Err(failure) => Err(Refused::of_call(failure, call, Next::Nothing)),
                 }
@@ -235,7 +260,6 @@ impl Attempts {
         mut head: ResponseHead,
         in_flight: InFlight,
     ) -> Response<ResponseBody> {
-        picked.note_success();
         self.note_response(picked, head.status, None);
         let mut response = Response::new(ResponseBody::default());
         *response.status_mut() = head.status;
@@ -252,7 +276,7 @@ impl Attempts {
 
     /// The upstream has responded.
     fn note_response(&self, picked: &Picked, status: StatusCode, grpc: Option<GrpcStatus>) {
-        picked.upstream.note_response(status, grpc);
+        picked.note_response(status, grpc);
         self.exchange.note_responding(status);
     }
 
@@ -263,10 +287,11 @@ impl Attempts {
     }
 
     /// Sends, and waits for the head of the final response.
-    async fn head(&self, call: &mut Http1Call) -> Result<ResponseHead, Failure> {
+    async fn head(&self, picked: &Picked, call: &mut Http1Call) -> Result<ResponseHead, Failure> {
         let worker = &self.connection.worker;
         let response_after = worker.config.timeouts.response;
         let mut timeout = worker.timer.timeout(response_after);
+        let mut vigil = self.vigil(picked, call.has_no_body());
         loop {
             let mut sent = call.sent();
             let wait = |context: &mut Context<'_>| {
@@ -281,12 +306,15 @@ impl Attempts {
                     sent = call.sent();
                     timeout.set(response_after);
                 }
-                timeout.poll(context).map(|()| Err(Elapsed))
+                if vigil.as_mut().is_some_and(|vigil| vigil.poll(context).is_ready()) {
+                    return Poll::Ready(Err(Failure::Silent));
+                }
+                timeout.poll(context).map(|()| Err(Failure::ResponseTimeout))
             };
             let head = match poll_fn(wait).await {
                 Ok(Ok(head)) => head,
                 Ok(Err(error)) => return Err(error.into()),
-                Err(Elapsed) => return Err(Failure::ResponseTimeout),
+                Err(failure) => return Err(failure),
             };
             match head.status {
                 StatusCode::SWITCHING_PROTOCOLS if self.is_upgrade => return Ok(head),
@@ -297,6 +325,13 @@ impl Attempts {
                 _ => return Ok(head),
             }
         }
+    }
+
+    /// What watches whether the request waits in vain. Only for a request that may be sent twice, and is then sent elsewhere.
+    fn vigil<'a>(&self, picked: &'a Picked, has_no_body: bool) -> Option<Vigil<'a>> {
+        let may_be_sent_twice = has_no_body && !self.is_upgrade && is_idempotent(&self.parts.method);
+        let patience = may_be_sent_twice.then(|| picked.patience()).flatten()?;
+        Some(Vigil { picked, timeout: self.connection.worker.timer.timeout(patience) })
     }
 
     /// Passes an interim response on. HTTP/1.0 knows none.
@@ -319,7 +354,8 @@ impl Attempts {
         body.tell(&upload);
         // A body that does not end resets the stream, and nothing more is heard of it. The time of others tells how long
         // the request would have run.
-        let started = (!body.is_none()).then(|| Started::now("", self.parts.uri.path()));
+        let has_no_body = body.is_none();
+        let started = (!has_no_body).then(|| Started::now("", self.parts.uri.path()));
         let (known, provenance) = (&picked.upstream.known, &self.connection.provenance);
         let Some(request) = head::http2(self.received(), body, known, provenance) else {
             return Err(Refused::new(Failure::HostConflict, None, Next::Nothing));
@@ -331,14 +367,19 @@ impl Attempts {
         }
         let outcome = {
             let mut call = pin!(stream.call(request));
+            let mut vigil = self.vigil(picked, has_no_body);
             let wait = |context: &mut Context<'_>| match call.as_mut().poll(context) {
                 Poll::Ready(outcome) => Poll::Ready(Ok(outcome)),
-                Poll::Pending => upload.poll_overdue(context).map(|()| Err(Elapsed)),
+                Poll::Pending if vigil.as_mut().is_some_and(|vigil| vigil.poll(context).is_ready()) => {
+                    Poll::Ready(Err(Failure::Silent))
+                }
+                Poll::Pending => upload.poll_overdue(context).map(|()| Err(Failure::ResponseTimeout)),
             };
             poll_fn(wait).await
         };
         match outcome {
-            Err(Elapsed) => Err(Refused::new(Failure::ResponseTimeout, None, Next::Nothing)),
+            Err(Failure::Silent) => Err(Refused::new(Failure::Silent, Some(RequestBody::none()), Next::OtherUpstream)),
+            Err(failure) => Err(Refused::new(failure, None, Next::Nothing)),
             Ok(Err(_)) if upload.error().is_some() => {
                 // The stream has been reset, because of the client. That is noticed elsewhere (`Exchange::failure`), and the
                 // request keeps its seats for as long as it would have run.
@@ -349,7 +390,6 @@ impl Attempts {
             Ok(Ok(response)) => {
                 upload.response_began();
                 let (mut parts, body) = response.into_parts();
-                picked.note_success();
                 self.note_response(picked, parts.status, GrpcStatus::of(&parts.headers));
                 sanitize_response(parts.status, &mut parts.headers, HeadFlags::ANY);
                 Ok(Response::from_parts(parts, ResponseBody::http2(body, self.stall(), in_flight.on(stream))))
@@ -369,7 +409,11 @@ impl Refused {
     /// Nothing is known after a connection has been closed in the middle of a request, unless it was an old one.
     #[expect(clippy::unnecessary_box_returns, reason = "it is rare, and would make every response large")]
     fn of_call(failure: Failure, call: Http1Call, closed: Next) -> Box<Self> {
-        let next = if failure == Failure::Closed { closed } else { Next::Nothing };
+        let next = match failure {
+            Failure::Closed => closed,
+            Failure::Silent => Next::OtherUpstream,
+            _ => Next::Nothing,
+        };
         Self::new(failure, call.into_unsent_body(), next)
     }
 
@@ -396,13 +440,14 @@ fn is_idempotent(method: &Method) -> bool {
 // === impl Failure ===
 
 impl Failure {
-    /// Whether the upstream is to blame. One that closes a connection that was idle is not, nor one that was thought to
+    /// How the upstream failed, if it is to blame. One that closes a connection that was idle is not, nor one that was thought to
     /// speak HTTP/2 and never said so: whoever sends a request can make us think that.
-    fn is_of_upstream(self, next: Next) -> bool {
+    fn unanswered(self, next: Next) -> Option<Unanswered> {
         match self {
-            Self::Resolve | Self::Connect | Self::ConnectTimeout => true,
-            Self::Closed => !matches!(next, Next::SameUpstream | Next::NewConnection),
-            _ => false,
+            Self::Closed if matches!(next, Next::SameUpstream | Next::NewConnection) => None,
+            Self::Resolve | Self::Connect | Self::ConnectTimeout | Self::Closed => Some(Unanswered::Connection),
+            Self::ResponseTimeout | Self::Silent | Self::MalformedResponse => Some(Unanswered::Response),
+            _ => None,
         }
     }
 }

@@ -1,12 +1,16 @@
-//! Chooses an upstream: the healthy one with the fewest requests.
+//! Chooses an upstream: the healthy one with the fewest requests for its weight, of those that respond about equally fast.
 
 use std::cell::Cell;
+use std::cmp::Reverse;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
-use super::health::Condition;
+use http::StatusCode;
+
+use super::error::{self, GrpcStatus};
+use super::health::{Condition, FULL_SHARE, Purpose, Served, Unanswered};
 use super::{Http2Stream, Upstream, UpstreamTarget};
 use crate::config::Config;
 use crate::http1::BufferPool;
@@ -19,8 +23,11 @@ pub(crate) struct Upstreams {
     all: Vec<Rc<Upstream>>,
     /// Which worker's they are.
     worker: usize,
-    /// Where to look first, so that those with equally much to do take turns.
-    next: Cell<usize>,
+    /// How many requests there have been.
+    turns: Cell<usize>,
+    /// The sum of all weights, and the least of them.
+    weight: u32,
+    weight_min: u32,
 }
 
 /// An upstream that was chosen for a request.
@@ -28,7 +35,9 @@ pub(crate) struct Upstreams {
 pub(crate) struct Picked {
     pub(crate) upstream: Rc<Upstream>,
     index: usize,
-    is_trial: Cell<bool>,
+    purpose: Cell<Purpose>,
+    /// Whether a request was sent that waits for a response.
+    is_waiting: Cell<bool>,
     /// Whether anybody compares it with others.
     is_one_of_many: bool,
     /// When the request was sent, if its latency is measured.
@@ -64,7 +73,13 @@ impl Upstreams {
         buffer_pool: &Rc<BufferPool>,
     ) -> Self {
         let upstream = |known: &Arc<_>| Rc::new(Upstream::new(Arc::clone(known), worker, config, timer, buffer_pool));
-        Self { all: known.iter().map(upstream).collect(), worker, next: Cell::new(0) }
+        Self::of(known.iter().map(upstream).collect(), worker, 0)
+    }
+
+    fn of(all: Vec<Rc<Upstream>>, worker: usize, turns: usize) -> Self {
+        let weights = || all.iter().map(|upstream| upstream.known.weight);
+        let (weight, weight_min) = (weights().sum(), weights().min().unwrap_or(1));
+        Self { all, worker, turns: Cell::new(turns), weight, weight_min }
     }
 
     /// Those that are there under new settings. An upstream for which nothing changes keeps its connections.
@@ -80,7 +95,7 @@ impl Upstreams {
         };
         let made = |known: &Arc<_>| Rc::new(Upstream::new(Arc::clone(known), self.worker, config, timer, buffer_pool));
         let all = known.iter().map(|known| kept(known).cloned().unwrap_or_else(|| made(known))).collect();
-        Self { all, worker: self.worker, next: Cell::new(self.next.get()) }
+        Self::of(all, self.worker, self.turns.get())
     }
 
     /// Closes the idle connections to those that are not among these any more.
@@ -107,94 +122,145 @@ impl Upstreams {
         if let [only] = &*self.all {
             return Picked::new(only, 0, 1);
         }
-        let start = self.turn();
-        self.best(start, self.others(start))
+        self.best(0..self.all.len()).unwrap_or_else(|| Picked::new(&self.all[0], 0, self.all.len()))
     }
 
     /// Another upstream, for a request that those given have refused.
     pub(crate) fn pick_other(&self, tried: &[usize]) -> Option<Picked> {
-        let start = self.turn();
-        let mut untried = std::iter::once(start).chain(self.others(start)).filter(|index| !tried.contains(index));
-        let first = untried.next()?;
-        Some(self.best(first, untried))
-    }
-
-    /// Where to begin to look.
-    fn turn(&self) -> usize {
-        let turn = self.next.get();
-        self.next.set(turn.wrapping_add(1));
-        turn % self.all.len()
-    }
-
-    /// All but this one, in the order in which they are looked at.
-    fn others(&self, start: usize) -> impl Iterator<Item = usize> + use<> {
-        let count = self.all.len();
-        (1..count).map(move |step| (start + step) % count)
+        self.best((0..self.all.len()).filter(|index| !tried.contains(index)))
     }
 
     /// The best of these. Upstreams that fail are a choice too, the last one: a request may find that they respond again.
-    fn best(&self, first: usize, others: impl Iterator<Item = usize>) -> Picked {
-        let now = Instant::now();
-        let mut best: Option<Rank> = None;
-        let mut chosen = first;
-        for index in std::iter::once(first).chain(others) {
-            let known = &self.all[index].known;
+    fn best(&self, candidates: impl Iterator<Item = usize>) -> Option<Picked> {
+        let (now, turn) = (Instant::now(), self.turns.get().wrapping_add(1));
+        self.turns.set(turn);
+        let mut best: Option<(Rank, usize)> = None;
+        for index in candidates {
+            let upstream = &self.all[index];
+            let (known, credit) = (&upstream.known, self.earn(upstream));
+            let cost = || self.cost(known);
             let rank = match known.health.condition(now) {
+                Condition::Due if known.health.begin_trial(now) => {
+                    let picked = Picked::new(upstream, index, self.all.len());
+                    picked.purpose.set(Purpose::Trial);
+                    return Some(picked);
+                }
+                Condition::Well(share) if is_within(share, turn) => Rank::Well(cost(), credit),
+                Condition::Well(_) => Rank::Returning(cost(), credit),
                 Condition::Due => Rank::Due,
-                Condition::Well => Rank::Well(known.load.load(Ordering::Relaxed)),
-                Condition::Ejected(since) => Rank::Ejected(since),
+                Condition::Out(since) => Rank::Out(since),
             };
-            if rank == Rank::Due && known.health.begin_trial() {
-                let picked = Picked::new(&self.all[index], index, self.all.len());
-                picked.is_trial.set(true);
-                return picked;
-            }
-            if best.is_none_or(|found| rank < found) {
-                (best, chosen) = (Some(rank), index);
+            if best.is_none_or(|(found, _)| rank < found) {
+                best = Some((rank, index));
             }
         }
-        Picked::new(&self.all[chosen], chosen, self.all.len())
+        let (_, chosen) = best?;
+        let upstream = &self.all[chosen];
+        upstream.credit.set(upstream.credit.get() - i64::from(self.weight));
+        Some(Picked::new(upstream, chosen, self.all.len()))
+    }
+
+    /// How much an upstream has to do, in whole rounds: in each, it gets as many requests as its weight says.
+    fn cost(&self, known: &UpstreamTarget) -> u64 {
+        let load = known.load.load(Relaxed) as u64 + known.health.pace.handicap();
+        load.saturating_mul(u64::from(self.weight_min)) / u64::from(known.weight.max(1))
+    }
+
+    /// The credit of an upstream that is a candidate once more. Of those with equally much to do, the one with the most is chosen,
+    /// and pays, so that they take turns by their weights.
+    fn earn(&self, upstream: &Upstream) -> Reverse<i64> {
+        let most = i64::from(self.weight);
+        let credit = (upstream.credit.get() + i64::from(upstream.known.weight)).clamp(-most, most);
+        upstream.credit.set(credit);
+        Reverse(credit)
     }
 }
 
-/// How good a choice an upstream is, the best first. Of those that are all out of the rotation it is the one whose failure
+/// How good a choice an upstream is, the best first: by what it has to do, then by its turn. Of those that are all out of the rotation it is the one whose failure
 /// is the longest ago.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    Well(usize),
+    Well(u64, Reverse<i64>),
+    /// Its share is small as yet, and this request is not in it.
+    Returning(u64, Reverse<i64>),
     Due,
-    Ejected(Instant),
+    Out(Instant),
+}
+
+/// Whether the request with this number is in the share of an upstream, in thousandths. Such requests are spread evenly.
+fn is_within(share: u32, turn: usize) -> bool {
+    // The golden section of a thousand, and prime to it.
+    const STEP: usize = 619;
+    share >= FULL_SHARE || turn.wrapping_mul(STEP) % (FULL_SHARE as usize) < share as usize
 }
 
 // === impl Picked ===
 
 impl Picked {
     fn new(upstream: &Rc<Upstream>, index: usize, of: usize) -> Self {
-        let (is_trial, started) = (Cell::new(false), Cell::new(None));
-        Self { upstream: Rc::clone(upstream), index, is_trial, is_one_of_many: of > 1, started }
+        Self {
+            upstream: Rc::clone(upstream),
+            index,
+            purpose: Cell::new(Purpose::Service),
+            is_waiting: Cell::new(false),
+            is_one_of_many: of > 1,
+            started: Cell::new(None),
+        }
     }
 
     pub(crate) fn index(&self) -> usize {
         self.index
     }
 
-    /// It has responded.
-    pub(crate) fn note_success(&self) {
-        self.is_trial.set(false);
-        self.upstream.known.health.note_success();
-        self.upstream.stopwatch.stop(self.started.take());
+    /// It has responded, with this head.
+    pub(crate) fn note_response(&self, status: StatusCode, grpc: Option<GrpcStatus>) {
+        let (upstream, known) = (&self.upstream, &self.upstream.known);
+        let served = if error::is_error(status, grpc) { Served::Error } else { Served::Well };
+        known.metrics.responded(upstream.worker, status);
+        if served == Served::Error {
+            known.metrics.errored(upstream.worker);
+        }
+        self.settle();
+        let change = known.health.note_response(served, self.purpose.replace(Purpose::Service));
+        let elapsed = upstream.stopwatch.stop(self.started.take());
+        if self.is_one_of_many {
+            known.announce(change, upstream.worker);
+            match (served, elapsed) {
+                (Served::Error, _) => known.health.pace.note_failure(),
+                (Served::Well, Some(elapsed)) => known.health.pace.note(elapsed),
+                (Served::Well, None) => {}
+            }
+        }
     }
 
-    /// It refused the connection, or cut it before it responded. One that does so too often is down. It is taken out of the
-    /// rotation, unless there is no other.
-    pub(crate) fn note_failure(&self) {
-        self.is_trial.set(false);
-        let known = &self.upstream.known;
-        let Some(pause) = known.health.note_failure(Instant::now()) else { return };
+    /// It did not respond, and is to blame for that. One that fails too often is down. It is taken out of the rotation, unless
+    /// there is no other.
+    pub(crate) fn note_unanswered(&self, unanswered: Unanswered) {
+        let (upstream, known) = (&self.upstream, &self.upstream.known);
+        known.metrics.unanswered(upstream.worker);
+        self.settle();
+        let purpose = self.purpose.replace(Purpose::Service);
+        let change = known.health.note_unanswered(unanswered, purpose, Instant::now());
         if self.is_one_of_many {
-            let upstream = &known.authority;
-            tracing::warn!(upstream, ?pause, "the upstream is failing and is taken out of the rotation");
-            known.metrics.ejected(self.upstream.worker);
+            known.announce(change, upstream.worker);
+            known.health.pace.note_failure();
+        }
+    }
+
+    /// How long a request may wait before that is suspicious, if there are others to compare the upstream with.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        if self.is_one_of_many { self.upstream.known.health.patience() } else { None }
+    }
+
+    /// Whether nothing comes back from it while others respond.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.upstream.known.health.is_silent()
+    }
+
+    /// The request that was sent waits no more.
+    fn settle(&self) {
+        if self.is_waiting.replace(false) {
+            self.upstream.known.metrics.settled(self.upstream.worker);
         }
     }
 
@@ -202,9 +268,11 @@ impl Picked {
     pub(crate) fn begin(&self) -> InFlight {
         let upstream = &self.upstream;
         self.started.set(upstream.stopwatch.start(upstream.timer.now()));
+        self.settle();
+        self.is_waiting.set(true);
         upstream.known.metrics.begun(upstream.worker);
         if self.is_one_of_many {
-            upstream.known.load.fetch_add(1, Ordering::Relaxed);
+            upstream.known.load.fetch_add(1, Relaxed);
         }
         let place = Place { upstream: Rc::clone(upstream), is_one_of_many: self.is_one_of_many };
         InFlight { _place: place, timing: None, _stream: None }
@@ -213,7 +281,8 @@ impl Picked {
 
 impl Drop for Picked {
     fn drop(&mut self) {
-        if self.is_trial.get() {
+        self.settle();
+        if self.purpose.get() == Purpose::Trial {
             self.upstream.known.health.abandon_trial();
         }
     }
@@ -248,7 +317,22 @@ impl Drop for Place {
         let upstream = &self.upstream;
         upstream.known.metrics.ended(upstream.worker);
         if self.is_one_of_many {
-            upstream.known.load.fetch_sub(1, Ordering::Relaxed);
+            upstream.known.load.fetch_sub(1, Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_spread_over_the_requests() {
+        for share in [0, 100, 333, 999, FULL_SHARE] {
+            let within: Vec<_> = (0..1000).filter(|turn| is_within(share, *turn)).collect();
+            assert_eq!(within.len(), share as usize);
+        }
+        let tenth: Vec<_> = (0..1000).filter(|turn| is_within(100, *turn)).collect();
+        assert!(tenth.windows(2).all(|pair| pair[1] - pair[0] <= 21), "{tenth:?}");
     }
 }

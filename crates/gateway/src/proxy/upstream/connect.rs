@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 
-use super::Upstream;
+use super::{Upstream, UpstreamTarget};
 use crate::http1::Wire;
 use crate::net::Stream;
 use crate::net::open_files::OpenFiles;
@@ -55,7 +55,7 @@ impl Upstream {
 
     /// A new connection on which this is offered. Names are looked up each time.
     pub(super) async fn connect(&self, offer: Offer) -> Result<Stream, ConnectError> {
-        let opened = self.timer.limit(self.timeouts.timeouts.connect, self.open(offer)).await;
+        let opened = self.timer.limit(self.timeouts.timeouts.connect, self.known.open(offer, &self.timer)).await;
         let result = opened.unwrap_or_else(|Elapsed| Err(ConnectError::TookTooLong));
         if result.is_err() {
             // Another one may respond next, and speak something else.
@@ -63,23 +63,28 @@ impl Upstream {
         }
         result
     }
+}
 
-    async fn open(&self, offer: Offer) -> Result<Stream, ConnectError> {
-        let stream = OpenFiles::of_process().for_upstream(self.open_tcp().await?)?;
+// === impl UpstreamTarget ===
+
+impl UpstreamTarget {
+    /// A new connection on which this is offered, however long that takes.
+    pub(super) async fn open(&self, offer: Offer, timer: &Rc<CoarseTimer>) -> Result<Stream, ConnectError> {
+        let stream = OpenFiles::of_process().for_upstream(self.open_tcp(timer).await?)?;
         stream.set_nodelay(true)?;
-        match &self.known.tls {
+        match &self.tls {
             None => Ok(Stream::Plain(stream)),
             Some(tls) => Ok(Stream::Tls(Box::new(tls.connect(stream, offer).await?.into()))),
         }
     }
 
-    async fn open_tcp(&self) -> Result<TcpStream, ConnectError> {
-        let (host, port) = (&*self.known.host, self.known.port);
+    async fn open_tcp(&self, timer: &Rc<CoarseTimer>) -> Result<TcpStream, ConnectError> {
+        let (host, port) = (&*self.host, self.port);
         if let Ok(address) = host.parse::<IpAddr>() {
             return Ok(TcpStream::connect((address, port)).await?);
         }
         let addresses = tokio::net::lookup_host((host, port)).await.map_err(ConnectError::Unresolved)?;
-        Attempts { untried: addresses, begun: Vec::new(), last_error: None }.first(&self.timer).await
+        Attempts { untried: addresses, begun: Vec::new(), last_error: None }.first(timer).await
     }
 }
 

@@ -130,6 +130,11 @@ impl Http1Call {
         (!self.has_input && is_untouched).then_some(self.sending.body)
     }
 
+    /// Whether the request has no body.
+    pub(crate) fn has_no_body(&self) -> bool {
+        self.sending.body.is_none()
+    }
+
     /// How much of the request's body has been taken so far, to see whether it moves.
     pub(crate) fn sent(&self) -> u64 {
         self.sending.pieces

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The counters of one worker, on a cache line of their own.
 #[derive(Debug, Default)]
@@ -69,15 +69,15 @@ impl Stopwatch {
         (left > 0).then(Instant::now)
     }
 
-    /// Its response has begun.
+    /// Its response has begun. How long that took, if it was measured.
     #[inline]
-    pub(crate) fn stop(&self, started: Option<Instant>) {
+    pub(crate) fn stop(&self, started: Option<Instant>) -> Option<Duration> {
         self.counters.responses.fetch_add(1, Ordering::Relaxed);
-        if let Some(started) = started {
-            let ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.counters.timed.fetch_add(1, Ordering::Relaxed);
-            self.counters.sum_ns.fetch_add(ns, Ordering::Relaxed);
-        }
+        let elapsed = started?.elapsed();
+        let ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        self.counters.timed.fetch_add(1, Ordering::Relaxed);
+        self.counters.sum_ns.fetch_add(ns, Ordering::Relaxed);
+        Some(elapsed)
     }
 }
 

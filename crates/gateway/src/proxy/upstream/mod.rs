@@ -4,6 +4,7 @@
 //! one, and its health.
 
 mod balance;
+mod check;
 mod connect;
 mod error;
 mod health;
@@ -14,33 +15,33 @@ mod latency;
 mod liveness;
 mod pool;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::time::Instant;
 
+use http::HeaderValue;
 use http::uri::Scheme;
-use http::{HeaderValue, StatusCode};
 
 use crate::config::{Config, Protocol, UpstreamConfig};
 use crate::http1::BufferPool;
 use crate::observe::dashboard::UpstreamReading;
-use crate::observe::frame::OutCause;
 use crate::observe::log::Throttle;
 use crate::observe::metrics::{UpstreamFailure, UpstreamMetrics};
 use crate::timeouts::CoarseTimer;
 use crate::tls::{ClientTls, TlsError};
 
 pub(crate) use balance::{InFlight, Picked, Upstreams};
+pub(crate) use check::check_upstreams;
 pub(crate) use connect::ConnectError;
 pub(crate) use error::GrpcStatus;
+pub(crate) use health::{Unanswered, compare_upstreams};
 pub(crate) use http1::{CallError, Http1Body, Http1Call, Http1Response};
 pub(crate) use http2::Negotiated;
 pub(crate) use http2_connection::Http2Stream;
 
-use health::{Condition, Health};
+use health::{Change, Counts, Health};
 use latency::{Latencies, Stopwatch};
 use pool::Pool;
 
@@ -57,6 +58,8 @@ pub(crate) struct UpstreamTarget {
     pub(crate) protocol: Protocol,
     pub(crate) tls: Option<ClientTls>,
     pub(crate) metrics: UpstreamMetrics,
+    /// Its share of the requests beside the others.
+    weight: u32,
     health: Health,
     load: AtomicUsize,
     latencies: Latencies,
@@ -73,6 +76,8 @@ pub(crate) struct Upstream {
     buffer_pool: Rc<BufferPool>,
     timeouts: Arc<Config>,
     stopwatch: Stopwatch,
+    /// What it is ahead of its turn, beside others with equally much to do.
+    credit: Cell<i64>,
     /// How often each kind of failure is worth a line.
     warnings: RefCell<[Throttle; UpstreamFailure::ALL.len()]>,
 }
@@ -100,6 +105,7 @@ impl UpstreamTarget {
             prefix: config.url.path().trim_end_matches('/').to_owned(),
             protocol: config.protocol,
             tls,
+            weight: config.weight,
             health: Health::new(gateway.health.clone(), metrics.clone()),
             metrics,
             load: AtomicUsize::new(0),
@@ -110,11 +116,10 @@ impl UpstreamTarget {
     /// Its counters, for the dashboard.
     pub(crate) fn reading(&self) -> UpstreamReading {
         let [responses, timed, latency_sum_ns] = self.latencies.sums();
-        let is_out = self.health.condition(Instant::now()) != Condition::Well;
         let failures = |kind| self.metrics.failures(kind);
         UpstreamReading {
             name: self.authority.clone(),
-            out: is_out.then_some(OutCause::Connections),
+            out: self.health.out(),
             in_flight: self.metrics.in_flight(),
             responses,
             timed,
@@ -123,6 +128,32 @@ impl UpstreamTarget {
             timeouts: failures(UpstreamFailure::TimeOut),
             unreachable: failures(UpstreamFailure::Resolve) + failures(UpstreamFailure::Connect),
             cut: failures(UpstreamFailure::Cut) + failures(UpstreamFailure::Malformed),
+        }
+    }
+
+    /// What came back from it, for the comparison with others.
+    fn counts(&self) -> Counts {
+        let (asked, waiting) = self.metrics.asked_and_waiting();
+        let errors = self.metrics.errors();
+        let served = self.metrics.responses_of_all_classes().saturating_sub(errors);
+        Counts { asked, waiting, served, failed: errors + self.metrics.attempts_unanswered() }
+    }
+
+    /// Logs and counts a change of its health, beside other upstreams. A worker has noticed it.
+    fn announce(&self, change: Option<Change>, worker: usize) {
+        let upstream = &self.authority;
+        match change {
+            Some(Change::Ejected(cause, pause)) => {
+                let cause = cause.words();
+                tracing::warn!(upstream, cause, ?pause, "the upstream is failing and is taken out of the rotation");
+                self.metrics.ejected(worker);
+            }
+            Some(Change::StillEjected(pause)) => {
+                tracing::debug!(upstream, ?pause, "the upstream is still failing");
+                self.metrics.ejected(worker);
+            }
+            Some(Change::Back) => tracing::info!(upstream, "the upstream serves again"),
+            Some(Change::CheckFails | Change::CheckPasses) | None => {}
         }
     }
 
@@ -153,15 +184,8 @@ impl Upstream {
             buffer_pool,
             timeouts: Arc::clone(config),
             stopwatch,
+            credit: Cell::new(0),
             warnings: RefCell::default(),
-        }
-    }
-
-    /// It has responded to a request, with this head.
-    pub(crate) fn note_response(&self, status: StatusCode, grpc: Option<GrpcStatus>) {
-        self.known.metrics.responded(self.worker, status);
-        if error::is_error(status, grpc) {
-            self.known.metrics.errored(self.worker);
         }
     }
 

@@ -14,6 +14,7 @@ use super::accept::accept_all;
 use super::listener::Listening;
 use super::{RunningRequests, Shared, Worker};
 use crate::gateway::live::Live;
+use crate::proxy::upstream::check_upstreams;
 
 /// The stage that the workers are told to enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +101,9 @@ async fn run(
     drop(settings);
     let finishing = tokio::task::spawn_local(abandoned_work.run());
     let ticking = tokio::task::spawn_local(Rc::clone(&worker.timer).run());
+    // One worker checks the upstreams for all.
+    let checking =
+        (index == 0).then(|| tokio::task::spawn_local(check_upstreams(live.clone(), Rc::clone(&worker.timer))));
     let following = tokio::task::spawn_local(follow(Rc::clone(&worker), live));
     let tidying = tokio::task::spawn_local(tidy(Rc::clone(&worker)));
     let last_gone = Rc::new(Notify::new());
@@ -116,6 +120,9 @@ async fn run(
     }
     // When the gateway itself is gone, there is nobody left to serve for.
     let _ = stage.wait_for(|stage| *stage != Stage::Serving).await;
+    if let Some(checking) = checking {
+        checking.abort();
+    }
     let end = async {
         worker.start_draining();
         for accept in accepting {

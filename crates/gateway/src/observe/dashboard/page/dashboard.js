@@ -320,14 +320,20 @@ function drawDelays(levels) {
   return byId("matrix").replaceChildren(el("thead", {}, head), el("tbody", {}, ...body), el("tfoot", {}, line("all flows", level.delays)));
 }
 
+const outCauses = {connections: "refuses connections", errors: "responds with errors", silent: "does not respond", check: "fails its health check"};
+
 function drawUpstreams() {
+  const failures = (one) => (one.errors || 0) + (one.timeouts || 0) + (one.unreachable || 0) + (one.cut || 0);
+  const out = (one) => `${outCauses[one.outCause] || "fails"}${list(frame.upstreams).length > 1 ? ", gets no requests" : ""}`;
   rows(byId("upstream-rows"), list(frame.upstreams), (one) => one.name,
-    (one) => el("tr", {}, el("td", {}, one.name, small("")), cell(""), cell(""), cell("")),
+    (one) => el("tr", {}, el("td", {}, one.name, small("")), cell(""), cell(""), cell(""), cell("")),
     (row, one) => {
-      const [name, responses, now, before] = row.children;
-      setText(name.lastChild, one.isOut ? list(frame.upstreams).length > 1 ? "fails, gets no requests" : "fails" : one.changedMs ? `slower since ${clock(one.changedMs)}` : "serving");
+      const [name, responses, errors, now, before] = row.children;
+      setText(name.lastChild, one.isOut ? out(one) : one.changedMs ? `slower since ${clock(one.changedMs)}` : "serving");
       name.lastChild.className = one.isOut ? "bad" : one.changedMs ? "warn" : "";
       setText(responses, number(one.responses));
+      setText(errors, number(failures(one)));
+      errors.className = failures(one) > 0 ? "number bad" : "number";
       setText(now, duration(one.latencyMs));
       setText(before, duration(one.latencyBeforeMs));
       now.className = one.changedMs ? "number warn" : "number";

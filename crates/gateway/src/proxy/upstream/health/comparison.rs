@@ -1,0 +1,95 @@
+//! Looks at all upstreams some times a second, and ejects those that do worse than the others.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::judge::{self, Case, TrackRecord, Verdict, judge};
+use super::pace::{self, PaceSeen};
+use crate::gateway::live::Live;
+use crate::proxy::upstream::UpstreamTarget;
+
+/// An upstream, and what is remembered of it.
+#[derive(Debug)]
+struct Watched {
+    upstream: Arc<UpstreamTarget>,
+    record: TrackRecord,
+    pace: PaceSeen,
+}
+
+/// Compares the upstreams for as long as the future lives. One alone is compared with nobody.
+pub(crate) async fn compare_upstreams(mut live: watch::Receiver<Arc<Live>>) {
+    let mut looks = interval(judge::PERIOD);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut all: Vec<Watched> = Vec::new();
+    loop {
+        let settings = Arc::clone(&live.borrow_and_update());
+        all = follow(all, &settings.upstreams);
+        if all.len() < 2 {
+            for watched in &all {
+                watched.upstream.health.set_patience(None);
+            }
+            drop(settings);
+            if live.changed().await.is_err() {
+                return;
+            }
+            continue;
+        }
+        while matches!(live.has_changed(), Ok(false)) {
+            looks.tick().await;
+            look(Instant::now(), &settings, &mut all);
+        }
+        if live.has_changed().is_err() {
+            return;
+        }
+    }
+}
+
+/// The upstreams that there are now. What is known of those that stay is kept.
+fn follow(mut before: Vec<Watched>, upstreams: &[Arc<UpstreamTarget>]) -> Vec<Watched> {
+    let watched = |upstream: &Arc<UpstreamTarget>| {
+        let known = before.iter().position(|watched| Arc::ptr_eq(&watched.upstream, upstream));
+        let new =
+            || Watched { upstream: Arc::clone(upstream), record: TrackRecord::default(), pace: PaceSeen::default() };
+        known.map_or_else(new, |index| before.swap_remove(index))
+    };
+    upstreams.iter().map(watched).collect()
+}
+
+fn look(now: Instant, settings: &Live, all: &mut [Watched]) {
+    let config = &settings.config.health;
+    let usual = compare_paces(all);
+    let patience = judge::patience(config, usual);
+    let mut cases: Vec<Case<'_>> = Vec::with_capacity(all.len());
+    let mut upstreams = Vec::with_capacity(all.len());
+    for watched in &mut *all {
+        let health = &watched.upstream.health;
+        health.set_patience(patience);
+        upstreams.push(&*watched.upstream);
+        cases.push(Case {
+            record: &mut watched.record,
+            counts: watched.upstream.counts(),
+            out: health.out(),
+            trial_since: health.trial_since(),
+        });
+    }
+    let verdicts = judge(now, patience, config, &mut cases);
+    for (upstream, verdict) in upstreams.into_iter().zip(verdicts) {
+        let Some(verdict) = verdict else { continue };
+        let change = upstream.health.update(now, |standing| match verdict {
+            Verdict::Eject(cause) => standing.eject(cause, now, config),
+            Verdict::Reinstate => standing.reinstate(now),
+            Verdict::TrialFailed => standing.trial_since().and_then(|_| standing.trial_failed(now, config)),
+        });
+        upstream.announce(change, 0);
+    }
+}
+
+/// How long the fastest of those in service usually takes.
+fn compare_paces(all: &mut [Watched]) -> Option<Duration> {
+    let in_service = all.iter_mut().filter(|watched| watched.upstream.health.out().is_none());
+    let mut paces: Vec<_> = in_service.map(|watched| (&watched.upstream.health.pace, &mut watched.pace)).collect();
+    pace::compare(&mut paces)
+}

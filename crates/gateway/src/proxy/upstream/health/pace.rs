@@ -1,0 +1,153 @@
+//! `Pace`: how fast an upstream responds beside the others. Failures count as slow, so that one that fails at once does not
+//! attract requests.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How fast an upstream responds, shared by all workers. Updates that get in each other's way lose one of them, which does no
+/// harm.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    /// The mean of the logarithms of latencies in nanoseconds, so that few slow requests among many do not decide; the bits of a
+    /// number, zero while nothing is known.
+    mean_ln: AtomicU64,
+    /// How many latencies there were.
+    samples: AtomicU64,
+    /// As if it had so many requests more.
+    handicap: AtomicU32,
+}
+
+/// How a pace was at the last look.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PaceSeen {
+    samples: u64,
+}
+
+/// What a new latency weighs.
+const WEIGHT: f64 = 1.0 / 32.0;
+/// A failure counts as a response after this time.
+const FAILURE: Duration = Duration::from_secs(10);
+/// Up to so many times the fastest is as good.
+const AS_GOOD: f64 = 2.0;
+const HANDICAP_MAX: f64 = 10_000.0;
+/// How soon the pace of an upstream that gets no requests is forgotten, in looks.
+const FORGOTTEN: f64 = 1.0 / 300.0;
+
+// === impl Pace ===
+
+impl Pace {
+    /// A response has begun after this time.
+    pub(crate) fn note(&self, latency: Duration) {
+        let ln = (latency.as_secs_f64() * 1e9).max(1.0).ln();
+        let mean = self.mean().map_or(ln, |mean| mean + (ln - mean) * WEIGHT);
+        self.set_mean(mean);
+        self.samples.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A request has failed, or its response says so.
+    pub(crate) fn note_failure(&self) {
+        self.note(FAILURE);
+    }
+
+    /// Forgets everything: it comes back after it was out.
+    pub(super) fn reset(&self) {
+        self.mean_ln.store(0, Ordering::Relaxed);
+        self.handicap.store(0, Ordering::Relaxed);
+    }
+
+    /// As if it had so many requests more.
+    pub(crate) fn handicap(&self) -> u64 {
+        u64::from(self.handicap.load(Ordering::Relaxed))
+    }
+
+    fn mean(&self) -> Option<f64> {
+        Some(self.mean_ln.load(Ordering::Relaxed)).filter(|bits| *bits != 0).map(f64::from_bits)
+    }
+
+    fn set_mean(&self, mean: f64) {
+        // Zero would mean that nothing is known.
+        self.mean_ln.store(mean.max(f64::MIN_POSITIVE).to_bits(), Ordering::Relaxed);
+    }
+}
+
+/// Compares the upstreams that are in service, each with how it was at the last look, and gives those that are much slower than
+/// the fastest a handicap. Returns how long the fastest usually takes.
+pub(super) fn compare(paces: &mut [(&Pace, &mut PaceSeen)]) -> Option<Duration> {
+    let best = paces.iter().filter_map(|(pace, _)| pace.mean()).min_by(f64::total_cmp)?;
+    for (pace, seen) in paces {
+        let Some(mut mean) = pace.mean() else { continue };
+        let samples = pace.samples.load(Ordering::Relaxed);
+        if std::mem::replace(&mut seen.samples, samples) == samples {
+            // It may have become faster. Nobody knows while it gets no requests.
+            mean += (best - mean) * FORGOTTEN;
+            pace.set_mean(mean);
+        }
+        pace.handicap.store(handicap(mean - best), Ordering::Relaxed);
+    }
+    Some(Duration::from_secs_f64((best.exp() * 1e-9).min(FAILURE.as_secs_f64())))
+}
+
+/// The handicap of an upstream that is slower by this, as a logarithm.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is within bounds")]
+fn handicap(slower_ln: f64) -> u32 {
+    ((slower_ln.exp() / AS_GOOD).powi(3) - 1.0).clamp(0.0, HANDICAP_MAX).round() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn handicaps(paces: &[Pace]) -> Vec<u64> {
+        let mut seen = vec![PaceSeen::default(); paces.len()];
+        compare(&mut paces.iter().zip(&mut seen).collect::<Vec<_>>());
+        paces.iter().map(Pace::handicap).collect()
+    }
+
+    fn pace(latencies: impl IntoIterator<Item = Duration>) -> Pace {
+        let pace = Pace::default();
+        latencies.into_iter().for_each(|latency| pace.note(latency));
+        pace
+    }
+
+    #[test]
+    fn one_that_is_much_slower_has_a_handicap_and_small_differences_have_none() {
+        let paces = [pace([5 * MS]), pace([8 * MS]), pace([50 * MS]), Pace::default()];
+        assert_eq!(handicaps(&paces), [0, 0, 124, 0]);
+        assert_eq!(handicaps(&[Pace::default(), Pace::default()]), [0, 0]);
+        let one_slow_of_many = pace(std::iter::repeat_n(MS, 50).chain([1000 * MS]));
+        assert_eq!(handicaps(&[pace([MS]), one_slow_of_many]), [0, 0]);
+    }
+
+    #[test]
+    fn failures_are_slow_and_do_not_matter_if_all_fail() {
+        let failing = |count| {
+            let pace = pace([MS; 3]);
+            (0..count).for_each(|_| pace.note_failure());
+            pace
+        };
+        assert_eq!(handicaps(&[failing(0), failing(1)]), [0, 0]);
+        let half = handicaps(&[failing(0), failing(30)])[1];
+        assert!(half > 1000, "{half}");
+        assert_eq!(handicaps(&[failing(30), failing(30)]), [0, 0]);
+        let paces = [failing(0), failing(30)];
+        handicaps(&paces);
+        paces[1].reset();
+        assert_eq!(paces[1].handicap(), 0);
+    }
+
+    #[test]
+    fn one_that_gets_no_requests_is_tried_again_after_a_while() {
+        let (fast, slow) = (pace([5 * MS]), pace([50 * MS]));
+        let mut seen = [PaceSeen::default(); 2];
+        let mut looks = 0;
+        while looks == 0 || slow.handicap() > 0 {
+            let [of_fast, of_slow] = &mut seen;
+            fast.note(5 * MS);
+            assert_eq!(compare(&mut [(&fast, of_fast), (&slow, of_slow)]).map(|usual| usual.as_millis()), Some(5));
+            looks += 1;
+        }
+        assert!((100..1000).contains(&looks), "{looks}");
+    }
+}

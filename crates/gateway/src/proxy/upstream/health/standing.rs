@@ -1,0 +1,275 @@
+//! `Standing`: whether one upstream gets requests. A state machine without a clock: time is an argument.
+//!
+//! Events in: [`Standing::connection_failed`], [`Standing::eject`], [`Standing::responded`], [`Standing::trial_failed`],
+//! [`Standing::checked`]. Each says what changed, if anything. Queries: [`Standing::condition`], [`Standing::out`]. Of those that
+//! find it due, one begins the trial ([`Standing::begin_trial`]).
+
+use std::time::{Duration, Instant};
+
+use crate::config::{HealthCheckConfig, HealthConfig};
+use crate::observe::frame::OutCause;
+
+/// Whether an upstream gets requests, and what it takes to change that.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    service: Service,
+    /// Connections that failed in a row.
+    failures: u32,
+    /// How often it was ejected. Forgotten after it has been in service for as long as the longest pause.
+    ejections: u32,
+    check: CheckResults,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Service {
+    /// It gets requests; since when, if it was out before.
+    In(Option<Instant>),
+    Ejected(Ejection),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Ejection {
+    cause: OutCause,
+    /// Its latest failure.
+    since: Instant,
+    until: Instant,
+    /// Since when a request probes whether it serves again.
+    trial: Option<Instant>,
+}
+
+/// What the health check has found.
+#[derive(Debug, Default)]
+struct CheckResults {
+    failing_since: Option<Instant>,
+    /// Results in a row that say the opposite.
+    contrary: u32,
+}
+
+/// What an upstream is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// For requests: for this share of those that it would get, in thousandths.
+    Well(u32),
+    /// Its ejection has expired; one probe request is allowed.
+    Due,
+    /// For nothing, and since this time.
+    Out(Instant),
+}
+
+/// How an upstream that responded did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Served {
+    Well,
+    /// Its response says that it failed.
+    Error,
+}
+
+/// Whether a request probes an upstream whose ejection has expired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Service,
+    Trial,
+}
+
+/// What an event changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// It gets no requests for this time.
+    Ejected(OutCause, Duration),
+    /// A probe request has failed: it gets none for longer.
+    StillEjected(Duration),
+    /// It gets requests again.
+    Back,
+    CheckFails,
+    CheckPasses,
+}
+
+/// All of its share.
+pub(crate) const FULL_SHARE: u32 = 1000;
+/// What one that comes back begins with.
+const FIRST_SHARE: u32 = FULL_SHARE / 10;
+/// The pause doubles so often at most.
+const DOUBLED_MAX: u32 = 16;
+
+// === impl Standing ===
+
+impl Standing {
+    /// A connection was refused, or closed before a response.
+    pub(super) fn connection_failed(
+        &mut self,
+        purpose: Purpose,
+        now: Instant,
+        config: &HealthConfig,
+    ) -> Option<Change> {
+        match self.service {
+            Service::In(_) => {
+                self.failures = self.failures.saturating_add(1);
+                if self.failures < config.failures.max(1) {
+                    None
+                } else {
+                    self.eject(OutCause::Connections, now, config)
+                }
+            }
+            Service::Ejected(Ejection { trial: Some(_), .. }) if purpose == Purpose::Trial => {
+                self.trial_failed(now, config)
+            }
+            // It was asked because there is no other, and its pause is over.
+            Service::Ejected(ejection) if ejection.trial.is_none() && now >= ejection.until => {
+                self.trial_failed(now, config)
+            }
+            Service::Ejected(_) => None,
+        }
+    }
+
+    /// It is to get no requests for a while.
+    pub(super) fn eject(&mut self, cause: OutCause, now: Instant, config: &HealthConfig) -> Option<Change> {
+        let Service::In(since) = self.service else { return None };
+        if since.is_none_or(|since| now.saturating_duration_since(since) >= config.pause_max) {
+            self.ejections = 0;
+        }
+        let pause = self.pause(cause, now, config);
+        Some(Change::Ejected(cause, pause))
+    }
+
+    /// The request that probes it has failed.
+    pub(super) fn trial_failed(&mut self, now: Instant, config: &HealthConfig) -> Option<Change> {
+        let Service::Ejected(Ejection { cause, .. }) = self.service else { return None };
+        Some(Change::StillEjected(self.pause(cause, now, config)))
+    }
+
+    /// Begins a pause, and returns its length.
+    fn pause(&mut self, cause: OutCause, now: Instant, config: &HealthConfig) -> Duration {
+        let factor = 1_u32 << self.ejections.min(DOUBLED_MAX);
+        let pause = config.pause.saturating_mul(factor).min(config.pause_max);
+        self.ejections = self.ejections.saturating_add(1);
+        self.failures = 0;
+        self.service = Service::Ejected(Ejection { cause, since: now, until: now + pause, trial: None });
+        pause
+    }
+
+    /// It has responded.
+    pub(super) fn responded(
+        &mut self,
+        served: Served,
+        purpose: Purpose,
+        now: Instant,
+        config: &HealthConfig,
+    ) -> Option<Change> {
+        let Service::Ejected(ejection) = self.service else {
+            self.failures = 0;
+            return None;
+        };
+        match (ejection.cause, served, purpose) {
+            // Whatever it says, it can be reached; errors are judged as everywhere.
+            (OutCause::Connections, _, _) | (_, Served::Well, Purpose::Trial) | (OutCause::Silent, Served::Well, _) => {
+                self.service = Service::In(Some(now));
+                Some(Change::Back)
+            }
+            (_, Served::Error, Purpose::Trial) if ejection.trial.is_some() => self.trial_failed(now, config),
+            // A request that was under way when it was ejected, or a probe that came too late.
+            _ => None,
+        }
+    }
+
+    /// What it was ejected for is no worse than what the others do.
+    pub(super) fn reinstate(&mut self, now: Instant) -> Option<Change> {
+        let Service::Ejected(_) = self.service else { return None };
+        self.service = Service::In(Some(now));
+        Some(Change::Back)
+    }
+
+    /// Takes the right to probe it. Only one request gets it.
+    pub(super) fn begin_trial(&mut self, now: Instant) -> bool {
+        match &mut self.service {
+            Service::Ejected(Ejection { trial: trial @ None, until, .. }) if now >= *until => {
+                *trial = Some(now);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The trial has ended without a result.
+    pub(super) fn abandon_trial(&mut self) {
+        if let Service::Ejected(ejection) = &mut self.service {
+            ejection.trial = None;
+        }
+    }
+
+    /// Since when a request probes it.
+    pub(super) fn trial_since(&self) -> Option<Instant> {
+        match self.service {
+            Service::Ejected(Ejection { trial, .. }) => trial,
+            Service::In(_) => None,
+        }
+    }
+
+    /// Its health check has passed or failed.
+    pub(super) fn checked(&mut self, has_passed: bool, now: Instant, config: &HealthCheckConfig) -> Option<Change> {
+        let is_failing = self.check.failing_since.is_some();
+        if has_passed != is_failing {
+            self.check.contrary = 0;
+            return None;
+        }
+        self.check.contrary = self.check.contrary.saturating_add(1);
+        let enough = if has_passed { config.healthy_after } else { config.unhealthy_after };
+        if self.check.contrary < enough.max(1) {
+            return None;
+        }
+        self.check = CheckResults { failing_since: (!has_passed).then_some(now), contrary: 0 };
+        if !has_passed {
+            return Some(Change::CheckFails);
+        }
+        if let Service::In(since) = &mut self.service {
+            *since = Some(now);
+        }
+        Some(Change::CheckPasses)
+    }
+
+    /// What it is good for.
+    pub(super) fn condition(&self, now: Instant, config: &HealthConfig) -> Condition {
+        if let Some(since) = self.check.failing_since {
+            return Condition::Out(since);
+        }
+        match self.service {
+            Service::In(None) => Condition::Well(FULL_SHARE),
+            Service::In(Some(since)) => Condition::Well(share(now.saturating_duration_since(since), config.slow_start)),
+            Service::Ejected(ejection) if now >= ejection.until && ejection.trial.is_none() => Condition::Due,
+            Service::Ejected(ejection) => Condition::Out(ejection.since),
+        }
+    }
+
+    /// Why it gets no requests, if it gets none.
+    pub(super) fn out(&self) -> Option<OutCause> {
+        match self.service {
+            _ if self.check.failing_since.is_some() => Some(OutCause::Check),
+            Service::In(_) => None,
+            Service::Ejected(ejection) => Some(ejection.cause),
+        }
+    }
+
+    /// Whether there is nothing to remember that decides about the next request.
+    pub(super) fn is_unremarkable(&self, now: Instant, config: &HealthConfig) -> bool {
+        self.failures == 0 && self.condition(now, config) == Condition::Well(FULL_SHARE)
+    }
+}
+
+/// The share of one that has been back for this long.
+fn share(back_for: Duration, slow_start: Duration) -> u32 {
+    if back_for >= slow_start {
+        return FULL_SHARE;
+    }
+    let grown = back_for.as_micros() * u128::from(FULL_SHARE) / slow_start.as_micros().max(1);
+    u32::try_from(grown).unwrap_or(FULL_SHARE).clamp(FIRST_SHARE, FULL_SHARE)
+}
+
+// === impl Service ===
+
+impl Default for Service {
+    fn default() -> Self {
+        Self::In(None)
+    }
+}
+
+#[cfg(test)]
+mod tests;
