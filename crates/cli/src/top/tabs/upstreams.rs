@@ -10,7 +10,7 @@ use crate::top::state::Top;
 pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
     let columns = [
         Column::left("upstream", 0, 16),
-        Column::left("state", 1, 16),
+        Column::left("state", 1, 20),
         Column::right("responses/s", 3),
         Column::right("errors/s", 2),
         Column::right("latency", 1),

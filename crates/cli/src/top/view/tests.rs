@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use evenkeel_gateway::observe::frame::{
-    Delay, Diagnosis, Event, EventKind, Flow, Frame, Level, PastLevel, Percentiles, Queuing, Schema, Server, State,
-    Upstream, Utilisation,
+    Delay, Diagnosis, Event, EventKind, Flow, Frame, Level, OutCause, PastLevel, Percentiles, Queuing, Schema, Server,
+    State, Upstream, Utilisation,
 };
 use insta::assert_snapshot;
 use ratatui::Terminal;
@@ -92,7 +92,14 @@ fn frame() -> Frame {
     ];
     frame.upstreams = vec![
         Upstream { name: "10.0.0.7:8080".to_owned(), responses: 410.0, latency_ms: Some(23.0), ..Upstream::default() },
-        Upstream { name: "10.0.0.8:8080".to_owned(), is_out: true, ..Upstream::default() },
+        Upstream {
+            name: "10.0.0.8:8080".to_owned(),
+            is_out: true,
+            out_cause: Some(OutCause::Errors),
+            responses: 12.0,
+            errors: 12.0,
+            ..Upstream::default()
+        },
     ];
     frame.events = vec![
         Event {
