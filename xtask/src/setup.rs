@@ -3,9 +3,10 @@
 //! A new need is a new row in [`NEEDS`]. Another package client is a new variant of [`Install`] and its arm in
 //! [`install_commands`], which sees all that is missing at once: one command serves many packages.
 
+use std::fmt;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::run::{CommandLine, target_folder};
 
@@ -13,7 +14,7 @@ use crate::run::{CommandLine, target_folder};
 struct Need {
     name: &'static str,
     why: &'static str,
-    /// Must be quick: it is asked before every test run.
+    /// Whether it is there, in a version that the tests can use. Must be quick: it is asked before every test run.
     present: fn() -> bool,
     install: Install,
 }
@@ -63,9 +64,9 @@ const NEEDS: &[Need] = &[
         install: Install::DebianPackage("etcd-client"),
     },
     Need {
-        name: "kubectl",
-        why: "the API is tested with it",
-        present: || CommandLine::new("kubectl").args(["version", "--client"]).succeeds(),
+        name: "kubectl 1.27 or newer",
+        why: "the API is tested with it, and it is the first that reads OpenAPI v3",
+        present: || kubectl_minor().is_some_and(|minor| minor >= 27),
         install: Install::DebianPackage("kubernetes-client"),
     },
     Need {
@@ -215,6 +216,9 @@ fn provide(needs: &[Need], run: impl Fn(&CommandLine) -> Result<()>) -> Result<S
     for command in install_commands(&missing) {
         run(&command).with_context(|| format!("cannot install {reasons}"))?;
     }
+    if let Some(need) = missing.iter().find(|need| !(need.present)()) {
+        bail!("{} ({}) is not there after {} was installed; install it by hand", need.name, need.why, need.install);
+    }
     Ok(format!("set-up: installed {reasons}"))
 }
 
@@ -245,6 +249,18 @@ fn install_commands(missing: &[&Need]) -> Vec<CommandLine> {
     commands
 }
 
+// === impl Install ===
+
+impl fmt::Display for Install {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RustupComponent(component) => write!(f, "the component {component} of rustup"),
+            Self::DebianPackage(package) => write!(f, "the package {package} of Debian"),
+            Self::PythonPackage(package) => write!(f, "the package {package} of Python"),
+        }
+    }
+}
+
 /// Beside what cargo builds, where the tests look for it.
 fn python_environment() -> PathBuf {
     target_folder().unwrap_or_default().join("python-client")
@@ -268,6 +284,14 @@ fn python() -> CommandLine {
     CommandLine::new(python_environment().join("bin/python").to_string_lossy())
 }
 
+/// The second number of kubectl's version. The first one is 1.
+fn kubectl_minor() -> Option<u32> {
+    let output = CommandLine::new("kubectl").args(["version", "--client", "--output", "json"]).read().ok()?;
+    let output = String::from_utf8(output).ok()?;
+    let minor = output.split_once("\"minor\"")?.1.split('"').nth(1)?;
+    minor.trim_end_matches('+').parse().ok()
+}
+
 /// With `sudo` where we are somebody else.
 fn as_root(words: &[&'static str]) -> CommandLine {
     let root =
@@ -281,6 +305,7 @@ fn as_root(words: &[&'static str]) -> CommandLine {
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
@@ -296,10 +321,13 @@ mod tests {
 
     #[test]
     fn only_what_is_missing_is_installed_and_by_one_command() {
+        static INSTALLED: AtomicBool = AtomicBool::new(false);
         let ran = RefCell::new(Vec::new());
-        let needs = [need("one", || false), need("two", || true), need("three", || false)];
+        let installed = || INSTALLED.load(Ordering::Relaxed);
+        let needs = [need("one", installed), need("two", || true), need("three", installed)];
         let line = provide(&needs, |command| {
             ran.borrow_mut().push(command.to_string());
+            INSTALLED.store(true, Ordering::Relaxed);
             Ok(())
         });
         assert_eq!(line.unwrap(), "set-up: installed one (for a test), three (for a test)");
@@ -323,6 +351,14 @@ mod tests {
         let commands: Vec<_> = install_commands(&[&package]).iter().map(ToString::to_string).collect();
         assert!(commands[0].starts_with("python3 -m venv ") && commands[0].ends_with("python-client"), "{commands:?}");
         assert!(commands[1].ends_with("python-client/bin/python -m pip install --quiet one"), "{commands:?}");
+    }
+
+    #[test]
+    fn what_the_package_does_not_bring_is_an_error() {
+        let error = provide(&[need("one 1.27 or newer", || false)], |_| Ok(())).unwrap_err();
+        let expected = "one 1.27 or newer (for a test) is not there after the component one 1.27 or newer of rustup was \
+                        installed; install it by hand";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

@@ -51,8 +51,7 @@ async fn a_hundred_patches_at_once_all_succeed_in_a_file() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_patches_at_once_all_succeed_on_etcd() {
     if Command::new("etcd").arg("--version").output().is_err() {
-        eprintln!("skipped: etcd is not installed; `cargo xtask setup` installs it");
-        return;
+        return evenkeel_missing_tool::skip("etcd is not installed");
     }
     let etcd = EtcdServer::start().await;
     let mut servers = Vec::new();

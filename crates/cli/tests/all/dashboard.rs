@@ -169,8 +169,7 @@ const USABLE: &str = "Boolean(document.documentElement?.dataset.usableMs)";
 #[test]
 fn the_dashboard_in_a_browser() {
     let Some(mut browser) = Browser::start() else {
-        eprintln!("skipped: there is no Chromium; `cargo xtask setup` installs Debian's");
-        return;
+        return evenkeel_missing_tool::skip("Chromium is not installed");
     };
     let loaded = Loaded::start();
     let url = loaded.url.as_str();

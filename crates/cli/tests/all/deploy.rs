@@ -54,8 +54,7 @@ fn sidecar() -> Vec<Document> {
 fn the_page_names_every_shared_library() {
     let page = read("README.md");
     let Ok(ldd) = Command::new("ldd").arg(env!("CARGO_BIN_EXE_evenkeel")).output() else {
-        eprintln!("skipped: ldd is not installed");
-        return;
+        return evenkeel_missing_tool::skip("ldd is not installed");
     };
     let libraries = String::from_utf8(ldd.stdout).unwrap();
     let needed: Vec<_> = libraries.lines().filter_map(|line| Some(line.split_once("=>")?.0.trim())).collect();
@@ -162,8 +161,7 @@ fn the_access_log_has_a_place_and_is_rotated_there() {
         logrotate.args(["--force", "--state"]).arg(place("state")).arg(place("conf")).output()
     };
     let Ok(output) = rotate() else {
-        eprintln!("skipped: logrotate is not installed");
-        return;
+        return evenkeel_missing_tool::skip("logrotate is not installed");
     };
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(fs::read_to_string(place("access.log.1")).unwrap(), "a line\n", "it may still be written to");

@@ -107,8 +107,7 @@ fn curl_gets_its_answer() {
     let served = serve(&upstream, &[]);
     let curl = Command::new("curl").args(["-sS", &format!("http://{}/from-curl", served.address)]).output();
     let Ok(curl) = curl else {
-        eprintln!("skipped: curl is not installed");
-        return;
+        return evenkeel_missing_tool::skip("curl is not installed");
     };
     assert_eq!((text(&curl.stdout), text(&curl.stderr)), ("upstream saw /from-curl\n".to_owned(), String::new()));
 }

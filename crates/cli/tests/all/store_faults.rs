@@ -204,8 +204,7 @@ fn health_asks_an_api_by_its_data_directory() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_etcd_that_does_not_respond_is_shown_while_the_gateway_runs() {
     if Command::new("etcd").arg("--version").output().is_err() {
-        eprintln!("skipped: etcd is not installed; `cargo xtask setup` installs it");
-        return;
+        return evenkeel_missing_tool::skip("etcd is not installed");
     }
     let mut etcd = EtcdServer::start().await;
     let (upstream, folder) = (Upstream::start(), TempDir::new().unwrap());

@@ -58,7 +58,7 @@ impl Pair {
     /// Both start at once, and both find an empty etcd. Says that the test is skipped where there is no etcd.
     async fn start() -> Option<Self> {
         if Command::new("etcd").arg("--version").output().is_err() {
-            eprintln!("skipped: etcd is not installed; `cargo xtask setup` installs it");
+            evenkeel_missing_tool::skip("etcd is not installed");
             return None;
         }
         let etcd = EtcdServer::start().await;

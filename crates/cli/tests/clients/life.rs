@@ -111,8 +111,7 @@ fn curl_talks_to_it_over_both_versions_of_http() {
     let folder = folder();
     let server = Served::api(folder.path(), &[]);
     if Command::new("curl").arg("--version").output().is_err() {
-        eprintln!("skipped: curl is not installed");
-        return;
+        return evenkeel_missing_tool::skip("curl is not installed");
     }
     let url = format!("https://{}/readyz?verbose", server.address);
     for version in ["--http1.1", "--http2"] {

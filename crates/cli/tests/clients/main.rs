@@ -1,6 +1,5 @@
 //! The API as its clients know it: kubectl, kube-rs and the Python client talk to the binary.
 
-#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "../child/mod.rs"]

@@ -17,7 +17,7 @@ fn python() -> Option<PathBuf> {
     if has_client.is_ok_and(|output| output.status.success()) {
         return Some(python);
     }
-    eprintln!("skipped: {} has no Python client of Kubernetes; `cargo xtask setup` installs it", python.display());
+    evenkeel_missing_tool::skip(&format!("{} has no Python client of Kubernetes", python.display()));
     None
 }
 

@@ -172,9 +172,7 @@ pub(super) fn no_kubectl() -> bool {
     let minor = version["clientVersion"]["minor"].as_str().and_then(|minor| minor.trim_end_matches('+').parse().ok());
     let is_missing = minor.is_none_or(|minor: u32| minor < KUBECTL_MINOR_MIN);
     if is_missing {
-        eprintln!(
-            "skipped: it needs a kubectl of at least 1.{KUBECTL_MINOR_MIN}; `cargo xtask setup` installs Debian's"
-        );
+        evenkeel_missing_tool::skip(&format!("kubectl 1.{KUBECTL_MINOR_MIN} or newer is not installed"));
     }
     is_missing
 }

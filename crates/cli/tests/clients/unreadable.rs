@@ -14,8 +14,7 @@ use super::peer::Upstream;
 #[tokio::test]
 async fn one_unreadable_value_is_named_and_stops_nothing() {
     if Command::new("etcd").arg("--version").output().is_err() {
-        eprintln!("skipped: etcd is not installed; `cargo xtask setup` installs it");
-        return;
+        return evenkeel_missing_tool::skip("etcd is not installed");
     }
     let etcd = EtcdServer::start().await;
     let (upstream, folder) = (Upstream::start(), folder());

@@ -1,4 +1,4 @@
-//! curl as a peer, with HTTP/1.1 and HTTP/2. Skipped where there is no curl.
+//! curl as a peer, with HTTP/1.1 and HTTP/2. It is installed by `cargo xtask setup`.
 
 use crate::support;
 
@@ -35,7 +35,7 @@ async fn curl_is_answered_over_both_versions() {
     let data = format!("@{}", file.path().display());
     for version in ["--http1.1", "--http2-prior-knowledge"] {
         let Some(seen) = curl(running.address, &[version]).await else {
-            println!("skipped: there is no curl");
+            evenkeel_missing_tool::skip("curl is not installed");
             return running.done().await;
         };
         assert!(seen.starts_with("GET /path HTTP/1.1\r\n"), "{seen}");

@@ -93,7 +93,7 @@ impl Helm {
         };
         let program = [installed("helm"), PathBuf::from("helm")].into_iter().find(works);
         if program.is_none() {
-            eprintln!("skipped: helm 3 is not installed; `cargo xtask setup` installs it");
+            evenkeel_missing_tool::skip("helm 3 is not installed");
         }
         program.map(|program| Self { program })
     }
@@ -171,7 +171,7 @@ impl Kustomize {
             minor.parse::<u32>().ok()
         });
         if minor.is_none_or(|minor| minor < KUBECTL_MINOR_MIN) {
-            eprintln!("skipped: kubectl 1.{KUBECTL_MINOR_MIN} or newer is not installed");
+            evenkeel_missing_tool::skip(&format!("kubectl 1.{KUBECTL_MINOR_MIN} or newer is not installed"));
             return None;
         }
         Some(Self)

@@ -61,7 +61,7 @@ fn problems(rendered: &[Rendered]) -> Option<(Vec<String>, usize)> {
         }
     }
     let Some(output) = command.output().ok().filter(|output| output.status.success()) else {
-        eprintln!("skipped: Python has no kubernetes-validate; `cargo xtask setup` installs it");
+        evenkeel_missing_tool::skip("Python has no kubernetes-validate");
         return None;
     };
     let output = text(&output.stdout);

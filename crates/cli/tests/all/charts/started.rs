@@ -175,7 +175,7 @@ fn the_gateway_serves_with_tls_and_api_keys() {
     command.args(["--silent", "--show-error", "--header", "X-Api-Key: key-of-alice", &url, "--cacert"]).arg(ca);
     match command.output() {
         Ok(output) => assert_eq!(text(&output.stdout), "upstream saw /hello\n", "{}", text(&output.stderr)),
-        Err(_) => eprintln!("curl is not installed; no request was sent"),
+        Err(_) => evenkeel_missing_tool::skip("curl is not installed, and no request was sent"),
     }
     stop(running);
 }
@@ -222,8 +222,7 @@ fn the_embedded_store_keeps_objects_across_restarts() {
 async fn the_fleet_follows_the_api_through_etcd() {
     let Some(helm) = Helm::find() else { return };
     if Command::new("etcd").arg("--version").output().is_err() {
-        eprintln!("skipped: etcd is not installed; `cargo xtask setup` installs it");
-        return;
+        return evenkeel_missing_tool::skip("etcd is not installed");
     }
     let (user, upstream) = (User::new(), Upstream::start());
     let (etcd, secrets) = user.protected_etcd().await;

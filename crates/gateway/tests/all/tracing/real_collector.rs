@@ -14,14 +14,13 @@ use crate::support::upstream::{Upstream, ok};
 use crate::support::{PATIENCE, config, start};
 
 /// The program, in the environment for Python packages. Says that the test does nothing, where there is none.
-#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
 fn program() -> Option<PathBuf> {
     let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-client");
     let versions = std::fs::read_dir(environment.join("lib")).into_iter().flatten().flatten();
     let found =
         versions.map(|version| version.path().join("site-packages/rotel/rotel-agent")).find(|path| path.exists());
     if found.is_none() {
-        eprintln!("skipped: {} has no collector; `cargo xtask setup` installs it", environment.display());
+        evenkeel_missing_tool::skip(&format!("{} has no OpenTelemetry collector", environment.display()));
     }
     found
 }
