@@ -79,6 +79,7 @@ impl Collector for FlowCollector {
         writer.ratios()?;
         writer.server()?;
         writer.modes()?;
+        writer.newcomer_seats()?;
         writer.dangling()?;
         writer.long_running()?;
         writer.flows()
@@ -194,6 +195,18 @@ impl Writer<'_, '_> {
             let labels =
                 [("borrowing", modes.borrowing.name()), ("priority_level", &*level.name), ("queuing", queuing)];
             family.gauge(name, &labels, 1)?;
+        }
+        Ok(())
+    }
+
+    /// Only of levels in which each flow has a queue of its own.
+    fn newcomer_seats(&mut self) -> fmt::Result {
+        let mut family = self.out.family(names::NEWCOMER_SEATS)?;
+        for (name, level) in levels(&self.copies) {
+            let queuing = level.control.modes.and_then(|modes| modes.queuing);
+            if queuing == Some(QueuingDiscipline::PerFlow) {
+                family.gauge(name, &[("priority_level", &level.name)], level.kept_seats)?;
+            }
         }
         Ok(())
     }
