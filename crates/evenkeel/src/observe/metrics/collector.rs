@@ -201,12 +201,16 @@ impl Writer<'_, '_> {
 
     /// Only of levels in which each flow has a queue of its own.
     fn newcomer_seats(&mut self) -> fmt::Result {
+        let is_shown = |(_, level): &(_, &LevelSample)| {
+            level.control.modes.and_then(|modes| modes.queuing) == Some(QueuingDiscipline::PerFlow)
+        };
+        let shown: Vec<_> = levels(&self.copies).filter(is_shown).collect();
+        if shown.is_empty() {
+            return Ok(());
+        }
         let mut family = self.out.family(names::NEWCOMER_SEATS)?;
-        for (name, level) in levels(&self.copies) {
-            let queuing = level.control.modes.and_then(|modes| modes.queuing);
-            if queuing == Some(QueuingDiscipline::PerFlow) {
-                family.gauge(name, &[("priority_level", &level.name)], level.kept_seats)?;
-            }
+        for (name, level) in shown {
+            family.gauge(name, &[("priority_level", &level.name)], level.kept_seats)?;
         }
         Ok(())
     }
