@@ -14,6 +14,10 @@ pub const QUEUING: &str = "evenkeel.dev/queuing";
 pub const BORROWING_WEIGHT: &str = "evenkeel.dev/borrowing-weight";
 /// On priority levels: how many long-running requests a level lets in at a time.
 pub const MAX_LONG_RUNNING: &str = "evenkeel.dev/max-long-running";
+/// On priority levels that queue per flow: how many seats are kept for flows of which nothing runs.
+pub const NEWCOMER_SEATS: &str = "evenkeel.dev/newcomer-seats";
+/// On priority levels that queue per flow: how many seats one flow may hold.
+pub const FLOW_SEATS_MAX: &str = "evenkeel.dev/flow-seats-max";
 /// On flow schemas: how many seats each of their flows gets for each one of a flow of weight 1, in levels that queue per flow.
 pub const FLOW_WEIGHT: &str = "evenkeel.dev/flow-weight";
 
@@ -37,6 +41,29 @@ pub enum Queuing {
     PerFlow,
 }
 
+/// A part of the seats of a priority level.
+///
+/// Not `#[non_exhaustive]`: code that computes seats has to know every way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SeatShare {
+    /// So many.
+    Seats(u32),
+    /// So many in a hundred, 0 to 100.
+    Percent(u8),
+}
+
+/// The seats of a priority level that are kept for newcomers: flows of which nothing runs.
+///
+/// Not `#[non_exhaustive]`: code that keeps seats has to know every way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum NewcomerSeats {
+    /// As many as it takes, by how long requests hold theirs.
+    #[default]
+    Auto,
+    /// Always so many.
+    Share(SeatShare),
+}
+
 /// An annotation that is not understood. The text says what is used instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("annotation {name}: {problem}")]
@@ -53,7 +80,7 @@ struct Known {
     check: fn(&str) -> Result<(), String>,
 }
 
-const KNOWN: [Known; 4] = [
+const KNOWN: [Known; 6] = [
     Known { name: QUEUING, kind: Kind::PriorityLevelConfiguration, check: |value| read_queuing(value).map(drop) },
     Known {
         name: BORROWING_WEIGHT,
@@ -64,6 +91,16 @@ const KNOWN: [Known; 4] = [
         name: MAX_LONG_RUNNING,
         kind: Kind::PriorityLevelConfiguration,
         check: |value| read_count(value).map(drop),
+    },
+    Known {
+        name: NEWCOMER_SEATS,
+        kind: Kind::PriorityLevelConfiguration,
+        check: |value| read_newcomer_seats(value).map(drop),
+    },
+    Known {
+        name: FLOW_SEATS_MAX,
+        kind: Kind::PriorityLevelConfiguration,
+        check: |value| read_flow_seats_max(value).map(drop),
     },
     Known { name: FLOW_WEIGHT, kind: Kind::FlowSchema, check: |value| read_weight(value, "1 is").map(drop) },
 ];
@@ -81,6 +118,16 @@ pub fn borrowing_weight(annotations: &BTreeMap<String, String>) -> Option<u16> {
 /// How many long-running requests a level with these annotations lets in at a time; `None` for no limit.
 pub fn max_long_running(annotations: &BTreeMap<String, String>) -> Option<u32> {
     annotations.get(MAX_LONG_RUNNING).and_then(|value| read_count(value).ok())
+}
+
+/// The seats that a level with these annotations keeps for newcomers, if it queues per flow.
+pub fn newcomer_seats(annotations: &BTreeMap<String, String>) -> NewcomerSeats {
+    annotations.get(NEWCOMER_SEATS).and_then(|value| read_newcomer_seats(value).ok()).unwrap_or_default()
+}
+
+/// The most seats that one flow holds of a level with these annotations, if it queues per flow; `None` for no limit.
+pub fn flow_seats_max(annotations: &BTreeMap<String, String>) -> Option<SeatShare> {
+    annotations.get(FLOW_SEATS_MAX).and_then(|value| read_flow_seats_max(value).ok())
 }
 
 /// The weight of each flow of a schema with these annotations.
@@ -124,6 +171,30 @@ fn read_count(value: &str) -> Result<u32, String> {
         .ok_or_else(|| format!("invalid value {value:?}: must be an integer from 0 to {}; there is no limit", u32::MAX))
 }
 
+fn read_newcomer_seats(value: &str) -> Result<NewcomerSeats, String> {
+    let read = if value == "auto" { Some(NewcomerSeats::Auto) } else { read_share(value).map(NewcomerSeats::Share) };
+    read.ok_or_else(|| {
+        format!("invalid value {value:?}: must be auto, a number of seats, or a percentage such as 25%; auto is used")
+    })
+}
+
+fn read_flow_seats_max(value: &str) -> Result<SeatShare, String> {
+    read_share(value).filter(|share| !share.is_none()).ok_or_else(|| {
+        let problem = "must be a number of seats from 1, or a percentage from 1% to 100%; there is no limit";
+        format!("invalid value {value:?}: {problem}")
+    })
+}
+
+/// A number, or a percentage of at most 100.
+fn read_share(value: &str) -> Option<SeatShare> {
+    let plain = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    match value.strip_suffix('%') {
+        Some(digits) if plain(digits) => digits.parse().ok().filter(|percent| *percent <= 100).map(SeatShare::Percent),
+        None if plain(value) => value.parse().ok().map(SeatShare::Seats),
+        _ => None,
+    }
+}
+
 /// `otherwise` says what is used instead of a value that is not understood.
 fn read_weight(value: &str, otherwise: &str) -> Result<u16, String> {
     let is_plain = value.bytes().all(|byte| byte.is_ascii_digit());
@@ -140,6 +211,45 @@ impl Queuing {
         match self {
             Self::ShuffleSharded => "shuffle-sharded",
             Self::PerFlow => "per-flow",
+        }
+    }
+}
+
+// === impl SeatShare ===
+
+impl SeatShare {
+    /// Whether it is no seats at all.
+    pub const fn is_none(self) -> bool {
+        matches!(self, Self::Seats(0) | Self::Percent(0))
+    }
+}
+
+impl fmt::Display for SeatShare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Seats(count) => write!(f, "{count}"),
+            Self::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
+// === impl NewcomerSeats ===
+
+impl NewcomerSeats {
+    /// None are kept.
+    pub const NONE: Self = Self::Share(SeatShare::Seats(0));
+
+    /// Whether none are kept, whatever the requests are like.
+    pub const fn is_none(self) -> bool {
+        matches!(self, Self::Share(share) if share.is_none())
+    }
+}
+
+impl fmt::Display for NewcomerSeats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Share(share) => share.fmt(f),
         }
     }
 }
@@ -170,6 +280,39 @@ mod tests {
         }
         let other = annotations(&[("example.com/queuing", "per-flow"), ("evenkeel.device/queuing", "x")]);
         assert_eq!(not_understood(Kind::PriorityLevelConfiguration, &other), []);
+    }
+
+    #[test]
+    fn pf_10_and_11_seats_of_newcomers_and_of_one_flow() {
+        use SeatShare::{Percent, Seats};
+        let kept = |value: &str| newcomer_seats(&annotations(&[(NEWCOMER_SEATS, value)]));
+        let most = |value: &str| flow_seats_max(&annotations(&[(FLOW_SEATS_MAX, value)]));
+        let problems = |name: &str, value: &str| {
+            let found = not_understood(Kind::PriorityLevelConfiguration, &annotations(&[(name, value)]));
+            found.into_iter().map(|found| found.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(newcomer_seats(&annotations(&[])), NewcomerSeats::Auto);
+        assert_eq!(flow_seats_max(&annotations(&[])), None);
+        for (value, share) in
+            [("0", Seats(0)), ("3", Seats(3)), ("0%", Percent(0)), ("25%", Percent(25)), ("100%", Percent(100))]
+        {
+            assert_eq!(kept(value), NewcomerSeats::Share(share), "{value}");
+            assert_eq!(kept(value).is_none(), share.is_none(), "{value}");
+            assert_eq!(most(value), Some(share).filter(|share| !share.is_none()), "{value}");
+            assert_eq!(kept(value).to_string(), value);
+            assert!(problems(NEWCOMER_SEATS, value).is_empty(), "{value}");
+            assert_eq!(problems(FLOW_SEATS_MAX, value).is_empty(), !share.is_none(), "{value}");
+        }
+        assert_eq!(kept("auto").to_string(), "auto");
+        for value in ["", "%", "-1", "+1", "101%", "2.5%", " 1", "1 %", "Auto", "many", "4294967296", "٣"] {
+            assert_eq!((kept(value), most(value)), (NewcomerSeats::Auto, None), "{value:?}");
+            let wanted = "must be auto, a number of seats, or a percentage such as 25%; auto is used";
+            let text = format!("annotation evenkeel.dev/newcomer-seats: invalid value {value:?}: {wanted}");
+            assert_eq!(problems(NEWCOMER_SEATS, value), [text]);
+            let wanted = "must be a number of seats from 1, or a percentage from 1% to 100%; there is no limit";
+            let text = format!("annotation evenkeel.dev/flow-seats-max: invalid value {value:?}: {wanted}");
+            assert_eq!(problems(FLOW_SEATS_MAX, value), [text]);
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use evenkeel_api::Kind;
 use evenkeel_api::annotations::NotUnderstood;
 
-use crate::borrowing::{DemandPeriod, DivideSeats, FaithfulDivision, Ledger};
+use crate::borrowing::{DemandPeriod, DivideSeats, FaithfulDivision, Granted, Ledger};
 use crate::configuration::{Configuration, LevelId};
 use crate::controller::{
     Applied, Borrowing, ControlledLevel, Controller, Dangling, LedgerTerms, Levels, Objects, ServerConfig, Unusable,
@@ -445,7 +445,7 @@ impl<T, O: ObserveLevels> Table<T, O> {
         let told = &mut InLevel { level: id, effects: &mut *effects };
         let Some(ledger) = ledger else { return Some(event(&mut found.level, told)) };
         let account = &mut LedgerAccount { ledger, level: id.index() };
-        let result = found.level.by_grant(now, 0, account, |level| event(level, told));
+        let result = found.level.by_grant(now, Granted::default(), account, |level| event(level, told));
         self.hand_over(now, effects);
         Some(result)
     }

@@ -8,7 +8,7 @@ use evenkeel_engine::controller::{Borrowing, Objects, ServerConfig};
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::drain::{self, DrainMeter};
 use evenkeel_engine::level;
-use evenkeel_engine::queue_set::{Arrival, Ended, Finish, Phase, Rejection};
+use evenkeel_engine::queue_set::{Arrival, Ended, Finish, NEWCOMER_WAIT, Phase, Rejection};
 use evenkeel_engine::time::{Instant, Nanos, SECOND};
 use evenkeel_engine::work::{Circumstances, Estimator, WatchCounts};
 use evenkeel_engine::{
@@ -30,6 +30,8 @@ pub struct ServerSettings {
     pub seats: i64,
     /// How levels borrow.
     pub borrowing: Borrowing,
+    /// How long newcomers may have to wait for a seat before some are kept for them, in levels that queue per flow.
+    pub newcomer_wait: Nanos,
     /// How many requests the service really works on at a time; `None` for no limit of its own.
     pub slots: Option<u32>,
     /// How much slower the service gets by what waits inside it: its throughput falls as 1 / (1 + degradation × excess / slots).
@@ -152,6 +154,7 @@ impl ServerSettings {
             preset: Preset::Kubernetes,
             seats,
             borrowing: Borrowing::Periodic,
+            newcomer_wait: NEWCOMER_WAIT,
             slots: None,
             degradation: 0.0,
             objects: KnownObjects::default(),
@@ -180,8 +183,10 @@ impl<T> NewRequest<T> {
 impl<T: Copy> Simulator<T> {
     /// A server that follows these objects, at time zero.
     pub fn new(settings: ServerSettings, objects: Objects) -> Self {
-        let ServerSettings { preset, seats, borrowing, slots, degradation, objects: counts, bucket_width } = settings;
+        let ServerSettings { preset, seats, borrowing, newcomer_wait, slots, degradation, .. } = settings;
+        let ServerSettings { objects: counts, bucket_width, .. } = settings;
         let config = ServerConfig::new(seats).division(SeatDivision::from(preset)).borrowing(borrowing);
+        let config = config.newcomer_wait(newcomer_wait);
         let engine = Engine::with_config(config, Instant::from_nanos(0));
         let configuration = engine.configuration();
         let mut simulator = Self {

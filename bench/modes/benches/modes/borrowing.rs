@@ -5,7 +5,7 @@ use std::cell::LazyCell;
 use std::collections::VecDeque;
 
 use evenkeel_bars::{Bar, Bars};
-use evenkeel_engine::borrowing::{Ledger, Stake, Wish};
+use evenkeel_engine::borrowing::{Granted, Ledger, Stake, Wish};
 use evenkeel_engine::controller::Borrowing;
 use evenkeel_engine::time::{MILLISECOND, Nanos, SECOND};
 
@@ -176,7 +176,7 @@ fn broken_rules(events: u32, wide: f64, widest: u64) -> (f64, f64) {
             waiting.pop_front();
         }
         ledger.set_wish(level, levels[level].waiting.front().copied());
-        while let Some((granted, seats)) = ledger.grant_next() {
+        while let Some((granted, Granted { seats, .. })) = ledger.grant_next() {
             let RandomLevel { running, waiting, .. } = &mut levels[granted];
             waiting.pop_front();
             running.push(seats);

@@ -11,6 +11,7 @@ mod queuing;
 mod random;
 mod server;
 mod simulation;
+mod slow_requests;
 
 use evenkeel_bars::Bars;
 
@@ -22,6 +23,7 @@ fn main() -> std::io::Result<()> {
     // `cargo xtask bench modes` passes the name of this benchmark on; it selects all measures.
     let mut bars = Bars::filtered(arguments.filter(|argument| argument != "modes"));
     queuing::measure(&mut bars);
+    slow_requests::measure(&mut bars);
     borrowing::measure(&mut bars);
     borrowing_cost::measure(&mut bars);
     bars.print("The modes");

@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 
 use evenkeel_bars::{Bar, Bars};
-use evenkeel_engine::queue_set::{Mode, QueueSetConfig, QueuingDiscipline};
+use evenkeel_engine::queue_set::{FlowLimits, Mode, QueueSetConfig, QueuingDiscipline};
 use evenkeel_engine::time::{MILLISECOND, Nanos, SECOND};
 
 use crate::cost::{Next, cost, fixed_and_configured};
@@ -144,7 +144,7 @@ fn choosing(bars: &mut Bars) {
 /// Who is measured, and whether the bar is theirs. All have the same limits.
 fn contestants(queue_length_limit: i64) -> [(&'static str, Contestant, bool); 3] {
     let shuffle_sharded = Mode::queue(64, 8, queue_length_limit).expect("a valid deal");
-    let per_flow = shuffle_sharded.with_discipline(QueuingDiscipline::PerFlow);
+    let per_flow = shuffle_sharded.with_discipline(QueuingDiscipline::PerFlow).with_flow_limits(FlowLimits::AUTO);
     let level = |mode| Contestant::Level(QueueSetConfig { mode, concurrency_limit: SEATS });
     [(FIFO.0, FIFO.1, false), ("shuffle-sharded", level(shuffle_sharded), false), ("per-flow", level(per_flow), true)]
 }

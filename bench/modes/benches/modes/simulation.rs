@@ -24,6 +24,8 @@ pub(crate) struct Client {
 pub(crate) enum Arrivals {
     /// At random times, so many a second on average.
     PerSecond(f64),
+    /// One, at that time.
+    Once(Nanos),
     /// So many are under way at any time. Who is rejected comes back after 50 ms.
     Outstanding(usize),
 }
@@ -31,6 +33,7 @@ pub(crate) enum Arrivals {
 /// How long a request takes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Service {
+    Fixed(Nanos),
     Between(Nanos, Nanos),
     Exponential(Nanos),
     /// The first in 95 of 100 cases, else the second.
@@ -52,6 +55,8 @@ pub(crate) enum Contestant {
 pub(crate) struct Served {
     /// From arrival to the end of each request that ended.
     pub(crate) latencies: Vec<Nanos>,
+    /// From arrival to the start of each request that started.
+    pub(crate) waits: Vec<Nanos>,
     pub(crate) rejected: usize,
     /// The seat-time that was used in each second.
     pub(crate) seat_time: Vec<Nanos>,
@@ -112,6 +117,7 @@ impl Client {
 impl Service {
     fn draw(self, random: &mut Random) -> Nanos {
         match self {
+            Self::Fixed(span) => span,
             Self::Between(least, most) => random.between(least, most),
             Self::Exponential(mean) => random.exponential(mean),
             Self::MostlyElse(most, rest) => {
@@ -151,6 +157,7 @@ impl Simulation<'_> {
         for (client, Client { arrivals, .. }) in self.clients.iter().enumerate() {
             match *arrivals {
                 Arrivals::PerSecond(rate) => self.schedule_next_arrival(0, client, rate),
+                Arrivals::Once(at) => self.schedule(at, Event::Arrival { client }),
                 Arrivals::Outstanding(count) => {
                     for _ in 0..count {
                         let at = self.random[client].between(0, 50 * MILLISECOND);
@@ -217,6 +224,7 @@ impl Simulation<'_> {
         for (request, id) in happened.started {
             let client = self.requests[request].client;
             (self.requests[request].started, self.requests[request].id) = (now, id);
+            self.served[client].waits.push(now - self.requests[request].arrived);
             let service = self.clients[client].service.draw(&mut self.random[client]);
             self.schedule(now + service, Event::End { request });
         }

@@ -63,7 +63,7 @@ impl CrowdGateway {
         fs::write(&manifest, modes.objects()).context("cannot write the objects of the demo")?;
         let config = Config {
             objects: Some(manifest),
-            flow_control: FlowControlConfig { borrowing: Some(modes.borrowing()) },
+            flow_control: FlowControlConfig { borrowing: Some(modes.borrowing()), ..FlowControlConfig::default() },
             ..stage.config()?
         };
         let source = objects::source(&config);

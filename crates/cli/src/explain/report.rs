@@ -79,7 +79,12 @@ impl Page {
         let LiveLevel { status, wait, .. } = live;
         let (waiting, executing) = (status.waiting, status.executing);
         let seats = format!("{} of {} seats in use", status.seats_in_use, status.current_limit);
-        self.line("now", &format!("{executing} requests run, {waiting} wait, {seats}"));
+        let kept = match status.kept_seats {
+            0 => String::new(),
+            1 => "; 1 seat is kept for new clients".to_owned(),
+            kept => format!("; {kept} seats are kept for new clients"),
+        };
+        self.line("now", &format!("{executing} requests run, {waiting} wait, {seats}{kept}"));
         let (shade, text) = expected(wait);
         let text = self.paint.text(shade, &text);
         self.line("wait", &text);

@@ -153,8 +153,13 @@ fn seats(level: &Level) -> String {
         (0, lent) => format!("it has lent {lent}"),
         (borrowed, _) => format!("it has borrowed {borrowed}"),
     };
+    let kept = match level.kept {
+        0 => String::new(),
+        1 => " 1 seat is kept for new clients.".to_owned(),
+        kept => format!(" {kept} seats are kept for new clients."),
+    };
     format!(
-        "The level may use {} now, and {} in use. It has {} of its own, keeps at least {}, and gets at most {}; {balance}.",
+        "The level may use {} now, and {} in use. It has {} of its own, keeps at least {}, and gets at most {}; {balance}.{kept}",
         counted(level.current, "seat"),
         are(level.in_use),
         level.nominal,

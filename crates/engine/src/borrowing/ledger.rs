@@ -20,11 +20,14 @@
 //! ledger.set_wish(1, Some(one_seat));
 //! assert_eq!(ledger.grant_next(), None);
 //! ledger.give_back(0, 1);
-//! assert_eq!(ledger.grant_next(), Some((1, 1)));
+//! let (level, granted) = ledger.grant_next().unwrap();
+//! assert_eq!((level, granted.seats), (1, 1));
 //! ```
 
 use std::cmp::Ordering;
 use std::num::NonZeroI64;
+
+use crate::queue_set::Recipient;
 
 /// The seats that a level may use under borrowing at once (LB-1).
 ///
@@ -53,6 +56,19 @@ pub struct Wish {
     /// For a long-running request: the seats that all such requests of its level would hold if it started. They do not
     /// borrow, so that is at most the nominal seats (LB-5). `None` for any other request.
     pub held_for_long: Option<NonZeroI64>,
+    /// How many of the seats that its level could use have to stay free if it starts: they are kept for newcomers of the level (PF-10).
+    pub kept: i64,
+}
+
+/// Seats that a level is granted for a request that waits.
+///
+/// Not `#[non_exhaustive]`: it is passed on to the level as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Granted {
+    /// How many.
+    pub seats: i64,
+    /// For whom.
+    pub to: Recipient,
 }
 
 /// The seats of a server, and who uses them. Levels go by small numbers that the caller gives out.
@@ -73,6 +89,8 @@ struct Member {
     stake: Stake,
     in_use: i64,
     wish: Option<Wish>,
+    /// The request that is next among those that need not leave any seats free, if the first one has to.
+    newcomer: Option<Wish>,
     /// When it was last granted seats, as a number that grows: of two levels that are equal otherwise, the one that has
     /// waited longer for a grant is first.
     served: u64,
@@ -100,12 +118,18 @@ struct Rank {
 impl Wish {
     /// An ordinary request of that many seats.
     pub const fn new(seats: i64) -> Self {
-        Self { seats, held_for_long: None }
+        Self { seats, held_for_long: None, kept: 0 }
     }
 
     /// A long-running request of that many seats, in a level whose long-running requests hold `held` already.
     pub const fn long_running(seats: i64, held: i64) -> Self {
-        Self { seats, held_for_long: NonZeroI64::new(held.saturating_add(seats)) }
+        Self { seats, held_for_long: NonZeroI64::new(held.saturating_add(seats)), kept: 0 }
+    }
+
+    /// The same, but that many seats have to stay free for newcomers of the level (PF-10).
+    #[must_use]
+    pub const fn keeping(self, kept: i64) -> Self {
+        Self { kept, ..self }
     }
 
     /// Whether it may start while its level uses more than its nominal seats.
@@ -139,7 +163,7 @@ impl Ledger {
                 self.members.resize(level + 1, None);
             }
             let known = before.get_mut(level).and_then(Option::take);
-            let new = Member { stake, in_use: 0, wish: None, served: 0 };
+            let new = Member { stake, in_use: 0, wish: None, newcomer: None, served: 0 };
             self.members[level] = Some(known.map_or(new, |known| Member { stake, ..known }));
         }
         let members = || self.members.iter().flatten();
@@ -152,10 +176,11 @@ impl Ledger {
     pub fn try_start(&mut self, level: usize, wish: Wish) -> bool {
         let Some(member) = self.member(level) else { return false };
         let may_start = if self.wishes == 0 {
-            member.class(wish).is_some_and(|class| self.has_seats(&member, class, wish))
+            self.leaves_kept(&member, wish)
+                && member.class(wish).is_some_and(|class| self.has_seats(&member, class, wish))
         } else {
             self.set_wish(level, Some(wish));
-            let is_next = self.next() == Some(level);
+            let is_next = self.next().is_some_and(|(next, _)| next == level);
             self.set_wish(level, None);
             is_next
         };
@@ -177,27 +202,32 @@ impl Ledger {
 
     /// That request is next in the level; `None`: nobody waits there.
     pub fn set_wish(&mut self, level: usize, wish: Option<Wish>) {
+        self.set_wishes(level, wish, None);
+    }
+
+    /// The same, and the request that is next among those that need not leave any seats free: it may start while the first one
+    /// would take the seats that are kept for it (PF-10).
+    pub fn set_wishes(&mut self, level: usize, wish: Option<Wish>, newcomer: Option<Wish>) {
         let Some(member) = self.members.get_mut(level).and_then(Option::as_mut) else { return };
         self.wishes -= usize::from(member.wish.is_some());
         self.wishes += usize::from(wish.is_some());
-        member.wish = wish;
+        (member.wish, member.newcomer) = (wish, newcomer);
     }
 
     /// The level whose next request may start now, and the seats that it is granted. They count as used, and the level has
     /// no wish any more until it says so. To be called until there is nobody left, after every event.
-    pub fn grant_next(&mut self) -> Option<(usize, i64)> {
+    pub fn grant_next(&mut self) -> Option<(usize, Granted)> {
         if self.wishes == 0 {
             return None;
         }
-        let level = self.next()?;
-        let wish = self.member(level)?.wish?;
+        let (level, granted) = self.next()?;
         self.set_wish(level, None);
         self.grants += 1;
         if let Some(member) = self.members.get_mut(level).and_then(Option::as_mut) {
             member.served = self.grants;
         }
-        self.take(level, wish.seats);
-        Some((level, wish.seats))
+        self.take(level, granted.seats);
+        Some((level, granted))
     }
 
     /// The level is gone, and with it the seats that it used.
@@ -239,13 +269,10 @@ impl Ledger {
     /// The seats that the level uses, and those that it could use now in addition.
     pub fn usable(&self, level: usize) -> i64 {
         let Some(member) = self.member(level) else { return 0 };
-        let Stake { floor, max, is_exempt, .. } = member.stake;
-        if is_exempt {
-            return floor.max(member.in_use);
+        if member.stake.is_exempt {
+            return member.stake.floor.max(member.in_use);
         }
-        let base = member.in_use.max(floor);
-        let borrowable = self.unreserved().clamp(0, max.saturating_sub(base).max(0));
-        member.in_use + self.free().clamp(0, (base - member.in_use).saturating_add(borrowable))
+        member.in_use + self.usable_more(&member)
     }
 
     /// The most seats that one request of the level can wait for: those that it gets for certain when others keep to their
@@ -278,21 +305,44 @@ impl Ledger {
         }
     }
 
-    /// The level whose request may start next (LB-3).
+    /// The seats that a level could use now in addition.
+    fn usable_more(&self, member: &Member) -> i64 {
+        let Stake { floor, max, .. } = member.stake;
+        let base = member.in_use.max(floor);
+        let borrowable = self.unreserved().clamp(0, max.saturating_sub(base).max(0));
+        self.free().clamp(0, (base - member.in_use).saturating_add(borrowable))
+    }
+
+    /// Whether the seats that are kept for newcomers of a level stay free if a request of the level starts (PF-10).
+    fn leaves_kept(&self, member: &Member, wish: Wish) -> bool {
+        wish.kept == 0 || self.usable_more(member) >= wish.seats.saturating_add(wish.kept)
+    }
+
+    /// The request of a level that may be next, and for whom its seats would be granted.
+    fn candidate(&self, member: &Member) -> Option<(Wish, Recipient)> {
+        let wish = member.wish?;
+        if member.stake.is_exempt || self.leaves_kept(member, wish) {
+            return Some((wish, Recipient::Anybody));
+        }
+        member.newcomer.map(|wish| (wish, Recipient::Newcomer))
+    }
+
+    /// The level whose request may start next, and what it is granted (LB-3).
     ///
     /// A request that lacks seats keeps all others of its class and of later classes waiting, so that a wide one is not
     /// starved (LB-6). The exception are levels below their floors: none waits while there are seats for it.
-    fn next(&self) -> Option<usize> {
-        let mut first: Option<(Rank, usize, bool)> = None;
+    fn next(&self) -> Option<(usize, Granted)> {
+        let mut first: Option<(Rank, usize, Granted, bool)> = None;
         for (level, member) in self.members.iter().enumerate() {
             let Some(member) = member else { continue };
-            let Some(wish) = member.wish else { continue };
+            let Some((wish, to)) = self.candidate(member) else { continue };
+            let granted = Granted { seats: wish.seats, to };
             if member.stake.is_exempt {
-                return Some(level);
+                return Some((level, granted));
             }
             let Some(rank) = member.rank(wish) else { continue };
             let has_seats = self.has_seats(member, rank.class, wish);
-            let is_before = first.is_none_or(|(best, _, best_has_seats)| {
+            let is_before = first.is_none_or(|(best, _, _, best_has_seats)| {
                 let by_seats = match (rank.class, best.class) {
                     (Class::BelowFloor, Class::BelowFloor) => best_has_seats.cmp(&has_seats),
                     _ => Ordering::Equal,
@@ -300,10 +350,10 @@ impl Ledger {
                 by_seats.then_with(|| rank.compare(best)).is_lt()
             });
             if is_before {
-                first = Some((rank, level, has_seats));
+                first = Some((rank, level, granted, has_seats));
             }
         }
-        first.filter(|(_, _, has_seats)| *has_seats).map(|(_, level, _)| level)
+        first.filter(|(.., has_seats)| *has_seats).map(|(_, level, granted, _)| (level, granted))
     }
 }
 

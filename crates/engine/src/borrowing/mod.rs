@@ -45,5 +45,5 @@ pub use allocate::{Allocation, Allocator, Class, Infeasible};
 pub use demand::{DemandIntegrator, DemandPeriod};
 pub use division::{AdjustedLevel, Adjustment, DivideSeats, LevelDemand};
 pub use exact::{ExactDivision, SeatDivision};
-pub use ledger::{Ledger, Stake, Wish};
+pub use ledger::{Granted, Ledger, Stake, Wish};
 pub use statistics::DemandStatistics;

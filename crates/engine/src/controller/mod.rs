@@ -57,6 +57,7 @@ pub struct Controller<D = FaithfulDivision> {
     division: D,
     period: Option<Nanos>,
     borrowing: Borrowing,
+    newcomer_wait: Nanos,
     /// When the seats were last divided because that was due.
     divided_at: Instant,
     adjustment: Adjustment,
@@ -90,7 +91,7 @@ impl Controller {
 impl<D: DivideSeats> Controller<D> {
     /// A controller that divides seats as it is told.
     pub fn with_config(config: ServerConfig<D>, levels: &mut impl Levels, now: Instant) -> (Self, Applied) {
-        let ServerConfig { server_limit, division, period, borrowing } = config;
+        let ServerConfig { server_limit, division, period, borrowing, newcomer_wait } = config;
         let mut controller = Self {
             server_limit: server_limit.max(0),
             objects: Objects::default(),
@@ -101,6 +102,7 @@ impl<D: DivideSeats> Controller<D> {
             division,
             period,
             borrowing,
+            newcomer_wait,
             divided_at: now,
             adjustment: Adjustment::default(),
         };
@@ -129,6 +131,17 @@ impl<D: DivideSeats> Controller<D> {
             }
             self.adjust(levels, now);
         }
+    }
+
+    /// Levels that queue per flow keep seats for newcomers where those would wait for longer than this (PF-10).
+    pub fn set_newcomer_wait(&mut self, wait: Nanos, levels: &mut impl Levels, now: Instant) -> Applied {
+        self.newcomer_wait = wait.max(0);
+        self.reapply(levels, now)
+    }
+
+    /// How long newcomers may have to wait for a seat before some are kept for them (PF-10).
+    pub fn newcomer_wait(&self) -> Nanos {
+        self.newcomer_wait
     }
 
     /// How levels borrow.
@@ -259,7 +272,7 @@ impl<D: DivideSeats> Controller<D> {
         let mut unusable = Vec::new();
         self.levels.values_mut().for_each(|level| level.quiescing = true);
         for object in self.objects.priority_levels.clone() {
-            match usable::mode(&object) {
+            match usable::mode(&object, self.newcomer_wait) {
                 Ok(mode) => self.adopt(object, mode),
                 Err(reason) => unusable.push((object.name().to_owned(), reason)),
             }
@@ -311,7 +324,7 @@ impl<D: DivideSeats> Controller<D> {
     /// The mandatory levels are there whatever happens: as they last were (CC-13), or as they are built in (CC-14).
     fn add_mandatory_levels(&mut self) {
         for object in &bootstrap::mandatory().priority_levels {
-            match (self.levels.get_mut(object.name()), usable::mode(object)) {
+            match (self.levels.get_mut(object.name()), usable::mode(object, self.newcomer_wait)) {
                 (Some(level), _) => level.quiescing = false,
                 (None, Ok(mode)) => self.adopt(Arc::new(object.clone()), mode),
                 (None, Err(reason)) => unreachable!("a built-in level cannot be used: {reason}"),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::borrowing::{DivideSeats, FaithfulDivision};
+use crate::queue_set::NEWCOMER_WAIT;
 use crate::time::{Nanos, SECOND};
 
 /// How long after a division of the seats the next one is due in Kubernetes (CL-11).
@@ -28,6 +29,7 @@ pub struct ServerConfig<D = FaithfulDivision> {
     pub(super) division: D,
     pub(super) period: Option<Nanos>,
     pub(super) borrowing: Borrowing,
+    pub(super) newcomer_wait: Nanos,
 }
 
 /// When levels borrow seats from each other, and give them back.
@@ -80,7 +82,7 @@ impl ServerConfig {
     /// A server with that many seats, which are divided as in Kubernetes, every ten seconds.
     pub fn new(server_limit: i64) -> Self {
         let (division, period) = (FaithfulDivision::default(), Some(ADJUSTMENT_PERIOD));
-        Self { server_limit, division, period, borrowing: Borrowing::default() }
+        Self { server_limit, division, period, borrowing: Borrowing::default(), newcomer_wait: NEWCOMER_WAIT }
     }
 }
 
@@ -88,8 +90,8 @@ impl<D> ServerConfig<D> {
     /// The same, but the seats are divided in this way.
     #[must_use]
     pub fn division<E: DivideSeats>(self, division: E) -> ServerConfig<E> {
-        let Self { server_limit, division: _, period, borrowing } = self;
-        ServerConfig { server_limit, division, period, borrowing }
+        let Self { server_limit, division: _, period, borrowing, newcomer_wait } = self;
+        ServerConfig { server_limit, division, period, borrowing, newcomer_wait }
     }
 
     /// The same, but the seats are divided so often; `None`: only when the objects or the seats change.
@@ -103,5 +105,12 @@ impl<D> ServerConfig<D> {
     #[must_use]
     pub fn borrowing(self, borrowing: Borrowing) -> Self {
         Self { borrowing, ..self }
+    }
+
+    /// The same, but levels that queue per flow keep seats for flows of which nothing runs where such a flow would wait for longer than
+    /// this (PF-10).
+    #[must_use]
+    pub fn newcomer_wait(self, wait: Nanos) -> Self {
+        Self { newcomer_wait: wait.max(0), ..self }
     }
 }

@@ -5,7 +5,8 @@ use evenkeel_api::bootstrap::EXEMPT;
 use evenkeel_api::v1::{LimitResponseType, PriorityLevelConfiguration, PriorityLevelEnablement, QueuingConfiguration};
 
 use crate::deal::InvalidDeal;
-use crate::queue_set::{Mode, QueuingDiscipline};
+use crate::queue_set::{FlowLimits, Mode, QueuingDiscipline};
+use crate::time::Nanos;
 
 /// Why a priority level object is left aside (CC-8). Validation refuses most of these; objects may come from elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +33,7 @@ pub enum Unusable {
 }
 
 /// What the queue set of a level is to be, if the object can be used.
-pub(super) fn mode(level: &PriorityLevelConfiguration) -> Result<Mode, Unusable> {
+pub(super) fn mode(level: &PriorityLevelConfiguration, newcomer_wait: Nanos) -> Result<Mode, Unusable> {
     let spec = &level.spec;
     let is_exempt = spec.enablement == PriorityLevelEnablement::Exempt;
     if spec.limited.is_some() != (spec.enablement == PriorityLevelEnablement::Limited) {
@@ -53,7 +54,10 @@ pub(super) fn mode(level: &PriorityLevelConfiguration) -> Result<Mode, Unusable>
     let rejects = limited.limit_response.response == LimitResponseType::Reject;
     match &limited.limit_response.queuing {
         None if rejects => Ok(Mode::Reject),
-        Some(queuing) if !rejects => Ok(queue_mode(queuing)?.with_discipline(discipline(level))),
+        Some(queuing) if !rejects => {
+            let mode = queue_mode(queuing)?.with_discipline(discipline(level));
+            Ok(mode.with_flow_limits(flow_limits(level, newcomer_wait)))
+        }
         _ => Err(Unusable::Queuing),
     }
 }
@@ -62,6 +66,16 @@ fn discipline(level: &PriorityLevelConfiguration) -> QueuingDiscipline {
     match annotations::queuing(&level.metadata.annotations) {
         annotations::Queuing::ShuffleSharded => QueuingDiscipline::ShuffleSharded,
         annotations::Queuing::PerFlow => QueuingDiscipline::PerFlow,
+    }
+}
+
+/// What one flow may take of the level, if each has a queue of its own (PF-10, PF-11).
+fn flow_limits(level: &PriorityLevelConfiguration, newcomer_wait: Nanos) -> FlowLimits {
+    let annotations = &level.metadata.annotations;
+    FlowLimits {
+        newcomer_seats: annotations::newcomer_seats(annotations),
+        newcomer_wait,
+        flow_seats_max: annotations::flow_seats_max(annotations),
     }
 }
 

@@ -1,8 +1,8 @@
 //! A level whose seats are granted by a ledger, one request at a time (LB-1 to LB-8).
 
 use super::{Level, NewRequest, Observed, Observer};
-use crate::borrowing::{Ledger, Wish};
-use crate::queue_set::{Arrival, Discipline, Effects, Mode};
+use crate::borrowing::{Granted, Ledger, Wish};
+use crate::queue_set::{Arrival, Discipline, Effects, Head, Mode, Recipient};
 use crate::time::Instant;
 
 /// The ledger as one level sees it. [`LedgerAccount`] is the plain one; a server of many threads has one that is shared.
@@ -16,8 +16,9 @@ pub trait Account {
     /// Seats of the level are free again.
     fn give_back(&mut self, seats: i64);
 
-    /// That request is next in the level; `None`: nobody waits there.
-    fn set_wish(&mut self, wish: Option<Wish>);
+    /// That request is next in the level, and the other one among those that need not leave any seats to newcomers, if the first one
+    /// has to (PF-10); `None`: nobody waits there who may start.
+    fn set_wishes(&mut self, wish: Option<Wish>, newcomer: Option<Wish>);
 }
 
 /// The account of a level in a ledger.
@@ -43,8 +44,7 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
         account: &mut impl Account,
     ) {
         self.queue_set.begin_grants(now, widest, effects);
-        let wish = self.wish(now);
-        account.set_wish(wish);
+        self.tell_wishes(now, account);
     }
 
     /// A limit says what starts, once the level is [configured](Self::configure) with it.
@@ -65,8 +65,11 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
         let work = self.queue_set.fitted(request.work);
         let request = NewRequest { work, ..request };
         let may_start = self.queue_set.waiting() == 0 && matches!(self.queue_set.mode(), Mode::Queue(_) | Mode::Reject);
-        let wish = self.wish_for(work.max_seats().into(), request.is_long_running);
-        let granted = if may_start && account.try_start(wish) { wish.seats } else { 0 };
+        let mut granted = Granted::default();
+        if may_start && let Some(kept) = self.queue_set.kept_from(request.flow, work) {
+            let wish = self.wish_for(work.max_seats().into(), request.is_long_running).keeping(kept);
+            granted.seats = if account.try_start(wish) { wish.seats } else { 0 };
+        }
         self.by_grant(now, granted, account, |level| level.arrive(now, request, payload, effects))
     }
 
@@ -74,7 +77,7 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
     pub fn start_granted(
         &mut self,
         now: Instant,
-        granted: i64,
+        granted: Granted,
         effects: &mut impl Effects<T>,
         account: &mut impl Account,
     ) {
@@ -86,27 +89,26 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
     pub fn by_grant<R>(
         &mut self,
         now: Instant,
-        granted: i64,
+        granted: Granted,
         account: &mut impl Account,
         event: impl FnOnce(&mut Self) -> R,
     ) -> R {
         let before = self.queue_set.seats_in_use();
         let has_waited = self.queue_set.waiting() > 0;
         // Without a grant the set stays closed: what the event leaves free is the ledger's.
-        if granted > 0 {
-            self.queue_set.grant(granted);
+        if granted.seats > 0 {
+            self.queue_set.grant(granted.seats, granted.to);
         }
         let result = event(self);
         self.queue_set.close();
-        let more = self.queue_set.seats_in_use() - before - granted;
+        let more = self.queue_set.seats_in_use() - before - granted.seats;
         if more < 0 {
             account.give_back(-more);
         } else if more > 0 {
             account.take(more);
         }
         if has_waited || self.queue_set.waiting() > 0 {
-            let wish = self.wish(now);
-            account.set_wish(wish);
+            self.tell_wishes(now, account);
         }
         result
     }
@@ -116,10 +118,18 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
         self.queue_set.start_granted(now, &mut effects);
     }
 
-    /// The request that is next.
-    fn wish(&mut self, now: Instant) -> Option<Wish> {
-        let head = self.queue_set.head(now)?;
-        Some(self.wish_for(head.seats, self.long_running.is_waiting(head.id)))
+    /// Tells the ledger which requests are next.
+    fn tell_wishes(&mut self, now: Instant, account: &mut impl Account) {
+        let head = self.queue_set.head(now, Recipient::Anybody);
+        let newcomer = match head {
+            Some(Head { kept: 1.., .. }) => self.queue_set.head(now, Recipient::Newcomer),
+            _ => None,
+        };
+        let [wish, newcomer] = [head, newcomer].map(|head| {
+            let Head { id, seats, kept } = head?;
+            Some(self.wish_for(seats, self.long_running.is_waiting(id)).keeping(kept))
+        });
+        account.set_wishes(wish, newcomer);
     }
 
     /// A request that takes no seats starts when one is free, and gives it back at once. Nothing starts on a grant of none.
@@ -144,7 +154,7 @@ impl Account for LedgerAccount<'_> {
         self.ledger.give_back(self.level, seats);
     }
 
-    fn set_wish(&mut self, wish: Option<Wish>) {
-        self.ledger.set_wish(self.level, wish);
+    fn set_wishes(&mut self, wish: Option<Wish>, newcomer: Option<Wish>) {
+        self.ledger.set_wishes(self.level, wish, newcomer);
     }
 }

@@ -67,7 +67,7 @@ impl<T, K: Copy> Core<T, K> {
         if self.waiting == 0
             && !self.seats.are_taken()
             && self.seats.accommodate(self.mode, work.max_seats())
-            && order.would_choose(queue, work)
+            && order.would_choose(queue, work, self.seats.room())
         {
             let id = self.pass_through(order, now, queue, work, payload, effects);
             return Arrival::Started { id, queue: number };

@@ -2,6 +2,7 @@
 
 use evenkeel_api::annotations;
 
+use super::FlowLimits;
 use crate::deal::{DealSize, InvalidDeal};
 
 /// The configuration of a queue set.
@@ -42,6 +43,8 @@ pub struct Queuing {
     pub queue_length_limit: i64,
     /// What a queue is for.
     pub discipline: QueuingDiscipline,
+    /// What one flow may take, where each has a queue of its own.
+    pub flow_limits: FlowLimits,
 }
 
 /// What a queue is for, and who is next.
@@ -76,7 +79,8 @@ impl Mode {
     /// Each queue takes memory whether it is used or not: about 120 bytes, so that 10,000,000 queues take 1.2 GB.
     pub fn queue(queues: i64, hand_size: i64, queue_length_limit: i64) -> Result<Self, InvalidDeal> {
         let deal = DealSize::new(queues, hand_size)?;
-        Ok(Self::Queue(Queuing { deal, queue_length_limit, discipline: QueuingDiscipline::ShuffleSharded }))
+        let (discipline, flow_limits) = (QueuingDiscipline::ShuffleSharded, FlowLimits::NONE);
+        Ok(Self::Queue(Queuing { deal, queue_length_limit, discipline, flow_limits }))
     }
 
     /// The same, but requests wait in a queue for each flow if that is what the discipline says. A mode without queues stays
@@ -86,6 +90,18 @@ impl Mode {
         match self {
             Self::Queue(queuing) => Self::Queue(Queuing { discipline, ..queuing }),
             Self::Exempt | Self::Reject | Self::Closed => self,
+        }
+    }
+
+    /// The same, but one flow may take no more than that where each has a queue of its own (PF-10, PF-11). Nothing changes
+    /// where flows share queues, or where there are none.
+    #[must_use]
+    pub fn with_flow_limits(self, flow_limits: FlowLimits) -> Self {
+        match self {
+            Self::Queue(queuing) if queuing.discipline == QueuingDiscipline::PerFlow => {
+                Self::Queue(Queuing { flow_limits, ..queuing })
+            }
+            _ => self,
         }
     }
 

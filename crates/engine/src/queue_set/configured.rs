@@ -6,7 +6,7 @@ use super::requests::Requests;
 use super::shuffle_sharding::Ticket;
 use super::{
     Arrival, Discipline, Effects, Finish, Next, Outlook, PerFlow, Place, QueueView, Queuing, QueuingDiscipline,
-    ReadingBounds, RequestId, ShuffleSharding, TurnOrder,
+    ReadingBounds, RequestId, Room, ShuffleSharding, TurnOrder,
 };
 use crate::time::Instant;
 use crate::{Flow, SeatSeconds, WorkEstimate};
@@ -138,6 +138,10 @@ impl Discipline for ConfiguredDiscipline {
         }
     }
 
+    fn resize(&mut self, seats: i64) {
+        either!(&mut self.chosen, order => TurnOrder::resize(order, seats));
+    }
+
     fn advance<T>(&mut self, core: &mut Core<T, Ticket>, now: Instant, effects: &mut impl Effects<T>) {
         either!(&mut self.chosen, order => core.advance(order, now, effects));
     }
@@ -198,8 +202,16 @@ impl Discipline for ConfiguredDiscipline {
     }
 
     #[inline]
-    fn head(&mut self, now: Instant) -> Option<Next> {
-        either!(&mut self.chosen, order => order.next(now))
+    fn head(&mut self, now: Instant, room: Room) -> Option<Next> {
+        either!(&mut self.chosen, order => order.next(now, room))
+    }
+
+    #[inline]
+    fn kept_from(&mut self, flow: Flow<'_>, work: WorkEstimate) -> Option<i64> {
+        match &mut self.chosen {
+            Chosen::ShuffleSharded(_) => Some(0),
+            Chosen::PerFlow(order) => TurnOrder::kept_from(&mut **order, flow, work),
+        }
     }
 }
 
@@ -250,5 +262,9 @@ impl Look for ConfiguredDiscipline {
 
     fn reading_bounds(&self) -> Option<ReadingBounds> {
         look_at_either!(&self.chosen, order => order.reading_bounds())
+    }
+
+    fn kept_seats(&self) -> i64 {
+        look_at_either!(&self.chosen, order => order.kept_seats())
     }
 }

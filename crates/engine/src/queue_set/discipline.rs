@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::core::Core;
 use super::requests::Requests;
-use super::{Arrival, Effects, Finish, QueueView, Queuing, ReadingBounds, RequestId};
+use super::{Arrival, Effects, Finish, QueueView, Queuing, ReadingBounds, RequestId, Room};
 use crate::time::Instant;
 use crate::{Flow, SeatSeconds, WorkEstimate};
 
@@ -23,6 +23,9 @@ pub trait Discipline: Look + fmt::Debug + Sized {
     /// The queues are to be like this from now on; `None`: there are to be none. Queues in which something waits or runs
     /// stay until that has ended.
     fn configure<T>(&mut self, now: Instant, queuing: Option<Queuing>, requests: &mut Requests<T, Self::Ticket>);
+
+    /// The level has so many seats of its own from now on.
+    fn resize(&mut self, seats: i64);
 
     /// Brings the virtual time up to now.
     fn advance<T>(&mut self, core: &mut Core<T, Self::Ticket>, now: Instant, effects: &mut impl Effects<T>);
@@ -68,8 +71,12 @@ pub trait Discipline: Look + fmt::Debug + Sized {
         effects: &mut impl Effects<T>,
     ) -> Option<T>;
 
-    /// The request whose turn it is.
-    fn head(&mut self, now: Instant) -> Option<Next>;
+    /// The request whose turn it is, given the room that there is.
+    fn head(&mut self, now: Instant, room: Room) -> Option<Next>;
+
+    /// How many seats a request of a flow would have to leave free if it started now (PF-10); `None` if its flow holds as many
+    /// seats as it may (PF-11).
+    fn kept_from(&mut self, flow: Flow<'_>, work: WorkEstimate) -> Option<i64>;
 }
 
 /// Decides who of those that wait in a level is next: where a request waits (placing), whose turn it is (choosing), and
@@ -88,6 +95,9 @@ pub trait TurnOrder: Look + fmt::Debug + Sized {
     /// stay until that has ended.
     fn configure<T>(&mut self, now: Instant, queuing: Option<Queuing>, requests: &mut Requests<T, Self::Ticket>);
 
+    /// The level has so many seats of its own from now on.
+    fn resize(&mut self, _seats: i64) {}
+
     /// Brings the virtual time up to now, with everything as it has been since the last event. If readings were wound
     /// back, tells whether none of them went below zero by it.
     fn advance<T>(&mut self, now: Instant, limit: i64, requests: &mut Requests<T, Self::Ticket>) -> Option<bool>;
@@ -96,7 +106,7 @@ pub trait TurnOrder: Look + fmt::Debug + Sized {
     fn place(&mut self, flow: Flow<'_>, work: WorkEstimate, is_saturated: bool) -> Place;
 
     /// Whether [`next`](Self::next) would choose the request if it were the only one to wait.
-    fn would_choose(&self, queue: u32, work: WorkEstimate) -> bool;
+    fn would_choose(&mut self, queue: u32, work: WorkEstimate, room: Room) -> bool;
 
     /// A request starts that nobody has to wait for: the same as `enqueue`, `push`, `next` and `start`. `narrowed` is its
     /// work as it runs.
@@ -108,8 +118,8 @@ pub trait TurnOrder: Look + fmt::Debug + Sized {
     /// The request of the last ticket is in that slot: it waits behind all others of its queue.
     fn push<T>(&mut self, queue: u32, slot: u32, requests: &mut Requests<T, Self::Ticket>);
 
-    /// The request whose turn it is.
-    fn next(&mut self, now: Instant) -> Option<Next>;
+    /// The request whose turn it is, given the room that there is.
+    fn next(&mut self, now: Instant, room: Room) -> Option<Next>;
 
     /// There are no seats for that request, and everybody waits for it.
     fn blocked(&mut self, next: Next);
@@ -125,6 +135,13 @@ pub trait TurnOrder: Look + fmt::Debug + Sized {
 
     /// The seats of a request are free: at once when it has finished, or now that it has lingered.
     fn release(&mut self, queue: u32, released: Finished);
+
+    /// How many seats a request of a flow would have to leave free if it started now (PF-10); `None` if its flow holds as many
+    /// seats as it may (PF-11).
+    #[inline]
+    fn kept_from(&mut self, _flow: Flow<'_>, _work: WorkEstimate) -> Option<i64> {
+        Some(0)
+    }
 }
 
 /// What can be seen of the queues of a discipline. Queues go by their numbers here.
@@ -164,6 +181,11 @@ pub trait Look {
 
     /// What the queues in which something waits read; `None` if nothing waits.
     fn reading_bounds(&self) -> Option<ReadingBounds>;
+
+    /// The seats that are kept for newcomers at present (PF-10).
+    fn kept_seats(&self) -> i64 {
+        0
+    }
 }
 
 /// Where a request is to wait.
@@ -195,6 +217,8 @@ pub struct Next {
     pub(super) slot: u32,
     /// The seats that it needs.
     pub(super) max_seats: u32,
+    /// The seats that it leaves free (PF-10).
+    pub(super) kept: i64,
 }
 
 /// A request whose handler has returned, now or before it lingered.
@@ -216,6 +240,10 @@ impl<O: TurnOrder> Discipline for O {
 
     fn configure<T>(&mut self, now: Instant, queuing: Option<Queuing>, requests: &mut Requests<T, Self::Ticket>) {
         TurnOrder::configure(self, now, queuing, requests);
+    }
+
+    fn resize(&mut self, seats: i64) {
+        TurnOrder::resize(self, seats);
     }
 
     #[inline]
@@ -275,7 +303,12 @@ impl<O: TurnOrder> Discipline for O {
     }
 
     #[inline]
-    fn head(&mut self, now: Instant) -> Option<Next> {
-        TurnOrder::next(self, now)
+    fn head(&mut self, now: Instant, room: Room) -> Option<Next> {
+        TurnOrder::next(self, now, room)
+    }
+
+    #[inline]
+    fn kept_from(&mut self, flow: Flow<'_>, work: WorkEstimate) -> Option<i64> {
+        TurnOrder::kept_from(self, flow, work)
     }
 }

@@ -24,7 +24,7 @@ impl<T, K: Copy> Core<T, K> {
         now: Instant,
         effects: &mut impl Effects<T>,
     ) -> bool {
-        let Some(next) = order.next(now) else { return false };
+        let Some(next) = order.next(now, self.seats.room()) else { return false };
         let fits = self.seats.accommodate(self.mode, next.max_seats);
         let Some(id) = self.requests.id_of(next.slot) else { return false };
         let Some(request) = self.requests.slot_mut(next.slot) else { return false };

@@ -4,9 +4,9 @@
 //! looks at the [head](QueueSet::head), [grants](QueueSet::grant) its seats, lets the event happen, and
 //! [closes](QueueSet::close) the grant.
 
-use super::{Discipline, Effects, QueueSet, RequestId};
-use crate::WorkEstimate;
+use super::{Discipline, Effects, QueueSet, Recipient, RequestId, Room};
 use crate::time::Instant;
+use crate::{Flow, WorkEstimate};
 
 /// The request that is next in a queue set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Head {
     pub id: RequestId,
     /// The seats that it needs.
     pub seats: i64,
+    /// The seats that have to stay free for newcomers if it starts (PF-10).
+    pub kept: i64,
 }
 
 impl<T, D: Discipline> QueueSet<T, D> {
@@ -33,13 +35,25 @@ impl<T, D: Discipline> QueueSet<T, D> {
         }
     }
 
-    /// The request that is next, if any waits.
-    pub fn head(&mut self, now: Instant) -> Option<Head> {
+    /// The request that is next for those seats, if any is that waits.
+    pub fn head(&mut self, now: Instant, recipient: Recipient) -> Option<Head> {
         if self.core.waiting == 0 {
             return None;
         }
-        let next = self.discipline.head(now)?;
-        Some(Head { id: self.core.requests.id_of(next.slot)?, seats: self.core.seats.width(next.max_seats) })
+        let horizon = match recipient {
+            Recipient::Anybody => Room::ALL,
+            Recipient::Newcomer => Room::OPEN,
+        };
+        let next = self.discipline.head(now, self.core.seats.room_up_to(horizon))?;
+        let (id, seats) = (self.core.requests.id_of(next.slot)?, self.core.seats.width(next.max_seats));
+        Some(Head { id, seats, kept: next.kept })
+    }
+
+    /// How many seats have to stay free for newcomers if a request of a flow starts now (PF-10); `None` if its flow holds as many
+    /// seats as it may (PF-11).
+    #[inline]
+    pub fn kept_from(&mut self, flow: Flow<'_>, work: WorkEstimate) -> Option<i64> {
+        self.discipline.kept_from(flow, work)
     }
 
     /// The work of a request on as many seats as one request may be granted.
@@ -50,8 +64,8 @@ impl<T, D: Discipline> QueueSet<T, D> {
 
     /// Requests may take that many seats, until the grant is closed.
     #[inline]
-    pub fn grant(&mut self, seats: i64) {
-        self.core.seats.grant(seats);
+    pub fn grant(&mut self, seats: i64, to: Recipient) {
+        self.core.seats.grant(seats, to);
     }
 
     /// Starts waiting requests on the seats that are granted.

@@ -19,6 +19,12 @@ pub struct Outlook {
     pub in_queue_max: u64,
     /// How many waiting requests would start before it, those of other queues included.
     pub ahead: f64,
+    /// The seats that it would have to leave free: they are kept for flows of which nothing runs (PF-10).
+    pub kept: i64,
+    /// Whether requests wait that have to leave seats free, and it need not: it starts before them.
+    pub passes_others: bool,
+    /// Whether its flow holds as many seats as it may (PF-11).
+    pub is_at_flow_limit: bool,
 }
 
 /// A shorter service time is none.

@@ -8,11 +8,14 @@ impl<T, D: Discipline> QueueSet<T, D> {
     /// wanted go when they become empty.
     pub fn configure(&mut self, now: Instant, config: QueueSetConfig, effects: &mut impl Effects<T>) {
         self.discipline.advance(&mut self.core, now, effects);
+        let nominal = self.core.seats.nominal;
+        self.core.seats.set_limit(config.concurrency_limit);
         // To configure a discipline costs some divisions, and every level is configured anew every ten seconds.
         if self.core.mode != config.mode {
             self.install(now, config.mode);
+        } else if self.core.seats.nominal != nominal {
+            self.discipline.resize(self.core.seats.nominal);
         }
-        self.core.seats.set_limit(config.concurrency_limit);
         self.discipline.dispatch(&mut self.core, now, effects);
     }
 
@@ -23,5 +26,6 @@ impl<T, D: Discipline> QueueSet<T, D> {
             Mode::Exempt | Mode::Reject | Mode::Closed => None,
         };
         self.discipline.configure(now, queuing, &mut self.core.requests);
+        self.discipline.resize(self.core.seats.nominal);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Who of those that wait is next is decided elsewhere, by a [`Discipline`](super::Discipline).
 
-use super::Mode;
+use super::{Mode, Recipient, Room};
 use crate::WorkEstimate;
 
 /// The seats of a queue set.
@@ -10,8 +10,12 @@ use crate::WorkEstimate;
 pub(super) struct Seats {
     /// The seats that the virtual time goes by.
     pub(super) limit: i64,
+    /// The seats that the configuration gives: the same as the limit, unless seats are granted.
+    pub(super) nominal: i64,
     /// How many seats may be in use for another request to start. The same as the limit, unless seats are granted.
     allowance: i64,
+    /// How many seats there are for those that have to leave some free.
+    horizon: i64,
     /// Seats of executing and lingering requests.
     pub(super) in_use: i64,
     /// How many requests are executing; lingering ones are not.
@@ -26,7 +30,7 @@ impl Seats {
     /// That many seats, for the level to use as it likes.
     pub(super) fn new(limit: i64) -> Self {
         let limit = limit.max(0);
-        Self { limit, allowance: limit, ..Self::default() }
+        Self { limit, nominal: limit, allowance: limit, horizon: limit, ..Self::default() }
     }
 
     /// Whether that many seats can be taken now. A request that is too wide for the level runs when nothing else does.
@@ -76,9 +80,9 @@ impl Seats {
 
     /// There are so many seats from now on, unless seats are granted.
     pub(super) fn set_limit(&mut self, limit: i64) {
+        self.nominal = limit.max(0);
         if self.granted.is_none() {
-            self.limit = limit.max(0);
-            self.allowance = self.limit;
+            self.set_own_limit(self.nominal);
         }
     }
 
@@ -91,14 +95,17 @@ impl Seats {
     /// Seats are no longer granted: a limit says what starts.
     pub(super) fn end_grants(&mut self) {
         self.granted = None;
-        self.limit = self.in_use;
-        self.allowance = self.limit;
+        self.set_own_limit(self.in_use);
     }
 
     /// Requests may take that many more seats.
     #[inline]
-    pub(super) fn grant(&mut self, seats: i64) {
+    pub(super) fn grant(&mut self, seats: i64, to: Recipient) {
         self.allowance = self.in_use + seats;
+        self.horizon = match to {
+            Recipient::Anybody => Room::ALL,
+            Recipient::Newcomer => Room::OPEN,
+        };
     }
 
     /// What is left of a grant is void. The level has the seats that it uses.
@@ -106,6 +113,23 @@ impl Seats {
     pub(super) fn close(&mut self) {
         self.limit = self.in_use;
         self.allowance = 0;
+        self.horizon = Room::OPEN;
+    }
+
+    /// The room that there is for a request that starts now.
+    #[inline]
+    pub(super) fn room(&self) -> Room {
+        self.room_up_to(self.horizon)
+    }
+
+    /// The same with so many seats for those that have to leave some free.
+    #[inline]
+    pub(super) fn room_up_to(&self, horizon: i64) -> Room {
+        Room { in_use: self.in_use, widest: self.granted.unwrap_or(i64::MAX), horizon }
+    }
+
+    fn set_own_limit(&mut self, limit: i64) {
+        (self.limit, self.allowance, self.horizon) = (limit, limit, limit);
     }
 
     pub(super) fn are_granted(&self) -> bool {

@@ -193,6 +193,12 @@ impl<T, D: Discipline> QueueSet<T, D> {
         self.discipline.reading_bounds()
     }
 
+    /// The seats that are kept for newcomers at present (PF-10): flows that hold seats, and whose requests are not known to be
+    /// quick, do not take them. None while such flows would not take them.
+    pub fn kept_seats(&self) -> i64 {
+        self.discipline.kept_seats()
+    }
+
     /// The requests that wait in the queue of that number, oldest first.
     pub fn waiting_in(&self, queue: usize) -> impl Iterator<Item = RequestView<'_, T>> {
         let first = self.discipline.first_in(queue);

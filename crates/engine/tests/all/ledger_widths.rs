@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use evenkeel_engine::borrowing::{Ledger, Stake, Wish};
+use evenkeel_engine::borrowing::{Granted, Ledger, Stake, Wish};
 
 const STAKE: Stake = Stake { floor: 0, nominal: 0, max: 0, weight: 1, is_exempt: false };
 
@@ -64,7 +64,7 @@ impl Levels {
 
     fn settle(&mut self, level: usize) {
         self.ledger.set_wish(level, self.waiting[level].front().copied());
-        while let Some((granted, seats)) = self.ledger.grant_next() {
+        while let Some((granted, Granted { seats, .. })) = self.ledger.grant_next() {
             self.waiting[granted].pop_front();
             self.started(granted, seats);
             self.ledger.set_wish(granted, self.waiting[granted].front().copied());
@@ -140,7 +140,7 @@ fn lb_6_a_request_wider_than_its_levels_own_seats_is_not_starved() {
         // The other level always has a request for the seat that it gives back, within its own seats.
         ledger.give_back(1, 1);
         ledger.set_wish(1, Some(Wish::new(1)));
-        let granted = ledger.grant_next();
+        let granted = ledger.grant_next().map(|(level, granted)| (level, granted.seats));
         assert_eq!(granted, (ended == 4).then_some((0, 6)), "seats are kept for the wide request");
     }
 }

@@ -29,6 +29,7 @@ mod ledger_widths;
 mod level_table;
 mod linear;
 mod modes_together;
+mod newcomers_borrow;
 mod other_division;
 mod plain_ledger;
 mod plain_queue_set;

@@ -1,8 +1,9 @@
 //! Random events, for the discipline and for the plain model of it.
 
+use evenkeel_api::annotations::SeatShare;
 use evenkeel_engine::queue_set::{
-    Arrival, Effects, Ended, Finish, Mode, PerFlow, Phase, QueueSet, QueueSetConfig, QueuingDiscipline, Rejection,
-    RequestId,
+    Arrival, Effects, Ended, Finish, FlowLimits, Mode, PerFlow, Phase, QueueSet, QueueSetConfig, QueuingDiscipline,
+    Rejection, RequestId,
 };
 use evenkeel_engine::time::{Instant, MILLISECOND};
 use evenkeel_engine::{Flow, WorkEstimate};
@@ -21,6 +22,8 @@ pub(crate) struct Load {
     pub(crate) linger: bool,
     /// How many nanoseconds the clock goes on by, times a number below 20.
     pub(crate) tick: i64,
+    /// What one flow may take; the level goes from one to the other now and then.
+    pub(crate) flow_limits: [FlowLimits; 2],
 }
 
 /// Lets the same happen to both, and compares.
@@ -34,6 +37,10 @@ pub(crate) struct Driver {
     waiting: Vec<usize>,
     running: Vec<usize>,
     lingering: Vec<usize>,
+    seats: i64,
+    flow_limits: FlowLimits,
+    /// How often seats were seen to be kept for newcomers.
+    pub(crate) kept: usize,
     /// How often the keys were counted anew.
     pub(crate) rebased: usize,
 }
@@ -48,14 +55,17 @@ impl Driver {
     pub(crate) fn new(load: Load, seed: u64) -> Self {
         Self {
             load,
-            set: QueueSet::new(config(load, load.seats), Instant::from_nanos(0)),
-            plain: PlainLevel::new(load.seats, load.limits),
+            set: QueueSet::new(config(load, load.seats, load.flow_limits[0]), Instant::from_nanos(0)),
+            plain: PlainLevel::new(load.seats, load.limits, load.flow_limits[0]),
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
             now: 0,
             requests: Vec::new(),
             waiting: Vec::new(),
             running: Vec::new(),
             lingering: Vec::new(),
+            seats: load.seats,
+            flow_limits: load.flow_limits[0],
+            kept: 0,
             rebased: 0,
         }
     }
@@ -78,7 +88,8 @@ impl Driver {
             85..93 => self.release(),
             // Now and then everybody gives up.
             93 if self.below(20) == 0 => (0..self.waiting.len()).for_each(|_| self.cancel()),
-            93..99 => self.cancel(),
+            93..98 => self.cancel(),
+            98 if self.below(10) == 0 => self.set_flow_limits(),
             _ => self.set_seats(),
         }
     }
@@ -158,10 +169,19 @@ impl Driver {
     }
 
     fn set_seats(&mut self) {
-        let seats = self.load.seats + i64::try_from(self.below(3)).unwrap();
+        self.seats = self.load.seats + i64::try_from(self.below(3)).unwrap();
         let mut noted = Noted::default();
-        self.set.configure(Instant::from_nanos(self.now), config(self.load, seats), &mut noted);
-        let expected = self.plain.set_seats(self.now, seats);
+        self.set.configure(Instant::from_nanos(self.now), config(self.load, self.seats, self.flow_limits), &mut noted);
+        let expected = self.plain.set_seats(self.now, self.seats);
+        self.take_over(&expected, noted);
+    }
+
+    /// Other rules under load (BM-3).
+    fn set_flow_limits(&mut self) {
+        self.flow_limits = self.load.flow_limits[usize::try_from(self.below(2)).unwrap()];
+        let mut noted = Noted::default();
+        self.set.configure(Instant::from_nanos(self.now), config(self.load, self.seats, self.flow_limits), &mut noted);
+        let expected = self.plain.set_flow_limits(self.now, self.flow_limits);
         self.take_over(&expected, noted);
     }
 
@@ -185,23 +205,38 @@ impl Driver {
         }
     }
 
-    fn check(&self, event: usize) {
+    fn check(&mut self, event: usize) {
         assert_eq!(self.set.waiting(), self.waiting.len(), "event {event}");
         assert_eq!(self.set.waiting(), self.plain.waiting(), "event {event}");
         assert_eq!(self.set.executing(), self.running.len(), "event {event}");
         assert_eq!(self.set.seats_in_use(), self.plain.seats_in_use(), "event {event}: seats are conserved");
         assert!(!self.plain.wastes_seats(), "event {event}: somebody waits although seats are free");
+        assert_eq!(self.set.kept_seats(), self.plain.kept_seats(), "event {event}");
+        self.kept += usize::from(self.set.kept_seats() > 0 && self.set.waiting() > 0);
+        // After a change of the limits, what runs goes on.
+        let is_limited = self.load.flow_limits[0] == self.load.flow_limits[1] && self.load.limits_stay();
+        assert!(!is_limited || self.plain.keeps_flow_limits(), "event {event}: a flow holds more than it may");
         let (waiting, seats) =
             self.set.queues().fold((0, 0), |sum, queue| (sum.0 + queue.waiting, sum.1 + queue.seats_in_use));
         assert_eq!((waiting, seats), (self.set.waiting(), self.set.seats_in_use()), "event {event}: sums over flows");
     }
 }
 
-pub(crate) fn config(load: Load, seats: i64) -> QueueSetConfig {
+pub(crate) fn config(load: Load, seats: i64, flow_limits: FlowLimits) -> QueueSetConfig {
     let (queues, hand, length) = load.limits;
     let [queues, hand, length] = [queues, hand, length].map(|number| i64::try_from(number).unwrap());
     let mode = Mode::queue(queues, hand, length).unwrap().with_discipline(QueuingDiscipline::PerFlow);
+    let mode = mode.with_flow_limits(flow_limits);
     QueueSetConfig { mode, concurrency_limit: seats }
+}
+
+// === impl Load ===
+
+impl Load {
+    /// Whether the most seats of one flow are the same however many seats the level has.
+    fn limits_stay(&self) -> bool {
+        !matches!(self.flow_limits[0].flow_seats_max, Some(SeatShare::Percent(_)))
+    }
 }
 
 // === impl Noted ===

@@ -1,8 +1,9 @@
 //! The rules of chapter 2, written down as plainly as possible: no heap, no sums, everything computed anew.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use evenkeel_engine::queue_set::SERVICE_TIME_GUESS;
+use evenkeel_api::annotations::{NewcomerSeats, SeatShare};
+use evenkeel_engine::queue_set::{FlowLimits, SERVICE_TIME_GUESS};
 
 /// A level that queues per flow.
 #[derive(Debug)]
@@ -17,6 +18,25 @@ pub(crate) struct PlainLevel {
     arrivals: u64,
     /// The flow, seats and start of each request that holds seats, and whether its handler runs.
     running: BTreeMap<usize, Running>,
+    flow_limits: FlowLimits,
+    /// How long slow requests hold their seats (PF-10).
+    slow_hold: Option<u64>,
+}
+
+/// What is known of how long the requests of a flow hold their seats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Unknown,
+    Quick,
+    Slow,
+}
+
+/// Which seats a flow may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Open,
+    Held,
+    Full,
 }
 
 #[derive(Debug)]
@@ -24,6 +44,7 @@ struct PlainFlow {
     weight: u16,
     base: i128,
     estimate: u64,
+    pace: Pace,
     waiting: VecDeque<Waiting>,
 }
 
@@ -61,7 +82,7 @@ pub(crate) enum Happened {
 // === impl PlainLevel ===
 
 impl PlainLevel {
-    pub(crate) fn new(seats: i64, (queues, hand, length): (usize, usize, usize)) -> Self {
+    pub(crate) fn new(seats: i64, (queues, hand, length): (usize, usize, usize), flow_limits: FlowLimits) -> Self {
         Self {
             seats,
             level_limit: queues * length,
@@ -72,7 +93,22 @@ impl PlainLevel {
             estimate: SERVICE_TIME_GUESS.unsigned_abs(),
             arrivals: 0,
             running: BTreeMap::new(),
+            flow_limits,
+            slow_hold: None,
         }
+    }
+
+    /// Other rules hold for what one flow may take. Nothing is known of any flow.
+    pub(crate) fn set_flow_limits(&mut self, now: i64, flow_limits: FlowLimits) -> Vec<Happened> {
+        self.forget();
+        let mut happened = Vec::new();
+        if self.flow_limits != flow_limits {
+            self.flow_limits = flow_limits;
+            let pace = self.first_pace();
+            self.flows.values_mut().for_each(|flow| flow.pace = pace);
+        }
+        self.dispatch(now, &mut happened);
+        happened
     }
 
     pub(crate) fn arrive(&mut self, now: i64, new: New) -> Vec<Happened> {
@@ -101,10 +137,12 @@ impl PlainLevel {
             }
         }
         // PF-3: a new flow is expected to need what others need.
-        let fresh = PlainFlow { weight: 1, base: self.virtual_time, estimate: self.estimate, waiting: VecDeque::new() };
+        let (base, estimate, pace) = (self.virtual_time, self.estimate, self.first_pace());
+        let fresh = PlainFlow { weight: 1, base, estimate, pace, waiting: VecDeque::new() };
         self.flows.entry(new.flow).or_insert(fresh).weight = new.weight;
         self.lift(now, new.flow);
-        if self.waiting() == 0 && !is_saturated && self.accommodates(new.seats) {
+        let is_next = self.waiting() == 0 && !is_saturated && self.accommodates(new.seats);
+        if is_next && self.may_take(now, new.flow, new.seats) {
             self.virtual_time = self.virtual_time.max(self.key(now, new.flow));
             self.start(now, new.flow, new.request, new.seats, &mut happened);
             return happened;
@@ -141,7 +179,10 @@ impl PlainLevel {
     pub(crate) fn cancel(&mut self, now: i64, request: usize) -> Vec<Happened> {
         self.forget();
         let mut happened = Vec::new();
-        if self.remove(request) {
+        let head_of =
+            self.flows.iter().find(|(_, flow)| flow.waiting.front().is_some_and(|head| head.request == request));
+        let frees = head_of.is_some_and(|(hash, flow)| self.standing(*hash, flow.waiting[0].seats) != Standing::Open);
+        if self.remove(request) || frees {
             self.dispatch(now, &mut happened);
         }
         happened
@@ -165,7 +206,127 @@ impl PlainLevel {
 
     /// Whether a seat is free although somebody waits who could use it, other than for PF-8.
     pub(crate) fn wastes_seats(&self) -> bool {
-        self.waiting() > 0 && self.seats_in_use() < self.seats && self.turn.is_none()
+        let may_start = |(hash, flow): (&u64, &PlainFlow)| match flow.waiting.front() {
+            Some(head) => self.standing(*hash, head.seats) == Standing::Open,
+            None => false,
+        };
+        self.seats_in_use() < self.seats && self.turn.is_none() && self.flows.iter().any(may_start)
+    }
+
+    /// The seats that are kept for newcomers, as a level shows them.
+    pub(crate) fn kept_seats(&self) -> i64 {
+        let slow = self.seats_in_use() - self.quick_in_use();
+        if slow > 0 && slow + self.share() >= self.level_seats() { self.share() } else { 0 }
+    }
+
+    /// Whether no flow holds more than it may, other than by one request (PF-11).
+    pub(crate) fn keeps_flow_limits(&self) -> bool {
+        let most = self.flow_seats_max();
+        self.flows.keys().all(|hash| {
+            let of_flow = || self.running.values().filter(|running| running.flow == *hash);
+            of_flow().map(|running| i64::from(running.seats)).sum::<i64>() <= most || of_flow().count() <= 1
+        })
+    }
+
+    fn first_pace(&self) -> Pace {
+        match self.flow_limits.newcomer_seats {
+            NewcomerSeats::Auto => Pace::Unknown,
+            share if share.is_none() => Pace::Quick,
+            NewcomerSeats::Share(_) => Pace::Slow,
+        }
+    }
+
+    fn level_seats(&self) -> i64 {
+        self.seats.max(self.seats_in_use())
+    }
+
+    /// A request that holds its seats for longer is slow.
+    fn quick_max(&self) -> u64 {
+        (self.flow_limits.newcomer_wait * self.level_seats()).unsigned_abs()
+    }
+
+    /// PF-10: how many seats are kept.
+    fn share(&self) -> i64 {
+        let most = self.level_seats() / 4;
+        match (self.flow_limits.newcomer_seats, self.slow_hold) {
+            (NewcomerSeats::Share(share), _) => seats_of(share, self.level_seats()),
+            (NewcomerSeats::Auto, None) => most,
+            (NewcomerSeats::Auto, Some(hold)) => {
+                let quick_max = i128::from(self.quick_max().max(1));
+                let beyond = (i128::from(hold) - quick_max).max(0);
+                let steps = (beyond * i128::from(most) + quick_max - 1) / quick_max;
+                i64::try_from(steps.max(1)).unwrap().min(most)
+            }
+        }
+    }
+
+    fn flow_seats_max(&self) -> i64 {
+        self.flow_limits.flow_seats_max.map_or(i64::MAX, |share| seats_of(share, self.seats))
+    }
+
+    fn quick_in_use(&self) -> i64 {
+        let quick = self.running.values().filter(|running| self.flows[&running.flow].pace == Pace::Quick);
+        quick.map(|running| i64::from(running.seats)).sum()
+    }
+
+    /// The seats that a flow has to leave free which is not known to be quick.
+    fn kept(&self) -> i64 {
+        (self.share() - self.quick_in_use()).max(0)
+    }
+
+    fn standing(&self, hash: u64, seats: u32) -> Standing {
+        let of_flow = || self.running.values().filter(|running| running.flow == hash);
+        let held: i64 = of_flow().map(|running| i64::from(running.seats)).sum();
+        if of_flow().count() == 0 {
+            Standing::Open
+        } else if held + i64::from(seats) > self.flow_seats_max() {
+            Standing::Full
+        } else if self.flows[&hash].pace == Pace::Quick {
+            Standing::Open
+        } else {
+            Standing::Held
+        }
+    }
+
+    /// Whether what runs of a flow is expected to hold its seats for too long, or has done so.
+    fn is_slow(&self, now: i64, hash: u64) -> bool {
+        let of_flow = || self.running.values().filter(|running| running.flow == hash);
+        let held: u64 = of_flow().map(|running| u64::from(running.seats)).sum();
+        self.charge(now, hash) > self.quick_max() * held
+    }
+
+    /// A request of a flow has started or ended.
+    fn judge(&mut self, now: i64, hash: u64) {
+        if self.first_pace() == Pace::Unknown && self.flows[&hash].pace != Pace::Unknown {
+            let pace = if self.is_slow(now, hash) { Pace::Slow } else { Pace::Quick };
+            self.flows.get_mut(&hash).unwrap().pace = pace;
+        }
+    }
+
+    /// A quick flow is found to have become slow while nothing of it ended.
+    fn notice_slow(&mut self, now: i64, hash: u64) -> bool {
+        let has_slowed = self.first_pace() == Pace::Unknown
+            && self.flows[&hash].pace == Pace::Quick
+            && self.running.values().any(|running| running.flow == hash)
+            && self.is_slow(now, hash);
+        if has_slowed {
+            self.flows.get_mut(&hash).unwrap().pace = Pace::Slow;
+        }
+        has_slowed
+    }
+
+    /// Whether a request of a flow may take its seats, if there are enough.
+    fn may_take(&mut self, now: i64, hash: u64, seats: u32) -> bool {
+        self.notice_slow(now, hash);
+        match self.standing(hash, seats) {
+            Standing::Open => true,
+            Standing::Held => self.leaves_kept(seats),
+            Standing::Full => false,
+        }
+    }
+
+    fn leaves_kept(&self, seats: u32) -> bool {
+        self.kept() == 0 || self.seats_in_use() + i64::from(seats) + self.kept() <= self.seats
     }
 
     /// PF-6.
@@ -195,24 +356,60 @@ impl PlainLevel {
 
     /// PF-2.
     fn key(&self, now: i64, hash: u64) -> i128 {
+        self.flows[&hash].base + key_of(self.charge(now, hash), self.flows[&hash].weight)
+    }
+
+    fn charge(&self, now: i64, hash: u64) -> u64 {
         let running = || self.running.values().filter(|running| running.flow == hash);
         let by_time = running().map(|running| (now - running.started).unsigned_abs() * u64::from(running.seats)).sum();
         let at_dispatch = running().count() as u64 * self.flows[&hash].estimate;
-        self.flows[&hash].base + key_of(at_dispatch.max(by_time), self.flows[&hash].weight)
+        at_dispatch.max(by_time)
     }
 
-    /// The waiting flow with the least key. PF-4: the virtual time follows it.
-    fn least(&mut self, now: i64) -> Option<u64> {
-        let waiting = self.flows.iter().filter_map(|(hash, flow)| Some((*hash, flow.waiting.front()?.arrival)));
-        let (key, _, hash) = waiting.map(|(hash, arrival)| (self.key(now, hash), arrival, hash)).min()?;
-        self.virtual_time = self.virtual_time.max(key);
-        Some(hash)
+    /// The waiting flow with the least key among those with that standing, with its key and the arrival of its head.
+    fn least_of(&self, now: i64, standing: Standing) -> Option<(i128, u64, u64)> {
+        let holders: BTreeSet<u64> = self.running.values().map(|running| running.flow).collect();
+        let heads = self.flows.iter().filter_map(|(hash, flow)| Some((*hash, flow, *flow.waiting.front()?)));
+        let heads = heads.filter_map(|(hash, flow, head)| {
+            // Most flows hold nothing, and are quickly done with.
+            let (found, key) = if holders.contains(&hash) {
+                (self.standing(hash, head.seats), self.key(now, hash))
+            } else {
+                (Standing::Open, flow.base)
+            };
+            (found == standing).then_some((key, head.arrival, hash))
+        });
+        heads.min()
+    }
+
+    /// PF-4: the virtual time follows the least key among those that wait, unless they hold as much as they may.
+    fn follow(&mut self, now: i64) {
+        let least = [Standing::Open, Standing::Held].map(|standing| self.least_of(now, standing));
+        if let Some((key, ..)) = least.into_iter().flatten().min() {
+            self.virtual_time = self.virtual_time.max(key);
+        }
+    }
+
+    /// The flow that is next: see PF-2 and PF-10.
+    fn choose(&mut self, now: i64) -> Option<u64> {
+        loop {
+            self.follow(now);
+            let open = self.least_of(now, Standing::Open);
+            if let Some((_, _, hash)) = open
+                && self.notice_slow(now, hash)
+            {
+                continue;
+            }
+            let held = self.least_of(now, Standing::Held);
+            let held = held.filter(|(_, _, hash)| self.leaves_kept(self.flows[hash].waiting[0].seats));
+            return open.into_iter().chain(held).min().map(|(_, _, hash)| hash);
+        }
     }
 
     /// PF-5.
     fn lift(&mut self, now: i64, hash: u64) {
         if self.flows[&hash].waiting.is_empty() {
-            self.least(now);
+            self.follow(now);
             let behind = self.virtual_time - self.key(now, hash);
             self.flows.get_mut(&hash).unwrap().base += behind.max(0);
         }
@@ -220,7 +417,7 @@ impl PlainLevel {
 
     fn dispatch(&mut self, now: i64, happened: &mut Vec<Happened>) {
         while self.seats_in_use() < self.seats {
-            let Some(hash) = self.turn.or_else(|| self.least(now)) else { return };
+            let Some(hash) = self.turn.or_else(|| self.choose(now)) else { return };
             let head = *self.flows[&hash].waiting.front().unwrap();
             if !self.accommodates(head.seats) {
                 // PF-8.
@@ -236,15 +433,25 @@ impl PlainLevel {
     fn start(&mut self, now: i64, flow: u64, request: usize, seats: u32, happened: &mut Vec<Happened>) {
         self.running.insert(request, Running { flow, seats, started: now, executes: true });
         happened.push(Happened::Started(request));
+        self.judge(now, flow);
     }
 
     fn free(&mut self, now: i64, request: usize) {
         let Running { flow, seats, started, .. } = self.running.remove(&request).unwrap();
-        let used = (now - started).unsigned_abs() * u64::from(seats);
-        let flow = self.flows.get_mut(&flow).unwrap();
+        let held = (now - started).unsigned_abs();
+        let (hash, used) = (flow, held * u64::from(seats));
+        let flow = self.flows.get_mut(&hash).unwrap();
         flow.base += key_of(used, flow.weight);
         flow.estimate = learnt(flow.estimate, used);
+        if flow.pace == Pace::Unknown {
+            flow.pace = Pace::Quick;
+        }
         self.estimate = learnt(self.estimate, used);
+        self.judge(now, hash);
+        if held > self.quick_max() {
+            let mean = self.slow_hold.map_or(held, |mean| (mean - mean / 8 + held / 8).min(4 * mean));
+            self.slow_hold = Some(mean);
+        }
     }
 
     /// Takes a request out of its queue, and tells whether that ends the turn of its flow.
@@ -283,6 +490,14 @@ impl New {
 fn key_of(amount: u64, weight: u16) -> i128 {
     let inverse = (1_u128 << 36) / u128::from(weight);
     i128::try_from((u128::from(amount) * inverse + (1 << 31)) >> 32).unwrap()
+}
+
+/// A percentage is rounded up.
+fn seats_of(share: SeatShare, seats: i64) -> i64 {
+    match share {
+        SeatShare::Seats(count) => count.into(),
+        SeatShare::Percent(percent) => (seats * i64::from(percent) + 99) / 100,
+    }
 }
 
 fn load(seats: u64, weight: u16) -> u64 {

@@ -134,6 +134,22 @@ impl Builder {
         self
     }
 
+    /// Levels that queue per flow, as that of an ordinary service does, keep some seats for newcomers: clients of which nothing runs.
+    /// They are kept from clients whose requests hold their seats for so long that a newcomer would wait for longer than this
+    /// for one of them; the default is 100 ms. See `evenkeel.dev/newcomer-seats` in `docs/modes.md`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use evenkeel::FlowControl;
+    ///
+    /// // Clients may wait for a second behind slow requests of others.
+    /// let flow = FlowControl::builder().newcomer_wait(Duration::from_secs(1)).drive_by_hand().build();
+    /// ```
+    pub fn newcomer_wait(mut self, wait: Duration) -> Self {
+        self.division.newcomer_wait = nanos(wait);
+        self
+    }
+
     /// How often the seats are divided among the levels by what they have asked for. The default is every ten seconds, as in
     /// Kubernetes; `None`: only when the objects or the number of seats change.
     pub fn division_period(mut self, period: Option<Duration>) -> Self {

@@ -222,6 +222,15 @@ impl FlowControl {
         });
     }
 
+    /// How long newcomers may have to wait for a seat from now on before some are kept for them: see
+    /// [`Builder::newcomer_wait`].
+    pub fn set_newcomer_wait(&self, wait: Duration) {
+        let wait = nanos(wait);
+        self.shared.change(|controller, changes, now| {
+            (controller.newcomer_wait() != wait).then(|| controller.set_newcomer_wait(wait, changes, now))
+        });
+    }
+
     /// How levels borrow seats from each other.
     pub fn borrowing(&self) -> Borrowing {
         self.shared.control().controller.borrowing()

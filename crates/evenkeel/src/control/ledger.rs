@@ -24,7 +24,7 @@
 
 use std::sync::{Arc, Weak};
 
-use evenkeel_engine::borrowing::{Ledger, Stake, Wish};
+use evenkeel_engine::borrowing::{Granted, Ledger, Stake, Wish};
 use evenkeel_engine::controller::LedgerTerms;
 use evenkeel_engine::level::Account;
 
@@ -106,7 +106,7 @@ pub(crate) struct Handover {
 pub(crate) struct Grant {
     pub(crate) level: Arc<Level>,
     seats_in_use: Arc<SeatsInUse>,
-    pub(crate) seats: i64,
+    pub(crate) granted: Granted,
 }
 
 // === impl SharedLedger ===
@@ -202,17 +202,17 @@ impl SharedLedger {
     /// Grants seats to all whose requests may start now, and gives the lock back.
     fn settle(&self, mut state: MutexGuard<'_, State>, handover: &mut Handover) {
         if !state.is_changing {
-            while let Some((index, seats)) = state.ledger.grant_next() {
+            while let Some((index, granted)) = state.ledger.grant_next() {
                 let State { ledger, members, .. } = &mut *state;
                 let member = members.get_mut(index).and_then(Option::as_mut);
                 let found = member.and_then(|member| Some((member.level.upgrade()?, member)));
                 let Some((level, member)) = found else {
-                    ledger.give_back(index, seats);
+                    ledger.give_back(index, granted.seats);
                     continue;
                 };
-                member.seats.granted.fetch_add(seats, Ordering::SeqCst);
+                member.seats.granted.fetch_add(granted.seats, Ordering::SeqCst);
                 member.pending += 1;
-                handover.grants.push(Grant { level, seats_in_use: Arc::clone(&member.seats), seats });
+                handover.grants.push(Grant { level, seats_in_use: Arc::clone(&member.seats), granted });
             }
         }
         self.leave(&state);
@@ -339,8 +339,8 @@ impl LevelGrants {
     /// A grant has arrived.
     pub(crate) fn receive(&self, grant: &Grant) {
         let mut state = self.ledger.lock();
-        self.seats.granted.fetch_sub(grant.seats, Ordering::SeqCst);
-        self.seats.change(grant.seats);
+        self.seats.granted.fetch_sub(grant.granted.seats, Ordering::SeqCst);
+        self.seats.change(grant.granted.seats);
         if let Some(member) = state.members.get_mut(self.index).and_then(Option::as_mut) {
             member.pending = member.pending.saturating_sub(1);
         }
@@ -359,7 +359,7 @@ impl LevelGrants {
     fn try_start_open(&self, wish: Wish) -> bool {
         let (reading, before) = (self.ledger.word.read(), self.seats.all());
         let most = if wish.may_borrow(self.stake.nominal) { self.stake.max } else { self.stake.nominal };
-        if before + wish.seats > most.max(self.stake.floor) {
+        if before + wish.seats > most.max(self.stake.floor) || !self.leaves_kept(reading, before, wish) {
             return false;
         }
         let is_taken = self.change_open(reading, before, wish.seats);
@@ -367,6 +367,18 @@ impl LevelGrants {
             self.seats.change(-wish.seats);
         }
         is_taken
+    }
+
+    /// Whether the seats that are kept for newcomers of the level stay free if a request starts (PF-10). The same as
+    /// behind the lock, where the word is open: then every floor can be kept.
+    #[inline]
+    fn leaves_kept(&self, reading: Reading, before: i64, wish: Wish) -> bool {
+        if wish.kept == 0 {
+            return true;
+        }
+        let Stake { floor, max, .. } = self.stake;
+        let base = before.max(floor);
+        base - before + reading.unreserved().clamp(0, (max - base).max(0)) >= wish.seats + wish.kept
     }
 
     /// The level uses more or fewer seats. Tells whether that is all, and nobody else is concerned.
@@ -431,11 +443,12 @@ impl Account for SharedAccount<'_> {
         }
     }
 
-    fn set_wish(&mut self, wish: Option<Wish>) {
+    fn set_wishes(&mut self, wish: Option<Wish>, newcomer: Option<Wish>) {
         let LevelGrants { ledger, index, .. } = self.grants;
         let mut state = ledger.enter();
         let is_pending = state.members.get(*index).and_then(Option::as_ref).is_some_and(|member| member.pending > 0);
-        state.ledger.set_wish(*index, wish.filter(|_| !is_pending));
+        let [wish, newcomer] = [wish, newcomer].map(|wish| wish.filter(|_| !is_pending));
+        state.ledger.set_wishes(*index, wish, newcomer);
         self.handover.unsettled = None;
         ledger.settle(state, &mut self.handover);
     }

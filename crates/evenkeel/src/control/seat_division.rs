@@ -6,6 +6,7 @@ use std::sync::Arc;
 use evenkeel_api::Preset;
 use evenkeel_engine::borrowing::{DivideSeats, SeatDivision};
 use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Borrowing, Controller, ServerConfig};
+use evenkeel_engine::queue_set::NEWCOMER_WAIT;
 use evenkeel_engine::time::Nanos;
 
 /// The control plane of the engine, with whatever divides the seats.
@@ -19,6 +20,8 @@ pub(crate) struct DivisionChoice {
     pub(crate) period: Option<Nanos>,
     /// `None`: as the preset does.
     pub(crate) borrowing: Option<Borrowing>,
+    /// How long newcomers may have to wait for a seat before some are kept for them (PF-10).
+    pub(crate) newcomer_wait: Nanos,
 }
 
 type MakeDivision = dyn Fn() -> Box<dyn DivideSeats + Send> + Send + Sync;
@@ -47,13 +50,15 @@ impl DivisionChoice {
             None => Box::new(SeatDivision::from(preset)),
         };
         let borrowing = self.borrowing.unwrap_or_else(|| preset_borrowing(preset));
-        ServerConfig::new(server_limit).division(division).period(self.period).borrowing(borrowing)
+        let config = ServerConfig::new(server_limit).division(division).period(self.period).borrowing(borrowing);
+        config.newcomer_wait(self.newcomer_wait)
     }
 }
 
 impl Default for DivisionChoice {
     fn default() -> Self {
-        Self { division: None, period: Some(ADJUSTMENT_PERIOD), borrowing: None }
+        let period = Some(ADJUSTMENT_PERIOD);
+        Self { division: None, period, borrowing: None, newcomer_wait: NEWCOMER_WAIT }
     }
 }
 
@@ -61,6 +66,7 @@ impl fmt::Debug for DivisionChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_own = self.division.is_some();
         let mut shown = f.debug_struct("DivisionChoice");
-        shown.field("is_own", &is_own).field("period", &self.period).field("borrowing", &self.borrowing).finish()
+        shown.field("is_own", &is_own).field("period", &self.period).field("borrowing", &self.borrowing);
+        shown.field("newcomer_wait", &self.newcomer_wait).finish()
     }
 }

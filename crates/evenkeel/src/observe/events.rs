@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evenkeel_engine::borrowing::Stake;
+use evenkeel_engine::borrowing::{Granted, Stake};
 use evenkeel_engine::level::NewRequest;
 use evenkeel_engine::queue_set::{Arrival, Effects, Ended, Finish, Mode, Phase, QueueSetConfig, RequestId};
 use evenkeel_engine::time::Instant;
@@ -168,7 +168,7 @@ impl LevelState {
         let now = self.latest;
         grants.receive(grant);
         let mut account = grants.account();
-        self.level.start_granted(now, grant.seats, wakers, &mut account);
+        self.level.start_granted(now, grant.granted, wakers, &mut account);
         wakers.handover.add(account.handover);
         self.settle(now, 0, wakers);
     }
@@ -183,7 +183,7 @@ impl LevelState {
     ) -> R {
         let Some(grants) = &self.grants else { return event(&mut self.level, wakers) };
         let mut account = grants.account();
-        let result = self.level.by_grant(now, 0, &mut account, |level| event(level, wakers));
+        let result = self.level.by_grant(now, Granted::default(), &mut account, |level| event(level, wakers));
         wakers.handover.add(account.handover);
         result
     }

@@ -58,6 +58,9 @@ pub struct LevelStatus {
     /// How many of them there may be (the annotation `evenkeel.dev/max-long-running`); `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_long_running: Option<u32>,
+    /// The seats that are kept at present for clients of which nothing runs (the annotation `evenkeel.dev/newcomer-seats`).
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub kept_seats: i64,
     /// The seats that its configuration gives it.
     pub limits: SeatLimits,
 }
@@ -107,6 +110,11 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_none(seats: &i64) -> bool {
+    *seats == 0
+}
+
 // === impl LevelStatus ===
 
 impl LevelStatus {
@@ -125,6 +133,7 @@ impl LevelStatus {
             seats_waiting: state.queue_set().seats_waiting(),
             long_running: state.metrics.long_running.running(),
             max_long_running: control.max_long_running(),
+            kept_seats: state.queue_set().kept_seats(),
             limits: SeatLimits { current: current_limit, ..SeatLimits::new(control) },
         }
     }

@@ -25,6 +25,7 @@ mod lingering;
 mod metrics_exposition;
 mod metrics_scenarios;
 mod metrics_scrape;
+mod newcomers;
 #[path = "../observed/mod.rs"]
 mod observed;
 mod panics;

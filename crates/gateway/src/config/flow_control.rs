@@ -1,19 +1,26 @@
 //! How the flow control works where there is a choice.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use evenkeel::{Borrowing, UnknownBorrowing};
 use serde::{Deserialize, Serialize};
 
+use super::duration;
+
 /// How the flow control works where there is a choice.
 ///
 /// Not `#[non_exhaustive]`, so that literals can end with `..Default::default()`. End them so: releases add fields.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct FlowControlConfig {
     /// When levels borrow seats from each other and give them back: `immediate`, at every event, or `periodic`, every ten
     /// seconds as in Kubernetes. The default is that of the preset.
     pub borrowing: Option<BorrowingConfig>,
+    /// Levels that queue per flow keep seats for clients of which nothing runs, from clients whose requests hold their seats for so
+    /// long that others would wait for longer than this for one of them.
+    #[serde(with = "duration")]
+    pub newcomer_wait: Duration,
 }
 
 /// When levels borrow seats from each other.
@@ -25,6 +32,14 @@ pub enum BorrowingConfig {
     Periodic,
     /// At every event.
     Immediate,
+}
+
+// === impl FlowControlConfig ===
+
+impl Default for FlowControlConfig {
+    fn default() -> Self {
+        Self { borrowing: None, newcomer_wait: Duration::from_millis(100) }
+    }
 }
 
 // === impl BorrowingConfig ===

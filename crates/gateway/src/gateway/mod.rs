@@ -165,6 +165,7 @@ impl Gateway {
             .preset(config.preset)
             .server_concurrency(config.concurrency)
             .borrowing(config.flow_control.borrowing.map(Borrowing::from))
+            .newcomer_wait(config.flow_control.newcomer_wait)
             .wait_limit(config.timeouts.queue)
             .attribute_flows();
         let flow = flow.objects(Objects::default()).build();

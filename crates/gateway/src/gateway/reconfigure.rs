@@ -49,6 +49,7 @@ impl Gateway {
             self.flow().set_server_concurrency(config.concurrency);
         }
         self.flow().set_borrowing(config.flow_control.borrowing.map(Borrowing::from));
+        self.flow().set_newcomer_wait(config.flow_control.newcomer_wait);
         self.flow().set_wait_limit(config.timeouts.queue);
         self.shared.clients.set_limits(config.limits.connections_per_client(), config.limits.streams_per_client());
         self.shared.rejections.set_limit(&config.log);
@@ -108,6 +109,7 @@ mod tests {
         for free in [
             "concurrency",
             "flowControl.borrowing",
+            "flowControl.newcomerWait",
             "upstreams",
             "log.filter",
             "timeouts.idle",

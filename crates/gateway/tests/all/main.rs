@@ -31,6 +31,7 @@ mod jwt_keys;
 mod live_settings;
 mod long_requests;
 mod metrics;
+mod newcomers;
 mod objects_faults;
 mod paths;
 mod requests;

@@ -28,6 +28,30 @@ pub(super) struct ActiveFlow {
     /// The seats that the oldest one asks for.
     pub(super) first_seats: u32,
     pub(super) weight: u16,
+    pub(super) pace: Pace,
+    /// Where it is looked for while it waits.
+    pub(super) standing: Standing,
+}
+
+/// How long the requests of a flow hold their seats (PF-10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// None of them has ended.
+    Unknown,
+    /// A newcomer would not wait long for one of their seats.
+    Quick,
+    Slow,
+}
+
+/// Which seats a flow that waits may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Any: nothing of it runs, or its requests are quick.
+    Open,
+    /// Those that are not kept for newcomers (PF-10).
+    Held,
+    /// None: it holds as many as it may (PF-11).
+    Full,
 }
 
 /// The fraction bits of a key. A key is an amount of seat-nanoseconds divided by a weight.
@@ -40,7 +64,7 @@ const ESTIMATE_MIN: u64 = 1000;
 // === impl ActiveFlow ===
 
 impl ActiveFlow {
-    pub(super) fn new(weight: u16, estimate: u64, base: i64) -> Self {
+    pub(super) fn new(weight: u16, estimate: u64, base: i64, pace: Pace) -> Self {
         Self {
             base,
             starts: 0,
@@ -53,6 +77,8 @@ impl ActiveFlow {
             last: NO_SLOT,
             first_seats: 0,
             weight: weight.max(1),
+            pace,
+            standing: Standing::Open,
         }
     }
 
@@ -68,9 +94,22 @@ impl ActiveFlow {
         if self.running == 0 {
             return self.base;
         }
+        self.base.saturating_add(key_of(self.charge(now), self.weight))
+    }
+
+    /// The seat-time that it is charged for what runs: what it has taken up to now, or is expected to take if that is more.
+    #[inline]
+    pub(super) fn charge(&self, now: Instant) -> u64 {
         let by_time = self.seats.wrapping_mul(nanos(now)).wrapping_sub(self.starts);
         let at_dispatch = u64::from(self.running).saturating_mul(self.estimate);
-        self.base.saturating_add(key_of(by_time.max(at_dispatch), self.weight))
+        by_time.max(at_dispatch)
+    }
+
+    /// The seats that it holds, and those of them that count as held by a flow which is not known to be quick.
+    #[inline]
+    pub(super) fn held(&self) -> (i64, i64) {
+        let seats = self.seats.cast_signed();
+        (seats, if self.pace == Pace::Quick { 0 } else { seats })
     }
 
     /// A request that takes that many seats starts.
@@ -81,7 +120,8 @@ impl ActiveFlow {
         self.starts = self.starts.wrapping_add(u64::from(seats).wrapping_mul(nanos(now)));
     }
 
-    /// A request has given its seats back; tells its seat-time. The exact seat-time takes the place of what it was charged.
+    /// A request has given its seats back; tells its seat-time. The exact seat-time takes the place of what it was charged. The
+    /// pace of the flow is known from now on, and to be judged anew.
     #[inline]
     pub(super) fn end(&mut self, started: Instant, now: Instant, seats: u32) -> u64 {
         self.running -= 1;
@@ -90,6 +130,9 @@ impl ActiveFlow {
         let used = u64::try_from(now - started).unwrap_or(0).saturating_mul(u64::from(seats));
         self.base = self.base.saturating_add(key_of(used, self.weight));
         self.estimate = learnt(self.estimate, used);
+        if self.pace == Pace::Unknown {
+            self.pace = Pace::Quick;
+        }
         used
     }
 

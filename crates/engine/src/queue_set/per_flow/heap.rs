@@ -37,7 +37,7 @@ const NOBODY: Entry = Entry { key: i64::MAX, tie: 0, flow: ABSENT };
 
 impl Entry {
     #[inline]
-    fn is_before(&self, other: &Self) -> bool {
+    pub(super) fn is_before(&self, other: &Self) -> bool {
         // Without jumps: see `least_child`.
         (self.key < other.key) | ((self.key == other.key) & (self.tie.wrapping_sub(other.tie) > u32::MAX / 2))
     }

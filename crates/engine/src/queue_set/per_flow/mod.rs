@@ -5,8 +5,8 @@
 //! run, or what they are expected to take if that is more. So costs need not be known before, and a burst of one flow takes
 //! turns with the others.
 //!
-//! `active_flow` has the arithmetic, `flow_table` and `index` the flows, `waiting` their requests, `heap` their order, and `crowd`
-//! finds who has to give way when the level is full.
+//! `active_flow` has the arithmetic, `flow_table` and `index` the flows, `waiting` their requests, `heap` their order, `crowd`
+//! finds who has to give way when the level is full, and `newcomers` says how many seats are kept for flows of which nothing runs.
 //!
 //! # Identity
 //!
@@ -19,20 +19,22 @@ mod crowd;
 mod flow_table;
 mod heap;
 mod index;
+mod newcomers;
 mod view;
 mod waiting;
 
 use std::hint::black_box;
 use std::marker::PhantomData;
 
-use active_flow::{ActiveFlow, learnt};
+use active_flow::{ActiveFlow, Pace, Standing, learnt};
 use crowd::Crowd;
 use flow_table::FlowTable;
-use heap::FlowHeap;
+use heap::{Entry, FlowHeap};
+use newcomers::{Newcomers, seats_of};
 use waiting::Waiting;
 
 use super::requests::{NO_QUEUE, Requests};
-use super::{Finished, Next, Place, Queuing, SERVICE_TIME_GUESS, TurnOrder};
+use super::{Finished, FlowLimits, Next, Place, Queuing, Room, SERVICE_TIME_GUESS, TurnOrder};
 use crate::time::Instant;
 use crate::{Flow, WorkEstimate};
 
@@ -48,8 +50,18 @@ pub struct PerFlow<K = ()> {
     now: Instant,
     flows: FlowTable,
     waiting: Waiting,
-    /// The flows that wait, by their keys as of some time: a key only grows until the next event of its flow (PF-4).
+    /// The flows that wait and may take any seat, by their keys as of some time: a key only grows until the next event of its flow
+    /// (PF-4).
     ready: FlowHeap,
+    /// The same for those that leave some seats to newcomers (PF-10).
+    held: FlowHeap,
+    /// The flows that wait although they hold as many seats as they may (PF-11).
+    full: FlowHeap,
+    newcomers: Newcomers,
+    flow_limits: FlowLimits,
+    /// The most seats that one flow holds.
+    flow_seats_max: u64,
+    nominal: i64,
     /// Flows of which nothing waits or runs, and which have used more than [`virtual_time`](Self::virtual_time) (PF-6).
     idle: FlowHeap,
     crowd: Crowd,
@@ -94,7 +106,7 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
     #[inline]
     fn queue_for(&mut self, flow: Flow<'_>, known: Option<u32>) -> u32 {
         let Some(queue) = known else {
-            let new = ActiveFlow::new(flow.weight(), self.estimate, self.virtual_time);
+            let new = ActiveFlow::new(flow.weight(), self.estimate, self.virtual_time, self.newcomers.first_pace());
             return self.flows.insert(flow.hash(), new);
         };
         let found = self.flows.get_mut(queue);
@@ -109,20 +121,109 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
         queue
     }
 
-    /// The waiting flow with the least key at present. Brings the virtual time up to it (PF-4).
+    /// The flows with the least keys at present, of those that may take any seat and of those that leave some. Brings the virtual time
+    /// up to the least (PF-4).
     #[inline]
-    fn least(&mut self) -> Option<u32> {
+    fn least(&mut self) -> (Option<Entry>, Option<Entry>) {
+        let open = least_of(&mut self.ready, &self.flows, self.now);
+        let held = least_of(&mut self.held, &self.flows, self.now);
+        let least = open.into_iter().chain(held).map(|entry| entry.key).min();
+        self.virtual_time = self.virtual_time.max(least.unwrap_or(self.virtual_time));
+        (open, held)
+    }
+
+    /// The waiting flow that is next, and the seats that it leaves free.
+    #[inline]
+    fn choose(&mut self, room: Room) -> Option<(u32, i64)> {
         loop {
-            let first = self.ready.first()?;
-            let key = self.flows.get(first.flow).key(self.now);
-            if key > first.key {
-                self.ready.set_key(first.flow, key);
-                if self.ready.first().is_none_or(|now_first| now_first.flow != first.flow) {
-                    continue;
-                }
+            let (open, held) = self.least();
+            if let Some(first) = open
+                && self.has_slowed_down(first.flow)
+            {
+                self.slow_down(first.flow);
+                continue;
             }
-            self.virtual_time = self.virtual_time.max(key);
-            return Some(first.flow);
+            let kept = if held.is_some() { self.newcomers.kept() } else { 0 };
+            let held = held.filter(|first| room.leaves(self.flows.get(first.flow).first_seats, kept));
+            return match (open, held) {
+                (Some(open), Some(held)) if held.is_before(&open) => Some((held.flow, kept)),
+                (Some(open), _) => Some((open.flow, 0)),
+                (None, held) => held.map(|held| (held.flow, kept)),
+            };
+        }
+    }
+
+    /// Whether what runs of a quick flow has run for too long. It only gets longer until the next event of the flow.
+    #[inline]
+    fn has_slowed_down(&self, queue: u32) -> bool {
+        let flow = self.flows.get(queue);
+        flow.running > 0 && flow.pace == Pace::Quick && self.newcomers.pace(flow, self.now) != Pace::Quick
+    }
+
+    /// A quick flow is slow from now on.
+    #[cold]
+    fn slow_down(&mut self, queue: u32) {
+        let flow = self.flows.get_mut(queue);
+        let before = flow.held();
+        flow.pace = Pace::Slow;
+        self.newcomers.recount(before, flow.held());
+        self.update(queue);
+    }
+
+    /// A request of a flow has started or ended: counts its seats, and judges the flow anew.
+    #[inline]
+    fn judge(&mut self, queue: u32, before: (i64, i64)) {
+        let flow = self.flows.get_mut(queue);
+        let held = flow.held();
+        self.newcomers.recount(before, held);
+        flow.pace = self.newcomers.pace(flow, self.now);
+        self.newcomers.recount(held, flow.held());
+    }
+
+    /// Which seats a flow may take for a request of so many.
+    #[inline]
+    fn standing(&self, flow: &ActiveFlow, seats: u32) -> Standing {
+        if flow.running == 0 {
+            Standing::Open
+        } else if flow.seats + u64::from(seats) > self.flow_seats_max {
+            Standing::Full
+        } else if flow.pace == Pace::Quick {
+            Standing::Open
+        } else {
+            Standing::Held
+        }
+    }
+
+    /// The seats that a request of a flow would have to leave free; `None` if it may not start whatever is free.
+    #[inline]
+    fn kept_from_queue(&mut self, queue: u32, seats: u32) -> Option<i64> {
+        if self.has_slowed_down(queue) {
+            self.slow_down(queue);
+        }
+        match self.standing(self.flows.get(queue), seats) {
+            Standing::Open => Some(0),
+            Standing::Held => Some(self.newcomers.kept()),
+            Standing::Full => None,
+        }
+    }
+
+    /// All flows of which something waits, in no order.
+    fn waiting_flows(&self) -> impl Iterator<Item = u32> {
+        self.ready.flows().chain(self.held.flows()).chain(self.full.flows())
+    }
+
+    /// Judges all flows anew: other rules hold.
+    #[cold]
+    fn judge_all(&mut self) {
+        self.newcomers.clear();
+        for number in 0..self.flows.numbers_end() {
+            if self.flows.find(number).is_none() {
+                continue;
+            }
+            let queue = u32::try_from(number).unwrap_or(NO_QUEUE);
+            self.flows.get_mut(queue).pace = self.newcomers.first_pace();
+            self.newcomers.recount((0, 0), self.flows.get(queue).held());
+            self.update(queue);
         }
     }
 
@@ -144,12 +245,26 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
     #[inline]
     fn update(&mut self, queue: u32) {
         let flow = self.flows.get(queue);
-        if flow.waiting == 0 {
-            self.ready.remove(queue);
-        } else {
-            self.ready.set(queue, flow.key(self.now), self.waiting.arrival_of(flow.first));
+        let standing = self.standing(flow, flow.first_seats);
+        if flow.waiting == 0 || flow.standing != standing {
+            self.heap_of(flow.standing).remove(queue);
+            self.flows.get_mut(queue).standing = standing;
         }
-        self.crowd.update(queue, flow, &self.waiting);
+        let flow = self.flows.get(queue);
+        if flow.waiting > 0 {
+            let (key, arrival) = (flow.key(self.now), self.waiting.arrival_of(flow.first));
+            self.heap_of(standing).set(queue, key, arrival);
+        }
+        self.crowd.update(queue, self.flows.get(queue), &self.waiting);
+    }
+
+    #[inline]
+    fn heap_of(&mut self, standing: Standing) -> &mut FlowHeap {
+        match standing {
+            Standing::Open => &mut self.ready,
+            Standing::Held => &mut self.held,
+            Standing::Full => &mut self.full,
+        }
     }
 
     /// A request has left the queue of a flow.
@@ -208,13 +323,30 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
         }
     }
 
+    /// Takes over how many seats one flow may hold; tells whether that has changed.
+    fn set_flow_seats_max(&mut self) -> bool {
+        let most = self.flow_limits.flow_seats_max.map(|share| seats_of(share, self.nominal));
+        let most = most.map_or(u64::MAX, |most| u64::try_from(most).unwrap_or(0));
+        std::mem::replace(&mut self.flow_seats_max, most) != most
+    }
+
+    /// Looks anew at which seats the waiting flows may take.
+    #[cold]
+    fn judge_standings(&mut self) {
+        let waiting: Vec<_> = self.waiting_flows().collect();
+        for queue in waiting {
+            self.update(queue);
+        }
+    }
+
     /// Counts all keys from the virtual time on.
     #[cold]
     fn rebase(&mut self) {
         let by = self.virtual_time;
         self.flows.lower(by);
-        self.ready.lower(by);
-        self.idle.lower(by);
+        for heap in [&mut self.ready, &mut self.held, &mut self.full, &mut self.idle] {
+            heap.lower(by);
+        }
         self.virtual_time = 0;
         self.last_start = (self.last_start.0.saturating_sub(by), self.last_start.1.saturating_sub(by));
     }
@@ -229,6 +361,12 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
             flows: FlowTable::new(),
             waiting: Waiting::default(),
             ready: FlowHeap::default(),
+            held: FlowHeap::default(),
+            full: FlowHeap::default(),
+            newcomers: Newcomers::new(),
+            flow_limits: FlowLimits::NONE,
+            flow_seats_max: u64::MAX,
+            nominal: 0,
             idle: FlowHeap::default(),
             crowd: Crowd::default(),
             virtual_time: 0,
@@ -248,6 +386,23 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
             let of = |queues: usize| u64::try_from(queues).unwrap_or(u64::MAX).saturating_mul(length);
             Limits { level: of(deal.deck()), flow: of(deal.hand()) }
         });
+        // What runs goes on by the same rules while there are to be no queues.
+        if let Some(flow_limits) = queuing.map(|queuing| queuing.flow_limits)
+            && flow_limits != self.flow_limits
+        {
+            self.flow_limits = flow_limits;
+            self.newcomers.configure(flow_limits);
+            self.set_flow_seats_max();
+            self.judge_all();
+        }
+    }
+
+    fn resize(&mut self, seats: i64) {
+        self.nominal = seats;
+        self.newcomers.resize(seats);
+        if self.set_flow_seats_max() {
+            self.judge_standings();
+        }
     }
 
     #[inline]
@@ -281,7 +436,7 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
             None => active_flow::load(u64::from(work.max_seats()), flow.weight()),
         };
         if self.crowd.is_empty() {
-            for queue in self.ready.flows() {
+            for queue in self.ready.flows().chain(self.held.flows()).chain(self.full.flows()) {
                 self.crowd.add(queue, self.flows.get(queue), &self.waiting);
             }
         }
@@ -295,16 +450,18 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
     }
 
     #[inline]
-    fn would_choose(&self, _queue: u32, _work: WorkEstimate) -> bool {
-        true
+    fn would_choose(&mut self, queue: u32, work: WorkEstimate, room: Room) -> bool {
+        let seats = work.max_seats();
+        self.kept_from_queue(queue, seats).is_some_and(|kept| room.leaves(seats, kept))
     }
 
     #[inline]
     fn pass(&mut self, queue: u32, _work: WorkEstimate, narrowed: WorkEstimate) {
         self.lift(queue);
         let flow = self.flows.get_mut(queue);
-        let key = flow.key(self.now);
+        let (key, before) = (flow.key(self.now), flow.held());
         flow.start(self.now, narrowed.max_seats());
+        self.judge(queue, before);
         self.virtual_time = self.virtual_time.max(key);
         self.last_start = (self.virtual_time, key);
     }
@@ -331,13 +488,13 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
     }
 
     #[inline]
-    fn next(&mut self, _now: Instant) -> Option<Next> {
-        let queue = match self.turn {
-            Some(queue) => queue,
-            None => self.least()?,
+    fn next(&mut self, _now: Instant, room: Room) -> Option<Next> {
+        let (queue, kept) = match self.turn {
+            Some(queue) => (queue, 0),
+            None => self.choose(room)?,
         };
         let flow = self.flows.get(queue);
-        (flow.waiting > 0).then_some(Next { queue, slot: flow.first, max_seats: flow.first_seats })
+        (flow.waiting > 0).then_some(Next { queue, slot: flow.first, max_seats: flow.first_seats, kept })
     }
 
     fn blocked(&mut self, next: Next) {
@@ -349,7 +506,10 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
         self.turn = None;
         self.last_start = (self.virtual_time, self.flows.get(next.queue).key(self.now));
         self.take_out(next.queue, next.slot);
-        self.flows.get_mut(next.queue).start(self.now, narrowed.max_seats());
+        let flow = self.flows.get_mut(next.queue);
+        let before = flow.held();
+        flow.start(self.now, narrowed.max_seats());
+        self.judge(next.queue, before);
         self.update(next.queue);
         self.crowd.end_below(self.waiting_count, self.limits.map_or(0, |limits| limits.level));
         self.fetch_next(requests);
@@ -358,7 +518,10 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
     fn cancel<T>(&mut self, slot: u32, requests: &mut Requests<T, K>) -> bool {
         let Some(request) = requests.slot(slot) else { return false };
         let queue = request.queue;
-        let is_head = self.flows.get(queue).first == slot;
+        let flow = self.flows.get(queue);
+        let is_head = flow.first == slot;
+        // Whoever is behind a wide request may need fewer seats than it.
+        let has_to_leave_seats = is_head && flow.standing != Standing::Open;
         let ends_turn = is_head && self.turn == Some(queue);
         if ends_turn {
             self.turn = None;
@@ -367,7 +530,7 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
         self.update(queue);
         self.crowd.end_below(self.waiting_count, self.limits.map_or(0, |limits| limits.level));
         self.forget_if_idle(queue);
-        ends_turn
+        ends_turn || has_to_leave_seats
     }
 
     /// A request that lingers is charged until it gives its seats back.
@@ -377,13 +540,44 @@ impl<K: Copy + Default + std::fmt::Debug> TurnOrder for PerFlow<K> {
     #[inline]
     fn release(&mut self, queue: u32, released: Finished) {
         let Finished { work, started, now, .. } = released;
-        let used = self.flows.get_mut(queue).end(started, now, work.max_seats());
+        let flow = self.flows.get_mut(queue);
+        let before = flow.held();
+        let used = flow.end(started, now, work.max_seats());
         self.estimate = learnt(self.estimate, used);
+        self.judge(queue, before);
+        self.newcomers.ended(u64::try_from(now - started).unwrap_or(0));
         let flow = self.flows.get(queue);
-        if flow.waiting > 0 {
-            self.ready.set_key(queue, flow.key(self.now));
-        } else {
+        if flow.waiting == 0 {
             self.forget_if_idle(queue);
+        } else if self.standing(flow, flow.first_seats) == flow.standing {
+            let (standing, key) = (flow.standing, flow.key(self.now));
+            self.heap_of(standing).set_key(queue, key);
+        } else {
+            self.update(queue);
         }
+    }
+
+    #[inline]
+    fn kept_from(&mut self, flow: Flow<'_>, work: WorkEstimate) -> Option<i64> {
+        match self.flows.number_of(flow.hash()) {
+            Some(queue) => self.kept_from_queue(queue, work.max_seats()),
+            None => Some(0),
+        }
+    }
+}
+
+/// The flow with the least key at present in a heap whose keys may be too low.
+#[inline]
+fn least_of(heap: &mut FlowHeap, flows: &FlowTable, now: Instant) -> Option<Entry> {
+    loop {
+        let first = heap.first()?;
+        let key = flows.get(first.flow).key(now);
+        if key > first.key {
+            heap.set_key(first.flow, key);
+            if heap.first().is_none_or(|now_first| now_first.flow != first.flow) {
+                continue;
+            }
+        }
+        return heap.first();
     }
 }

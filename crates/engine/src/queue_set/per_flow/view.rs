@@ -4,7 +4,7 @@ use super::super::discipline::Look;
 use super::super::requests::{NO_QUEUE, NO_SLOT, Requests};
 use super::super::{Outlook, QueueView, ReadingBounds};
 use super::PerFlow;
-use super::active_flow::key_of;
+use super::active_flow::{Standing, key_of};
 use crate::{Flow, SeatSeconds};
 
 /// How many units of a key make a unit of seat-seconds.
@@ -23,7 +23,7 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
         let number = self.flows.number_of(flow.hash());
         let own = number.map(|number| self.flows.get(number));
         let in_queue = own.map_or(0, |own| own.waiting);
-        let least = self.ready.flows().map(|queue| self.flows.get(queue).key(self.now)).min();
+        let least = self.waiting_flows().map(|queue| self.flows.get(queue).key(self.now)).min();
         let start = least.map_or(self.virtual_time, |least| least.max(self.virtual_time));
         // A flow of which nothing waits starts from the virtual time at least (PF-5).
         let key = match own {
@@ -33,7 +33,13 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
         };
         let cost = key_of(own.map_or(self.estimate, |own| own.estimate), flow.weight()) as f64;
         let target = key as f64 + f64::from(in_queue) * cost;
-        let others = self.ready.flows().filter(|queue| Some(*queue) != number).map(|queue| self.flows.get(queue));
+        let standing = own.map_or(Standing::Open, |own| self.standing(own, 1));
+        let kept = self.newcomers.kept();
+        // Flows that have to leave seats free do not start before one that need not.
+        let passes =
+            |queue: &u32| kept > 0 && standing == Standing::Open && self.flows.get(*queue).standing != standing;
+        let others = self.waiting_flows().filter(|queue| Some(*queue) != number && !passes(queue));
+        let others = others.map(|queue| self.flows.get(queue));
         let before = others.map(|other| {
             let cost = key_of(other.estimate, other.weight).max(1) as f64;
             ((target - other.key(self.now) as f64) / cost).ceil().clamp(0.0, f64::from(other.waiting))
@@ -43,6 +49,9 @@ impl<K: Copy + Default + std::fmt::Debug> PerFlow<K> {
             in_queue: in_queue as usize,
             in_queue_max: limits.flow,
             ahead: f64::from(in_queue) + before.sum::<f64>(),
+            kept: if standing == Standing::Held { kept } else { 0 },
+            passes_others: standing == Standing::Open,
+            is_at_flow_limit: standing == Standing::Full,
         })
     }
 }
@@ -102,8 +111,12 @@ impl<K: Copy + Default + std::fmt::Debug> Look for PerFlow<K> {
         (queue != NO_QUEUE).then_some(queue as usize)
     }
 
+    fn kept_seats(&self) -> i64 {
+        self.newcomers.shown()
+    }
+
     fn reading_bounds(&self) -> Option<ReadingBounds> {
-        let keys = self.ready.flows().map(|queue| seat_seconds(self.flows.get(queue).key(self.now)));
+        let keys = self.waiting_flows().map(|queue| seat_seconds(self.flows.get(queue).key(self.now)));
         let bounds = keys.map(|key| (key, key)).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))?;
         Some(ReadingBounds { next_r: bounds, discounted: bounds })
     }

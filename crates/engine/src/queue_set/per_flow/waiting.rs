@@ -83,6 +83,7 @@ impl Waiting {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::active_flow::Pace;
     use super::*;
 
     proptest! {
@@ -92,7 +93,7 @@ mod tests {
             steps in prop::collection::vec((0_usize..2, prop::option::weighted(0.4, any::<prop::sample::Index>())), 1..200),
         ) {
             let (mut waiting, mut free) = (Waiting { arrivals: u32::MAX - 90, ..Waiting::default() }, Vec::new());
-            let mut flows = [ActiveFlow::new(1, 1, 0), ActiveFlow::new(1, 1, 0)];
+            let mut flows = [ActiveFlow::new(1, 1, 0, Pace::Quick), ActiveFlow::new(1, 1, 0, Pace::Quick)];
             let mut plain: [Vec<(u32, u32)>; 2] = Default::default();
             for (number, (which, leaves)) in (1_u32..).zip(steps) {
                 let (flow, list) = (&mut flows[which], &mut plain[which]);

@@ -21,7 +21,7 @@ use ready::Ready;
 use virtual_time::{Meter, total_work, wind_back};
 
 use super::requests::Requests;
-use super::{Finished, Next, Place, Queuing, TurnOrder};
+use super::{Finished, Next, Place, Queuing, Room, TurnOrder};
 use crate::time::Instant;
 use crate::{Flow, SeatSeconds, WorkEstimate};
 
@@ -135,7 +135,7 @@ impl TurnOrder for ShuffleSharding {
 
     /// What would finish at the very end of the meter is never chosen (FQ-23).
     #[inline]
-    fn would_choose(&self, queue: u32, work: WorkEstimate) -> bool {
+    fn would_choose(&mut self, queue: u32, work: WorkEstimate, _room: Room) -> bool {
         let (queue, r) = (&self.queues[queue as usize], self.meter.r());
         let next_r = if queue.is_active() { queue.reading.next_r.max(r) } else { r };
         next_r + total_work(work) != SeatSeconds::MAX
@@ -175,11 +175,11 @@ impl TurnOrder for ShuffleSharding {
     }
 
     #[inline]
-    fn next(&mut self, _now: Instant) -> Option<Next> {
+    fn next(&mut self, _now: Instant, _room: Room) -> Option<Next> {
         let index = self.ready.first(usize::try_from(self.robin + 1).unwrap_or(0))?;
         let queue = self.order[index];
         let front = self.queues[queue as usize].line.front()?;
-        Some(Next { queue, slot: front.slot, max_seats: front.max_seats })
+        Some(Next { queue, slot: front.slot, max_seats: front.max_seats, kept: 0 })
     }
 
     fn blocked(&mut self, _next: Next) {

@@ -40,6 +40,7 @@ impl ShuffleSharding {
             in_queue: own.waiting as usize,
             in_queue_max: u64::try_from(self.queue_length_limit).unwrap_or(0),
             ahead: f64::from(own.waiting) + others.filter(|other| other.waiting > 0).map(before).sum::<f64>(),
+            ..Outlook::default()
         })
     }
 }

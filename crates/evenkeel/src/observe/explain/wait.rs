@@ -70,13 +70,22 @@ impl ExpectedWait {
                 Self::at_once(WaitOutcome::Rejected, format!("{seats_taken}, and the level has no queues"))
             }
             (Mode::Reject, _) | (Mode::Queue(_), None) => Self::at_once(WaitOutcome::Starts, seats_taken),
-            (Mode::Queue(_), Some(_)) if has_room && waiting == 0 => Self::at_once(WaitOutcome::Starts, seats_taken),
+            (Mode::Queue(_), Some(outlook)) if starts_at_once(&outlook, waiting, width, usable - in_use, has_room) => {
+                Self::at_once(WaitOutcome::Starts, seats_taken)
+            }
             (Mode::Queue(_), Some(outlook)) if is_full(&outlook) && in_use >= usable => {
                 let why = format!("{} requests wait in its queue, and no more may", outlook.in_queue);
                 Self { ahead: outlook.ahead, ..Self::at_once(WaitOutcome::Rejected, why) }
             }
             (Mode::Queue(_), Some(outlook)) => {
-                let queue = format!("{waiting} requests wait in the level, {} of them in its queue", outlook.in_queue);
+                let mut queue =
+                    format!("{waiting} requests wait in the level, {} of them in its queue", outlook.in_queue);
+                if outlook.is_at_flow_limit {
+                    queue += "; its flow holds as many seats as it may";
+                } else if outlook.kept > 0 {
+                    queue +=
+                        &format!("; {} kept for new clients, and its flow holds seats already", are_kept(outlook.kept));
+                }
                 Self::waiting(&outlook, ends_needed(seats, in_use, set.executing()), rate, &queue, limit)
             }
         }
@@ -140,6 +149,19 @@ fn ends_needed(seats: u32, seats_in_use: i64, executing: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "seats are few")]
     let width = seats_in_use.max(1) as f64 / executing.max(1) as f64;
     (f64::from(seats) / width).max(1.0)
+}
+
+/// Whether a request of so many seats starts that arrives now: there are seats for it, with those that it has to leave to newcomers, and
+/// nobody is before it (PF-10, PF-11).
+fn starts_at_once(outlook: &Outlook, waiting: usize, width: i64, free: i64, has_room: bool) -> bool {
+    let leaves_kept = outlook.kept == 0 || width + outlook.kept <= free;
+    let is_first = waiting == 0 || (free >= width && outlook.passes_others && outlook.ahead < 0.5);
+    has_room && leaves_kept && is_first && !outlook.is_at_flow_limit
+}
+
+/// `2 seats are`, for a sentence.
+fn are_kept(seats: i64) -> String {
+    if seats == 1 { "1 seat is".to_owned() } else { format!("{seats} seats are") }
 }
 
 fn is_full(outlook: &Outlook) -> bool {

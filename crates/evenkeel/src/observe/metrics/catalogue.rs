@@ -49,6 +49,7 @@ metrics! {
     READ_VS_WRITE: Histogram "apiserver_flowcontrol_read_vs_write_current_requests" ["phase", "request_kind"], "[ALPHA] EXPERIMENTAL: Observations, at the end of every nanosecond, of the number of requests (as a fraction of the relevant limit) waiting or in regular stage of execution";
     DEMAND: Histogram "apiserver_flowcontrol_demand_seats" ["priority_level"], "[ALPHA] EXPERIMENTAL: Observations, at the end of every nanosecond, of (the number of seats each priority level could use) / (nominal number of seats for that level)";
     MODES: Gauge "evenkeel_priority_level_mode" ["borrowing", "priority_level", "queuing"], "1 for each priority level, labelled with how it queues requests and how it borrows seats";
+    NEWCOMER_SEATS: Gauge "evenkeel_newcomer_seats" ["priority_level"], "Number of seats that each priority level with queues per flow keeps at present for flows of which nothing runs, because other flows hold seats for long";
     LONG_RUNNING: Gauge "evenkeel_long_running_requests" ["priority_level"], "Number of long-running requests (watches, upgrades, streams) that wait or run in each priority level";
     LONG_RUNNING_LIMIT: Gauge "evenkeel_long_running_limit" ["priority_level"], "Limit of long-running requests at a time, for each priority level that has one";
     LONG_RUNNING_REJECTED: Counter "evenkeel_long_running_rejected_requests" ["priority_level"], "Number of requests rejected because their priority level had too many long-running requests";

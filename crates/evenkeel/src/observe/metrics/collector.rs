@@ -79,6 +79,7 @@ impl Collector for FlowCollector {
         writer.ratios()?;
         writer.server()?;
         writer.modes()?;
+        writer.newcomer_seats()?;
         writer.dangling()?;
         writer.long_running()?;
         writer.flows()
@@ -194,6 +195,22 @@ impl Writer<'_, '_> {
             let labels =
                 [("borrowing", modes.borrowing.name()), ("priority_level", &*level.name), ("queuing", queuing)];
             family.gauge(name, &labels, 1)?;
+        }
+        Ok(())
+    }
+
+    /// Only of levels in which each flow has a queue of its own.
+    fn newcomer_seats(&mut self) -> fmt::Result {
+        let is_shown = |(_, level): &(_, &LevelSample)| {
+            level.control.modes.and_then(|modes| modes.queuing) == Some(QueuingDiscipline::PerFlow)
+        };
+        let shown: Vec<_> = levels(&self.copies).filter(is_shown).collect();
+        if shown.is_empty() {
+            return Ok(());
+        }
+        let mut family = self.out.family(names::NEWCOMER_SEATS)?;
+        for (name, level) in shown {
+            family.gauge(name, &[("priority_level", &level.name)], level.kept_seats)?;
         }
         Ok(())
     }

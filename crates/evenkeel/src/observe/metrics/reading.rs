@@ -42,6 +42,8 @@ pub struct LevelReading {
     pub limits: SeatLimits,
     /// The seats of requests that run or linger.
     pub seats_in_use: i64,
+    /// The seats that are kept at present for clients of which nothing runs.
+    pub kept_seats: i64,
     /// How many requests wait.
     pub waiting: usize,
     /// How many requests were started.
@@ -158,6 +160,7 @@ impl LevelReading {
         state.metrics.ratios.account(now);
         let current = state.current_limit();
         let (waiting, seats_in_use) = (state.queue_set().waiting(), state.queue_set().seats_in_use());
+        let kept_seats = state.queue_set().kept_seats();
         let metrics = &state.metrics;
         let (mut dispatched, mut rejected) = (0, [0; 3]);
         let (mut waits, mut executions) = (DurationCounts::default(), DurationCounts::default());
@@ -185,6 +188,7 @@ impl LevelReading {
             queuing,
             limits: SeatLimits { current, ..SeatLimits::new(controlled) },
             seats_in_use,
+            kept_seats,
             waiting,
             dispatched,
             rejected: [full, limit, time_out, (Rejection::TooManyLongRunning, long_running)],

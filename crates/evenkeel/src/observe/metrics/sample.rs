@@ -22,6 +22,7 @@ pub(crate) struct LevelSample {
     pub(crate) control: ControlGauges,
     pub(crate) readings: Readings,
     pub(crate) long_running: Arc<LongRunningCount>,
+    pub(crate) kept_seats: i64,
 }
 
 /// What a queue set tells of its progress.
@@ -53,6 +54,7 @@ impl LevelSample {
             control: ControlGauges { current, ..metrics.control },
             readings: state.readings(),
             long_running: Arc::clone(&metrics.long_running),
+            kept_seats: state.queue_set().kept_seats(),
         }
     }
 }

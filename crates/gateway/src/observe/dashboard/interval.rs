@@ -78,6 +78,7 @@ impl Interval<'_> {
             in_use_mean: mean_seats(before, after).map(rounded).unwrap_or_default(),
             borrowed: if is_exempt { 0 } else { (current - limits.nominal).max(0) },
             lent: if is_exempt { 0 } else { (limits.nominal - current).max(0) },
+            kept: after.kept_seats,
             waiting: i64::try_from(after.waiting).unwrap_or(i64::MAX),
             wait_ms: durations(&before.waits, &after.waits),
             execution_ms: durations(&before.executions, &after.executions),

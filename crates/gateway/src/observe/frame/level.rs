@@ -65,6 +65,9 @@ pub struct Level {
     /// The flow schemas that lead to the level, and how many requests each has matched.
     #[serde(skip_serializing_if = "is_default")]
     pub schemas: Vec<Schema>,
+    /// The seats that are kept for clients of which nothing runs, because others hold seats for long.
+    #[serde(skip_serializing_if = "is_default")]
+    pub kept: i64,
     /// The heaviest flows of the last minute, the heaviest first. Only of the levels with the most to tell.
     #[serde(skip_serializing_if = "is_default")]
     pub flows: Vec<Flow>,

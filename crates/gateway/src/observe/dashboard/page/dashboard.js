@@ -217,9 +217,10 @@ function drawLevels(levels) {
     const isIdle = !level.inUse && !level.waiting && !level.dispatched && !rejected(level);
     row.className = level.name === chosen ? "chosen" : isIdle ? "idle" : "";
     name.firstChild.setAttribute("aria-pressed", level.name === chosen);
+    const kept = level.kept ? `, ${count(level.kept, "seat is", "seats are")} kept for new clients` : "";
     const borrow = level.borrowed ? `, ${number(level.borrowed)} borrowed` : level.lent ? `, ${number(level.lent)} lent` : "";
     setText(name.lastChild, level.isQuiescing ? "being removed" : isExempt(level) ? "exempt: no limit"
-      : `${count(level.nominal || 0, "seat", "seats")}${borrow}`);
+      : `${count(level.nominal || 0, "seat", "seats")}${borrow}${kept}`);
     seats.replaceChildren(seatMeter(level, widest), small(seatText(level)));
     setText(waiting, number(level.waiting));
     waiting.className = level.waiting ? "number warn" : "number";
