@@ -186,7 +186,7 @@ fn spread_out(head: &[u8]) -> Option<(Format, Option<ObjectLayout>)> {
         lines.extend(part.text.unwrap_or_default().iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
         lines.push(b'\n');
     }
-    Format::detect(&lines).filter(|format| format.is_json()).map(|format| (format, Some(layout)))
+    Format::detect(&lines).filter(Format::is_json).map(|format| (format, Some(layout)))
 }
 
 // === impl Counted ===
