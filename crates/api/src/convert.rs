@@ -3,6 +3,8 @@
 //! The versions differ in one member only: how the shares of a limited level are called, and how a zero is told
 //! from an absent value there.
 
+#![expect(deprecated, reason = "the older versions are served as long as clients use them")]
+
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 

@@ -2,6 +2,8 @@
 //!
 //! Defaults belong to the version in which an object was written: they are filled in before it is converted.
 
+#![expect(deprecated, reason = "the older versions are served as long as clients use them")]
+
 use crate::v1::{
     self, CONCURRENCY_SHARES_DEFAULT, EXEMPT_CONCURRENCY_SHARES_DEFAULT, ExemptPriorityLevelConfiguration,
     FlowSchemaSpec, HAND_SIZE_DEFAULT, LENDABLE_PERCENT_DEFAULT, LimitResponse, MATCHING_PRECEDENCE_DEFAULT,

@@ -80,7 +80,7 @@ impl<V: InVersion, S: Spec> Object<V, S> {
             API_VERSION,
             Field::new("metadata", ObjectMeta::SHAPE, "The metadata of the object.").number(1),
             Field::new("spec", S::SHAPE, "The specification: the desired state of the object.").number(2).required(),
-            Field::new("status", Status::SHAPE, "The status of the object, set by the server.").number(3),
+            Field::new("status", Status::SHAPE, "The status of the object, set by the server.").number(3).read_only(),
         ],
         union: None,
     };

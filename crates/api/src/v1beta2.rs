@@ -16,15 +16,23 @@ impl InVersion for V1beta2 {
 }
 
 /// A flow schema as this version writes it.
+#[deprecated(note = "v1beta2 is deprecated since Kubernetes 1.26 and gone since 1.29: use `v1::FlowSchema`")]
 pub type FlowSchema = Object<V1beta2, FlowSchemaSpec>;
 
 /// A list of flow schemas as this version writes it.
+#[deprecated(note = "v1beta2 is deprecated since Kubernetes 1.26 and gone since 1.29: use `v1::FlowSchemaList`")]
 pub type FlowSchemaList = List<V1beta2, FlowSchemaSpec>;
 
 /// A priority level as this version writes it.
+#[deprecated(
+    note = "v1beta2 is deprecated since Kubernetes 1.26 and gone since 1.29: use `v1::PriorityLevelConfiguration`"
+)]
 pub type PriorityLevelConfiguration = Object<V1beta2, PriorityLevelConfigurationSpec>;
 
 /// A list of priority levels as this version writes it.
+#[deprecated(
+    note = "v1beta2 is deprecated since Kubernetes 1.26 and gone since 1.29: use `v1::PriorityLevelConfigurationList`"
+)]
 pub type PriorityLevelConfigurationList = List<V1beta2, PriorityLevelConfigurationSpec>;
 
 declare_priority_level! {

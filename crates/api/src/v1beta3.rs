@@ -19,15 +19,23 @@ impl InVersion for V1beta3 {
 }
 
 /// A flow schema as this version writes it.
+#[deprecated(note = "v1beta3 is deprecated since Kubernetes 1.29 and gone since 1.32: use `v1::FlowSchema`")]
 pub type FlowSchema = Object<V1beta3, FlowSchemaSpec>;
 
 /// A list of flow schemas as this version writes it.
+#[deprecated(note = "v1beta3 is deprecated since Kubernetes 1.29 and gone since 1.32: use `v1::FlowSchemaList`")]
 pub type FlowSchemaList = List<V1beta3, FlowSchemaSpec>;
 
 /// A priority level as this version writes it.
+#[deprecated(
+    note = "v1beta3 is deprecated since Kubernetes 1.29 and gone since 1.32: use `v1::PriorityLevelConfiguration`"
+)]
 pub type PriorityLevelConfiguration = Object<V1beta3, PriorityLevelConfigurationSpec>;
 
 /// A list of priority levels as this version writes it.
+#[deprecated(
+    note = "v1beta3 is deprecated since Kubernetes 1.29 and gone since 1.32: use `v1::PriorityLevelConfigurationList`"
+)]
 pub type PriorityLevelConfigurationList = List<V1beta3, PriorityLevelConfigurationSpec>;
 
 declare_priority_level! {

@@ -65,7 +65,7 @@ pub fn check(objects: &[Located<'_>], assumptions: &Assumptions) -> Report {
 /// Checks only which schemas and rules requests can reach.
 pub fn check_reachability(objects: &[Located<'_>], assumptions: &Assumptions) -> Report {
     let checked = Checked { objects, ..Checked::default() };
-    run(checked, assumptions, |analysis, output| drop(rules::reach::run(analysis, output)))
+    run(checked, assumptions, rules::reach::run)
 }
 
 /// Checks objects, calls and tests.

@@ -9,15 +9,14 @@ use std::collections::HashSet;
 use evenkeel_api::Preset;
 use evenkeel_api::v1::{FlowSchema, Subject, SubjectKind};
 use evenkeel_engine::User;
+use evenkeel_engine::implied_groups::{
+    ANONYMOUS, AUTHENTICATED, SERVICE_ACCOUNT, SERVICE_ACCOUNTS, UNAUTHENTICATED, service_account,
+    service_account_groups,
+};
 
 use crate::space::unused;
 
 const EVERY: &str = "*";
-const ANONYMOUS: &str = "system:anonymous";
-const AUTHENTICATED: &str = "system:authenticated";
-const UNAUTHENTICATED: &str = "system:unauthenticated";
-const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
-const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 
 /// Names that no subject mentions, and what a server says of callers that it cannot authenticate.
 #[derive(Debug)]
@@ -66,12 +65,6 @@ pub(crate) fn is_matched(subject: &Subject, user: &User) -> bool {
         }),
         SubjectKind::Other(_) => false,
     }
-}
-
-/// Namespace and name of a service account's user name.
-fn service_account(user: &str) -> Option<(&str, &str)> {
-    let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')?;
-    (!namespace.is_empty() && !name.is_empty() && !name.contains(':')).then_some((namespace, name))
 }
 
 /// Whether only service accounts are in a group.
@@ -136,12 +129,11 @@ impl Callers {
                     Some(name) => service_account(name)?,
                     None => (wanted.namespace.unwrap_or(&self.namespace), self.account.as_str()),
                 };
-                let own = format!("{SERVICE_ACCOUNTS}:{namespace}");
-                let is_foreign =
-                    |group: &str| is_of_service_accounts(group) && group != SERVICE_ACCOUNTS && group != own;
+                let own = service_account_groups(namespace);
+                let is_foreign = |group: &str| is_of_service_accounts(group) && own.iter().all(|own| own != group);
                 let is_possible = !groups.clone().any(|group| group == UNAUTHENTICATED || is_foreign(group));
                 let name = format!("{SERVICE_ACCOUNT}{namespace}:{account}");
-                is_possible.then(|| user(&name, [SERVICE_ACCOUNTS, &own, AUTHENTICATED].into_iter().chain(groups)))
+                is_possible.then(|| user(&name, own.iter().map(String::as_str).chain([AUTHENTICATED]).chain(groups)))
             }
             Authenticated::NotAtAll => {
                 let fallback = if self.is_anonymous_one_name { ANONYMOUS } else { &self.unauthenticated };

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub struct Request {
     /// The user's name.
     pub user: String,
-    /// The groups that the user is in.
+    /// The groups that the user is in. In a description, those that every server adds need not be named.
     pub groups: Vec<String>,
     /// The verb.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,9 +66,9 @@ impl Request {
         }
     }
 
-    /// The user who sends it.
+    /// The user who sends it, with the groups that every server adds.
     pub fn user(&self) -> User {
-        User::new(self.user.as_str(), self.groups.iter().map(String::as_str))
+        User::new(self.user.as_str(), self.groups.iter().map(String::as_str)).with_implied_groups()
     }
 
     /// What it asks for, as the classifier sees it. The error says what is missing or wrong in a description.

@@ -95,6 +95,8 @@ rules! {
     RejectJail "reject-jail" Warning,
     /// Requests are queued only to time out.
     Bufferbloat "bufferbloat" Warning,
+    /// A level has more queues than help anybody.
+    ManyQueues "many-queues" Warning,
     /// An idle level starts with nothing.
     LendsEverything "lends-everything" Warning,
     /// A call runs in a level that does not outrank that of its caller.
@@ -103,6 +105,8 @@ rules! {
     UnknownAnnotation "unknown-annotation" Warning,
     /// An object is written in an old version.
     DeprecatedVersion "deprecated-version" Info,
+    /// Zero shares become 30 if an old client writes the object back.
+    ZeroSharesLost "zero-shares-lost" Info,
     /// A test of the classification fails.
     ClassificationTest "classification-test" Error,
 }

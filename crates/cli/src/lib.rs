@@ -24,6 +24,7 @@ mod reference;
 mod remote;
 mod replay;
 mod report_page;
+mod schema;
 mod serve;
 mod signals;
 mod simulate;

@@ -8,7 +8,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::exit::Exit;
 use crate::terminal::{printable, written};
-use crate::{check, completions, convert, demo, explain, health, man, replay, serve, simulate, top, usage};
+use crate::{check, completions, convert, demo, explain, health, man, replay, schema, serve, simulate, top, usage};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,6 +39,7 @@ enum Command {
     Convert(convert::Convert),
     Simulate(Box<simulate::Simulate>),
     Replay(Box<replay::Replay>),
+    Schema(schema::Schema),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -71,7 +72,7 @@ fn failed(error: &anyhow::Error) -> Exit {
 }
 
 /// Prints what went wrong. It may quote clients and servers. If it cannot be written, there is nobody to tell.
-fn complain(what: &str) {
+pub(crate) fn complain(what: &str) {
     let lines: Vec<_> = what.lines().map(printable).collect();
     let _ = writeln!(io::stderr(), "evenkeel: {}", lines.join("\n"));
 }
@@ -90,6 +91,7 @@ impl Command {
             Self::Convert(convert) => convert.run(),
             Self::Simulate(simulate) => simulate.run(),
             Self::Replay(replay) => replay.run(),
+            Self::Schema(schema) => schema.run(),
             Self::Completions(completions) => completions.run(),
             Self::Man(man) => man.run(),
         }

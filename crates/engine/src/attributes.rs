@@ -55,7 +55,7 @@ pub struct Attributes<'a> {
 // === impl User ===
 
 impl User {
-    /// A user of that name in those groups.
+    /// A user of that name in those groups, and in no others: see [`with_implied_groups`](Self::with_implied_groups).
     pub fn new<G: Into<Box<str>>>(name: impl Into<Box<str>>, groups: impl IntoIterator<Item = G>) -> Self {
         Self { name: name.into(), groups: groups.into_iter().map(Into::into).collect() }
     }

@@ -10,7 +10,8 @@ use evenkeel_api::annotations::NotUnderstood;
 use crate::borrowing::{DemandPeriod, DivideSeats, FaithfulDivision, Granted, Ledger};
 use crate::configuration::{Configuration, LevelId};
 use crate::controller::{
-    Applied, Borrowing, ControlledLevel, Controller, Dangling, LedgerTerms, Levels, Objects, ServerConfig, Unusable,
+    Applied, Borrowing, ControlledLevel, Controller, Dangling, LedgerTerms, Levels, Objects, ServerConfig, TooFewSeats,
+    Unusable,
 };
 use crate::level::{LedgerAccount, Level, NewRequest, ObserveLevels};
 use crate::queue_set::{Arrival, ConfiguredDiscipline, Effects, Ended, Finish, QueueSet, QueueSetConfig, RequestId};
@@ -115,6 +116,8 @@ pub struct ApplyReport {
     pub unusable: Vec<(String, Unusable)>,
     /// Annotations that are not understood, each with the kind and the name of its object (BM-2).
     pub not_understood: Vec<(Kind, String, NotUnderstood)>,
+    /// Whether there are fewer seats than levels that have to have one, where seats are divided exactly (LB-2a).
+    pub too_few_seats: Option<TooFewSeats>,
 }
 
 /// A level, to look at.
@@ -346,10 +349,10 @@ impl<T, D: DivideSeats, O: ObserveLevels> Engine<T, D, O> {
     }
 
     fn install(&mut self, applied: Applied) -> ApplyReport {
-        let Applied { configuration, dangling, unusable, not_understood } = applied;
+        let Applied { configuration, dangling, unusable, not_understood, too_few_seats } = applied;
         self.configuration = Arc::new(configuration);
         self.wants_reapply = false;
-        ApplyReport { dangling, unusable, not_understood }
+        ApplyReport { dangling, unusable, not_understood, too_few_seats }
     }
 
     /// A level that has no object any more goes when its last request has ended (CC-15).

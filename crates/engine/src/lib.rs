@@ -49,6 +49,7 @@ pub mod deal;
 pub mod digest;
 pub mod drain;
 pub mod elementary;
+pub mod implied_groups;
 pub mod level;
 pub mod limits;
 pub mod queue_set;

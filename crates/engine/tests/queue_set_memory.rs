@@ -115,13 +115,35 @@ fn a_request_that_waits_takes_little_memory() {
 
 #[test]
 fn a_queue_takes_what_its_documentation_says() {
-    for queues in [64, 1000, 65_536, 65_537, 100_000, 1_000_000] {
+    for queues in [64, 1000, 1025, 4096] {
         let before = bytes();
         let set = queue_set(queues, 1, 0);
         let each = (bytes() - before) / queues;
         println!("{queues} queues: {each} bytes each");
         assert!(BYTES_PER_QUEUE.contains(&each), "{queues} queues: {each} bytes each");
         drop(set);
+    }
+}
+
+/// However many queues there are, memory follows those in use.
+#[test]
+fn many_queues_take_what_is_used() {
+    for (queues, hand_size) in [(4097, 1), (65_536, 3), (10_000_000, 2), (1 << 26, 1)] {
+        let before = bytes();
+        let mut set = queue_set(queues, hand_size, 10);
+        assert!(bytes() - before < 4096, "{queues} queues that nobody uses: {} bytes", bytes() - before);
+        let mut running = VecDeque::new();
+        // Many flows, one after the other: a queue that is empty again is forgotten.
+        for number in 0..50_000 {
+            let id = arrive(&mut set, number, &mut |_, _| {});
+            running.push_back(id);
+            if running.len() == 10 {
+                let now = Instant::from_nanos(number * MILLISECOND / 100);
+                set.finish(now, running.pop_front().expect("ten run"), &mut NoEffects);
+            }
+        }
+        assert!(bytes() - before < 20_000, "{queues} queues, ten in use: {} bytes", bytes() - before);
+        assert_eq!(set.queues().len(), usize::try_from(queues).unwrap_or(0));
     }
 }
 

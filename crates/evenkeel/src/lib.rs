@@ -49,7 +49,7 @@ pub use evenkeel_api::decode::Problems;
 #[doc(inline)]
 pub use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 #[doc(inline)]
-pub use evenkeel_engine::controller::{Borrowing, Dangling, Objects, UnknownBorrowing, Unusable};
+pub use evenkeel_engine::controller::{Borrowing, Dangling, Objects, TooFewSeats, UnknownBorrowing, Unusable};
 #[doc(inline)]
 pub use evenkeel_engine::queue_set::{QueuingDiscipline, Rejection};
 #[doc(inline)]

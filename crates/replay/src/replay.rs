@@ -216,6 +216,7 @@ impl Replay {
             self.join.started(key, |watches| watches.register(&request, Query::of_target(&record.target)));
         }
         match self.interpreter.occupancy(&request) {
+            _ if record.seats == Some(0) => self.notes.seatless += 1,
             Occupancy::None => self.notes.not_limited += 1,
             occupancy => self.take_request(record, &request, key, occupancy),
         }
@@ -237,6 +238,7 @@ impl Replay {
             service: 0,
         };
         let mut distinguishers = [""; SIDES_MAX];
+        let mut is_narrowed = false;
         for (number, side) in self.sides.iter().enumerate() {
             let Some(class) = side.classify(record, request) else {
                 self.notes.unplaced += 1;
@@ -245,6 +247,7 @@ impl Replay {
             ready.schemas[number] = u32::try_from(class.index).unwrap_or(u32::MAX);
             ready.hashes[number] = class.flow_hash;
             ready.work[number] = self.work(record, request, &class);
+            is_narrowed |= i64::from(ready.work[number].max_seats()) > side.seats_max(class.index);
             distinguishers[number] = class.distinguisher;
             if number == 0 {
                 let told = record.placed.clone();
@@ -256,6 +259,9 @@ impl Replay {
                 }
             }
         }
+        self.notes.narrowed += u64::from(is_narrowed);
+        let is_plain = matches!(self.interpreter, Interpreter::Plain);
+        self.notes.unknown_seats += u64::from(is_plain && told_work(record).is_none());
         ready.service = service_time(&mut self.service_times, &mut self.notes, record, request, occupancy);
         let key = FlowKey { schemas: ready.schemas, hashes: Some(ready.hashes) };
         let sides = &self.sides;
@@ -273,10 +279,10 @@ impl Replay {
 
     /// The seats that a request takes: those that the log tells, or an estimate.
     fn work(&self, record: &Record<'_>, request: &RequestInfo<'_>, class: &Classification<'_>) -> WorkEstimate {
-        let level_cap = class.schema.level.seat_cap;
-        if let Some(seats) = record.seats {
-            return WorkEstimate::seats(seats.clamp(1, level_cap.unwrap_or(u32::MAX).max(1)));
+        if let Some(told) = told_work(record) {
+            return told;
         }
+        let level_cap = class.schema.level.seat_cap;
         match self.interpreter {
             Interpreter::Plain => WorkEstimate::ONE_SEAT,
             Interpreter::Kubernetes(_) => {
@@ -332,6 +338,12 @@ impl Replay {
             self.arrive(at, request);
         }
     }
+}
+
+/// What the log tells of the cost of a request. It counts as it is: a gateway does not cap what its routes cost, and a level that
+/// has fewer seats narrows a request when it starts.
+fn told_work(record: &Record<'_>) -> Option<WorkEstimate> {
+    record.seats.map(WorkEstimate::seats)
 }
 
 /// What lists cost: by size as in servers that know it, or else by number as in those that do not.

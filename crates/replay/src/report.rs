@@ -53,6 +53,12 @@ pub struct Notes {
     pub unknown_waits: u64,
     /// Lists of an unknown number of objects: each takes one seat.
     pub lists: u64,
+    /// The log does not tell their seats: each takes one.
+    pub unknown_seats: u64,
+    /// They took more seats than their level can have, so that they run on fewer.
+    pub narrowed: u64,
+    /// Left out: they took no seats.
+    pub seatless: u64,
     /// They were written down too late to be put in their place.
     pub late: u64,
 }

@@ -47,6 +47,11 @@ impl Side {
         Some(Classification { index, schema, distinguisher: "", flow_hash })
     }
 
+    /// The most seats that the level of a schema can have.
+    pub(crate) fn seats_max(&self, schema: usize) -> i64 {
+        self.classes.get(schema).map_or(0, |class| self.simulator.level(class.level).limits().max)
+    }
+
     /// What a flow of a schema is called.
     pub(crate) fn flow_name(&self, schema: u32, distinguisher: &str) -> FlowName {
         let schema = &self.simulator.configuration().schemas()[schema as usize];

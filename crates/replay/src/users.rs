@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use evenkeel_engine::User;
+use evenkeel_engine::implied_groups::{ANONYMOUS, UNAUTHENTICATED};
 
 use crate::formats::Damage;
 use crate::json::Scanner;
@@ -16,16 +17,21 @@ pub struct Users {
     text: Vec<u8>,
 }
 
+/// Which groups of a user a text has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Groups {
+    /// All of them.
+    All,
+    /// Those that somebody has named; a server adds others.
+    Named,
+}
+
 /// So many are kept. Then all are read again: tokens may make a user's text unique, and memory is bounded.
 const KEPT_MAX: usize = 16_384;
 
 /// Longer texts are not kept.
 const TEXT_MAX: usize = 4096;
-
-/// The groups that a server adds to users that it knows and to those it does not know.
-const AUTHENTICATED: &str = "system:authenticated";
-const UNAUTHENTICATED: &str = "system:unauthenticated";
-const ANONYMOUS: &str = "system:anonymous";
 
 // === impl Users ===
 
@@ -52,8 +58,12 @@ impl Users {
         Ok(user)
     }
 
-    /// The user of that name in those groups.
+    /// The user of that name in those groups, which are all of them.
     pub(crate) fn of_names(&mut self, name: &str, groups: &[Cow<'_, str>]) -> Arc<User> {
+        self.of_parts(name, groups, Groups::All)
+    }
+
+    fn of_parts(&mut self, name: &str, groups: &[Cow<'_, str>], given: Groups) -> Arc<User> {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         for part in std::iter::once(name).chain(groups.iter().map(|group| &**group)) {
@@ -61,8 +71,13 @@ impl Users {
             // No name has this byte, and no JSON starts with a text that has it before a brace.
             text.push(0);
         }
+        text.push(given as u8);
         let user = self.known.get(&*text).cloned().unwrap_or_else(|| {
-            let user = Arc::new(User::new(name, groups.iter().map(|group| &**group)));
+            let user = User::new(name, groups.iter().map(|group| &**group));
+            let user = Arc::new(match given {
+                Groups::All => user,
+                Groups::Named => user.with_implied_groups(),
+            });
             self.keep(&text, &user);
             user
         });
@@ -76,11 +91,10 @@ impl Users {
         match (name, address) {
             (Some(name), _) => {
                 let groups = groups.split(',').map(str::trim).filter(|group| !group.is_empty());
-                let groups: Vec<_> = groups.chain([AUTHENTICATED]).map(Cow::Borrowed).collect();
-                self.of_names(name, &groups)
+                self.of_parts(name, &groups.map(Cow::Borrowed).collect::<Vec<_>>(), Groups::Named)
             }
             (None, Some(address)) => self.of_names(&format!("address:{address}"), &[Cow::Borrowed(UNAUTHENTICATED)]),
-            (None, None) => self.of_names(ANONYMOUS, &[Cow::Borrowed(UNAUTHENTICATED)]),
+            (None, None) => self.of_parts(ANONYMOUS, &[], Groups::Named),
         }
     }
 

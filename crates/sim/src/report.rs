@@ -30,12 +30,28 @@ pub struct Report {
     pub events: u64,
     /// How much time was simulated, the warm-up included.
     pub simulated_seconds: f64,
+    /// Whether the simulation ended early, because it had too many events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_early: Option<EndedEarly>,
     /// A row for each flow of the workload.
     pub flows: Vec<FlowReport>,
     /// All levels, by name.
     pub levels: Vec<LevelReport>,
     /// How evenly seats were divided among flows that wanted more.
     pub jain: JainReport,
+}
+
+/// Why a simulation did not come to the end of its workload: too many events.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct EndedEarly {
+    /// How much time should have been simulated.
+    pub of_seconds: f64,
+    /// The row with the most requests.
+    pub busiest_flow: String,
+    /// Its requests.
+    pub requests: u64,
 }
 
 /// A row: one flow, or several of a kind.
@@ -165,6 +181,7 @@ impl Report {
         seed: u64,
         simulator: &Simulator<Token>,
         traffic: &Traffic<'_>,
+        ended: Nanos,
     ) -> Self {
         let rows = workload.flows.iter().enumerate().map(|(row, group)| {
             let flows = || traffic.flows().iter().filter(move |flow| flow.row == row);
@@ -185,6 +202,13 @@ impl Report {
                 }),
             }
         });
+        let rows: Vec<FlowReport> = rows.collect();
+        let busiest = rows.iter().max_by_key(|row| row.figures.requests).filter(|_| ended < workload.span);
+        let ended_early = busiest.map(|row| EndedEarly {
+            of_seconds: rounded(seconds(workload.span.into())),
+            busiest_flow: row.name.clone(),
+            requests: row.figures.requests,
+        });
         let mut levels: Vec<_> = simulator.levels().iter().map(LevelReport::new).collect();
         levels.sort_by(|one, other| one.name.cmp(&other.name));
         Self {
@@ -193,8 +217,9 @@ impl Report {
             concurrency: settings.seats,
             borrowing: settings.borrowing.name().to_owned(),
             events: simulator.events(),
-            simulated_seconds: rounded(seconds(workload.span.into())),
-            flows: rows.collect(),
+            simulated_seconds: rounded(seconds(ended.into())),
+            ended_early,
+            flows: rows,
             levels,
             jain: JainReport {
                 overall: traffic.overall().map(rounded),

@@ -49,7 +49,12 @@ pub fn run(workload: &Workload, scenario: &Scenario, seed: u64, progress: &mut d
     let mut applied = scenario.applied.iter();
     let mut warmup = (workload.warmup > 0).then_some(workload.warmup);
     let mut second = SECOND.min(workload.span);
+    let mut ended = workload.span;
     loop {
+        if simulator.events() >= workload.simulated_events_max {
+            ended = simulator.now();
+            break;
+        }
         let arrival = traffic.next_arrival().unwrap_or(Nanos::MAX);
         let event = events.peek().map_or(Nanos::MAX, |event| event.at);
         let mark = second.min(warmup.unwrap_or(Nanos::MAX)).min(event);
@@ -87,8 +92,8 @@ pub fn run(workload: &Workload, scenario: &Scenario, seed: u64, progress: &mut d
             second = (second + SECOND).min(workload.span);
         }
     }
-    traffic.close(workload.span);
+    traffic.close(ended);
     simulator.close_records();
-    let report = Report::new(workload, &scenario.settings, seed, &simulator, &traffic);
+    let report = Report::new(workload, &scenario.settings, seed, &simulator, &traffic, ended);
     Run { report, levels: simulator.into_levels() }
 }

@@ -228,6 +228,11 @@ impl<T: Copy> Simulator<T> {
         &self.levels
     }
 
+    /// One of them.
+    pub fn level(&self, number: LevelNumber) -> &LevelRecord {
+        &self.levels[number.0 as usize]
+    }
+
     /// What governs requests now.
     pub fn configuration(&self) -> &Configuration {
         &self.configuration

@@ -1,5 +1,7 @@
 //! Where the builders of the older versions start. They are marked as deprecated, as the versions are.
 
+#![expect(deprecated, reason = "the older versions are served as long as clients use them")]
+
 use super::state::{NoPriorityLevel, NoType};
 use super::{FlowSchemaBuilder, ListBuilder, Name, PriorityLevelBuilder};
 use crate::v1::FlowSchemaSpec;

@@ -13,18 +13,18 @@ declare_type! {
         /// A prefix from which the server generates a unique name if `name` is absent.
         generate_name "generateName" = 2: String [],
         /// The unique ID of this object. A later object with the same name has another one. Set by the server.
-        uid "uid" = 5: String [],
+        uid "uid" = 5: String [read_only],
         /// The version of the object, which changes with every write. An update that contains it fails if the object
         /// has been changed in between. Compare it only for equality. Set by the server.
-        resource_version "resourceVersion" = 6: String [],
+        resource_version "resourceVersion" = 6: String [read_only],
         /// A number that grows by one each time the specification changes. Set by the server.
-        generation "generation" = 7: i64 [],
+        generation "generation" = 7: i64 [read_only],
         /// When the object was created. Set by the server.
-        creation_timestamp "creationTimestamp" = 8: Option<Time> [zero_if_absent],
+        creation_timestamp "creationTimestamp" = 8: Option<Time> [zero_if_absent read_only],
         /// When deletion was requested. The object stays until its list of finalizers is empty. Set by the server.
-        deletion_timestamp "deletionTimestamp" = 9: Option<Time> [],
+        deletion_timestamp "deletionTimestamp" = 9: Option<Time> [read_only],
         /// How many seconds the object has for a graceful deletion. Set by the server.
-        deletion_grace_period_seconds "deletionGracePeriodSeconds" = 10: Option<i64> [],
+        deletion_grace_period_seconds "deletionGracePeriodSeconds" = 10: Option<i64> [read_only],
         /// Short key-value pairs that select objects.
         labels "labels" = 11: BTreeMap<String, String> [],
         /// Arbitrary key-value pairs that people and tools attach to the object.

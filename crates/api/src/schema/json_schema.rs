@@ -4,12 +4,15 @@ use serde_json::{Map, Value, json};
 
 use super::object_types::object_type;
 use super::reachable::{reachable_types, type_name};
-use super::{Choice, Field, Shape, TypeSchema};
+use super::{Choice, Field, SetBy, Shape, TypeSchema};
 use crate::{Kind, Version};
+
+const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// The JSON Schema (draft 2020-12) of an object of one kind in one version. It needs no other document.
 ///
-/// It is for manifests: unlike a server, it insists on `apiVersion` and `kind`, and refuses unknown members.
+/// It is for manifests: unlike a server, it insists on `apiVersion` and `kind`, and refuses unknown members. What is required, what the
+/// server sets (`readOnly`) and what is constant is marked.
 ///
 /// ```
 /// use evenkeel_api::{Kind, Version, schema};
@@ -21,20 +24,46 @@ use crate::{Kind, Version};
 pub fn json_schema(version: Version, kind: Kind) -> Value {
     let object = object_type(version, kind);
     let mut schema = object_definition(object, kind);
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["$schema"] = DRAFT.into();
     schema["title"] = format!("{kind} ({})", version.api_version()).into();
     for (member, text) in [("apiVersion", version.api_version()), ("kind", kind.name())] {
         schema["properties"][member]["const"] = text.into();
     }
-    let mut required = vec!["apiVersion", "kind"];
-    required.extend(object.fields.iter().filter(|field| field.required).map(|field| field.name));
-    schema["required"] = required.into();
+    schema["required"] = json!(["apiVersion", "kind", "metadata", "spec"]);
     let parts = reachable_types(object, kind).into_iter().skip(1);
     schema["$defs"] = parts
         .filter_map(|shape| Some((type_name(shape, kind)?, definition(shape, kind))))
         .collect::<Map<_, _>>()
         .into();
+    // A new object needs a name, or the beginning of one.
+    schema["$defs"]["ObjectMeta"]["anyOf"] = json!([{ "required": ["name"] }, { "required": ["generateName"] }]);
     schema
+}
+
+/// The JSON Schema of objects of either kind in one version.
+///
+/// ```
+/// use evenkeel_api::{Version, schema};
+///
+/// let schema = schema::json_schema_of_all(Version::V1);
+/// assert_eq!(schema["oneOf"][0]["$ref"], "#/$defs/FlowSchema");
+/// ```
+pub fn json_schema_of_all(version: Version) -> Value {
+    let mut definitions = Map::new();
+    let mut references = Vec::new();
+    for kind in Kind::ALL {
+        let mut schema = json_schema(version, kind);
+        if let Some(object) = schema.as_object_mut() {
+            object.remove("$schema");
+            // The parts that both kinds have are the same in both.
+            if let Some(Value::Object(parts)) = object.remove("$defs") {
+                definitions.extend(parts);
+            }
+        }
+        definitions.insert(kind.name().to_owned(), schema);
+        references.push(json!({ "$ref": format!("#/$defs/{kind}") }));
+    }
+    json!({ "$schema": DRAFT, "title": version.api_version(), "oneOf": references, "$defs": definitions })
 }
 
 fn definition(shape: Shape, kind: Kind) -> Value {
@@ -79,8 +108,10 @@ fn property(field: &Field, kind: Kind) -> Value {
     if let Some(default) = field.default {
         property["default"] = default.into();
     }
-    if field.dropped {
-        property["deprecated"] = true.into();
+    match field.set_by {
+        SetBy::Client => {}
+        SetBy::Server => property["readOnly"] = true.into(),
+        SetBy::Nobody => property["deprecated"] = true.into(),
     }
     property
 }

@@ -15,14 +15,16 @@ mod reference;
 mod table;
 mod wire;
 
-pub use json_schema::json_schema;
+pub use json_schema::{json_schema, json_schema_of_all};
 pub use meta_types::{
     DELETE_OPTIONS, PARTIAL_OBJECT_METADATA, PARTIAL_OBJECT_METADATA_LIST, PARTIAL_OBJECT_METADATA_LIST_V1BETA1, STATUS,
 };
 pub use object_types::{list_type, object_type};
 pub use openapi::{openapi_v2, openapi_v3};
-pub use reference::markdown_reference;
-pub use table::{Choice, Described, Field, ListType, Package, PatchRule, Presence, Shape, TypeName, TypeSchema, Union};
+pub use reference::{markdown_of, markdown_reference};
+pub use table::{
+    Choice, Described, Field, ListType, Package, PatchRule, Presence, SetBy, Shape, TypeName, TypeSchema, Union,
+};
 
 pub(crate) use declare::{declare_choice, declare_type};
 pub(crate) use meta_types::{API_VERSION, KIND};

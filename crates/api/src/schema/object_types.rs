@@ -1,5 +1,7 @@
 //! The entries of the table for the objects themselves and for the lists of them, by version and kind.
 
+#![expect(deprecated, reason = "the older versions are served as long as clients use them")]
+
 use super::TypeSchema;
 use crate::{Kind, Version, v1, v1beta1, v1beta2, v1beta3};
 

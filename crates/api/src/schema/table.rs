@@ -76,8 +76,21 @@ pub struct Field {
     pub patch: PatchRule,
     /// The name that messages give to the type of a text, where it has one of its own.
     pub text_type: Option<TypeName>,
-    /// Whether the field may be sent but is never kept, so that it never comes back.
-    pub dropped: bool,
+    /// Who sets the field.
+    pub set_by: SetBy,
+}
+
+/// Who sets a field.
+///
+/// Not `#[non_exhaustive]`: code that makes a document of the table has to handle all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetBy {
+    /// Whoever writes the object.
+    Client,
+    /// The server: clients read it.
+    Server,
+    /// Nobody: it may be sent but is never kept, so that it never comes back.
+    Nobody,
 }
 
 /// What protobuf does with a field that is absent (PB-2).
@@ -253,7 +266,7 @@ impl Field {
             list_type: ListType::Unspecified,
             patch: PatchRule::Replace,
             text_type: None,
-            dropped: false,
+            set_by: SetBy::Client,
         }
     }
 
@@ -326,7 +339,14 @@ impl Field {
     /// The same, never kept.
     #[must_use]
     pub const fn dropped(mut self) -> Self {
-        self.dropped = true;
+        self.set_by = SetBy::Nobody;
+        self
+    }
+
+    /// The same, set by the server.
+    #[must_use]
+    pub const fn read_only(mut self) -> Self {
+        self.set_by = SetBy::Server;
         self
     }
 

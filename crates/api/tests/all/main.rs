@@ -1,5 +1,6 @@
 //! The tests of the objects, in one program: each further program would have to be linked.
 
+#![allow(deprecated, reason = "the older versions are tested like the newest")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bootstrap;

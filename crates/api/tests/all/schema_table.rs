@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use evenkeel_api::schema::{self, Described, Shape, TypeSchema};
+use evenkeel_api::schema::{self, Described, SetBy, Shape, TypeSchema};
 use evenkeel_api::{Kind, Version, v1, v1beta1, v1beta2, v1beta3};
 use serde::de::{self, DeserializeOwned, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -39,7 +39,7 @@ fn sample_object(schema: &TypeSchema) -> Map<String, Value> {
 fn as_the_table_has_it(shape: Shape) -> Written {
     match shape {
         Shape::Object(schema) => {
-            let kept = schema.fields.iter().filter(|field| !field.dropped);
+            let kept = schema.fields.iter().filter(|field| field.set_by != SetBy::Nobody);
             Written::Object(kept.map(|field| (field.name.to_owned(), as_the_table_has_it(field.shape))).collect())
         }
         Shape::List(element) => Written::List(vec![as_the_table_has_it(*element)]),

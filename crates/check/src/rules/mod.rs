@@ -18,14 +18,14 @@ use crate::analysis::{Analysis, Output};
 
 /// Runs all rules but validation, which comes before.
 pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
-    let reached = reach::run(analysis, output);
+    reach::run(analysis, output);
     tie::run(analysis, output);
     everything::run(analysis, output);
     levels::run(analysis, output);
     bootstrap_objects::run(analysis, output);
     flows::run(analysis, output);
     hands::run(analysis, output);
-    seats::run(analysis, &reached, output);
+    seats::run(analysis, output);
     call::run(analysis, output);
     annotation::run(analysis, output);
     version::run(analysis, output);

@@ -11,10 +11,6 @@ use crate::finding::{Finding, Located, Witness};
 use crate::rule::Rule;
 use crate::space::{Region, Sort};
 
-/// Whether a schema can be reached, by its place in the configuration.
-#[derive(Debug, Default)]
-pub(crate) struct Reached(Vec<bool>);
-
 /// Whether a request can be classified to a schema by a clause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
@@ -43,14 +39,12 @@ pub(crate) fn quoted(names: &[String]) -> String {
     }
 }
 
-pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) -> Reached {
+pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
     let (view, callers) = (&analysis.view, &analysis.callers);
-    let mut reached = Reached::default();
     for (index, schema) in view.configuration.schemas.iter().enumerate() {
         let target = Target { view, callers, schema, index };
         let reach = target.clauses(&mut output.budget);
         let is_unreachable = reach.iter().all(|reach| *reach == Reach::Unreachable);
-        reached.0.push(!is_unreachable);
         let Some(located) = analysis.located(schema).filter(|located| !analysis.is_original(&located.object)) else {
             continue;
         };
@@ -66,15 +60,6 @@ pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) -> Reached {
         }
         let findings = target.unreachable_rules(located, &reach, &mut output.budget);
         output.report.findings.extend(findings);
-    }
-    reached
-}
-
-// === impl Reached ===
-
-impl Reached {
-    pub(crate) fn is_reachable(&self, index: usize) -> bool {
-        self.0.get(index).copied().unwrap_or(true)
     }
 }
 

@@ -1,18 +1,23 @@
-//! Seats: `hand-too-wide`, `zero-seats`, `few-seats`, `reject-jail`, `bufferbloat` and `lends-everything`.
+//! Seats and queues: `hand-too-wide`, `zero-seats`, `few-seats`, `reject-jail`, `bufferbloat`, `many-queues`, `lends-everything` and
+//! `zero-shares-lost`.
 
-use evenkeel_api::bootstrap::{self, CATCH_ALL};
 use evenkeel_api::v1::{
-    LENDABLE_PERCENT_DEFAULT, LimitResponseType, LimitedPriorityLevelConfiguration, PriorityLevelConfiguration,
+    CONCURRENCY_SHARES_DEFAULT, LENDABLE_PERCENT_DEFAULT, LimitResponseType, LimitedPriorityLevelConfiguration,
+    PriorityLevelConfiguration,
 };
 use evenkeel_api::{Preset, Version};
-use evenkeel_engine::limits::{LevelLimits, LevelShare, exact_limits, faithful_limits, shares};
+use evenkeel_engine::borrowing::SeatDivision;
+use evenkeel_engine::controller::{SeatPlan, TooFewSeats};
+use evenkeel_engine::limits::{LevelLimits, shares};
 
 use crate::Borrowing;
 use crate::analysis::{Analysis, Output};
 use crate::finding::{Finding, Located};
 use crate::rule::Rule;
 use crate::rules::flows::{is_per_flow, queues};
-use crate::rules::reach::Reached;
+
+/// Queue sets keep a table of so many queues, and an index of those in use beyond.
+const QUEUES_MAX: i32 = 4096;
 
 /// A level with the limits that it would have.
 struct Level<'a> {
@@ -21,53 +26,48 @@ struct Level<'a> {
     object: &'a PriorityLevelConfiguration,
     limited: &'a LimitedPriorityLevelConfiguration,
     limits: LevelLimits,
+    /// Whether there are fewer seats than levels that need one: a server does not start.
+    too_few: Option<&'a TooFewSeats>,
 }
 
-pub(crate) fn run(analysis: &Analysis<'_>, reached: &Reached, output: &mut Output) {
-    let limits = limits(analysis, reached);
+pub(crate) fn run(analysis: &Analysis<'_>, output: &mut Output) {
+    let limits = limits(analysis);
+    // Only where seats are divided exactly: in Kubernetes every share is rounded up.
+    let too_few = plan(analysis).check_seats(i64::from(analysis.assumptions.seats)).err();
+    let too_few = too_few.filter(|_| analysis.assumptions.preset == Preset::Plain);
     for ((located, object), limits) in analysis.levels.iter().zip(limits) {
         let Some(limited) = &object.spec.limited else { continue };
-        let level = Level { analysis, located, object, limited, limits };
+        let level = Level { analysis, located, object, limited, limits, too_few: too_few.as_ref() };
         let findings = [
             level.zero_seats(),
             level.few_seats(),
             level.hand_too_wide(),
             level.reject_jail(),
             level.bufferbloat(),
+            level.many_queues(),
             level.lends_everything(),
+            level.zero_shares_lost(),
         ];
         findings.into_iter().flatten().for_each(|finding| output.accuse(analysis, located, finding));
     }
 }
 
-/// The limits of the levels of the analysis, on a server that has the mandatory levels too.
-fn limits(analysis: &Analysis<'_>, reached: &Reached) -> Vec<LevelLimits> {
-    let is_missing = |name: &str| analysis.levels.iter().all(|(_, level)| level.name() != name);
-    let built_in = bootstrap::mandatory().priority_levels.iter().filter(|level| is_missing(level.name()));
-    let all = analysis.levels.iter().map(|(_, level)| *level).chain(built_in);
-    let schemas = &analysis.view.configuration.schemas;
-    let leads_there = |(index, schema): (usize, &&evenkeel_api::v1::FlowSchema)| {
-        schema.spec.priority_level_configuration.name == CATCH_ALL && reached.is_reachable(index)
-    };
-    let is_catch_all_reached = schemas.iter().enumerate().any(leads_there);
-    let share = |level: &'_ _| is_unreachable(level, is_catch_all_reached);
-    let levels: Vec<LevelShare<'_>> =
-        all.map(|level| LevelShare { spec: &level.spec, is_unreachable: share(level) }).collect();
-    let seats = i64::from(analysis.assumptions.seats);
-    match analysis.assumptions.preset {
-        Preset::Kubernetes => faithful_limits(&levels, seats),
-        Preset::Plain => exact_limits(&levels, seats),
-    }
+/// The limits of the levels of the analysis, in their order: those that a server of the preset would give them.
+fn limits(analysis: &Analysis<'_>) -> Vec<LevelLimits> {
+    let division = SeatDivision::from(analysis.assumptions.preset);
+    let by_name = plan(analysis).limits(&division, i64::from(analysis.assumptions.seats));
+    analysis.levels.iter().map(|(_, level)| by_name.get(level.name()).copied().unwrap_or_default()).collect()
+}
+
+fn plan<'a>(analysis: &Analysis<'a>) -> SeatPlan<'a> {
+    let levels = analysis.levels.iter().map(|(_, level)| *level);
+    SeatPlan::new(levels, analysis.view.configuration.schemas.iter().copied())
 }
 
 /// The nominal seats of a level, if it is among those of the analysis.
 pub(crate) fn nominal(analysis: &Analysis<'_>, level: &str) -> Option<i64> {
-    let limits = limits(analysis, &Reached::default());
+    let limits = limits(analysis);
     analysis.levels.iter().zip(limits).find(|((_, own), _)| own.name() == level).map(|(_, limits)| limits.nominal)
-}
-
-fn is_unreachable(level: &PriorityLevelConfiguration, is_catch_all_reached: bool) -> bool {
-    level.name() == CATCH_ALL && !is_catch_all_reached
 }
 
 // === impl Level ===
@@ -97,6 +97,11 @@ impl Level<'_> {
             return None;
         }
         let seats = self.seats();
+        if let Some(too_few) = self.too_few.filter(|_| self.limits.nominal == 0) {
+            let message = format!("{too_few}, and this one gets none; the server does not start");
+            let help = "give the server more seats (`concurrency`; here `--seats`), or remove levels";
+            return Some(self.finding(Rule::ZeroSeats, self.shares_field(), message, help));
+        }
         if self.limits.nominal == 0 {
             let message = format!("of {seats} seats, the level gets none: its shares round to 0");
             let help = "raise nominalConcurrencyShares, or set --seats to the number of seats of your server";
@@ -179,6 +184,32 @@ impl Level<'_> {
         let help = "use fewer or shorter queues, so that clients are told at once, or check with the figures of the server \
                     (`--service-time`, `--wait-limit`, `--seats`)";
         Some(self.finding(Rule::Bufferbloat, ".limitResponse.queuing", message, help))
+    }
+
+    fn many_queues(&self) -> Option<Finding> {
+        let queues = queues(self.object).filter(|_| !is_per_flow(self.object))?.queues;
+        if queues <= QUEUES_MAX {
+            return None;
+        }
+        let message = format!(
+            "the level has {queues} queues: more than {QUEUES_MAX} make decisions slower and dumps long, and separate flows no better"
+        );
+        let help = "use some hundred queues with a handSize of 6 to 8, or one queue for each flow (`evenkeel.dev/queuing: per-flow`)";
+        Some(self.finding(Rule::ManyQueues, ".limitResponse.queuing.queues", message, help))
+    }
+
+    /// The two oldest versions cannot tell zero shares from absent ones (API-63).
+    fn zero_shares_lost(&self) -> Option<Finding> {
+        if shares(&self.object.spec) != 0 {
+            return None;
+        }
+        let message = format!(
+            "the level has zero shares: a client that reads it and writes it back as {} or {} gives it {CONCURRENCY_SHARES_DEFAULT}",
+            Version::V1beta1,
+            Version::V1beta2
+        );
+        let help = "see that no client uses these versions, as `kubectl edit prioritylevelconfigurations.v1beta2.flowcontrol.apiserver.k8s.io` does";
+        Some(self.finding(Rule::ZeroSharesLost, self.shares_field(), message, help))
     }
 
     fn lends_everything(&self) -> Option<Finding> {

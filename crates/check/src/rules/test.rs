@@ -1,11 +1,12 @@
 //! `classification-test`: the tests that files carry.
 
+use evenkeel_api::Preset;
 use evenkeel_api::v1::PriorityLevelConfiguration;
 use evenkeel_engine::classify::distinguisher;
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::time::Instant;
 use evenkeel_engine::work::{Circumstances, Estimator, ObjectCounts, WatchCounts};
-use evenkeel_engine::{Attributes, RequestInfo};
+use evenkeel_engine::{Attributes, RequestInfo, WorkEstimate};
 
 use crate::analysis::{Analysis, Output};
 use crate::classification_test::ClassificationTest;
@@ -56,7 +57,8 @@ fn failure(analysis: &Analysis<'_>, test: &ClassificationTest) -> Option<Finding
     compare("level", expect.level.as_deref(), level_name);
     compare("flow", expect.flow.as_deref(), flow);
     if let (Some(expected), Some(level)) = (expect.seats, level) {
-        compare("seats", Some(&expected.to_string()), &seats(analysis, &info, level).to_string());
+        let target = test.request.path.as_deref().unwrap_or_default();
+        compare("seats", Some(&expected.to_string()), &seats(analysis, &info, target, level).to_string());
     }
     if wrong.is_empty() {
         return None;
@@ -66,8 +68,12 @@ fn failure(analysis: &Analysis<'_>, test: &ClassificationTest) -> Option<Finding
     Some(finding(format!("the request gets {}", wrong.join(", ")), help, Some(witness)))
 }
 
-/// The seats of a request on a server of which no object counts and no watches are known.
-fn seats(analysis: &Analysis<'_>, info: &RequestInfo<'_>, level: &PriorityLevelConfiguration) -> u32 {
+/// The seats of a request on a server of which no object counts and no watches are known, as `evenkeel explain` has them. Requests of
+/// ordinary services take one seat; what a route of the gateway costs is in its settings.
+fn seats(analysis: &Analysis<'_>, info: &RequestInfo<'_>, target: &str, level: &PriorityLevelConfiguration) -> u32 {
+    if analysis.assumptions.preset == Preset::Plain {
+        return WorkEstimate::ONE_SEAT.max_seats();
+    }
     let hand = queues(level).map(|queues| queues.hand_size);
     let nominal = super::seats::nominal(analysis, level.name());
     let level_cap = hand.zip(nominal).map(|(hand, nominal)| evenkeel_engine::work::level_cap(nominal, hand));
@@ -76,7 +82,7 @@ fn seats(analysis: &Analysis<'_>, info: &RequestInfo<'_>, level: &PriorityLevelC
         level_cap,
         objects: &ObjectCounts::default(),
         watches: &WatchCounts::default(),
-        consistent_reads_from_cache: true,
+        consistent_reads_from_cache: false,
     };
-    Estimator::default().estimate(Some(info), Query::of_target("/"), &circumstances).max_seats()
+    Estimator::default().estimate(Some(info), Query::of_target(target), &circumstances).max_seats()
 }

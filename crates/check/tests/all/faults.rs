@@ -1,4 +1,4 @@
-//! Sixty faults, each put into a configuration in which nothing is wrong: every one is found, at the object that has it.
+//! Sixty-two faults, each put into a configuration in which nothing is wrong: every one is found, at the object that has it.
 
 use evenkeel_api::decode::{Document, Node, parse_yaml};
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
@@ -44,7 +44,7 @@ const EVERYTHING: &str = "nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*
                           resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*'], clusterScope: true}]";
 
 #[rustfmt::skip] // a table
-const FAULTS: [(Edit, Rule, &str); 60] = [
+const FAULTS: [(Edit, Rule, &str); 62] = [
     // One object is wrong in itself.
     (Replace("matchingPrecedence: 1000", "matchingPrecedence: 10001"), Rule::InvalidObject, "tenants-flow"),
     (Replace("matchingPrecedence: 1000", "matchingPrecedence: -5"), Rule::InvalidObject, "tenants-flow"),
@@ -105,7 +105,9 @@ const FAULTS: [(Edit, Rule, &str); 60] = [
     (Replace("nominalConcurrencyShares: 40", "nominalConcurrencyShares: 40000"), Rule::ZeroSeats, "etl"),
     (Replace("nominalConcurrencyShares: 10", "nominalConcurrencyShares: 0"), Rule::RejectJail, "hooks"),
     (Replace("queues: 128, handSize: 6, queueLengthLimit: 50", "queues: 128, handSize: 6, queueLengthLimit: 500"), Rule::Bufferbloat, "etl"),
+    (Replace("queues: 128, handSize: 6", "queues: 10000000, handSize: 2"), Rule::ManyQueues, "etl"),
     (Replace("lendablePercent: 50", "lendablePercent: 100"), Rule::LendsEverything, "etl"),
+    (Replace("nominalConcurrencyShares: 10", "nominalConcurrencyShares: 0"), Rule::ZeroSharesLost, "hooks"),
     // Calls, annotations, tests.
     (Edit::Call("tenants-flow", "tenants-flow"), Rule::Inversion, "tenants-flow"),
     (Edit::Call("webhooks", "etl-flow"), Rule::Inversion, "etl-flow"),

@@ -1,5 +1,7 @@
 //! A `curl` command line as a request: its method, its URL and what it says of its user.
 
+use http::{HeaderMap, HeaderName, HeaderValue};
+
 use super::question::Question;
 use crate::percent_encoding::{decoded, encoded};
 
@@ -184,8 +186,18 @@ impl Read {
             .into_iter()
             .find_map(|(user, group)| Some((values(user).next()?, values(group).collect())));
         let (user, groups) = named.map_or((basic_user, Vec::new()), |(user, groups)| (Some(user), groups));
-        Question::new(&method, &url, user, groups)
+        let question = Question::new(&method, &url, user, groups)?;
+        Ok(Question { headers: headers(&self.headers), ..question })
     }
+}
+
+/// The headers that curl would send. It refuses those that are no headers itself.
+fn headers(given: &[(String, String)]) -> HeaderMap {
+    let header = |(name, value): &(String, String)| {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+        Some((name, HeaderValue::from_str(value).ok()?))
+    };
+    given.iter().filter_map(header).collect()
 }
 
 /// The user that a URL names before its host.

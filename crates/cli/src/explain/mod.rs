@@ -8,15 +8,18 @@ mod server;
 mod shell_words;
 
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
 use clap::{ArgGroup, Args};
-use evenkeel::{Explanation, FlowControl, Objects};
+use evenkeel::{Borrowing, Explanation, FlowControl, Identify as _, Objects, User};
 use evenkeel_api::Preset;
+use evenkeel_gateway::identity::{Identification, PeerIdentity};
+use evenkeel_gateway::objects::source;
 use evenkeel_gateway::observe::admin::TOKEN_VARIABLE;
-use evenkeel_gateway::{Config, RequestRules};
+use evenkeel_gateway::{Config, Peer, RequestRules, Transport};
 use tokio::runtime;
 
 use crate::exit::{Exit, WrongUsage};
@@ -30,6 +33,8 @@ const EXAMPLES: &str = "\
 Examples:
   A request to your own service, with your objects:
     evenkeel explain GET /orders --user alice --preset plain --objects objects.yaml
+  With everything that the settings file of a gateway says, also who the sender is:
+    evenkeel explain --config evenkeel.yaml --from 10.0.0.7 -- curl -H 'X-API-Key: k1' http://shop.example/orders
   A request to a Kubernetes API:
     evenkeel explain GET /api/v1/namespaces/a/pods --user alice --objects flowcontrol.yaml
   With the objects of a cluster:
@@ -50,9 +55,9 @@ const REQUEST: &str = "The request";
 /// The decision is made by the same code as in a gateway. For your own service, add `--preset plain`, or `--config` with the
 /// settings of your gateway; the default preset is `kubernetes`, while that of `serve` is `plain`.
 ///
-/// Without --objects, --server, --context, --kubeconfig or --live, the objects are those of the preset. As `kubectl evenkeel
+/// Without --objects, --server, --context, --kubeconfig or --live, the objects are those of --config, or of the preset. As `kubectl evenkeel
 /// explain`, they are those of kubectl's current context. The mandatory objects are added if they are missing. As in a server, users get the group system:authenticated, and service accounts get their groups.
-/// Without --user, the user is system:anonymous.
+/// Without --user, the user is system:anonymous, or with --config whoever the gateway would take the sender for.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, after_help = EXAMPLES)]
 #[command(group(ArgGroup::new("remote").args(["server", "live"])))]
@@ -107,9 +112,13 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "URL", conflicts_with_all = ["objects", "server", "kubeconfig", "context", "config", "concurrency"], help_heading = SOURCES)]
     live: Option<String>,
 
-    /// The settings file of a gateway, for its routes, preset and concurrency.
+    /// The settings file of a gateway: its objects, routes, identities, preset and concurrency. Without --user, the user is
+    /// whoever the gateway would take the sender for.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// The address that the request comes from, for the identities of --config.
+    #[arg(long, value_name = "ADDRESS", requires = "config", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), help_heading = REQUEST)]
+    from: IpAddr,
     /// How URLs are interpreted and which objects are added: `kubernetes` or `plain`
     /// [default: that of --config, or kubernetes].
     #[arg(long, value_name = "PRESET", value_parser = Preset::from_str)]
@@ -129,7 +138,12 @@ pub(crate) struct Explain {
 /// Whom to ask about requests.
 enum Oracle {
     /// A flow control of our own, which lets nothing in.
-    Own { flow: FlowControl, rules: RequestRules },
+    Own {
+        flow: FlowControl,
+        rules: RequestRules,
+        /// Who sends requests, unless that was said.
+        identity: Option<PeerIdentity>,
+    },
     /// A gateway.
     Live { gateway: Box<Server> },
 }
@@ -137,7 +151,6 @@ enum Oracle {
 /// A flow control or a gateway, and where its objects are from.
 struct Source {
     oracle: Oracle,
-    preset: Preset,
     objects: String,
 }
 
@@ -198,32 +211,45 @@ impl Explain {
 
     async fn source(&self) -> Result<Source> {
         if let Some(url) = &self.live {
-            let preset = self.preset.unwrap_or(Preset::Kubernetes);
             let variable = || std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
             let mut access = self.access(url)?;
             access.token = access.token.or_else(variable);
             let gateway = Box::new(Server::new(&access, server::LIMITS)?);
-            return Ok(Source { oracle: Oracle::Live { gateway }, preset, objects: format!("those of {url}") });
+            return Ok(Source { oracle: Oracle::Live { gateway }, objects: format!("those of {url}") });
         }
         let config = self.config.as_deref().map(Config::read).transpose();
         // The error says itself what it comes from.
         let config = config.map_err(|error| WrongUsage(error.to_string()))?;
         let preset = self.preset.or(config.as_ref().map(|config| config.preset)).unwrap_or(Preset::Kubernetes);
-        let config = config.unwrap_or_default();
-        let (objects, from) = self.objects(preset).await?;
+        let identity = config.as_ref().map(|config| self.identity(config)).transpose()?.flatten();
+        let mut config = config.unwrap_or_default();
+        config.preset = preset;
+        let (objects, from) = self.objects(&config).await?;
         let flow = FlowControl::builder()
             .preset(preset)
             .server_concurrency(self.concurrency.unwrap_or(config.concurrency))
             .wait_limit(config.timeouts.queue)
+            .borrowing(config.flow_control.borrowing.map(Borrowing::from))
             .drive_by_hand()
             .objects(objects)
             .build();
         let rules = RequestRules::new(&config.requests, preset)?;
-        Ok(Source { oracle: Oracle::Own { flow, rules }, preset, objects: from })
+        Ok(Source { oracle: Oracle::Own { flow, rules, identity }, objects: from })
+    }
+
+    /// Who sends requests by the settings of a gateway, unless the user is given.
+    fn identity(&self, config: &Config) -> Result<Option<PeerIdentity>> {
+        if self.user.is_some() || self.audit.is_some() {
+            return Ok(None);
+        }
+        let identities = Identification::open(&config.identity).map_err(|error| WrongUsage(error.to_string()))?;
+        let address = SocketAddr::new(self.from, 0);
+        Ok(Some(identities.of(Peer { address, transport: Transport::Plain, certificate: None })))
     }
 
     /// The objects, and where they are from.
-    async fn objects(&self, preset: Preset) -> Result<(Objects, String)> {
+    async fn objects(&self, config: &Config) -> Result<(Objects, String)> {
+        let preset = config.preset;
         if !self.objects.is_empty() {
             let objects = configuration(&self.objects, preset)?;
             let names: Vec<String> = self.objects.iter().map(|path| path.display().to_string()).collect();
@@ -235,7 +261,12 @@ impl Explain {
             let paths = kubeconfig::paths(self.kubeconfig.as_deref())?;
             kubeconfig::read(&paths, self.context.as_deref())?
         } else {
-            return Ok((Objects::from(preset), format!("those that the preset {preset} starts with")));
+            let from = match &config.objects {
+                Some(path) => format!("those of {}", path.display()),
+                None => format!("those that the preset {preset} starts with"),
+            };
+            let objects = source(config).next().await.map_err(|error| WrongUsage(error.to_string()))?;
+            return Ok((objects, from));
         };
         Ok((server::objects(&access, preset).await?, format!("those of {}", access.server)))
     }
@@ -265,9 +296,12 @@ impl Explain {
 impl Source {
     async fn explain(&self, question: &Question) -> Result<Explanation> {
         match &self.oracle {
-            Oracle::Live { gateway } => server::explanation(gateway, question, self.preset).await,
-            Oracle::Own { flow, rules } => {
-                let user = question.user(self.preset);
+            Oracle::Live { gateway } => server::explanation(gateway, question).await,
+            Oracle::Own { flow, rules, identity } => {
+                let user = match identity {
+                    Some(identity) => identified(identity, question)?,
+                    None => question.user(),
+                };
                 let explained = rules.explain(flow, &user, question.method.clone(), question.uri());
                 let mut explanation = explained.with_context(|| {
                     format!("{} {} would be rejected before flow control", question.method, question.target)
@@ -278,4 +312,19 @@ impl Source {
             }
         }
     }
+}
+
+/// The user for whom the gateway would take the sender of a request, with the groups that were added.
+fn identified(identity: &PeerIdentity, question: &Question) -> Result<User> {
+    let parts = question.parts();
+    let found = identity.identify(&parts).map_err(|denied| {
+        let (method, target, status) = (&question.method, &question.target, denied.status.as_u16());
+        WrongUsage(format!(
+            "the gateway would reject {method} {target} with {status}: {denied}; name the user with --user, or add the credentials to \
+             the curl command"
+        ))
+    })?;
+    let mut user = (*found).clone();
+    user.groups.extend(question.groups.iter().map(|group| group.as_str().into()));
+    Ok(user)
 }

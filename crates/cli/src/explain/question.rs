@@ -1,9 +1,10 @@
 //! `Question`: the request that is asked about.
 
 use evenkeel::User;
-use evenkeel_api::Preset;
+use evenkeel_engine::implied_groups::ANONYMOUS;
+use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{Method, Uri};
+use http::{HeaderMap, Method, Request, Uri};
 
 /// A request, and who sends it.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,14 +16,11 @@ pub(super) struct Question {
     pub(super) groups: Vec<String>,
     /// Whether the groups are all that the user has.
     pub(super) has_all_groups: bool,
+    /// The headers, as far as they are known.
+    pub(super) headers: HeaderMap,
 }
 
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
-const ANONYMOUS: &str = "system:anonymous";
-const UNAUTHENTICATED: &str = "system:unauthenticated";
-const AUTHENTICATED: &str = "system:authenticated";
-const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
-const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 
 // === impl Question ===
 
@@ -57,28 +55,27 @@ impl Question {
             "" => format!("/{target}").parse().unwrap_or(PathAndQuery::from_static("/")),
             _ => target,
         };
-        Ok(Self { method, target, user: user.filter(|user| !user.is_empty()), groups, has_all_groups: false })
+        Ok(Self {
+            method,
+            target,
+            user: user.filter(|user| !user.is_empty()),
+            groups,
+            has_all_groups: false,
+            headers: HeaderMap::new(),
+        })
     }
 
-    /// The user with the groups that every server adds: `system:authenticated`, those of service accounts, or
-    /// `system:unauthenticated` for nobody in particular.
-    pub(super) fn user(&self, preset: Preset) -> User {
-        let name = self.user.as_deref().unwrap_or(ANONYMOUS);
-        let mut groups = self.groups.clone();
-        let mut add = |group: String| {
-            if !groups.contains(&group) {
-                groups.push(group);
-            }
-        };
-        if !self.has_all_groups {
-            let account = name.strip_prefix(SERVICE_ACCOUNT).filter(|_| preset == Preset::Kubernetes);
-            if let Some((namespace, _)) = account.and_then(|account| account.split_once(':')) {
-                add(SERVICE_ACCOUNTS.to_owned());
-                add(format!("{SERVICE_ACCOUNTS}:{namespace}"));
-            }
-            add(if name == ANONYMOUS { UNAUTHENTICATED } else { AUTHENTICATED }.to_owned());
-        }
-        User::new(name, groups)
+    /// The user with the groups that every server adds, unless all of them are known.
+    pub(super) fn user(&self) -> User {
+        let user = User::new(self.user.as_deref().unwrap_or(ANONYMOUS), self.groups.iter().map(String::as_str));
+        if self.has_all_groups { user } else { user.with_implied_groups() }
+    }
+
+    /// The request as a gateway receives it.
+    pub(super) fn parts(&self) -> Parts {
+        let (mut parts, ()) = Request::new(()).into_parts();
+        (parts.method, parts.uri, parts.headers) = (self.method.clone(), self.uri(), self.headers.clone());
+        parts
     }
 
     pub(super) fn uri(&self) -> Uri {
@@ -128,7 +125,7 @@ mod tests {
         let groups = |user: Option<&str>, given: &[&str]| {
             let given = given.iter().map(ToString::to_string).collect();
             let question = Question::new("GET", "/", user.map(ToOwned::to_owned), given).unwrap();
-            let user = question.user(Preset::Kubernetes);
+            let user = question.user();
             format!("{}: {}", user.name, user.groups.join(" "))
         };
         assert_eq!(groups(None, &[]), "system:anonymous: system:unauthenticated");

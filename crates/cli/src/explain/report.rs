@@ -200,7 +200,7 @@ mod tests {
         let rules = RequestRules::new(&Config::default().requests, preset).unwrap();
         let (user, group) = ("eve\u{1b}]0;owned\u{7}\n".to_owned(), "dev\u{9b}2J\u{202e}".to_owned());
         let question = Question::new("GET", "/a\u{9b}31m", Some(user), vec![group]).unwrap();
-        let explained = rules.explain(&flow, &question.user(preset), question.method.clone(), question.uri());
+        let explained = rules.explain(&flow, &question.user(), question.method.clone(), question.uri());
         let mut explanation = explained.unwrap();
         // A server that is asked with --live may send anything.
         explanation.flow_schema.push('\u{1b}');

@@ -30,9 +30,9 @@ pub(super) async fn objects(access: &Access, preset: Preset) -> Result<Objects> 
 }
 
 /// What a gateway says of a request.
-pub(super) async fn explanation(gateway: &Server, question: &Question, preset: Preset) -> Result<Explanation> {
+pub(super) async fn explanation(gateway: &Server, question: &Question) -> Result<Explanation> {
     let url = gateway.url();
-    let user = question.user(preset);
+    let user = question.user();
     let mut query = format!("?method={}&url={}", question.method, encoded(&question.target.to_string()));
     query += &format!("&user={}", encoded(&user.name));
     for group in &user.groups {

@@ -163,6 +163,9 @@ struct JsonNotes {
     service_time_assumed_untimed: u64,
     unknown_waits: u64,
     lists_of_unknown_size: u64,
+    unknown_seats: u64,
+    narrowed: u64,
+    seatless: u64,
     late: u64,
 }
 
@@ -277,6 +280,9 @@ impl JsonNotes {
             service_time_assumed_untimed: notes.untimed,
             unknown_waits: notes.unknown_waits,
             lists_of_unknown_size: notes.lists,
+            unknown_seats: notes.unknown_seats,
+            narrowed: notes.narrowed,
+            seatless: notes.seatless,
             late: notes.late,
         }
     }

@@ -264,6 +264,11 @@ pub(super) fn notes(notes: &Notes) -> Vec<String> {
         notes.lists,
         "The number of objects is not known for {} lists, so each takes one seat. Name a file of metrics with --object-counts.",
     );
+    note(notes.unknown_seats, "The log has no seats of {} requests, so each takes one.");
+    note(
+        notes.narrowed,
+        "{} requests took more seats than their level can have in the replay. They run on as many as it can have.",
+    );
     note(
         u64::from(notes.without_users),
         "The log has no users. Requests stay in their recorded flow schemas, with one flow for each.",
@@ -276,6 +281,7 @@ pub(super) fn notes(notes: &Notes) -> Vec<String> {
         notes.unauthenticated,
         "{} requests were left out: they failed authentication, so flow control never saw them.",
     );
+    note(notes.seatless, "{} requests were left out: they took no seats, and flow control does not limit them.");
     note(notes.not_limited, "{} requests were left out: they are long-running, and flow control does not limit them.");
     if notes.formats.iter().any(|format| format.starts_with("Kubernetes audit log")) {
         lines.push(

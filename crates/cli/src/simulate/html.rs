@@ -8,7 +8,9 @@ use crate::report_page::{self, Levels, each, pictures};
 use super::charts;
 use super::inputs::Inputs;
 use super::runs::{Figures, Simulated};
-use super::table::{FLOW_FIGURES, Figure, LEVEL_FIGURES, fairness, flow_rows, heading, level_rows};
+use super::table::{
+    FLOW_FIGURES, FLOW_TITLES, Figure, LEVEL_FIGURES, LEVEL_TITLES, Row, fairness, flow_rows, heading, level_rows,
+};
 
 /// The page.
 pub(super) fn page(inputs: &Inputs, simulated: &Simulated, figures: &[Figures]) -> String {
@@ -22,11 +24,11 @@ pub(super) fn page(inputs: &Inputs, simulated: &Simulated, figures: &[Figures]) 
     let wait = waits.then(|| charts::percentiles("Wait by flow", &names, &runs, |flow| flow.figures.wait));
     page += &pictures([Some(total), wait].into_iter().flatten());
     page += &each("tables", &names, |index| {
-        let table = table("flow", &FLOW_FIGURES, flow_rows(&figures[index]));
+        let table = table(FLOW_TITLES, &FLOW_FIGURES, flow_rows(&figures[index]));
         format!("{table}<p>{}</p>\n", escape(&sentence(&fairness(&figures[index]))))
     });
     page += "<h2>Levels</h2>\n";
-    page += &each("tables", &names, |index| table("level", &LEVEL_FIGURES, level_rows(&figures[index])));
+    page += &each("tables", &names, |index| table(LEVEL_TITLES, &LEVEL_FIGURES, level_rows(&figures[index])));
     // What is compared has the same axes.
     let levels: Vec<Levels<'_>> =
         runs.iter().map(|run| Levels { records: &run.levels, seconds: run.report.simulated_seconds }).collect();
@@ -35,9 +37,13 @@ pub(super) fn page(inputs: &Inputs, simulated: &Simulated, figures: &[Figures]) 
     report_page::page(&title, &inputs.workload.name, &page)
 }
 
-fn table(first: &str, figures: &[Figure], rows: Vec<(String, Vec<String>)>) -> String {
-    let titles: Vec<&str> = std::iter::once(first).chain(figures.iter().map(|(title, ..)| *title)).collect();
-    report_page::table(&titles, rows)
+fn table<const TITLES: usize>(titles: [&str; TITLES], figures: &[Figure], rows: Vec<Row<TITLES>>) -> String {
+    let titles: Vec<&str> = titles.into_iter().chain(figures.iter().map(|(title, ..)| *title)).collect();
+    let row = |(titles, cells): Row<TITLES>| {
+        let mut titles = titles.into_iter();
+        (titles.next().unwrap_or_default(), titles.chain(cells).collect::<Vec<String>>())
+    };
+    report_page::table(&titles, rows.into_iter().map(row).collect::<Vec<_>>())
 }
 
 /// With a capital and a full stop.

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::report_page;
+use crate::subcommand::complain;
 use crate::terminal::{ColorChoice, OutputFormat, pretty_json, print};
 use crate::usage::number;
 use inputs::Inputs;
@@ -100,10 +101,14 @@ impl Simulate {
             OutputFormat::Text => table::tables(&inputs, &figures, self.color.paint(&io::stdout())),
         };
         print(&text)?;
+        let early = figures.iter().find_map(|figures| figures.median.get("endedEarly"));
+        if let Some(early) = early {
+            complain(&table::ended_early(&figures[0].median, early));
+        }
         if let Some(file) = &self.report {
             report_page::write(file, &html::page(&inputs, &simulated, &figures))?;
         }
-        Ok(Exit::Success)
+        Ok(if early.is_some() { Exit::Failure } else { Exit::Success })
     }
 }
 

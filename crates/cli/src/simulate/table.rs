@@ -78,27 +78,49 @@ pub(super) fn heading(inputs: &Inputs, figures: &[Figures]) -> String {
     )
 }
 
+/// The columns before the figures of flows: what a flow is called, and where its requests went.
+pub(super) const FLOW_TITLES: [&str; 3] = ["flow", "schema", "level"];
+pub(super) const LEVEL_TITLES: [&str; 1] = ["level"];
+
+/// A row of a table: its titles, and its figures.
+pub(super) type Row<const TITLES: usize> = ([String; TITLES], Vec<String>);
+
 /// The rows of a table of flows: each flow, and below it the worst of several of a kind.
-pub(super) fn flow_rows(figures: &Figures) -> Vec<(String, Vec<String>)> {
+pub(super) fn flow_rows(figures: &Figures) -> Vec<Row<3>> {
     let mut rows = Vec::new();
     for [flow, least, most] in items(figures, "flows") {
         let (name, count) = (text(flow, "name"), at(flow, &["count"]).unwrap_or(1.0));
         let name = if count > 1.0 { format!("{name} ({count})") } else { name.to_owned() };
-        rows.push((name, cells(&FLOW_FIGURES, [flow, least, most])));
+        let [schema, level] = ["flowSchema", "priorityLevel"].map(|member| text(flow, member).to_owned());
+        rows.push(([name, schema, level], cells(&FLOW_FIGURES, [flow, least, most])));
         if let Some(worst) = flow.get("worst") {
             let ends = [least, most].map(|end| end.get("worst").unwrap_or(worst));
             let cells = cells(&FLOW_FIGURES, [worst, ends[0], ends[1]]);
-            rows.push((format!("  worst: {}", text(worst, "user")), cells));
+            rows.push(([format!("  worst: {}", text(worst, "user")), String::new(), String::new()], cells));
         }
     }
     rows
 }
 
+/// Why a simulation ended early, in a sentence.
+pub(super) fn ended_early(report: &Value, early: &Value) -> String {
+    let number = |value: &Value, name| at(value, &[name]).unwrap_or_default();
+    format!(
+        "the simulation ended after {} events, at {} s of {} s; the flow {:?} has sent {} requests: give it a longer service time, \
+         or `think` time, or simulate fewer seconds",
+        written(number(report, "events"), Unit::Count),
+        number(report, "simulatedSeconds"),
+        number(early, "ofSeconds"),
+        text(early, "busiestFlow"),
+        written(number(early, "requests"), Unit::Count),
+    )
+}
+
 /// The rows of a table of levels, without those that nobody used.
-pub(super) fn level_rows(figures: &Figures) -> Vec<(String, Vec<String>)> {
+pub(super) fn level_rows(figures: &Figures) -> Vec<Row<1>> {
     let used = |level: &Value| at(level, &["seats", "max"]) > Some(0.0) || at(level, &["rejected", "*"]) > Some(0.0);
     let levels = items(figures, "levels").into_iter().filter(|[_, _, most]| used(most));
-    levels.map(|levels| (text(levels[0], "name").to_owned(), cells(&LEVEL_FIGURES, levels))).collect()
+    levels.map(|levels| ([text(levels[0], "name").to_owned()], cells(&LEVEL_FIGURES, levels))).collect()
 }
 
 /// How evenly seats were divided, in a sentence.
@@ -120,19 +142,19 @@ pub(super) fn fairness(figures: &Figures) -> String {
 }
 
 fn flow_table(figures: &Figures) -> String {
-    rendered("flow", &FLOW_FIGURES, flow_rows(figures))
+    rendered(FLOW_TITLES, &FLOW_FIGURES, flow_rows(figures))
 }
 
 fn level_table(figures: &Figures) -> String {
-    rendered("level", &LEVEL_FIGURES, level_rows(figures))
+    rendered(LEVEL_TITLES, &LEVEL_FIGURES, level_rows(figures))
 }
 
-fn rendered(first: &str, figures: &[Figure], rows: Vec<(String, Vec<String>)>) -> String {
+fn rendered<const TITLES: usize>(titles: [&str; TITLES], figures: &[Figure], rows: Vec<Row<TITLES>>) -> String {
     let numbers = figures.iter().map(|(title, ..)| Column::right(*title));
-    let mut table = Table::new([Column::left(first)].into_iter().chain(numbers));
+    let mut table = Table::new(titles.map(Column::left).into_iter().chain(numbers));
     table.ruler();
-    for (name, cells) in rows {
-        table.row([printable(&name).into_owned()].into_iter().chain(cells));
+    for (titles, cells) in rows {
+        table.row(titles.map(|title| printable(&title).into_owned()).into_iter().chain(cells));
     }
     table.render()
 }

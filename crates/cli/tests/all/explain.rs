@@ -214,7 +214,7 @@ fn the_text_shows_what_can_happen() {
     assert!(plain.contains("\nqueues       one for each flow (evenkeel.dev/queuing: per-flow)\n"), "{plain}");
     // The level may borrow 8 seats (CL-5), but there is nobody to borrow from.
     let limits =
-        "\nlimits       8 seats of its own; lends 7, borrows up to 0 (other levels lend 0); from 1 to 8 in all\n";
+        "\nlimits       8 seats of its own; lends 8, borrows up to 0 (other levels lend 0); from 0 to 8 in all\n";
     assert!(plain.contains(limits), "{plain}");
 }
 
@@ -241,4 +241,42 @@ fn what_is_wrong_is_said_in_one_sentence() {
         let told = complaint(arguments);
         assert!(told.contains(part), "{arguments:?}: {told}");
     }
+}
+
+/// Objects, routes and identities are those of the settings file.
+#[test]
+fn a_settings_file_says_everything() {
+    let (folder, objects) = objects();
+    let write = |name: &str, content: String| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let objects_text = fs::read_to_string(&objects).unwrap().replace("ByNamespace", "ByUser").replace(
+        "resourceRules: [{verbs: ['*'], apiGroups: ['*'], resources: [pods], namespaces: ['*']}]",
+        "nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]",
+    );
+    fs::write(&objects, objects_text).unwrap();
+    let keys = write("keys.csv", "key-of-alice,alice,1,dev\n".to_owned());
+    fs::set_permissions(&keys, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let settings = write(
+        "evenkeel.yaml",
+        format!(
+            "{{objects: {objects}, concurrency: 20, requests: {{routes: [{{path: '/reports/{{*}}', seats: 3}}]}},\n\
+             identity: {{sources: [{{apiKey: {{header: X-API-Key, file: {keys}}}}}, {{address: {{}}}}]}}}}"
+        ),
+    );
+    let explained =
+        json(&["--config", &settings, "--", "curl", "-H", "X-API-Key: key-of-alice", "http://a.example/reports/7"]);
+    assert_eq!(winner(&explained), ("tenants", "tenants", "alice"));
+    assert_eq!(explained["seats"]["initial"].as_u64().or(explained["seats"]["seats"].as_u64()), Some(3), "{explained}");
+    // Without a credential, the address is who sends it.
+    let by_address = json(&["--config", &settings, "--from", "10.0.0.7", "/orders"]);
+    assert_eq!(by_address["request"]["groups"][0], "system:unauthenticated");
+    assert!(by_address["request"]["user"].as_str().unwrap().contains("10.0.0.7"), "{by_address}");
+    // Who was named stays who it is.
+    let named = json(&["--config", &settings, "/orders", "--user", "bob", "--group", "dev"]);
+    assert_eq!(winner(&named), ("tenants", "tenants", "bob"));
+    let denied = complaint(&["--config", &settings, "--", "curl", "-H", "X-API-Key: wrong", "http://a.example/"]);
+    assert!(denied.contains("the gateway would reject GET / with 401"), "{denied}");
 }

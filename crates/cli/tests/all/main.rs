@@ -28,6 +28,7 @@ mod pages;
 mod peer;
 mod reference;
 mod replay;
+mod schema;
 mod secret_files;
 mod serve;
 mod simulate;

@@ -64,6 +64,21 @@ fn tables_compare_two_configurations() {
     insta::assert_snapshot!(files.simulate(&["--against", &files.path("per-flow.yaml")]));
 }
 
+/// A service account has its groups, as in a server, and the table says where each flow went.
+#[test]
+fn flows_have_the_groups_that_every_server_adds() {
+    let files = Files::new();
+    let flow = "  - {name: robot, user: 'system:serviceaccount:shop:worker', request: {verb: get, resource: pods, namespace: shop},\n     \
+                arrivals: {poisson: {rate: 5}}, service: {fixed: 10ms}}\n";
+    let (head, _) = WORKLOAD.split_once("  - {name: elephants").unwrap();
+    files.write("robot.yaml", &format!("{head}{flow}"));
+    let output = run(&["simulate", &files.path("robot.yaml"), "--concurrency", "100"]);
+    let printed = text(&output.stdout);
+    let row = printed.lines().find(|line| line.starts_with("robot")).unwrap_or_else(|| panic!("{printed}"));
+    let cells: Vec<&str> = row.split_whitespace().take(3).collect();
+    assert_eq!(cells, ["robot", "service-accounts", "workload-low"], "{printed}");
+}
+
 /// TL-28
 #[test]
 fn json_has_the_fields_of_the_specification() {

@@ -15,13 +15,15 @@ pub trait DivideSeats: fmt::Debug {
     /// What `adjustment` held before is replaced, in the memory that it already has.
     fn divide(&mut self, levels: &[LevelDemand], adjustment: &mut Adjustment);
 
-    /// The limits of levels on a server with that many seats, in the same order. The default is what Kubernetes does.
+    /// The limits of levels on a server with that many seats, in the same order. They come in ascending byte order of their names
+    /// (CV-8). The default is what Kubernetes does.
     fn limits(&self, levels: &[LevelShare<'_>], server_limit: i64) -> Vec<LevelLimits> {
         faithful_limits(levels, server_limit)
     }
 
-    /// Whether a level that rejects and has no seats rejects every request. In Kubernetes one runs at a time (FQ-21).
-    fn closes_empty_levels(&self) -> bool {
+    /// Whether limits are exact (LB-2a): a level that rejects and can have no seats rejects every request, where in Kubernetes one
+    /// runs at a time (FQ-21), and each level with shares has to have a seat.
+    fn is_exact(&self) -> bool {
         false
     }
 }
@@ -35,8 +37,8 @@ impl<D: DivideSeats + ?Sized> DivideSeats for Box<D> {
         (**self).limits(levels, server_limit)
     }
 
-    fn closes_empty_levels(&self) -> bool {
-        (**self).closes_empty_levels()
+    fn is_exact(&self) -> bool {
+        (**self).is_exact()
     }
 }
 

@@ -9,8 +9,8 @@ use crate::seats;
 /// Divides seats by the same rules as Kubernetes, but never more than there are.
 ///
 /// Kubernetes rounds each level's seats for itself, so that a server of 8 seats may run 11 requests. Here the levels' own
-/// seats add up to the server's, and so do those that they may use after each adjustment. A level that has seats keeps one
-/// at least, whatever it lends; one that rejects and has none rejects everybody.
+/// seats add up to the server's, and so do those that they may use after each adjustment. Every level with shares has a seat of
+/// its own, and keeps one after each adjustment whatever it lends; one without shares starts nothing (LB-2a).
 ///
 /// Seats that a level has to give back are its own again only when the requests on them have ended: until then more may run.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +44,8 @@ impl DivideSeats for ExactDivision {
             levels.iter().zip(&mut adjustment.levels).partition(|(level, _)| level.is_exempt);
         for (level, adjusted) in &mut limited {
             // Where the rules find no solution, limits stay as they were (CL-17), for a configuration that may be gone.
-            adjusted.current = adjusted.current.clamp(level.limits.min, level.limits.max.max(level.limits.min));
+            let least = least(level);
+            adjusted.current = adjusted.current.clamp(least, level.limits.max.max(least));
         }
         take_back(&mut limited, total);
         hand_out(&mut limited, total.saturating_sub(seats_of(&exempt)));
@@ -54,13 +55,19 @@ impl DivideSeats for ExactDivision {
         exact_limits(levels, server_limit)
     }
 
-    fn closes_empty_levels(&self) -> bool {
+    fn is_exact(&self) -> bool {
         true
     }
 }
 
 /// A level and what it gets.
 type Adjusting<'a> = (&'a LevelDemand, &'a mut AdjustedLevel);
+
+/// What a level has after a division at least. One that lends all its seats keeps one: it could let nobody in until the next
+/// division, and then nobody would know that it wants them back.
+fn least(level: &LevelDemand) -> i64 {
+    level.limits.min.max(level.limits.nominal.clamp(0, 1))
+}
 
 fn seats_of(levels: &[Adjusting<'_>]) -> i64 {
     levels.iter().fold(0, |sum, (_, adjusted)| sum.saturating_add(adjusted.current))
@@ -81,7 +88,7 @@ fn take_back(limited: &mut [Adjusting<'_>], total: i64) {
     if excess <= 0 {
         return;
     }
-    let spare = |(level, adjusted): &Adjusting<'_>| adjusted.current - level.limits.min;
+    let spare = |(level, adjusted): &Adjusting<'_>| adjusted.current - least(level);
     let all_spare: i128 = limited.iter().map(|level| i128::from(spare(level))).sum();
     limited.sort_by_key(|level| std::cmp::Reverse(spare(level)));
     let to_take = excess;
@@ -112,10 +119,10 @@ impl DivideSeats for SeatDivision {
         }
     }
 
-    fn closes_empty_levels(&self) -> bool {
+    fn is_exact(&self) -> bool {
         match self {
-            Self::Faithful(division) => division.closes_empty_levels(),
-            Self::Exact(division) => division.closes_empty_levels(),
+            Self::Faithful(division) => division.is_exact(),
+            Self::Exact(division) => division.is_exact(),
         }
     }
 }

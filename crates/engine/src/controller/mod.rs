@@ -14,6 +14,7 @@ mod level;
 mod levels;
 mod objects;
 mod reach;
+mod seat_plan;
 mod server_config;
 mod usable;
 
@@ -21,6 +22,7 @@ pub use dangling::{DANGLING, Dangling};
 pub use level::ControlledLevel;
 pub use levels::{LedgerTerms, Levels};
 pub use objects::Objects;
+pub use seat_plan::{SeatPlan, TooFewSeats};
 pub use server_config::{ADJUSTMENT_PERIOD, Borrowing, ServerConfig, UnknownBorrowing};
 pub use usable::Unusable;
 
@@ -35,7 +37,7 @@ use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
 use crate::borrowing::{Adjustment, DivideSeats, FaithfulDivision};
 use crate::classify::match_order;
 use crate::configuration::{Configuration, LevelId, LevelInfo};
-use crate::limits::{LevelShare, nominal_sum};
+use crate::limits::nominal_sum;
 use crate::queue_set::Mode;
 use crate::time::{Instant, Nanos};
 
@@ -75,6 +77,9 @@ pub struct Applied {
     pub unusable: Vec<(String, Unusable)>,
     /// Annotations that are not understood, each with the kind and the name of its object (BM-2).
     pub not_understood: Vec<(Kind, String, NotUnderstood)>,
+    /// Whether there are fewer seats than levels that have to have one, where seats are divided exactly (LB-2a). Some of those
+    /// levels have none.
+    pub too_few_seats: Option<TooFewSeats>,
 }
 
 // === impl Controller ===
@@ -158,10 +163,10 @@ impl<D: DivideSeats> Controller<D> {
         self.retire_levels(levels);
         self.add_mandatory_levels();
         self.list_quiescing();
-        self.set_limits(&usable);
+        let too_few_seats = self.set_limits(&usable);
         self.adjust(levels, now);
         let not_understood = self.objects.not_understood();
-        Applied { configuration: self.compile(&usable), dangling, unusable, not_understood }
+        Applied { configuration: self.compile(&usable), dangling, unusable, not_understood, too_few_seats }
     }
 
     /// Divides the seats among the levels by what they have asked for since the last time (CL-11 to CL-18).
@@ -202,10 +207,10 @@ impl<D: DivideSeats> Controller<D> {
         }
     }
 
-    /// Whether a level that rejects and has no seats rejects everybody. Where a ledger grants the seats it may borrow some,
-    /// and starts nothing if it may not.
+    /// Whether a level that rejects and can have no seats rejects everybody. Where a ledger grants the seats, it starts nothing
+    /// anyway.
     fn closes_empty_levels(&self) -> bool {
-        self.borrowing == Borrowing::Periodic && self.division.closes_empty_levels()
+        self.borrowing == Borrowing::Periodic && self.division.is_exact()
     }
 
     /// What a ledger goes by (LB-1). The levels' own seats may add up to a little more than the server has, as in
@@ -213,6 +218,16 @@ impl<D: DivideSeats> Controller<D> {
     fn ledger_terms(&self) -> LedgerTerms {
         let stakes = self.levels.values().map(|level| (level.id, level.stake())).collect();
         LedgerTerms { seats: self.server_limit.max(self.nominal_sum()), stakes }
+    }
+
+    /// Whether every level that has to have a seat could have one if the server followed these objects with so many seats. Only
+    /// where seats are divided exactly can there be too few (LB-2a).
+    pub fn check_seats(&self, objects: &Objects, server_limit: i64) -> Result<(), TooFewSeats> {
+        self.check_plan(&objects.seat_plan(), server_limit)
+    }
+
+    fn check_plan(&self, plan: &SeatPlan<'_>, server_limit: i64) -> Result<(), TooFewSeats> {
+        if self.division.is_exact() { plan.check_seats(server_limit) } else { Ok(()) }
     }
 
     /// The objects that it follows, as they were given.
@@ -339,17 +354,19 @@ impl<D: DivideSeats> Controller<D> {
     }
 
     /// Each level gets its share of the server's seats (CC-16).
-    fn set_limits(&mut self, usable: &[Arc<FlowSchema>]) {
-        let unreachable = reach::is_catch_all_unreachable(usable).then_some(CATCH_ALL);
-        let share = |(name, level): (&String, _)| LevelShare {
-            spec: &ControlledLevel::object(level).spec,
-            is_unreachable: unreachable == Some(name.as_str()),
-        };
-        let shares: Vec<_> = self.levels.iter().map(share).collect();
-        let limits = self.division.limits(&shares, self.server_limit);
+    fn set_limits(&mut self, usable: &[Arc<FlowSchema>]) -> Option<TooFewSeats> {
+        let objects = self.levels.values().map(|level| &*level.object);
+        let plan = SeatPlan::new(objects, usable.iter().map(|schema| &**schema));
+        let limits: Vec<_> = plan.limits(&self.division, self.server_limit).into_values().collect();
+        // Levels on their way out share the seats as long as they last, but need not be there.
+        let staying = self.levels.values().filter(|level| !level.quiescing).map(|level| &*level.object);
+        let staying = SeatPlan::new(staying, usable.iter().map(|schema| &**schema));
+        let too_few_seats = self.check_plan(&staying, self.server_limit).err();
+        // Both are in the order of names, and the mandatory levels are among these already.
         for (level, limits) in self.levels.values_mut().zip(limits) {
             level.set_limits(limits);
         }
+        too_few_seats
     }
 
     /// Compiles the schemas that can be used, and the mandatory ones if they are missing (CC-11, CC-12).

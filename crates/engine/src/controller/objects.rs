@@ -6,6 +6,8 @@ use evenkeel_api::annotations::{self, NotUnderstood};
 use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration, PriorityLevelEnablement};
 use evenkeel_api::{AnyObject, Kind, Preset, bootstrap};
 
+use super::seat_plan::SeatPlan;
+
 /// The objects that a controller is to follow.
 ///
 /// Not `#[non_exhaustive]`: the API has these two kinds.
@@ -60,6 +62,12 @@ impl Objects {
 }
 
 impl Objects {
+    /// The levels among which a server that follows these objects divides its seats.
+    pub fn seat_plan(&self) -> SeatPlan<'_> {
+        let levels = self.priority_levels.iter().map(|level| &**level);
+        SeatPlan::new(levels, self.flow_schemas.iter().map(|schema| &**schema))
+    }
+
     /// The annotations that are not understood, each with the kind and the name of its object (BM-2).
     pub(super) fn not_understood(&self) -> Vec<(Kind, String, NotUnderstood)> {
         let levels = self.priority_levels.iter().map(|level| (Kind::PriorityLevelConfiguration, &level.metadata));

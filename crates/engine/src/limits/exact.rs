@@ -1,14 +1,15 @@
 //! Seats shared out so that they add up to those of the server.
 
-use evenkeel_api::v1::{LimitResponseType, PriorityLevelConfigurationSpec};
+use evenkeel_api::v1::PriorityLevelConfigurationSpec;
 
 use super::{LevelLimits, LevelShare, borrowing_limit_percent, is_exempt, lendable_percent, percent_of, shares};
 
 /// The limits of levels whose own seats add up to those of the server, in the same order.
 ///
-/// Seats go by shares, and those that are left over go to the largest remainders. A limited level with shares has one seat
-/// at least if there are enough, and does not lend its last one. A level that no request can get to has none. One without
-/// shares that rejects borrows none, so that it lets nobody in.
+/// Seats go by shares, and those that are left over go to the largest remainders, and then to those that come first: give levels
+/// in ascending byte order of their names, as [`SeatPlan`](crate::controller::SeatPlan) does. A limited level with shares has one
+/// seat at least if there are enough. A level that no request can get to has none. A limited one without shares has none and
+/// borrows none, so that it starts nothing (LB-2a).
 ///
 /// ```
 /// use evenkeel_api::v1::PriorityLevelConfiguration;
@@ -29,8 +30,7 @@ pub fn exact_limits(levels: &[LevelShare<'_>], server_limit: i64) -> Vec<LevelLi
 
 fn limits(level: &LevelShare<'_>, nominal: i64, server_limit: i64) -> LevelLimits {
     let spec = level.spec;
-    // A level that has lent all its seats could let nobody in until the next adjustment.
-    let lendable = percent_of(nominal, lendable_percent(spec)).clamp(0, (nominal - 1).max(0));
+    let lendable = percent_of(nominal, lendable_percent(spec)).clamp(0, nominal);
     let borrowing = if level.is_unreachable || is_blocked(spec) {
         0
     } else {
@@ -39,10 +39,9 @@ fn limits(level: &LevelShare<'_>, nominal: i64, server_limit: i64) -> LevelLimit
     LevelLimits::of(nominal, lendable, borrowing)
 }
 
-/// Whether the level is there to turn everybody away.
+/// Whether the level is there to let nobody in, whether it queues or rejects.
 fn is_blocked(spec: &PriorityLevelConfigurationSpec) -> bool {
-    let rejects = |response| response == &LimitResponseType::Reject;
-    shares(spec) <= 0 && spec.limited.as_ref().is_some_and(|limited| rejects(&limited.limit_response.response))
+    shares(spec) <= 0 && !is_exempt(spec)
 }
 
 /// Each level's own seats: by largest remainder, and none of the limited ones empty-handed if that can be.
@@ -66,7 +65,9 @@ fn nominal_seats(levels: &[LevelShare<'_>], server_limit: i64) -> Vec<i64> {
             // Whoever has most beyond its exact part gives, so that larger shares do not end with fewer seats.
             let beyond =
                 |&other: &usize| i128::from(seats[other]) * all - i128::from(server_limit) * shares(&levels[other]);
-            let Some(richest) = (0..seats.len()).filter(|&other| seats[other] > 1).max_by_key(beyond) else { break };
+            // Exempt requests start without seats, so that an exempt level may give its last one.
+            let can_give = |&other: &usize| seats[other] > i64::from(!is_exempt(levels[other].spec));
+            let Some(richest) = (0..seats.len()).filter(can_give).max_by_key(beyond) else { break };
             seats[richest] -= 1;
             seats[index] += 1;
         }

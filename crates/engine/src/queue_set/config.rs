@@ -76,7 +76,8 @@ impl QueuingDiscipline {
 impl Mode {
     /// Requests wait in that many queues.
     ///
-    /// Each queue takes memory whether it is used or not: about 120 bytes, so that 10,000,000 queues take 1.2 GB.
+    /// Up to 4096 queues take about 120 bytes each, whether they are used or not. Of more queues only those in use take memory,
+    /// and finding one takes the logarithm of their number.
     pub fn queue(queues: i64, hand_size: i64, queue_length_limit: i64) -> Result<Self, InvalidDeal> {
         let deal = DealSize::new(queues, hand_size)?;
         let (discipline, flow_limits) = (QueuingDiscipline::ShuffleSharded, FlowLimits::NONE);

@@ -24,7 +24,8 @@
 //! in proportion to the queues are the rare ones: a change of their number, the winding back of the progress meter, and
 //! the end of a request that leaves a queue empty while there are more queues than wanted. That queue goes, and those
 //! behind it move up: a level that is told under load to have fewer queues pays for each one that goes, once. An event
-//! other than an arrival allocates only to add queues.
+//! other than an arrival allocates only to add queues. With more than 4096 queues, only those in use are kept, in trees that
+//! allocate now and then.
 //!
 //! ```
 //! use evenkeel_engine::WorkEstimate;

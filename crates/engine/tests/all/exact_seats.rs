@@ -4,9 +4,9 @@ use crate::busy_engine;
 
 use busy_engine::{objects, rejecting, schema};
 use evenkeel_api::Preset;
-use evenkeel_api::v1::{FlowSchema, PriorityLevelConfiguration};
+use evenkeel_api::v1::{FlowSchema, GroupSubject, PriorityLevelConfiguration, Subject, SubjectKind};
 use evenkeel_engine::borrowing::{Adjustment, DemandStatistics, DivideSeats, ExactDivision, LevelDemand, SeatDivision};
-use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Objects, ServerConfig};
+use evenkeel_engine::controller::{ADJUSTMENT_PERIOD, Borrowing, Objects, SeatPlan, ServerConfig};
 use evenkeel_engine::level::NewRequest;
 use evenkeel_engine::limits::{LevelLimits, LevelShare, exact_limits};
 use evenkeel_engine::queue_set::Arrival;
@@ -85,17 +85,75 @@ fn eight_seats_stay_eight() {
     assert!(faithful > 8, "{faithful}: Kubernetes lets more run, or this test shows nothing");
 }
 
+fn queuing(name: &str, shares: i32) -> PriorityLevelConfiguration {
+    let level = PriorityLevelConfiguration::builder(name);
+    level.limited(|l| l.shares(shares).queue(|q| q.queues(8).hand_size(2).queue_length_limit(5))).build()
+}
+
+/// Zero shares hold everything, whether the level queues or rejects (LB-2a).
 #[test]
-fn a_level_without_shares_that_rejects_lets_nobody_in() {
-    let blocked = || objects(&[rejecting("blocked", 0), rejecting("rest", 10)], &[]);
-    let mut exact = engine(10, blocked());
-    assert_eq!(started(&mut exact, "blocked"), 0);
-    exact.adjust(START + ADJUSTMENT_PERIOD, &mut |_: Ticket, (): &mut ()| {});
-    assert_eq!(started(&mut exact, "blocked"), 0, "it borrows nothing, however much is asked for");
+fn a_level_without_shares_lets_nobody_in() {
+    for (blocked, borrowing) in [rejecting("blocked", 0), queuing("blocked", 0)]
+        .into_iter()
+        .flat_map(|level| [Borrowing::Periodic, Borrowing::Immediate].map(|borrowing| (level.clone(), borrowing)))
+    {
+        let objects = || objects(&[blocked.clone(), rejecting("rest", 10)], &[]);
+        let config = ServerConfig::new(10).division(ExactDivision::default()).borrowing(borrowing);
+        let mut exact: ExactEngine = Engine::with_config(config, START);
+        exact.apply(objects(), START, &mut |_: Ticket, (): &mut ()| {});
+        assert_eq!(started(&mut exact, "blocked"), 0);
+        exact.adjust(START + ADJUSTMENT_PERIOD, &mut |_: Ticket, (): &mut ()| {});
+        assert_eq!(started(&mut exact, "blocked"), 0, "it borrows nothing, however much is asked for");
+    }
 
     let mut faithful = Engine::new(10, START);
-    faithful.apply(blocked(), START, &mut |_: Ticket, (): &mut ()| {});
+    faithful.apply(
+        objects(&[rejecting("blocked", 0), rejecting("rest", 10)], &[]),
+        START,
+        &mut |_: Ticket, (): &mut ()| {},
+    );
     assert!(started(&mut faithful, "blocked") > 0, "in Kubernetes it may borrow, and one runs at a time");
+}
+
+/// Who gets a seat that is left over goes by the names, in whichever order objects come (LB-2a).
+#[test]
+fn seats_do_not_depend_on_the_order_of_objects() {
+    let one = nominal(&engine(5, objects(&[rejecting("a", 10), rejecting("b", 10)], &[])));
+    let other = nominal(&engine(5, objects(&[rejecting("b", 10), rejecting("a", 10)], &[])));
+    assert_eq!(one, other);
+    let plan = [rejecting("b", 10), rejecting("a", 10)];
+    let plan = SeatPlan::new(&plan, []).limits(&ExactDivision::default(), 5);
+    let planned: Vec<_> = plan.into_iter().map(|(name, limits)| (name.to_owned(), limits.nominal)).collect();
+    assert_eq!(one, planned, "a tool computes what the server computes");
+}
+
+/// Every level with shares needs a seat, an exempt one does not (LB-2a).
+#[test]
+fn fewer_seats_than_levels_with_shares_are_reported() {
+    let levels = || objects(&[rejecting("a", 30), queuing("b", 1), rejecting("closed", 0)], &[]);
+    let applied = |seats: i64| {
+        let mut engine: ExactEngine =
+            Engine::with_config(ServerConfig::new(seats).division(ExactDivision::default()), START);
+        engine.apply(levels(), START, &mut |_: Ticket, (): &mut ()| {}).too_few_seats
+    };
+    assert_eq!(applied(3), None);
+    let too_few = applied(2).expect("three levels have shares");
+    assert_eq!(too_few.levels, ["a", "b", "catch-all"]);
+    assert_eq!(
+        too_few.to_string(),
+        "2 seats are too few for 3 priority levels with shares (\"a\", \"b\", \"catch-all\"): each of them needs a seat"
+    );
+    let mut faithful: Engine<()> = Engine::new(2, START);
+    assert_eq!(faithful.apply(levels(), START, &mut |_: Ticket, (): &mut ()| {}).too_few_seats, None);
+}
+
+#[test]
+fn an_exempt_level_gives_its_last_seat() {
+    let exempt = PriorityLevelConfiguration::builder("exempt").exempt(|e| e.shares(100)).build();
+    let levels = [exempt, rejecting("a", 1), rejecting("b", 1)];
+    let all = schema("all", "a", 500);
+    let limits = SeatPlan::new(&levels, [&all]).limits(&ExactDivision::default(), 2);
+    assert_eq!((limits["a"].nominal, limits["b"].nominal, limits["exempt"].nominal), (1, 1, 0));
 }
 
 #[test]
@@ -112,6 +170,19 @@ fn catch_all_has_seats_unless_nothing_gets_there() {
     assert_eq!(catch_all(&[narrow(|schema| schema.spec.rules[0].resource_rules.clear())]), 5);
     assert_eq!(catch_all(&[narrow(|schema| schema.spec.rules[0].resource_rules[0].cluster_scope = false)]), 5);
     assert_eq!(catch_all(&[narrow(|schema| schema.spec.rules[0].non_resource_rules[0].verbs = vec!["get".into()])]), 5);
+    let group = |name: &str, schema: FlowSchema| {
+        let mut schema = schema;
+        let group = Some(GroupSubject { name: name.to_owned() });
+        schema.spec.rules[0].subjects = vec![Subject { kind: SubjectKind::Group, group, ..Subject::default() }];
+        schema
+    };
+    let authenticated = group("system:authenticated", schema("some", "most", 500));
+    let unauthenticated = group("system:unauthenticated", schema("others", "most", 600));
+    assert_eq!(catch_all(std::slice::from_ref(&authenticated)), 5);
+    assert_eq!(catch_all(&[authenticated.clone(), unauthenticated.clone()]), 0, "everybody is in one of the two");
+    let mut both = authenticated;
+    both.spec.rules[0].subjects.extend(unauthenticated.spec.rules[0].subjects.clone());
+    assert_eq!(catch_all(&[both]), 0);
     let named = schema("some", "catch-all", 400);
     let with_mandatory = objects(&[level()], &[schema("all", "most", 500), named]).with_mandatory_levels();
     assert_eq!(nominal(&engine(100, with_mandatory))[0].1, 5, "another schema leads there");
@@ -121,15 +192,25 @@ fn catch_all_has_seats_unless_nothing_gets_there() {
     assert_eq!(nominal(&engine(100, stored))[0].1, 5);
 }
 
+/// What a level lends is what the formula says, also if that is all (LB-2a). A division leaves it one seat, so that somebody
+/// notices when it wants them back; a ledger lends the last one too.
 #[test]
-fn a_lender_keeps_its_last_seat() {
+fn a_level_may_lend_all_its_seats() {
     let lender = PriorityLevelConfiguration::builder("lender");
     let lender = lender.limited(|l| l.shares(10).lendable_percent(100).reject()).build();
-    let mut engine = engine(10, objects(&[lender, rejecting("busy", 10)], &[schema("all", "busy", 500)]));
+    let objects = || objects(&[lender.clone(), rejecting("busy", 10)], &[schema("all", "busy", 500)]);
+    let mut engine = engine(10, objects());
+    let limits = engine.controller().level("lender").unwrap().limits();
+    assert_eq!((limits.nominal, limits.lendable, limits.min), (5, 5, 0));
     assert!(started(&mut engine, "busy") > 5, "it borrows");
     engine.adjust(START + ADJUSTMENT_PERIOD, &mut |_: Ticket, (): &mut ()| {});
     assert_eq!(engine.controller().level("busy").unwrap().current_limit(), 9);
     assert_eq!(engine.controller().level("lender").unwrap().current_limit(), 1);
+
+    let config = ServerConfig::new(10).division(ExactDivision::default()).borrowing(Borrowing::Immediate);
+    let mut immediate: ExactEngine = Engine::with_config(config, START);
+    immediate.apply(objects(), START, &mut |_: Ticket, (): &mut ()| {});
+    assert_eq!(started(&mut immediate, "busy"), 10);
 }
 
 /// The shares, the lendable percentage and the limit on borrowing of a level.
@@ -168,7 +249,7 @@ proptest! {
             let is_due = *shares > 0 && !is_unreachable && server_limit >= i64::try_from(with_shares).unwrap();
             prop_assert!(limits.nominal >= i64::from(is_due), "{limits:?}");
             prop_assert!(*shares > 0 && !is_unreachable || limits.nominal == 0, "{limits:?}");
-            prop_assert!(limits.min >= limits.nominal.min(1) && limits.min <= limits.nominal, "{limits:?}");
+            prop_assert!((0..=limits.nominal).contains(&limits.min), "{limits:?}");
             prop_assert!(*shares > 0 && !is_unreachable || limits.max == 0, "{limits:?}");
         }
     }

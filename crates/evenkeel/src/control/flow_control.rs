@@ -8,7 +8,9 @@ use arc_swap::ArcSwap;
 use evenkeel_api::annotations::NotUnderstood;
 use evenkeel_api::v1::FlowSchema;
 use evenkeel_api::{Kind, Preset};
-use evenkeel_engine::controller::{Applied, Borrowing, ControlledLevel, Controller, Dangling, Objects, Unusable};
+use evenkeel_engine::controller::{
+    Applied, Borrowing, ControlledLevel, Controller, Dangling, Objects, TooFewSeats, Unusable,
+};
 use evenkeel_engine::digest::Query;
 use evenkeel_engine::level::NewRequest;
 use evenkeel_engine::queue_set::{Arrival, Rejection};
@@ -111,6 +113,8 @@ pub struct Report {
     pub unusable: Vec<(String, Unusable)>,
     /// Annotations that are not understood, each with the kind and the name of its object. Their defaults are used.
     pub not_understood: Vec<(Kind, String, NotUnderstood)>,
+    /// Whether there are fewer seats than levels that have to have one: some of them have none (LB-2a).
+    pub too_few_seats: Option<TooFewSeats>,
 }
 
 /// The nanoseconds of a duration; those of some five hundred years at most.
@@ -190,6 +194,29 @@ impl FlowControl {
     fn follow(&self, mut objects: Objects) -> Report {
         objects.flow_schemas.extend(self.shared.exempt_paths.clone());
         self.shared.change(|controller, changes, now| Some(controller.apply(objects, changes, now))).unwrap_or_default()
+    }
+
+    /// Whether every level that has to have a seat would have one under these objects. [`apply`](Self::apply) does not ask: some
+    /// level is then without seats, which its [`Report`] says.
+    ///
+    /// ```
+    /// use evenkeel::{FlowControl, Objects, PriorityLevelConfiguration};
+    ///
+    /// let level = |name| PriorityLevelConfiguration::builder(name).limited(|l| l.shares(10).reject()).build().into();
+    /// let objects: Objects = ["orders", "reports", "rest"].map(level).into_iter().collect();
+    /// let flow = FlowControl::builder().server_concurrency(2).drive_by_hand().build();
+    /// let too_few = flow.check_objects(&objects).unwrap_err();
+    /// assert!(too_few.to_string().starts_with("2 seats are too few for 4 priority levels with shares"));
+    /// ```
+    pub fn check_objects(&self, objects: &Objects) -> Result<(), TooFewSeats> {
+        let control = self.shared.control();
+        control.controller.check_seats(objects, control.controller.server_limit())
+    }
+
+    /// The same for the objects that it follows, on a server with so many seats.
+    pub fn check_server_concurrency(&self, seats: u32) -> Result<(), TooFewSeats> {
+        let control = self.shared.control();
+        control.controller.check_seats(control.controller.objects(), seats.into())
     }
 
     /// The server has so many seats in all from now on: see [`Builder::server_concurrency`]. They are divided among the levels
@@ -432,6 +459,7 @@ impl Report {
             dangling: dangling.cloned().collect(),
             unusable: unusable.cloned().collect(),
             not_understood: not_understood.cloned().collect(),
+            too_few_seats: self.too_few_seats.clone().filter(|found| before.too_few_seats.as_ref() != Some(found)),
         }
     }
 }
@@ -473,7 +501,8 @@ impl Shared {
         let division = trace::Division::of(&control.controller);
         let mut is_to_go = false;
         let mut news = Report::default();
-        let report = applied.map(|Applied { configuration, dangling, unusable, not_understood, .. }| {
+        let report = applied.map(|applied| {
+            let Applied { configuration, dangling, unusable, not_understood, too_few_seats, .. } = applied;
             for (_, level) in control.controller.levels() {
                 if let Some(found) = changes.table.get(level.id()) {
                     found.set_quiescing(level.is_quiescing());
@@ -482,7 +511,7 @@ impl Shared {
                 }
             }
             self.snapshot.store(Arc::new(Snapshot::new(configuration, changes.table, &self.upkeep, self.preset)));
-            let report = Report { dangling, unusable, not_understood };
+            let report = Report { dangling, unusable, not_understood, too_few_seats };
             let before = std::mem::replace(&mut control.report, report.clone());
             news = report.news_since(&before);
             report
@@ -497,6 +526,7 @@ impl Shared {
         trace::dangling(&news.dangling);
         trace::unusable(&news.unusable);
         trace::not_understood(&news.not_understood);
+        trace::too_few_seats(news.too_few_seats.as_ref());
         report
     }
 

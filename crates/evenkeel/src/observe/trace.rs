@@ -13,7 +13,7 @@ use evenkeel_api::Kind;
 use evenkeel_api::annotations::NotUnderstood;
 #[cfg(feature = "tracing")]
 use evenkeel_engine::controller::ControlledLevel;
-use evenkeel_engine::controller::{Dangling, Unusable};
+use evenkeel_engine::controller::{Dangling, TooFewSeats, Unusable};
 use evenkeel_engine::queue_set::Rejection;
 use evenkeel_engine::{Schema, WorkEstimate};
 
@@ -134,6 +134,14 @@ pub(crate) fn not_understood(annotations: &[(Kind, String, NotUnderstood)]) {
 pub(crate) fn no_seats() {
     #[cfg(feature = "tracing")]
     tracing::warn!("the server has no seats, so hardly any request runs: set `server_concurrency` to at least 1");
+}
+
+/// There are fewer seats than levels that have to have one.
+pub(crate) fn too_few_seats(found: Option<&TooFewSeats>) {
+    #[cfg(feature = "tracing")]
+    if let Some(problem) = found {
+        tracing::error!(%problem, "some level has no seats: raise `server_concurrency`, or remove levels");
+    }
 }
 
 /// These paths are not exempt, though somebody meant them to be.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evenkeel::FlowControl;
 use evenkeel_api::Object;
-use evenkeel_engine::controller::Objects;
+use evenkeel_engine::controller::{Objects, TooFewSeats};
 
 use super::findings::Findings;
 use crate::observe::metrics::{Edit, GatewayMetrics, ObjectChange};
@@ -22,12 +22,15 @@ pub(super) struct Governing {
 // === impl Governing ===
 
 impl Governing {
-    /// Lets these objects govern. The flow control warns of those that are of no use.
-    pub(super) fn apply(&mut self, objects: Objects) {
+    /// Lets these objects govern, unless there are fewer seats than levels that have to have one. The flow control warns of
+    /// those that are of no use.
+    pub(super) fn apply(&mut self, objects: Objects) -> Result<(), TooFewSeats> {
+        self.flow.check_objects(&objects)?;
         self.findings.look_for(objects.clone());
         self.flow.apply_stored(objects.clone());
         self.metrics.objects_applied(changes(&self.last, &objects));
         self.last = objects;
+        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenkeel::{Borrowing, FlowControl};
-use evenkeel_engine::controller::Objects;
+use evenkeel_engine::controller::{Objects, TooFewSeats};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -132,6 +132,9 @@ pub enum StartError {
     /// The objects to follow could not be read.
     #[error(transparent)]
     Objects(#[from] ObjectsError),
+    /// There are fewer seats than levels that have to have one.
+    #[error("concurrency: {}; set `concurrency` to at least {}, or remove levels", .0, .0.levels.len())]
+    Seats(#[from] TooFewSeats),
 }
 
 fn shown(file: Option<&Path>) -> String {
@@ -173,7 +176,7 @@ impl Gateway {
         let findings = Findings::new(&config);
         let mut governing =
             Governing { flow: flow.clone(), metrics: metrics.clone(), findings, last: Objects::default() };
-        governing.apply(objects.next().await?);
+        governing.apply(objects.next().await?)?;
         if let Some(source) = objects.status() {
             readiness.set_source(source);
         }
@@ -388,16 +391,18 @@ fn upstreams_of(live: watch::Receiver<Arc<Live>>) -> Box<dyn Fn() -> Vec<Upstrea
 async fn follow(mut objects: Box<dyn ObjectSource>, mut governing: Governing) {
     loop {
         match objects.next().await {
-            Ok(new) => {
-                governing.apply(new);
-                tracing::info!("the objects changed and are in effect");
-            }
-            Err(error) => {
-                governing.metrics.objects_refused();
-                tracing::error!(%error, "the objects cannot be used; the previous ones stay in effect");
-            }
+            Ok(new) => match governing.apply(new) {
+                Ok(()) => tracing::info!("the objects changed and are in effect"),
+                Err(too_few) => refuse(&governing.metrics, &StartError::from(too_few)),
+            },
+            Err(error) => refuse(&governing.metrics, &error),
         }
     }
+}
+
+fn refuse(metrics: &GatewayMetrics, error: &dyn std::error::Error) {
+    metrics.objects_refused();
+    tracing::error!(%error, "the objects cannot be used; the previous ones stay in effect");
 }
 
 async fn flush_rejections(rejections: Arc<RejectionLog>) {

@@ -37,7 +37,11 @@ impl Gateway {
             self.shared.metrics.settings_are_in_effect();
             return Ok(Reconfigured { changed, needs_restart });
         }
-        let live = match Live::open(config, Some(&before), &self.shared.metrics).await {
+        let opened = match self.flow().check_server_concurrency(config.concurrency) {
+            Ok(()) => Live::open(config, Some(&before), &self.shared.metrics).await,
+            Err(too_few) => Err(too_few.into()),
+        };
+        let live = match opened {
             Ok(live) => Arc::new(live),
             Err(error) => {
                 self.shared.metrics.settings_refused();

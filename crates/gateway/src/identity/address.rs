@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use evenkeel_engine::User;
+use evenkeel_engine::implied_groups::UNAUTHENTICATED;
 use http::{HeaderMap, HeaderName};
 
 use super::cache::Cache;
@@ -18,8 +19,6 @@ pub(super) struct Addresses {
     known: Cache<IpAddr, Arc<User>>,
 }
 
-/// Whoever is known by an address has proved nothing.
-const UNAUTHENTICATED: &str = "system:unauthenticated";
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// No request goes through more proxies than this; a client could name a trusted one again and again.
 const HOPS_MAX: usize = 32;
@@ -41,6 +40,7 @@ impl Addresses {
         let (bits, most) = self.bits(address);
         let (prefix, first) = (&self.config.user_prefix, masked(address, bits));
         let name = if bits < most { format!("{prefix}{first}/{bits}") } else { format!("{prefix}{first}") };
+        // Whoever is known by an address has proved nothing.
         let groups = self.config.groups.iter().map(String::as_str).chain([UNAUTHENTICATED]);
         Arc::new(User::new(name, groups))
     }

@@ -42,6 +42,7 @@ mod smuggling;
 #[path = "../support/mod.rs"]
 mod support;
 mod tls;
+mod too_few_seats;
 #[cfg(feature = "otlp")]
 mod tracing;
 mod two_way;

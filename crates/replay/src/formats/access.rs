@@ -30,7 +30,7 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
             "path" => target = Some(scanner.string()?),
             "schema" => schema = scanner.string_or_null()?,
             "level" => level = scanner.string_or_null()?,
-            "seats" => seats = Some(scanner.scalar()?.parse().map_err(|_| Damage::Invalid("seats"))?),
+            "seats" => seats = whole(scanner, "seats")?,
             "receiveMs" => receive = Some(span(scanner, "receiveMs")?),
             "waitMs" => wait = Some(span(scanner, "waitMs")?),
             "serviceMs" => service = Some(span(scanner, "serviceMs")?),
@@ -69,6 +69,18 @@ pub(super) fn read<'a>(line: &'a [u8], users: &mut Users) -> Result<Record<'a>, 
 /// Whether flow control rejects requests for this reason. The gateway has others, for which it gives requests up that have seats.
 fn is_of_flow_control(reason: &str) -> bool {
     REASONS.iter().any(|known| known.as_str() == reason)
+}
+
+/// Reads a whole number, which a program that writes the log anew may have written as `3.0`; `null` is none.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number in range")]
+fn whole(scanner: &mut Scanner<'_>, name: &'static str) -> Result<Option<u32>, Damage> {
+    if scanner.peek() == Some(b'n') {
+        scanner.skip()?;
+        return Ok(None);
+    }
+    let number: f64 = scanner.scalar()?.parse().map_err(|_| Damage::Invalid(name))?;
+    let is_whole = number.fract().abs() < f64::EPSILON && (0.0..=f64::from(u32::MAX)).contains(&number);
+    if is_whole { Ok(Some(number as u32)) } else { Err(Damage::Invalid(name)) }
 }
 
 /// Reads milliseconds. A request that was rejected has no service time: `null` is none.
@@ -126,6 +138,21 @@ mod tests {
         assert_eq!(read(&now), read(&before));
         let detected = crate::formats::Format::detect(now.as_bytes()).map(|format| format.to_string());
         assert_eq!(detected.as_deref(), Some("Evenkeel access log"));
+    }
+
+    /// A program that reads the log and writes it anew may order members otherwise, put white space between them, escape other
+    /// characters, and name what is absent.
+    #[test]
+    fn a_line_that_was_written_anew_says_the_same() {
+        let anew = r#" { "bytesOut" : 512, "upstream":"127.0.0.1:9000", "waitMs": 1.25e1, "serviceMs": 40.250,
+            "seats": 3.0 , "path" : "\/orders?page\u003d2", "method": "GET", "rejected": null, "error": null,
+            "level": "everyone", "schema": "global\u002ddefault", "flow":"alice",
+            "groups" : [ "dev" , "system:authenticated" ], "user": "\u0061lice", "requestId": "7f", "status": 200,
+            "bytesIn":0, "time" : "2026-11-16T10:51:03.604580Z" } "#;
+        let [first, second] = [SERVED, anew].map(|text| read(text.as_bytes(), &mut Users::default()).unwrap());
+        assert_eq!(first, second);
+        let absent = SERVED.replace("\"seats\":3", "\"seats\":null");
+        assert_eq!(read(absent.as_bytes(), &mut Users::default()).unwrap().seats, None);
     }
 
     #[test]

@@ -84,6 +84,11 @@ impl Format {
         matches!(self, Self::Audit | Self::EventList | Self::HttpLog)
     }
 
+    /// Whether each part of it is an object of JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        matches!(self, Self::Audit | Self::Access | Self::Fields)
+    }
+
     /// Finds out what kind of log starts in this way. `None`: none that is known.
     pub fn detect(head: &[u8]) -> Option<Self> {
         detect::detect(head)

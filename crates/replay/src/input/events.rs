@@ -1,5 +1,5 @@
-//! Splits lists of events, `{"kind":"EventList","items":[{…},{…}]}`, into their events, in bounded memory and however they
-//! are laid out.
+//! Splits lists of events, `{"kind":"EventList","items":[{…},{…}]}`, arrays and rows of objects into their objects, in bounded
+//! memory and however they are laid out.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -22,6 +22,19 @@ struct Place {
     text: Text,
     in_event: bool,
     is_too_long: bool,
+    layout: ObjectLayout,
+}
+
+/// Where the objects of a text are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum ObjectLayout {
+    /// In the `items` of a list: the list is the first brace, its `items` the first bracket, and events are what begins inside.
+    #[default]
+    Items,
+    /// In an array.
+    Array,
+    /// One after the other, each on as many lines as it likes.
+    Row,
 }
 
 /// Whether the next byte is part of a string.
@@ -41,15 +54,13 @@ enum Ended {
     Broken,
 }
 
-/// The list is the first brace, its `items` the first bracket, and events are what begins inside.
-const DEPTH_OF_EVENTS: u32 = 2;
-
 // === impl Events ===
 
 impl<R: Read> Events<R> {
-    pub(super) fn new(reader: R) -> Self {
+    pub(super) fn new(reader: R, layout: ObjectLayout) -> Self {
         let reader = BufReader::with_capacity(1 << 18, reader);
-        Self { reader, event: Vec::new(), number: 0, place: Place::default(), is_over: false }
+        let place = Place { layout, ..Place::default() };
+        Self { reader, event: Vec::new(), number: 0, place, is_over: false }
     }
 
     /// The next event.
@@ -100,12 +111,25 @@ impl<R: Read> Events<R> {
     }
 }
 
+// === impl ObjectLayout ===
+
+impl ObjectLayout {
+    /// How many braces and brackets are open where an object begins.
+    const fn depth(self) -> u32 {
+        match self {
+            Self::Items => 2,
+            Self::Array => 1,
+            Self::Row => 0,
+        }
+    }
+}
+
 // === impl Place ===
 
 impl Place {
     #[inline]
     fn step(&mut self, byte: u8, event: &mut Vec<u8>) -> Ended {
-        if !self.in_event && byte == b'{' && self.text == Text::Outside && self.depth == DEPTH_OF_EVENTS {
+        if !self.in_event && byte == b'{' && self.text == Text::Outside && self.depth == self.layout.depth() {
             self.in_event = true;
         }
         if self.in_event {
@@ -123,7 +147,7 @@ impl Place {
             b'{' | b'[' => self.depth = self.depth.saturating_add(1),
             b'}' | b']' => {
                 self.depth = self.depth.saturating_sub(1);
-                if self.in_event && self.depth <= DEPTH_OF_EVENTS {
+                if self.in_event && self.depth <= self.layout.depth() {
                     self.in_event = false;
                     return Ended::Event;
                 }
@@ -141,7 +165,7 @@ impl Place {
             b'\n' => {
                 // No string has a line break, so this is where the text makes sense again: between two events.
                 let was_in_event = self.in_event;
-                *self = Self { depth: DEPTH_OF_EVENTS, ..Self::default() };
+                *self = Self { depth: self.layout.depth(), layout: self.layout, ..Self::default() };
                 if was_in_event {
                     return Ended::Broken;
                 }
@@ -157,7 +181,11 @@ mod tests {
     use super::*;
 
     fn events(text: &str) -> Vec<Result<String, Damage>> {
-        let mut events = Events::new(text.as_bytes());
+        objects(text, ObjectLayout::Items)
+    }
+
+    fn objects(text: &str, layout: ObjectLayout) -> Vec<Result<String, Damage>> {
+        let mut events = Events::new(text.as_bytes(), layout);
         let mut all = Vec::new();
         while let Some(Part { number, text }) = events.next_event() {
             all.push(text.map(|text| String::from_utf8_lossy(text).into_owned()));
@@ -175,6 +203,13 @@ mod tests {
         assert_eq!(events(pretty), expected);
         let many = "{\"items\":[{\"a\":\"]}\\\"{\"}]}\n{\"items\":[]}\n{\"items\":[{\"b\":[{},{}]}]}\n";
         assert_eq!(events(many), expected);
+    }
+
+    #[test]
+    fn arrays_and_rows_of_objects() {
+        let expected = [Ok("{\n  \"a\": [1]\n}".to_owned()), Ok("{\"b\":{}}".to_owned())];
+        assert_eq!(objects("[{\n  \"a\": [1]\n},\n{\"b\":{}}]\n", ObjectLayout::Array), expected);
+        assert_eq!(objects("{\n  \"a\": [1]\n}\n{\"b\":{}}", ObjectLayout::Row), expected);
     }
 
     #[test]

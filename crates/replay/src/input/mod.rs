@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::formats::{Damage, Format};
-use events::Events;
+use events::{Events, ObjectLayout};
 use lines::Lines;
 
 /// An opened log.
@@ -121,15 +121,19 @@ impl Input {
         if head.starts_with(&BYTE_ORDER_MARK) {
             head.drain(..BYTE_ORDER_MARK.len());
         }
-        let format = match format.or_else(|| Format::detect(&head)) {
-            Some(format) => format,
-            None if head.trim_ascii().is_empty() => Format::Audit,
+        let known = format.or_else(|| Format::detect(&head)).map(|format| {
+            let layout = matches!(format, Format::EventList).then_some(ObjectLayout::Items);
+            (format, layout)
+        });
+        let (format, layout) = match known.or_else(|| spread_out(&head)) {
+            Some(found) => found,
+            None if head.trim_ascii().is_empty() => (Format::Audit, None),
             None => return Err(InputError::UnknownKind(name.to_owned())),
         };
         let source = Cursor::new(head).chain(unpacked);
-        let parts = match format {
-            Format::EventList => Parts::Events(Events::new(source)),
-            _ => Parts::Lines(Lines::new(source)),
+        let parts = match layout {
+            Some(layout) => Parts::Events(Events::new(source, layout)),
+            None => Parts::Lines(Lines::new(source)),
         };
         Ok(Self { name: name.to_owned(), format, bytes_total, bytes_read, parts })
     }
@@ -166,6 +170,23 @@ impl Input {
             Parts::Events(events) => events.next_event(),
         }
     }
+}
+
+/// The format of a log whose objects are not a line each: another program has written them anew, in an array or over many lines.
+fn spread_out(head: &[u8]) -> Option<(Format, Option<ObjectLayout>)> {
+    let layout = match head.trim_ascii_start().first()? {
+        b'[' => ObjectLayout::Array,
+        b'{' => ObjectLayout::Row,
+        _ => return None,
+    };
+    let mut objects = Events::new(head, layout);
+    let mut lines = Vec::new();
+    while let Some(part) = objects.next_event() {
+        // No string has a line break, so those that there are mean nothing.
+        lines.extend(part.text.unwrap_or_default().iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
+        lines.push(b'\n');
+    }
+    Format::detect(&lines).filter(Format::is_json).map(|format| (format, Some(layout)))
 }
 
 // === impl Counted ===

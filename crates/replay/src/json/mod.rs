@@ -39,7 +39,6 @@ impl<'a> Scanner<'a> {
             return Ok(());
         }
         loop {
-            self.skip_whitespace();
             let name = self.string()?;
             self.expect(b':', "expected a colon")?;
             member(&name, self)?;
@@ -70,6 +69,7 @@ impl<'a> Scanner<'a> {
 
     /// Reads a string, which is borrowed unless it has escapes.
     pub(crate) fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
+        self.skip_whitespace();
         let (inner, has_escapes) = self.raw_string()?;
         let text = std::str::from_utf8(inner).map_err(|_| self.error("the string is not UTF-8"))?;
         if has_escapes {
@@ -232,7 +232,8 @@ mod tests {
     #[test]
     fn typed_values() {
         let scanner = |text| Scanner::new(str::as_bytes(text));
-        assert_eq!(scanner(r#" "plain" "#).string(), Err(JsonError { problem: "expected a string", at: 0 }));
+        assert_eq!(scanner(" plain").string(), Err(JsonError { problem: "expected a string", at: 1 }));
+        assert!(matches!(scanner(r#" "plain" "#).string(), Ok(Cow::Borrowed("plain"))));
         assert!(matches!(scanner(r#""plain""#).string(), Ok(Cow::Borrowed("plain"))));
         assert_eq!(scanner(r#""a\n\ud83d\ude00\/""#).string().unwrap(), "a\n😀/");
         assert_eq!(scanner(r#""\ud83d""#).string().unwrap(), "\u{fffd}");

@@ -7,3 +7,4 @@ mod kinds;
 mod logs;
 mod own_log;
 mod recorded;
+mod seats;

@@ -36,7 +36,12 @@ pub struct Workload {
     pub flows: Vec<FlowGroup>,
     /// What happens meanwhile, in the order of time.
     pub events: Vec<Event>,
+    /// After so many events of the simulation it ends early.
+    pub simulated_events_max: u64,
 }
+
+/// A few minutes of work. A client that neither thinks nor is served for any time sends a million requests a second.
+pub const SIMULATED_EVENTS_MAX: u64 = 300_000_000;
 
 /// A row of the report: one flow, or several of a kind.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,7 +5,7 @@ use evenkeel_api::decode::{Node, Position, Problem, Problems, parse_yaml};
 use evenkeel_engine::time::SECOND;
 
 use super::fields::{Field, Fields, Map};
-use super::{Change, Event, Workload};
+use super::{Change, Event, SIMULATED_EVENTS_MAX, Workload};
 
 pub(super) const API_VERSION: &str = "evenkeel.dev/v1";
 pub(super) const KIND: &str = "Workload";
@@ -124,7 +124,17 @@ fn read(fields: &mut Fields, root: &Node, preset: Preset) -> Option<Workload> {
     super::read_flow::check_names(fields, &spec, &flows);
     let events = spec.get("events").map(|field| read_events(fields, &field)).unwrap_or_default();
     let name = name.unwrap_or_else(|| "workload".to_owned());
-    Some(Workload { name, span, warmup: warmup.unwrap_or(0), slots, degradation, objects, flows, events })
+    Some(Workload {
+        name,
+        span,
+        warmup: warmup.unwrap_or(0),
+        slots,
+        degradation,
+        objects,
+        flows,
+        events,
+        simulated_events_max: SIMULATED_EVENTS_MAX,
+    })
 }
 
 fn read_span(fields: &mut Fields, spec: &Map<'_>) -> Option<i64> {

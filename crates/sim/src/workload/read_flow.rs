@@ -15,9 +15,6 @@ use crate::stream::Caller;
 /// How deep mixes of mixes may be.
 const DEPTH_MAX: usize = 4;
 
-/// The group that every user with a name is in.
-const AUTHENTICATED: &str = "system:authenticated";
-
 const FIELDS: &[&str] = &[
     "name",
     "count",
@@ -59,15 +56,11 @@ pub(super) fn read_flow(fields: &mut Fields, field: &Field<'_>, span: Nanos, pre
         let to = fields.duration(&field)?;
         fields.wanted(&field, (to >= from.unwrap_or(0)).then_some(to), "no earlier than `from`")
     });
-    let mut groups = groups?;
-    if groups.iter().all(|group| group != AUTHENTICATED) {
-        groups.push(AUTHENTICATED.to_owned());
-    }
     let (request, query) = request?;
     Some(FlowGroup {
         name: name?,
         count: count?,
-        caller: Caller { user: User::new(user?, groups), request, query },
+        caller: Caller { user: User::new(user?, groups?).with_implied_groups(), request, query },
         seats: match seats {
             None => None,
             Some(seats) => Some(seats?),

@@ -41,6 +41,21 @@ fn arrivals_are_as_the_workload_says() {
     assert_eq!(late.requests, 10);
 }
 
+/// Clients that neither think nor are served for any time would keep a simulation busy for hours.
+#[test]
+fn a_simulation_with_too_many_events_ends_and_says_why() {
+    let text = "{apiVersion: evenkeel.dev/v1, kind: Workload, metadata: {name: w}, spec: {seconds: 60, flows: [
+        {name: slow, arrivals: {periodic: {every: 1s}}, service: {fixed: 10ms}},
+        {name: hasty, arrivals: {closed: {clients: 10, think: 0s}}, service: {fixed: 0s}}]}}";
+    let mut workload = Workload::parse("w.yaml", text.as_bytes(), Preset::Kubernetes).unwrap();
+    workload.simulated_events_max = 10_000;
+    let scenario = Scenario { settings: ServerSettings::new(10), objects: one_level(), applied: Vec::new() };
+    let report = run(&workload, &scenario, 7, &mut |_| {}).report;
+    let early = report.ended_early.expect("it ended early");
+    assert_eq!((&*early.busiest_flow, early.of_seconds), ("hasty", 60.0));
+    assert!(report.simulated_seconds < 1.0 && report.events < 20_000, "{} {}", report.simulated_seconds, report.events);
+}
+
 #[test]
 fn warm_up_is_not_counted() {
     let flow =

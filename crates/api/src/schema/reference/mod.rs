@@ -19,7 +19,8 @@ requests go to a priority level, and a [PriorityLevelConfiguration](#prioritylev
 run at a time and what happens to the others. This page describes version `v1`; [the end of the page](#older-versions)
 lists the differences of older versions.
 
-If a field is absent, the value in the column \"default\" is used. The column \"merging\" shows what server-side apply and
+In the column \"required\", \"read-only\" marks what the server sets. If a field is absent, the
+value in the column \"default\" is used. The column \"merging\" shows what server-side apply and
 strategic merge patch do with an existing list: they replace it as a whole, or merge it element by element.
 ";
 
@@ -32,10 +33,30 @@ strategic merge patch do with an existing list: they replace it as a whole, or m
 /// ```
 pub fn markdown_reference() -> String {
     let mut page = OPENING.to_owned();
+    page += &sections(Version::V1, &Kind::ALL);
+    page.push_str(&older_versions::section());
+    page
+}
+
+/// The sections of the reference on some kinds, as one version writes them.
+///
+/// ```
+/// use evenkeel_api::{Kind, Version, schema};
+///
+/// let page = schema::markdown_of(Version::V1beta2, &[Kind::PriorityLevelConfiguration]);
+/// assert!(page.starts_with("# flowcontrol.apiserver.k8s.io/v1beta2\n"));
+/// assert!(page.contains("assuredConcurrencyShares"));
+/// ```
+pub fn markdown_of(version: Version, kinds: &[Kind]) -> String {
+    format!("# {}\n{}", version.api_version(), sections(version, kinds))
+}
+
+fn sections(version: Version, kinds: &[Kind]) -> String {
+    let mut page = String::new();
     let mut shared: Vec<(Kind, Shape)> = Vec::new();
     let mut written: Vec<String> = Vec::new();
-    for kind in Kind::ALL {
-        for (depth, shape) in reachable_types(object_type(Version::V1, kind), kind).into_iter().enumerate() {
+    for &kind in kinds {
+        for (depth, shape) in reachable_types(object_type(version, kind), kind).into_iter().enumerate() {
             let Some(name) = type_name(shape, kind) else { continue };
             if written.contains(&name) {
                 continue;
@@ -46,12 +67,11 @@ pub fn markdown_reference() -> String {
             } else {
                 // The object itself comes first, and its parts are sections below it.
                 let heading = if depth == 0 { "##" } else { "###" };
-                page.push_str(&section::section(heading, shape, kind));
+                page.push_str(&section::section(heading, shape, version, kind));
             }
         }
     }
     page.push_str("\n## Metadata\n\nThe fields that objects of both kinds have in common.\n");
-    page.extend(shared.into_iter().map(|(kind, shape)| section::section("###", shape, kind)));
-    page.push_str(&older_versions::section());
+    page.extend(shared.into_iter().map(|(kind, shape)| section::section("###", shape, version, kind)));
     page
 }

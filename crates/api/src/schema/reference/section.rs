@@ -1,15 +1,15 @@
 //! The section of the reference on one type.
 
 use crate::schema::reachable::type_name;
-use crate::schema::{Choice, Field, ListType, Shape, TypeSchema};
+use crate::schema::{Choice, Field, ListType, SetBy, Shape, TypeSchema};
 use crate::{Kind, Version};
 
 /// The section on a type.
-pub(super) fn section(heading: &str, shape: Shape, kind: Kind) -> String {
+pub(super) fn section(heading: &str, shape: Shape, version: Version, kind: Kind) -> String {
     let name = type_name(shape, kind).unwrap_or_default();
     let text = match (shape, shape.definition()) {
         (Shape::Choice(choice), _) => choice_text(choice),
-        (_, Some(schema)) => type_text(schema, kind),
+        (_, Some(schema)) => type_text(schema, version, kind),
         _ => String::new(),
     };
     format!("\n{heading} {name}\n\n{text}")
@@ -52,25 +52,39 @@ fn choice_text(choice: &Choice) -> String {
     format!("{}\n\n| value | meaning |\n|---|---|\n{}", choice.description(), rows.concat())
 }
 
-fn type_text(schema: &TypeSchema, kind: Kind) -> String {
+fn type_text(schema: &TypeSchema, version: Version, kind: Kind) -> String {
     let description = schema.description();
     if schema.fields.is_empty() {
         return format!("{description}\n");
     }
-    let rows: String = schema.fields.iter().map(|field| row(field, kind)).collect();
+    let is_object = schema.name(kind) == kind.name();
+    let rows: String = schema.fields.iter().map(|field| row(field, is_object, version, kind)).collect();
     format!(
         "{description}\n\n| field | type | required | default | merging | description |\n|---|---|---|---|---|---|\n{rows}"
     )
 }
 
-fn row(field: &Field, kind: Kind) -> String {
+fn row(field: &Field, is_of_object: bool, version: Version, kind: Kind) -> String {
+    let constant = match field.name {
+        "apiVersion" if is_of_object => format!(", always `{}`", version.api_version()),
+        "kind" if is_of_object => format!(", always `{kind}`"),
+        _ => String::new(),
+    };
+    // A manifest without these is refused; what the table says of the parts is what the API's own schema says.
+    let is_required = field.required || is_of_object;
     format!(
         "| `{}` | {} | {} | {} | {} | {} |\n",
         field.name,
-        value_type(field.shape, kind),
-        if field.required { "yes" } else { "" },
+        value_type(field.shape, kind) + &constant,
+        if field.set_by == SetBy::Server {
+            "read-only"
+        } else if is_required {
+            "yes"
+        } else {
+            ""
+        },
         field.default.map(|default| default.to_string()).unwrap_or_default(),
-        merging(field, Version::V1),
+        merging(field, version),
         cell(&field.description()),
     )
 }

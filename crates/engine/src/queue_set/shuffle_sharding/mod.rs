@@ -2,9 +2,10 @@
 //! an imaginary server that serves all of them at once would finish their requests (section 5 of the specification).
 //!
 //! `placement` chooses a queue for a request, `ready` the queue that is next, and `virtual_time` says what a turn costs.
-//! `queues` adds and removes queues, and `view` shows them.
+//! `numbers` finds queues by their numbers, `queues` adds and removes queues, and `view` shows them.
 
 mod line;
+mod numbers;
 mod placement;
 mod queue;
 mod queues;
@@ -15,9 +16,9 @@ mod virtual_time;
 pub use virtual_time::SERVICE_TIME_GUESS;
 pub(super) use virtual_time::Ticket;
 
+use numbers::{AllQueues, Numbers, TABLE_MAX};
 use placement::Placement;
 use queue::{DETACHED, Queue};
-use ready::Ready;
 use virtual_time::{Meter, total_work, wind_back};
 
 use super::requests::Requests;
@@ -37,11 +38,9 @@ pub struct ShuffleSharding {
     meter: Meter,
     queues: Vec<Queue>,
     free_queues: Vec<u32>,
-    /// The slot of each queue, by its number.
-    order: Vec<u32>,
-    /// The work that waits in each queue, by its number: all that placing a request looks at.
-    waiting_work: Vec<SeatSeconds>,
-    ready: Ready,
+    numbers: Numbers,
+    /// Up to so many queues there is a table of all of them.
+    table_max: usize,
     placement: Placement,
     /// The number of the queue that was last dispatched from; -1 once that queue was the first and is gone (FQ-36).
     robin: i64,
@@ -54,7 +53,7 @@ impl ShuffleSharding {
     #[inline]
     fn update_ready(&mut self, slot: u32) {
         let queue = &self.queues[slot as usize];
-        self.ready.set(queue.index as usize, queue.finish());
+        self.numbers.set_finish(queue.index, queue.finish());
     }
 
     /// Counts the seats of a request that starts, and charges its queue (FQ-23, steps 6 and 7).
@@ -72,8 +71,7 @@ impl ShuffleSharding {
     #[cold]
     fn advance_epoch<T>(&mut self, requests: &mut Requests<T, Ticket>) -> bool {
         let mut is_clean = self.meter.wind_back();
-        for &slot in &self.order {
-            let queue = &mut self.queues[slot as usize];
+        for queue in self.queues.iter_mut().filter(|queue| queue.index != DETACHED) {
             if queue.is_active() {
                 is_clean &= wind_back(&mut queue.reading.next_r);
                 queue.line.for_each(requests, |ticket| is_clean &= wind_back(&mut ticket.arrival_r));
@@ -94,9 +92,8 @@ impl TurnOrder for ShuffleSharding {
             meter: Meter::new(now),
             queues: Vec::new(),
             free_queues: Vec::new(),
-            order: Vec::new(),
-            waiting_work: Vec::new(),
-            ready: Ready::new(1),
+            numbers: Numbers::All(AllQueues::new()),
+            table_max: TABLE_MAX,
             placement: Placement::new(),
             robin: 0,
         }
@@ -107,9 +104,7 @@ impl TurnOrder for ShuffleSharding {
         if let Some(queuing) = queuing {
             self.queue_length_limit = queuing.queue_length_limit;
         }
-        if self.order.len() < self.queues_wanted {
-            self.add_queues(self.queues_wanted);
-        }
+        self.grow(self.queues_wanted);
         self.placement.deal(queuing.map(|queuing| queuing.deal));
     }
 
@@ -120,8 +115,12 @@ impl TurnOrder for ShuffleSharding {
 
     #[inline]
     fn place(&mut self, flow: Flow<'_>, _work: WorkEstimate, is_saturated: bool) -> Place {
-        let Some(index) = self.placement.choose(flow.hash(), &self.waiting_work) else { return Place::Nowhere };
-        let slot = self.order[index];
+        let chosen = match &self.numbers {
+            Numbers::All(all) => self.placement.choose(flow.hash(), |number| all.waiting_work[number]),
+            Numbers::Used(used) => self.placement.choose(flow.hash(), |number| used.waiting_work(number)),
+        };
+        let Some(number) = chosen else { return Place::Nowhere };
+        let slot = self.slot_for(number);
         let queue = &mut self.queues[slot as usize];
         // The length counts only while no seat is free (FQ-18, KW-12).
         if is_saturated && i64::from(queue.waiting) >= self.queue_length_limit {
@@ -157,7 +156,7 @@ impl TurnOrder for ShuffleSharding {
         let seats = i64::from(work.max_seats());
         queue.seats_waiting += seats;
         queue.initial_seats_waiting += i64::from(work.initial_seats);
-        self.waiting_work[queue.index as usize] += total_work(work);
+        self.numbers.change_waiting_work(queue.index, |waiting| *waiting += total_work(work));
         self.meter.seats_requested += seats;
         self.meter.ticket()
     }
@@ -176,15 +175,14 @@ impl TurnOrder for ShuffleSharding {
 
     #[inline]
     fn next(&mut self, _now: Instant, _room: Room) -> Option<Next> {
-        let index = self.ready.first(usize::try_from(self.robin + 1).unwrap_or(0))?;
-        let queue = self.order[index];
+        let queue = self.numbers.first(usize::try_from(self.robin + 1).unwrap_or(0))?;
         let front = self.queues[queue as usize].line.front()?;
         Some(Next { queue, slot: front.slot, max_seats: front.max_seats, kept: 0 })
     }
 
     fn blocked(&mut self, _next: Next) {
         if self.robin < 0 {
-            self.robin = i64::try_from(self.order.len()).unwrap_or(i64::MAX) - 1;
+            self.robin = i64::try_from(self.numbers.count()).unwrap_or(i64::MAX) - 1;
         }
     }
 
@@ -197,7 +195,7 @@ impl TurnOrder for ShuffleSharding {
         queue.waiting -= 1;
         queue.seats_waiting -= seats;
         queue.initial_seats_waiting -= i64::from(narrowed.initial_seats);
-        self.waiting_work[queue.index as usize] -= total_work;
+        self.numbers.change_waiting_work(queue.index, |waiting| *waiting -= total_work);
         self.meter.seats_requested -= seats;
         self.robin = i64::from(queue.index);
         self.charge_for_start(next.queue, narrowed, total_work);
@@ -213,13 +211,14 @@ impl TurnOrder for ShuffleSharding {
         queue.waiting -= 1;
         queue.seats_waiting -= i64::from(work.max_seats());
         queue.initial_seats_waiting -= i64::from(work.initial_seats);
-        self.waiting_work[queue.index as usize] -= total_work(work);
+        self.numbers.change_waiting_work(queue.index, |waiting| *waiting -= total_work(work));
         self.meter.seats_requested -= i64::from(work.max_seats());
         queue.forget_old_claims();
         if !queue.is_active() {
             self.meter.active_queues -= 1;
         }
         self.update_ready(key);
+        self.forget_if_unused(key);
         false
     }
 

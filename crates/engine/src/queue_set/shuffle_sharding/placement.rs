@@ -32,13 +32,13 @@ impl Placement {
         self.placed
     }
 
-    /// The queue for a request of the flow with that hash, given the work that waits in each queue; `None` if there
-    /// are no queues.
+    /// The queue for a request of the flow with that hash, given the work that waits in each queue, by its number; `None` if
+    /// there are no queues.
     ///
     /// Where in the hand to look first moves on with every request, so that a flow is spread over queues that are
     /// equally full.
     #[inline]
-    pub(super) fn choose(&mut self, hash: u64, waiting_work: &[SeatSeconds]) -> Option<usize> {
+    pub(super) fn choose(&mut self, hash: u64, waiting_work: impl Fn(usize) -> SeatSeconds) -> Option<usize> {
         let mut hand = Hand::EMPTY;
         self.dealer.as_ref()?.deal_into(&mut hand, hash);
         let cards = hand.cards();
@@ -49,7 +49,7 @@ impl Placement {
         let (mut best, mut least) = (cards[offset] as usize, SeatSeconds::MAX);
         // Not a `for`, which would ask for each card whether it is one of the first or of the second.
         after.iter().chain(before).for_each(|&card| {
-            let work = waiting_work[card as usize];
+            let work = waiting_work(card as usize);
             if work < least {
                 (best, least) = (card as usize, work);
             }

@@ -14,6 +14,13 @@ impl<T> QueueSet<T, ShuffleSharding> {
     pub fn robin(&self) -> i64 {
         self.discipline.robin
     }
+
+    /// Keeps an index of the queues in use, as it does for many queues, instead of a table of all: so that tests can compare the
+    /// two. It decides the same.
+    #[doc(hidden)]
+    pub fn index_used_queues(&mut self) {
+        self.discipline.index_used_queues();
+    }
 }
 
 // === impl ShuffleSharding ===
@@ -24,13 +31,13 @@ impl ShuffleSharding {
     /// Queues take turns, and each turn moves a queue on by the service time of a request. A queue that is behind has some
     /// more turns first.
     pub(in crate::queue_set) fn outlook(&self, flow: Flow<'_>, service_seconds: f64) -> Option<Outlook> {
-        let chosen = self.placement.clone().choose(flow.hash(), &self.waiting_work)?;
-        let queue = |number: usize| self.order.get(number).map(|&slot| &self.queues[slot as usize]);
-        let own = queue(chosen)?;
+        let chosen = self.placement.clone().choose(flow.hash(), |number| self.numbers.waiting_work(number))?;
+        let unused = Queue::new(DETACHED);
+        let own = self.queue_of(chosen).unwrap_or(&unused);
         let reading = |queue: &Queue| queue.reading.next_r.as_f64();
         let r = self.meter.r().as_f64();
         let own_reading = if own.is_active() { reading(own) } else { reading(own).max(r) };
-        let others = (0..self.order.len()).filter(|&number| number != chosen).filter_map(queue);
+        let others = self.queues.iter().filter(|queue| queue.waiting > 0 && queue.index as usize != chosen);
         let before = |other: &Queue| {
             let behind = (own_reading - reading(other)) / service_seconds;
             (f64::from(own.waiting) + behind).ceil().clamp(0.0, f64::from(other.waiting))
@@ -39,9 +46,16 @@ impl ShuffleSharding {
             queue: Some(chosen),
             in_queue: own.waiting as usize,
             in_queue_max: u64::try_from(self.queue_length_limit).unwrap_or(0),
-            ahead: f64::from(own.waiting) + others.filter(|other| other.waiting > 0).map(before).sum::<f64>(),
+            ahead: f64::from(own.waiting) + others.map(before).sum::<f64>(),
             ..Outlook::default()
         })
+    }
+}
+
+impl ShuffleSharding {
+    /// The queue of that number, if anything is known of it.
+    fn queue_of(&self, number: usize) -> Option<&Queue> {
+        self.numbers.slot(number).map(|slot| &self.queues[slot as usize])
     }
 }
 
@@ -65,11 +79,12 @@ impl Look for ShuffleSharding {
     }
 
     fn queue_count(&self) -> usize {
-        self.order.len()
+        self.numbers.count()
     }
 
     fn queue(&self, number: usize) -> QueueView {
-        let queue = &self.queues[self.order[number] as usize];
+        let unused = Queue::new(DETACHED);
+        let queue = self.queue_of(number).unwrap_or(&unused);
         QueueView {
             next_r: queue.reading.next_r,
             waiting: queue.waiting as usize,
@@ -77,17 +92,17 @@ impl Look for ShuffleSharding {
             seats_in_use: queue.seats_in_use,
             initial_seats_waiting: queue.initial_seats_waiting,
             max_seats_waiting: queue.seats_waiting,
-            work_waiting: self.waiting_work[number],
+            work_waiting: self.numbers.waiting_work(number),
         }
     }
 
     #[inline]
     fn queue_length(&self, number: usize) -> usize {
-        self.order.get(number).map_or(0, |&slot| self.queues[slot as usize].waiting as usize)
+        self.queue_of(number).map_or(0, |queue| queue.waiting as usize)
     }
 
     fn first_in(&self, number: usize) -> Option<u32> {
-        self.queues[*self.order.get(number)? as usize].line.front().map(|front| front.slot)
+        self.queue_of(number)?.line.front().map(|front| front.slot)
     }
 
     fn behind<T>(&self, slot: u32, requests: &Requests<T, Ticket>) -> Option<u32> {
@@ -102,8 +117,7 @@ impl Look for ShuffleSharding {
 
     #[expect(clippy::cast_precision_loss, reason = "FQ-2 asks for binary64")]
     fn reading_bounds(&self) -> Option<ReadingBounds> {
-        let Self { order, queues, .. } = self;
-        let waiting = order.iter().map(|&slot| &queues[slot as usize]).filter(|queue| queue.waiting > 0);
+        let waiting = self.queues.iter().filter(|queue| queue.waiting > 0);
         let readings = waiting.map(|queue| {
             let discount = SeatSeconds::of(queue.seats_in_use as f64, SERVICE_TIME_GUESS);
             let (plain, discounted) = (queue.reading.next_r, queue.reading.next_r - discount);

@@ -20,7 +20,7 @@ pub(crate) struct State {
     counters: Counters,
     demand: DemandIntegrator,
     /// Each queue, with the requests that wait in it.
-    queues: Vec<(QueueView, Vec<usize>)>,
+    pub(crate) queues: Vec<(QueueView, Vec<usize>)>,
     /// What can still change of the requests that have not ended, by number.
     requests: Vec<(usize, Phase, Option<usize>, WorkEstimate)>,
 }

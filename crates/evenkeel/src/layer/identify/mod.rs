@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use evenkeel_engine::User;
+use evenkeel_engine::implied_groups::AUTHENTICATED;
 use http::StatusCode;
 use http::request::Parts;
 
@@ -77,11 +78,7 @@ pub struct Unidentified {
     pub message: Cow<'static, str>,
 }
 
-/// The group of all authenticated users (DG-2).
-const AUTHENTICATED: &str = "system:authenticated";
-
-static ANONYMOUS: LazyLock<Arc<User>> =
-    LazyLock::new(|| Arc::new(User::new("system:anonymous", ["system:unauthenticated"])));
+static ANONYMOUS: LazyLock<Arc<User>> = LazyLock::new(|| Arc::new(User::default().with_implied_groups()));
 
 /// The user for all callers who are not authenticated (DG-2). Allocates nothing.
 ///
@@ -100,7 +97,7 @@ pub fn anonymous() -> Arc<User> {
 /// ```
 pub fn authenticated<G: Into<Box<str>>>(name: impl Into<Box<str>>, groups: impl IntoIterator<Item = G>) -> Arc<User> {
     let mut user = User::new(name, groups);
-    if !user.groups.iter().any(|group| **group == *AUTHENTICATED) {
+    if !user.is_in(AUTHENTICATED) {
         user.groups.push(AUTHENTICATED.into());
     }
     Arc::new(user)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use evenkeel_engine::User;
+use evenkeel_engine::implied_groups::{service_account, service_account_groups};
 use serde_json::{Map, Value};
 
 use crate::config::JwtIdentity;
@@ -60,7 +61,8 @@ impl Rules {
             None => Vec::new(),
         };
         // Tokens of service accounts name no groups: every API server knows them by the name.
-        let account = if self.naming.user_prefix.is_empty() { service_account_groups(name) } else { None };
+        let account = service_account(name).filter(|_| self.naming.user_prefix.is_empty());
+        let account = account.map(|(namespace, _)| service_account_groups(namespace));
         groups.extend(account.iter().flatten().map(String::as_str));
         Ok((self.naming.user(name, groups).ok_or(Denial::Name)?, until))
     }
@@ -73,12 +75,6 @@ impl Rules {
         let named = claims.get("aud").and_then(texts).unwrap_or_default();
         self.audiences.is_empty() || named.iter().any(|name| self.audiences.iter().any(|own| own == name))
     }
-}
-
-/// The groups that Kubernetes puts a service account of this name into.
-fn service_account_groups(name: &str) -> Option<[String; 2]> {
-    let (namespace, _) = name.strip_prefix("system:serviceaccount:")?.split_once(':')?;
-    Some(["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")])
 }
 
 /// A text, or a list of texts.

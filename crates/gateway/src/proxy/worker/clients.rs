@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use evenkeel_engine::User;
+use evenkeel_engine::implied_groups::UNAUTHENTICATED;
 
 use crate::config::masked;
 
@@ -63,8 +64,6 @@ struct Counts {
     buffered_bytes: AtomicUsize,
 }
 
-/// Whoever is in this group has not proved anything.
-const UNAUTHENTICATED: &str = "system:unauthenticated";
 /// The part of an IPv6 address that stands for one client: networks are given away in this size.
 const IPV6_BITS: u8 = 64;
 
@@ -147,7 +146,7 @@ impl Client {
     /// A request on the connection is this user's. From the first that proves who is calling, the connection counts for
     /// that user. False if the user has too many.
     pub(crate) fn identify(&self, user: &User) -> bool {
-        if self.0.is_identified.replace(true) || user.groups.iter().any(|group| &**group == UNAUTHENTICATED) {
+        if self.0.is_identified.replace(true) || user.is_in(UNAUTHENTICATED) {
             return true;
         }
         let Some(new) = self.0.clients.add_connection(Key::User(user.name.to_string())) else {
