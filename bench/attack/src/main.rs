@@ -51,6 +51,7 @@ const ATTACKS: [Attack; 16] = [
     ("unread streams", memory::unread_streams),
     ("api lists", api::lists),
     ("api patches", api::patches),
+    ("api silence", api::silence),
     ("drains", drains::drains),
 ];
 
