@@ -142,6 +142,9 @@ impl Review {
             }
         };
         let review = json_of(&document.root).map_err(|number| self.unreadable(&format!("{number} is too large")))?;
+        if !matches!(review, Value::Object(_) | Value::Null) {
+            return Err(self.unreadable(&"the body is not an object"));
+        }
         for (name, expected) in [("kind", self.kind()), ("apiVersion", self.api_version)] {
             if review[name].as_str().is_some_and(|found| !found.is_empty() && found != expected) {
                 return Err(self.unreadable(&format!("{name} is {}, and not {expected:?}", review[name])));
