@@ -1,6 +1,7 @@
 //! Clients of the API that make it keep or make too much: its memory has a bound, and health checks are answered.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +37,13 @@ const LASTS: Duration = Duration::from_secs(6);
 const PATCHES: usize = 6;
 const PATCH_ROUNDS: usize = 3;
 const PROBE_EVERY: Duration = Duration::from_millis(20);
+
+/// More than the API has places for.
+const SILENT: usize = 11_000;
+const SILENT_AT_ONCE: usize = 500;
+const SILENT_FROM: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+/// Somebody else does not notice.
+const SILENT_PROBE_MAX: Duration = Duration::from_secs(1);
 
 /// The API, and what clients need to reach it.
 struct Api {
@@ -100,6 +108,29 @@ pub(crate) fn patches(stage: &mut Stage, attack: &str) -> Result<()> {
         anyhow::Ok((api.server, worst))
     })?;
     stage.bars.add(format!("{attack}: longest health check"), worst.as_secs_f64() * 1e3, "ms", Bar::None);
+    stage.end(&attack, server)
+}
+
+/// Connections from one address that never say anything.
+pub(crate) fn silence(stage: &mut Stage, attack: &str) -> Result<()> {
+    let attack = format!("{attack}, {SILENT} connections");
+    let (server, worst) = stage.runtime.block_on(async {
+        let api = Api::start().await?;
+        let (mut open, mut worst) = (Vec::new(), Duration::ZERO);
+        for _ in 0..SILENT / SILENT_AT_ONCE {
+            for _ in 0..SILENT_AT_ONCE {
+                open.push(connect_narrow(SILENT_FROM, api.server.address()).await.context("raise `ulimit -Hn`")?);
+            }
+            worst = worst.max(api.probe().await?);
+            // Those that were closed take no descriptors of ours.
+            open.retain(
+                |stream| matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock),
+            );
+        }
+        anyhow::Ok((api.server, worst))
+    })?;
+    let bar = Bar::AtMost(SILENT_PROBE_MAX.as_secs_f64() * 1e3, "ms");
+    stage.bars.add(format!("{attack}: longest health check"), worst.as_secs_f64() * 1e3, "ms", bar);
     stage.end(&attack, server)
 }
 

@@ -35,7 +35,7 @@ struct Stage {
 /// Its name, and what it does.
 type Attack = (&'static str, fn(&mut Stage, &str) -> Result<()>);
 
-const ATTACKS: [Attack; 16] = [
+const ATTACKS: [Attack; 17] = [
     ("in flight, resets", in_flight::resets),
     ("in flight, closes", in_flight::closes),
     ("in flight, reset streams", in_flight::reset_streams),
@@ -51,6 +51,7 @@ const ATTACKS: [Attack; 16] = [
     ("unread streams", memory::unread_streams),
     ("api lists", api::lists),
     ("api patches", api::patches),
+    ("api silence", api::silence),
     ("drains", drains::drains),
 ];
 

@@ -4,7 +4,7 @@ use evenkeel_api::decode::{Document, Dropped, Node, parse_json, parse_protobuf, 
 use evenkeel_api::protobuf::Envelope;
 use evenkeel_api::schema;
 use evenkeel_api::v1::V1;
-use evenkeel_api::validate::Value;
+use evenkeel_api::validate::{EmptyRules, Value};
 use evenkeel_api::{HubSpec, Kind, Object, Version};
 
 use crate::failure::Failure;
@@ -19,6 +19,7 @@ pub(crate) struct Sent<S: HubSpec> {
     pub(crate) warnings: Vec<String>,
     /// What it says of `managedFields`.
     pub(crate) managers: SentManagers,
+    pub(crate) empty_rules: EmptyRules,
 }
 
 /// How many bytes of a body are quoted.
@@ -46,7 +47,8 @@ pub(crate) fn decode<S: HubSpec>(
     })?;
     let warnings = judge(&decoded.dropped, validation)
         .map_err(|error| Failure::bad_request(unhandled(S::KIND.name(), version.name(), S::KIND, &error)))?;
-    Ok(Sent { object: decoded.object, warnings, managers: SentManagers::of(&document.root) })
+    let (managers, empty_rules) = (SentManagers::of(&document.root), EmptyRules::of(&document.root));
+    Ok(Sent { object: decoded.object, warnings, managers, empty_rules })
 }
 
 /// The warnings for what was dropped, or why it may not be (API-81).
@@ -151,7 +153,7 @@ fn unhandled(sent: &str, version: &str, kind: Kind, problem: &str) -> String {
 impl<S: HubSpec> Sent<S> {
     /// An object that the server itself writes.
     pub(crate) fn of(object: Object<V1, S>) -> Self {
-        Self { object, warnings: Vec::new(), managers: SentManagers::AsDecoded }
+        Self { object, warnings: Vec::new(), managers: SentManagers::AsDecoded, empty_rules: EmptyRules::Absent }
     }
 }
 

@@ -155,7 +155,7 @@ fn aggregated_group() -> Value {
 fn version() -> Value {
     let platform = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);
     json!({
-        "major": "1", "minor": "32", "gitVersion": concat!("v1.32.0+evenkeel-", env!("CARGO_PKG_VERSION")),
+        "major": "1", "minor": "37", "gitVersion": concat!("v1.37.0+evenkeel-", env!("CARGO_PKG_VERSION")),
         "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "",
         "compiler": "rustc", "platform": platform,
     })

@@ -163,6 +163,11 @@ impl Failure {
         Self::invalid_in(META_GROUP, options, "", errors)
     }
 
+    /// 422: a review of that group is not valid. Such responses name no kind.
+    pub(crate) fn invalid_review(group: &'static str, errors: &FieldErrors) -> Self {
+        Self::invalid_in(group, "", "", errors)
+    }
+
     /// 422: the patched object is not valid (API-83, API-116).
     pub fn invalid_patch(errors: &FieldErrors) -> Self {
         let message = format!(" \"\" is invalid: {errors}");

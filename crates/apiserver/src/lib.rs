@@ -46,5 +46,5 @@ pub use follow::{ObjectState, ObjectStream};
 pub use http::{Api, ApiBody};
 pub use metrics::{ApiMetrics, declared_metrics, encode_store_unavailable};
 pub use other_metrics::OtherMetrics;
-pub use server::{ApiServer, ApiServerOptions, StatusController};
+pub use server::{ApiServer, ApiServerOptions, GarbageCollector, StatusController};
 pub use service::ApiService;

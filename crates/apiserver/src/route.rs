@@ -27,8 +27,8 @@ pub(crate) enum Route {
     Openapi(Version),
     /// `/version`.
     Version,
-    /// `/healthz` and its like, with what comes after.
-    Health(Probe),
+    /// `/healthz` and its like, or one of its checks.
+    Health(Probe, Option<HealthCheck>),
     /// `/`.
     Index,
     /// `/metrics`.
@@ -72,6 +72,15 @@ pub(crate) enum Probe {
     Readyz,
 }
 
+/// A part of the server's health that can be asked for alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HealthCheck {
+    /// Whether the server responds at all.
+    Ping,
+    /// Whether the store can be read and written.
+    Store,
+}
+
 /// A dump of the flow control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dump {
@@ -85,8 +94,8 @@ pub(crate) enum Dump {
 impl Route {
     /// The route of a decoded path.
     pub(crate) fn of(path: &str) -> Self {
-        let Some(rest) = path.strip_prefix('/') else { return Self::NoPage };
-        match rest.trim_end_matches('/') {
+        let Some(path) = path.strip_prefix('/') else { return Self::NoPage };
+        match path.trim_end_matches('/') {
             "api" => Self::CoreVersions,
             "api/v1" => Self::CoreResources,
             "apis" => Self::Groups,
@@ -98,11 +107,22 @@ impl Route {
             "debug/api_priority_and_fairness/dump_priority_levels" => Self::Dump(Dump::PriorityLevels),
             "debug/api_priority_and_fairness/dump_queues" => Self::Dump(Dump::Queues),
             "debug/api_priority_and_fairness/dump_requests" => Self::Dump(Dump::Requests),
-            "healthz" => Self::Health(Probe::Healthz),
-            "livez" => Self::Health(Probe::Livez),
-            "readyz" => Self::Health(Probe::Readyz),
-            _ => Self::below(rest),
+            rest => match Self::health(rest) {
+                Some(health) => health,
+                None => Self::below(path),
+            },
         }
+    }
+
+    /// The route of a question about health.
+    fn health(path: &str) -> Option<Self> {
+        let (probe, check) = path.split_once('/').unwrap_or((path, ""));
+        let probe = Probe::ALL.into_iter().find(|known| known.name() == probe)?;
+        let check = match check {
+            "" => None,
+            name => Some(probe.checks().iter().copied().find(|known| known.name() == name)?),
+        };
+        Some(Self::Health(probe, check))
     }
 
     fn below(path: &str) -> Self {
@@ -140,6 +160,40 @@ impl Route {
         match Kind::ALL.into_iter().find(|known| known.resource() == *kind) {
             Some(kind) => Self::Objects(ObjectsRoute { version, kind, scope }),
             None => Self::NoResource,
+        }
+    }
+}
+
+// === impl Probe ===
+
+impl Probe {
+    const ALL: [Self; 3] = [Self::Healthz, Self::Livez, Self::Readyz];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Healthz => "healthz",
+            Self::Livez => "livez",
+            Self::Readyz => "readyz",
+        }
+    }
+
+    /// What is looked at, in order. A server without its store is alive, but not ready: the store recovers or is reached again
+    /// by itself, and a restart would not help.
+    pub(crate) const fn checks(self) -> &'static [HealthCheck] {
+        match self {
+            Self::Livez => &[HealthCheck::Ping],
+            Self::Healthz | Self::Readyz => &[HealthCheck::Ping, HealthCheck::Store],
+        }
+    }
+}
+
+// === impl HealthCheck ===
+
+impl HealthCheck {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ping => "ping",
+            Self::Store => "store",
         }
     }
 }
@@ -190,7 +244,12 @@ mod tests {
             ("/openapi/v3", Route::OpenapiIndex),
             ("/openapi/v3/apis/flowcontrol.apiserver.k8s.io/v1beta2", Route::Openapi(Version::V1beta2)),
             ("/openapi/v3/apis/apps/v1", Route::NoPage),
-            ("/readyz", Route::Health(Probe::Readyz)),
+            ("/readyz", Route::Health(Probe::Readyz, None)),
+            ("/livez/", Route::Health(Probe::Livez, None)),
+            ("/livez/ping", Route::Health(Probe::Livez, Some(HealthCheck::Ping))),
+            ("/readyz/store", Route::Health(Probe::Readyz, Some(HealthCheck::Store))),
+            ("/livez/store", Route::NoPage),
+            ("/healthz/pong", Route::NoPage),
             ("/apis/apps/v1", Route::NoPage),
             ("/no/such/path", Route::NoPage),
             ("/", Route::Index),

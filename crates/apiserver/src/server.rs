@@ -1,6 +1,7 @@
 //! `ApiServer`: the API with its own flow control and its background tasks.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use evenkeel::{Borrowing, FlowControl, KubernetesWork};
@@ -17,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::clock::now;
-use crate::controllers::{bootstrap, dangling};
+use crate::controllers::{bootstrap, dangling, garbage};
 use crate::failure::Failure;
 use crate::follow::ObjectStream;
 use crate::http::Api;
@@ -49,6 +50,10 @@ pub struct ApiServerOptions {
     pub response_bytes_per_connection_max: usize,
     /// Whether the condition `Dangling` of flow schemas is kept up to date.
     pub status_controller: StatusController,
+    /// Whether deletions that wait for a garbage collector are finished.
+    pub garbage_collector: GarbageCollector,
+    /// How many connections were refused because their client has too many: whoever accepts connections counts them here.
+    pub refused_connections: Arc<AtomicU64>,
     /// Metrics that `/metrics` shows beside those of the API's own flow control and of the process.
     pub other_metrics: OtherMetrics,
 }
@@ -61,6 +66,17 @@ pub enum StatusController {
     #[default]
     On,
     /// Another program writes it.
+    Off,
+}
+
+/// Who removes the finalizers `orphan` and `foregroundDeletion` from deleted objects (API-70).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum GarbageCollector {
+    /// This server.
+    #[default]
+    On,
+    /// Another program or the client, as with a kube-apiserver that is alone.
     Off,
 }
 
@@ -89,6 +105,8 @@ impl Default for ApiServerOptions {
             response_bytes_max: 128 * 1024 * 1024,
             response_bytes_per_connection_max: 4 * 1024 * 1024,
             status_controller: StatusController::default(),
+            garbage_collector: GarbageCollector::default(),
+            refused_connections: Arc::default(),
             other_metrics: OtherMetrics::default(),
         }
     }
@@ -107,9 +125,7 @@ impl ApiServer {
         // none. Elsewhere nobody, and no health check, should wait for that.
         let borrowing = (options.preset == Preset::Plain).then_some(Borrowing::Immediate);
         let flow = flow.borrowing(borrowing).build();
-        let other_metrics = options.other_metrics.clone();
-        let watches_max = options.watches_max;
-        let api = Api::new(&store, options.preset, watches_max, in_flight, watch_applied, flow.clone(), other_metrics);
+        let api = Api::new(&store, options, in_flight, watch_applied, flow.clone());
         let revision = store.revision().await.map_err(Registry::<FlowSchemaSpec>::failure)?;
         let (levels, schemas) = (bootstrap::tidy(api.levels()).await, bootstrap::tidy(api.schemas()).await);
         match levels.and(schemas) {
@@ -134,6 +150,11 @@ impl ApiServer {
         if options.status_controller == StatusController::On {
             let api = api.clone();
             tasks.spawn(async move { dangling::run(api.schemas(), api.levels()).await });
+        }
+        if options.garbage_collector == GarbageCollector::On {
+            let (schemas, levels) = (api.clone(), api.clone());
+            tasks.spawn(async move { garbage::run(schemas.schemas()).await });
+            tasks.spawn(async move { garbage::run(levels.levels()).await });
         }
         let limited = limited(&api, &flow, work);
         Ok(Self { api, flow, limited, _tasks: tasks })

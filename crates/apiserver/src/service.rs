@@ -10,6 +10,7 @@ use evenkeel::identify::Unidentified;
 use evenkeel::{FlowBody, FlowControl, FlowService, Identify, KubernetesWork, RejectionForm};
 use evenkeel_engine::User;
 use evenkeel_engine::digest::DigestError;
+use http::header::X_CONTENT_TYPE_OPTIONS;
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body::Body;
@@ -20,7 +21,7 @@ use tower_service::Service;
 use crate::access::effective_user;
 use crate::denials::{Denial, Denials};
 use crate::failure::Failure;
-use crate::http::{Api, ApiBody, discard, reject};
+use crate::http::{Api, ApiBody, NO_SNIFFING, discard, reject};
 use crate::in_flight::ConnectionInFlight;
 use crate::request_context::RequestContext;
 use crate::target::{Target, TargetDigest};
@@ -76,6 +77,7 @@ impl<I> ApiService<I> {
                 self.denials.unauthenticated();
                 Failure::unauthorized()
             }
+            StatusCode::TOO_MANY_REQUESTS => Failure::too_many(refused.message),
             _ => Failure::bad_request(refused.message),
         })?;
         let user = effective_user(Arc::clone(&user), &parts.headers).inspect_err(|failure| {
@@ -122,7 +124,12 @@ where
             Ok(context) => {
                 parts.extensions.insert(context);
                 let response = self.limited.call(Request::from_parts(parts, body));
-                Box::pin(async move { response.await.map(|response| response.map(Either::Left)) })
+                Box::pin(async move {
+                    let mut response = response.await?.map(Either::Left);
+                    // The flow control responds itself to requests that it rejects.
+                    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFFING);
+                    Ok(response)
+                })
             }
             Err(failure) => {
                 let response = reject(&parts, &failure, &[]).map(Either::Right);

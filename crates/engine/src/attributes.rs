@@ -1,6 +1,7 @@
 //! What classification and work estimates see of a request: who asks, and for what (DG-1).
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// Who asks: the effective user (DG-2).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -10,6 +11,11 @@ pub struct User {
     pub name: Box<str>,
     /// The groups that the user is in.
     pub groups: Vec<Box<str>>,
+    /// An identity that the user keeps when the name is given to somebody else; empty if there is none. No decision depends on
+    /// it.
+    pub uid: Box<str>,
+    /// What else whoever authenticated the user knows. No decision depends on it.
+    pub extra: BTreeMap<Box<str>, Vec<Box<str>>>,
 }
 
 /// What is asked for. Everything is empty that the request does not name.
@@ -57,7 +63,7 @@ pub struct Attributes<'a> {
 impl User {
     /// A user of that name in those groups, and in no others: see [`with_implied_groups`](Self::with_implied_groups).
     pub fn new<G: Into<Box<str>>>(name: impl Into<Box<str>>, groups: impl IntoIterator<Item = G>) -> Self {
-        Self { name: name.into(), groups: groups.into_iter().map(Into::into).collect() }
+        Self { name: name.into(), groups: groups.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 }
 

@@ -3,12 +3,17 @@
 use std::io;
 use std::path::Path;
 
+use evenkeel_files::NotRegular;
+
 /// Where systemd puts the files of `LoadCredential=`.
 #[cfg(unix)]
 const CREDENTIALS_VARIABLE: &str = "CREDENTIALS_DIRECTORY";
 
 /// What to do about a file that cannot be read.
 pub(crate) fn advice(error: &io::Error) -> &'static str {
+    if error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<NotRegular>) {
+        return "name a regular file";
+    }
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
             "make it readable for the user that runs evenkeel; under systemd, pass it to the service with `LoadCredential=`"

@@ -184,7 +184,9 @@ impl Reader<'_> {
                 self.dropped.extend(unknown_fields(&unknown));
                 // As on creation, what a file says of the status is not taken over (API-54).
                 object.status = Status::default();
-                if let Err(errors) = validate::create(&object, Context { version, preset: self.preset }) {
+                if let Err(errors) =
+                    validate::create(&object, Context { preset: self.preset, ..Context::from(version) })
+                {
                     let found = errors.iter().take(PROBLEMS_MAX).map(|error| {
                         let at = node.position_of(error.field());
                         match path {

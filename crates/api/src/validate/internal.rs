@@ -4,13 +4,17 @@
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::value;
+use super::{EmptyRules, value};
 use crate::schema::{Described, Field, Shape};
 
 /// The value as JSON under those names.
-pub(super) fn json<T: Serialize + Described>(value: &T) -> String {
+pub(super) fn json<T: Serialize + Described>(value: &T, empty_rules: EmptyRules) -> String {
     // Turning one of our types into JSON cannot fail.
-    let wire = serde_json::to_value(value).unwrap_or_default();
+    let mut wire = serde_json::to_value(value).unwrap_or_default();
+    // Rules that are empty are left out of JSON. What the type does not have is not written below.
+    if let (EmptyRules::List, Some(members)) = (empty_rules, wire.as_object_mut()) {
+        members.entry("rules").or_insert_with(|| Json::Array(Vec::new()));
+    }
     let mut written = String::new();
     write(&mut written, T::SHAPE, Some(&wire));
     written
@@ -39,12 +43,7 @@ fn write_member(out: &mut String, field: &Field, wire: Option<&Json>) {
         let (first, rest) = field.name.split_at(1);
         out.extend(["\"", &first.to_ascii_uppercase(), rest, "\":"]);
     }
-    match (field.name, wire) {
-        // An empty list and an absent one look alike here. The reference server shows the two as `[]` and `null`;
-        // rules that are sent at all are the likelier case, and the one that was recorded.
-        ("rules", None) => out.push_str("[]"),
-        _ => write(out, field.shape, wire),
-    }
+    write(out, field.shape, wire);
 }
 
 fn write_all<T>(

@@ -31,7 +31,7 @@ mod rules;
 mod status;
 mod value;
 
-pub use context::Context;
+pub use context::{Context, EmptyRules};
 pub use error::{FieldError, FieldErrors, Reason};
 pub use names::{label_value, qualified_name};
 pub use rules::ValidSpec;
@@ -108,7 +108,7 @@ pub fn list<S: ValidSpec>(list: &List<V1, S>, context: impl Into<Context>) -> Re
 fn check_content<S: ValidSpec>(object: &Object<V1, S>, context: Context, errors: &mut Vec<FieldError>) {
     let path = Path::new("spec");
     object.spec.check(object.name(), context, &path, errors);
-    mandatory::check(object.name(), &object.spec, &path, errors);
+    mandatory::check(object.name(), &object.spec, context.empty_rules, &path, errors);
     status::check(&object.status, errors);
     object.spec.check_union(&path, errors);
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::internal;
+use super::{EmptyRules, internal};
 use crate::schema::Described;
 
 /// A value as a message shows it.
@@ -45,8 +45,8 @@ impl Value {
     }
 
     /// A part of a specification, under the names that it has inside the reference server (API-52).
-    pub(super) fn internal<T: Serialize + Described>(value: &T) -> Self {
-        Self(internal::json(value))
+    pub(super) fn internal<T: Serialize + Described>(value: &T, empty_rules: EmptyRules) -> Self {
+        Self(internal::json(value, empty_rules))
     }
 }
 

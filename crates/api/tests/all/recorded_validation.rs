@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_api::decode::Document;
 use evenkeel_api::v1::V1;
-use evenkeel_api::validate::{self, FieldErrors, ValidSpec};
+use evenkeel_api::validate::{self, Context, EmptyRules, FieldErrors, ValidSpec};
 use evenkeel_api::{Defaulted, GROUP, Kind, Object, Version, Wire, v1, v1beta1, v1beta2, v1beta3};
 use evenkeel_recorded::{Body, Request, Response, Transcript, compare, compared, transcripts};
 use serde_json::{Value, json};
@@ -122,7 +123,7 @@ impl<'a> Exchange<'a> {
         if object.metadata.name.is_empty() && !object.metadata.generate_name.is_empty() {
             object.metadata.name = format!("{:.58}xxxxx", object.metadata.generate_name);
         }
-        let found = validate::create(&object, self.version);
+        let found = validate::create(&object, self.context());
         self.compare("create", object.name(), &found, tally);
     }
 
@@ -146,8 +147,17 @@ impl<'a> Exchange<'a> {
         if old.metadata.deletion_timestamp.is_some() {
             new.metadata.deletion_timestamp = old.metadata.deletion_timestamp;
         }
-        let found = validate::update(&new, &old, self.version);
+        let found = validate::update(&new, &old, self.context());
         self.compare("update", new.name(), &found, tally);
+    }
+
+    /// What validation depends on besides the object.
+    fn context(&self) -> Context {
+        let empty_rules = match self.request.body() {
+            Some(Body::Json(body)) => EmptyRules::of(&Document::from(&body).root),
+            _ => EmptyRules::Absent,
+        };
+        Context { empty_rules, ..Context::from(self.version) }
     }
 
     /// The object that was sent, with defaults and in the hub version.

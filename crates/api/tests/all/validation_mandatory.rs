@@ -60,7 +60,7 @@ fn api_52_mandatory_schemas_are_shown_whole_when_they_differ() {
     assert_eq!(
         problems_of(&schema_of("exempt", spec)),
         [
-            r#"spec: Invalid value: {"PriorityLevelConfiguration":{"Name":"exempt"},"MatchingPrecedence":1,"DistinguisherMethod":{"Type":"ByUser"},"Rules":[]}: spec of 'exempt' must equal the fixed value"#
+            r#"spec: Invalid value: {"PriorityLevelConfiguration":{"Name":"exempt"},"MatchingPrecedence":1,"DistinguisherMethod":{"Type":"ByUser"},"Rules":null}: spec of 'exempt' must equal the fixed value"#
         ]
     );
 

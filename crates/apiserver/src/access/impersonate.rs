@@ -1,9 +1,11 @@
 //! Impersonation: members of `system:masters` may send requests as another user.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenkeel_api::meta::StatusDetails;
 use evenkeel_engine::User;
+use evenkeel_engine::digest::percent_decoded;
 use http::HeaderMap;
 use http::header::HeaderValue;
 
@@ -18,6 +20,9 @@ const EXTRA_PREFIX: &str = "impersonate-extra-";
 /// The group of unauthenticated users.
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 const ANONYMOUS: &str = "system:anonymous";
+/// What the names of service accounts begin with, and the group that they are all in.
+const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
+const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 
 /// The effective user of a request: its sender, or the user that it impersonates.
 pub(crate) fn effective_user(sender: Arc<User>, headers: &HeaderMap) -> Result<Arc<User>, Failure> {
@@ -37,12 +42,47 @@ pub(crate) fn effective_user(sender: Arc<User>, headers: &HeaderMap) -> Result<A
     if !sender.groups.iter().any(|group| **group == *MASTERS) {
         return Err(refusal(&sender, name));
     }
-    let mut groups = headers.get_all(GROUP).iter().map(text).collect::<Result<Vec<_>, _>>()?;
-    let common = if name == ANONYMOUS { UNAUTHENTICATED } else { AUTHENTICATED };
-    if !groups.contains(&common) {
-        groups.push(common);
+    let mut groups =
+        headers.get_all(GROUP).iter().map(|group| Ok(text(group)?.to_owned())).collect::<Result<_, _>>()?;
+    add_implied(name, &mut groups);
+    let mut user = User::new(name, groups);
+    if let Some(uid) = headers.get(UID) {
+        user.uid = text(uid)?.into();
     }
-    Ok(Arc::new(User::new(name, groups)))
+    user.extra = extra(headers)?;
+    Ok(Arc::new(user))
+}
+
+/// Adds the groups that a user is in without being asked for (API-191). Whoever names groups of a service account means these.
+fn add_implied(name: &str, groups: &mut Vec<String>) {
+    if let (true, Some((namespace, _))) = (groups.is_empty(), service_account(name)) {
+        groups.extend([SERVICE_ACCOUNTS.to_owned(), format!("{SERVICE_ACCOUNTS}:{namespace}")]);
+    }
+    let is_in = |group: &str| groups.iter().any(|own| own == group);
+    if name == ANONYMOUS && !is_in(UNAUTHENTICATED) {
+        groups.push(UNAUTHENTICATED.to_owned());
+    } else if name != ANONYMOUS && !is_in(AUTHENTICATED) && !is_in(UNAUTHENTICATED) {
+        groups.push(AUTHENTICATED.to_owned());
+    }
+}
+
+/// Namespace and account, if that is the name of a service account.
+fn service_account(user: &str) -> Option<(&str, &str)> {
+    let (namespace, account) = user.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')?;
+    (!namespace.is_empty() && !account.is_empty() && !account.contains(':')).then_some((namespace, account))
+}
+
+/// The extra fields of the impersonated user. A key is what comes after the prefix, in lower case and percent-decoded; one
+/// that is not well encoded is taken as it is.
+fn extra(headers: &HeaderMap) -> Result<BTreeMap<Box<str>, Vec<Box<str>>>, Failure> {
+    let mut extra = BTreeMap::new();
+    for name in headers.keys() {
+        let Some(key) = name.as_str().strip_prefix(EXTRA_PREFIX) else { continue };
+        let values = headers.get_all(name).iter().map(|value| Ok(text(value)?.into()));
+        let values = values.collect::<Result<Vec<Box<str>>, Failure>>()?;
+        extra.entry(percent_decoded(key).unwrap_or(key.into()).into()).or_insert_with(Vec::new).extend(values);
+    }
+    Ok(extra)
 }
 
 fn text(value: &HeaderValue) -> Result<&str, Failure> {
@@ -51,15 +91,15 @@ fn text(value: &HeaderValue) -> Result<&str, Failure> {
 }
 
 fn refusal(sender: &User, name: &str) -> Failure {
+    let (kind, name, place) = match service_account(name) {
+        Some((namespace, account)) => ("serviceaccounts", account, format!("in the namespace \"{namespace}\"")),
+        None => ("users", name, "at the cluster scope".to_owned()),
+    };
     let message = format!(
-        "users \"{name}\" is forbidden: User \"{}\" cannot impersonate resource \"users\" in API group \"\" at the cluster \
-         scope",
+        "{kind} \"{name}\" is forbidden: User \"{}\" cannot impersonate resource \"{kind}\" in API group \"\" {place}",
         sender.name
     );
-    Failure::forbidden(
-        message,
-        StatusDetails { name: name.to_owned(), kind: "users".into(), ..StatusDetails::default() },
-    )
+    Failure::forbidden(message, StatusDetails { name: name.to_owned(), kind: kind.into(), ..StatusDetails::default() })
 }
 
 #[cfg(test)]
@@ -84,6 +124,49 @@ mod tests {
         assert_eq!(ask(MASTERS, &[(GROUP, "staff")]).unwrap_err().status, 400);
         assert_eq!(&*ask("staff", &[(USER, "")]).unwrap().name, "sender");
         assert_eq!(ask(MASTERS, &[(USER, ""), (GROUP, "staff")]).unwrap_err().status, 400);
+    }
+
+    #[test]
+    fn a_uid_and_extra_fields_are_impersonated_too() {
+        let user = ask(
+            MASTERS,
+            &[
+                (USER, "alice"),
+                (UID, "1001"),
+                ("impersonate-extra-scopes", "view"),
+                ("impersonate-extra-scopes", "development"),
+                ("impersonate-extra-acme.com%2fproject", "some-project"),
+                ("impersonate-extra-half%2", "x"),
+            ],
+        );
+        let user = user.unwrap();
+        assert_eq!(&*user.uid, "1001");
+        let extra: Vec<_> = user.extra.iter().map(|(key, values)| format!("{key}={}", values.join(","))).collect();
+        assert_eq!(extra, ["acme.com/project=some-project", "half%2=x", "scopes=view,development"]);
+        assert_eq!(&*ask(MASTERS, &[(USER, "alice")]).unwrap().uid, "", "not that of the sender");
+        assert_eq!(ask(MASTERS, &[(UID, "1001")]).unwrap_err().status, 400);
+    }
+
+    #[test]
+    fn a_service_account_is_in_its_groups_unless_others_are_named() {
+        let account = "system:serviceaccount:shop:worker";
+        for (name, named, groups) in [
+            (account, &[][..], "system:serviceaccounts system:serviceaccounts:shop system:authenticated"),
+            (account, &["staff"], "staff system:authenticated"),
+            ("system:serviceaccount:shop", &[], "system:authenticated"),
+            ("system:serviceaccount:shop:a:b", &[], "system:authenticated"),
+            ("alice", &["system:unauthenticated"], "system:unauthenticated"),
+            ("alice", &["system:authenticated", "staff"], "system:authenticated staff"),
+            (ANONYMOUS, &["system:authenticated"], "system:authenticated system:unauthenticated"),
+        ] {
+            let named = named.iter().map(|group| (GROUP, *group));
+            let user = ask(MASTERS, &[(USER, name)].into_iter().chain(named).collect::<Vec<_>>()).unwrap();
+            assert_eq!(user.groups.join(" "), groups, "{name}");
+        }
+        let refused = ask("staff", &[(USER, account)]).unwrap_err().message;
+        let expected = "serviceaccounts \"worker\" is forbidden: User \"sender\" cannot impersonate resource \
+                        \"serviceaccounts\" in API group \"\" in the namespace \"shop\"";
+        assert_eq!(refused, expected);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(crate) struct PathRule {
     paths: &'static [&'static str],
 }
 
-/// The group that may scrape metrics, as in a cluster.
+/// The group that may scrape metrics and look at each health check, as in a cluster.
 const MONITORING: &str = "system:monitoring";
 
 static GRANTS: [Grant; 5] = [
@@ -58,7 +58,10 @@ static GRANTS: [Grant; 5] = [
     Grant {
         group: Some(MONITORING),
         resources: &[],
-        paths: &[PathRule { verbs: &["get"], paths: &["/metrics", "/metrics/"] }],
+        paths: &[PathRule {
+            verbs: &["get"],
+            paths: &["/metrics", "/metrics/", "/healthz/*", "/livez/*", "/readyz/*"],
+        }],
     },
     Grant {
         group: Some(AUTHENTICATED),

@@ -25,7 +25,7 @@ pub(super) fn make_folder(path: &Path) -> Result<(), DataDirError> {
 
 /// The text of a file, if it is there.
 pub(super) fn read_if_there(path: &Path) -> Result<Option<String>, DataDirError> {
-    match fs::read_to_string(path) {
+    match evenkeel_files::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(DataDirError::File { action: "read", path: path.to_owned(), source }),

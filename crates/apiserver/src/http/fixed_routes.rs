@@ -9,7 +9,7 @@ use crate::discovery::{self, Discovery};
 use crate::failure::Failure;
 use crate::openapi;
 use crate::response_data::ResponseData;
-use crate::route::{Probe, Route};
+use crate::route::{HealthCheck, Probe, Route};
 
 /// The response to a request for that route.
 pub(super) fn respond(call: Call<'_>, route: &Route) -> Result<ResponseData, Failure> {
@@ -35,7 +35,8 @@ pub(super) fn respond(call: Call<'_>, route: &Route) -> Result<ResponseData, Fai
         Route::OpenapiIndex => openapi::index_response(headers),
         Route::Openapi(version) => openapi::v3_response(*version, call.query.first("hash").as_deref(), headers),
         Route::OpenapiV2 => openapi::v2_response(headers),
-        Route::Health(probe) => Ok(health(*probe, call)),
+        Route::Health(probe, None) => Ok(health(*probe, call)),
+        Route::Health(_, Some(check)) => Ok(health_check(*check, call)),
         Route::Index => pages::index(call),
         Route::Metrics => pages::metrics(call),
         Route::Dump(dump) => Ok(pages::dump(*dump, call)),
@@ -43,32 +44,55 @@ pub(super) fn respond(call: Call<'_>, route: &Route) -> Result<ResponseData, Fai
     }
 }
 
-/// Health of the server (API-184). With `verbose`, each check.
+/// Health of the server (API-184), as a kube-apiserver tells it: `verbose` lists the checks, and `exclude` leaves one out.
 fn health(probe: Probe, call: Call<'_>) -> ResponseData {
-    // A server without its store is alive, but not ready: the store recovers or is reached again by itself, and a restart
-    // would not help.
-    let problem = match probe {
-        Probe::Livez => None,
-        Probe::Healthz | Probe::Readyz => call.shared.schemas.store().problem(),
-    };
-    let name = match probe {
-        Probe::Healthz => "healthz",
-        Probe::Livez => "livez",
-        Probe::Readyz => "readyz",
-    };
-    let (status, outcome) = match &problem {
-        None => (StatusCode::OK, "passed"),
-        Some(_) => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
-    };
-    if problem.is_none() && call.query.first("verbose").is_none() {
-        return ResponseData::text(status, "ok");
+    let excluded: Vec<_> =
+        call.query.pairs().filter(|(name, _)| name == "exclude").map(|(_, value)| value.into_owned()).collect();
+    let is_excluded = |check: HealthCheck| excluded.iter().any(|name| name == check.name());
+    let (mut text, mut is_healthy) = (String::new(), true);
+    for check in probe.checks() {
+        let name = check.name();
+        if is_excluded(*check) {
+            text += &format!("[+]{name} excluded: ok\n");
+            continue;
+        }
+        match problem(*check, call) {
+            None => text += &format!("[+]{name} ok\n"),
+            Some(problem) => {
+                is_healthy = false;
+                text += &format!("[-]{name} failed: {problem}\n");
+            }
+        }
     }
-    let mut text = String::from("[+]ping ok\n");
-    match problem {
-        Some(problem) => text += &format!("[-]store failed: {problem}\n"),
-        None if probe != Probe::Livez => text += "[+]store ok\n",
-        None => {}
+    let is_known = |name: &&String| probe.checks().iter().any(|check| check.name() == **name);
+    let unknown: Vec<_> = excluded.iter().filter(|name| !is_known(name)).map(|name| format!("{name:?}")).collect();
+    if !unknown.is_empty() {
+        text += &format!("warn: some health checks cannot be excluded: no matches for {}\n", unknown.join(","));
     }
-    text += &format!("{name} check {outcome}\n");
-    ResponseData::text(status, text)
+    let name = probe.name();
+    if !is_healthy {
+        return ResponseData::text(StatusCode::INTERNAL_SERVER_ERROR, text + &format!("{name} check failed\n"));
+    }
+    match call.query.first("verbose") {
+        None => ResponseData::text(StatusCode::OK, "ok"),
+        Some(_) => ResponseData::text(StatusCode::OK, text + &format!("{name} check passed\n")),
+    }
+}
+
+/// One of the checks.
+fn health_check(check: HealthCheck, call: Call<'_>) -> ResponseData {
+    match problem(check, call) {
+        None => ResponseData::text(StatusCode::OK, "ok"),
+        Some(problem) => {
+            ResponseData::text(StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {problem}\n"))
+        }
+    }
+}
+
+/// What is wrong, if anything is.
+fn problem(check: HealthCheck, call: Call<'_>) -> Option<String> {
+    match check {
+        HealthCheck::Ping => None,
+        HealthCheck::Store => call.shared.schemas.store().problem(),
+    }
 }

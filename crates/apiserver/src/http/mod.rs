@@ -7,11 +7,12 @@ mod pages;
 mod reachability;
 mod reply;
 mod request_body;
+mod zero_shares;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use evenkeel::FlowControl;
-use evenkeel_api::Preset;
 use evenkeel_api::v1::{FlowSchemaSpec, PriorityLevelConfigurationSpec};
 use evenkeel_store::Store;
 use http::{Request, Response};
@@ -24,11 +25,12 @@ use crate::in_flight::InFlight;
 use crate::metrics::ApiMetrics;
 use crate::other_metrics::OtherMetrics;
 use crate::registry::Registry;
-use crate::server::FOLLOWED_WITHIN;
+use crate::server::{ApiServerOptions, FOLLOWED_WITHIN};
 use crate::watch::WatchLimit;
 
 pub(crate) use call::reject;
 pub use reply::ApiBody;
+pub(crate) use reply::NO_SNIFFING;
 pub(crate) use request_body::discard;
 
 /// The REST API over a store. Clones share everything.
@@ -49,6 +51,7 @@ struct Shared {
     flow: FlowControl,
     other_metrics: OtherMetrics,
     denials: Denials,
+    refused_connections: Arc<AtomicU64>,
     /// The revision that the API's own flow control follows.
     applied: watch::Receiver<u64>,
 }
@@ -56,25 +59,25 @@ struct Shared {
 // === impl Api ===
 
 impl Api {
-    /// The API over that store, with so many watches at a time and so much in flight.
+    /// The API over that store, with so much in flight.
     pub(crate) fn new(
         store: &Arc<dyn Store>,
-        preset: Preset,
-        watches_max: usize,
+        options: &ApiServerOptions,
         in_flight: InFlight,
         applied: watch::Receiver<u64>,
         flow: FlowControl,
-        other_metrics: OtherMetrics,
     ) -> Self {
+        let preset = options.preset;
         Self {
             shared: Arc::new(Shared {
                 schemas: Arc::new(Registry::new(Arc::clone(store), preset)),
                 levels: Arc::new(Registry::new(Arc::clone(store), preset)),
-                watches: WatchLimit::new(watches_max),
+                watches: WatchLimit::new(options.watches_max),
                 in_flight,
                 flow,
-                other_metrics,
+                other_metrics: options.other_metrics.clone(),
                 denials: Denials::default(),
+                refused_connections: Arc::clone(&options.refused_connections),
                 applied,
             }),
         }
@@ -124,7 +127,8 @@ impl Api {
 
 impl Shared {
     fn metrics(&self) -> ApiMetrics {
-        ApiMetrics::new(self.denials.clone(), Arc::clone(self.schemas.store()))
+        let refused_connections = Arc::clone(&self.refused_connections);
+        ApiMetrics::new(self.denials.clone(), refused_connections, Arc::clone(self.schemas.store()))
     }
 
     /// Waits a moment for the API's own flow control to follow what was written, so that the next request meets it.

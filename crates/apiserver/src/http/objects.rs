@@ -11,6 +11,7 @@ use http::{Method, StatusCode};
 use super::call::Call;
 use super::reachability;
 use super::reply::Reply;
+use super::zero_shares::ZeroShares;
 use crate::body;
 use crate::clock::now;
 use crate::failure::Failure;
@@ -156,23 +157,23 @@ impl<'a> ObjectsCall<'a> {
                 let owners = &mut sent.object.metadata.owner_references;
                 warnings.extend(owners::remove_duplicates(owners, owners::Found::Sent));
                 let write = self.write(&options, now, body.len());
+                let zero_shares = ZeroShares::at_risk(registry, self.route.version, self.name()).await;
                 let written = match self.verb {
                     Verb::Create => verbs::create(registry, sent, &write).await?,
                     _ => verbs::replace(registry, sent, &write).await?,
                 };
-                warnings.extend(not_understood(&written));
-                warnings.extend(reachability::warnings(self.call.shared, &written.record.object).await);
+                self.warn(&written, zero_shares, warnings).await;
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Patch(options, PatchType::Apply) => {
                 let room = self.room(body.len()).await?;
                 let write = self.write(&options, now, body.len());
+                let zero_shares = ZeroShares::at_risk(registry, self.route.version, self.name()).await;
                 let mut dropped = Vec::new();
                 let written = verbs::apply(registry, &body, &write, &mut dropped).await;
                 warnings.append(&mut dropped);
                 let written = written?;
-                warnings.extend(not_understood(&written));
-                warnings.extend(reachability::warnings(self.call.shared, &written.record.object).await);
+                self.warn(&written, zero_shares, warnings).await;
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Patch(options, language) => {
@@ -181,12 +182,12 @@ impl<'a> ObjectsCall<'a> {
                 let weight = if language == PatchType::Json { body.len() * JSON_PATCH_WEIGHT } else { body.len() };
                 let patch = Patch { language, body };
                 let write = self.write(&options, now, weight);
+                let zero_shares = ZeroShares::at_risk(registry, self.route.version, self.name()).await;
                 let mut dropped = Vec::new();
                 let written = verbs::patch(registry, &patch, &write, &mut dropped).await;
                 warnings.append(&mut dropped);
                 let written = written?;
-                warnings.extend(not_understood(&written));
-                warnings.extend(reachability::warnings(self.call.shared, &written.record.object).await);
+                self.warn(&written, zero_shares, warnings).await;
                 self.object(written.status, &written.record, room).await
             }
             Prepared::Delete(format) => {
@@ -211,6 +212,13 @@ impl<'a> ObjectsCall<'a> {
                 self.list(registry, listed).await
             }
         }
+    }
+
+    /// What a client should know of what it has written.
+    async fn warn<S: HubSpec>(&self, written: &Written<S>, zero: Option<ZeroShares>, warnings: &mut Vec<String>) {
+        warnings.extend(not_understood(written));
+        warnings.extend(zero.and_then(|zero| zero.warning(&written.record)));
+        warnings.extend(reachability::warnings(self.call.shared, &written.record.object).await);
     }
 
     fn name(&self) -> &str {

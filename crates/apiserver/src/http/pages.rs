@@ -13,7 +13,7 @@ use crate::response_data::ResponseData;
 use crate::route::Dump;
 
 /// The paths that `/` lists, in order.
-const PATHS: [&str; 18] = [
+const PATHS: [&str; 23] = [
     "/api",
     "/api/v1",
     "/apis",
@@ -26,11 +26,16 @@ const PATHS: [&str; 18] = [
     "/debug/api_priority_and_fairness/dump_queues",
     "/debug/api_priority_and_fairness/dump_requests",
     "/healthz",
+    "/healthz/ping",
+    "/healthz/store",
     "/livez",
+    "/livez/ping",
     "/metrics",
     "/openapi/v2",
     "/openapi/v3",
     "/readyz",
+    "/readyz/ping",
+    "/readyz/store",
     "/version",
 ];
 

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use http::{Extensions, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 
@@ -47,6 +47,8 @@ pub(super) enum Reply {
 const PART_BYTES: usize = 64 * 1024;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+/// Browsers take a response for what it says that it is.
+pub(crate) const NO_SNIFFING: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, private");
 
 // === impl Reply ===
@@ -99,6 +101,7 @@ impl Reply {
         };
         let headers = response.headers_mut();
         headers.entry(CACHE_CONTROL).or_insert(NO_CACHE);
+        headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFFING);
         headers.insert(AUDIT_ID, request.get(AUDIT_ID).cloned().unwrap_or_else(random_id));
         for warning in warnings {
             headers.append(http::header::WARNING, warning);

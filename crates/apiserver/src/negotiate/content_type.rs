@@ -27,11 +27,18 @@ pub(crate) enum PatchType {
     Apply,
 }
 
-/// What a body is written in, by the header `Content-Type`. A body without one is JSON.
+/// What a body is written in, by the header `Content-Type`. A body without one is JSON. The parameters do not matter, but
+/// must be well-formed.
 pub(crate) fn body_format(content_type: Option<&str>) -> Result<BodyFormat, Failure> {
-    let found = media_type(content_type.unwrap_or_default());
+    let header = content_type.unwrap_or_default();
+    let found = media_type(header);
     let is = |media: Media| found.eq_ignore_ascii_case(media.name());
-    if found.is_empty() || is(Media::Json) {
+    let parameters = header.split_once(';').map_or("", |(_, parameters)| parameters);
+    if header.is_empty() {
+        Ok(BodyFormat::Json)
+    } else if !are_parameters(parameters) {
+        Err(Failure::unknown_body_type(super::wanted::SPOKEN))
+    } else if is(Media::Json) {
         Ok(BodyFormat::Json)
     } else if is(Media::Yaml) {
         Ok(BodyFormat::Yaml)
@@ -52,6 +59,49 @@ pub(crate) fn patch_type(content_type: Option<&str>) -> Result<PatchType, Failur
 /// A media type without its parameters.
 fn media_type(header: &str) -> &str {
     header.split(';').next().unwrap_or_default().trim()
+}
+
+/// Whether a text is parameters of a media type, `name=value` separated by semicolons, no name twice. One more semicolon at the
+/// end does no harm.
+fn are_parameters(text: &str) -> bool {
+    let mut names = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let Some((name, value)) = rest.split_once('=') else { return false };
+        let (name, value) = (name.trim().to_ascii_lowercase(), value.trim_start());
+        let end = match value.strip_prefix('"') {
+            Some(quoted) => end_of_quoted(quoted).map(|end| end + 1),
+            None => Some(value.find([';', ' ', '\t']).unwrap_or(value.len())).filter(|end| is_token(&value[..*end])),
+        };
+        let Some(end) = end.filter(|_| is_token(&name) && !names.contains(&name)) else { return false };
+        names.push(name);
+        rest = value[end..].trim_start();
+        match rest.strip_prefix(';') {
+            Some(next) => rest = next.trim_start(),
+            None if rest.is_empty() => {}
+            None => return false,
+        }
+    }
+    true
+}
+
+/// Where a quoted text ends, behind its closing quote.
+fn end_of_quoted(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether a text is a token as headers have them.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&byte))
 }
 
 // === impl PatchType ===

@@ -27,6 +27,8 @@ pub(crate) struct DeleteOptions {
 /// What becomes of objects that depend on the deleted one: there are none, but a finalizer stands for it (API-70).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Propagation {
+    /// The request does not say. A finalizer that the object has already decides.
+    Default,
     Background,
     /// The same, asked for by `orphanDependents: false`: if the object stays for now, the response is 202.
     Cascade,
@@ -143,7 +145,8 @@ impl Raw {
             (Some("Orphan"), _) | (None, Some(true)) => Propagation::Orphan,
             (Some("Foreground"), _) => Propagation::Foreground,
             (None, Some(false)) => Propagation::Cascade,
-            _ => Propagation::Background,
+            (None, None) => Propagation::Default,
+            (Some(_), _) => Propagation::Background,
         };
         Ok(DeleteOptions { persistence, propagation, uid: self.uid, resource_version: self.resource_version })
     }
@@ -221,7 +224,9 @@ mod tests {
     #[test]
     fn api_70_propagation() {
         for (query, body, propagation) in [
-            ("", "", Propagation::Background),
+            ("", "", Propagation::Default),
+            ("", "{}", Propagation::Default),
+            ("propagationPolicy=Background", "", Propagation::Background),
             ("propagationPolicy=Orphan", "", Propagation::Orphan),
             ("orphanDependents=true", "", Propagation::Orphan),
             ("orphanDependents=false", "", Propagation::Cascade),

@@ -140,13 +140,15 @@ impl Moment {
 
 impl WatchOptions {
     pub(crate) fn read(query: Query<'_>) -> Result<Self, Failure> {
-        let raw = Raw::read(query)?;
+        let mut raw = Raw::read(query)?;
+        raw.default_watch();
         raw.check_watch()?;
         let revision = raw.revision_number().map_err(Failure::plain)?;
         let (after, initial) = match (raw.sends_initial_events, revision) {
             (Some(true), revision) if raw.wants_bookmarks => (revision, Initial::ObjectsAndBookmark),
             (Some(true), revision) => (revision, Initial::Objects),
             (Some(false), None | Some(0)) => (None, Initial::None),
+            // A zero that is written in another way.
             (None, None | Some(0)) => (None, Initial::Objects),
             (_, Some(revision)) => (Some(revision), Initial::None),
         };
@@ -217,6 +219,15 @@ impl Raw {
         FieldErrors::none_in(errors).map_err(|errors| Failure::invalid_options("ListOptions", &errors))
     }
 
+    /// A watch that names no revision begins with the present objects, as if it had asked for that (API-161, API-164).
+    fn default_watch(&mut self) {
+        let is_from_now = matches!(self.revision.as_str(), "" | "0");
+        if is_from_now && self.sends_initial_events.is_none() && self.revision_match.is_empty() {
+            self.sends_initial_events = Some(true);
+            NOT_OLDER_THAN.clone_into(&mut self.revision_match);
+        }
+    }
+
     /// What may not be asked of a watch (API-165).
     fn check_watch(&self) -> Result<(), Failure> {
         let mut errors = Vec::new();
@@ -231,6 +242,10 @@ impl Raw {
         }
         if !matches!(self.revision_match.as_str(), "" | NOT_OLDER_THAN) {
             errors.push(FieldError::not_supported(MATCH, &Value::text(&self.revision_match), &[NOT_OLDER_THAN]));
+        }
+        if !self.revision_match.is_empty() && !self.continue_token.is_empty() {
+            let detail = "resourceVersionMatch is forbidden when continue is provided";
+            errors.push(FieldError::forbidden(MATCH, detail));
         }
         FieldErrors::none_in(errors).map_err(|errors| Failure::invalid_options("ListOptions", &errors))
     }
@@ -249,6 +264,10 @@ impl Selection {
         let terms = FieldSelector::parse(fields).map_err(|error| Failure::bad_request(error.to_string()))?;
         let mut selection = Self { labels, ..Self::default() };
         for term in terms.terms() {
+            // `fieldSelector==` compares nothing with nothing, and selects everything.
+            if term.key.is_empty() && term.value.is_empty() {
+                continue;
+            }
             selection.has_field_terms = true;
             match term.key {
                 "metadata.name" => selection.names.push((term.operator, term.value.into_owned())),

@@ -98,10 +98,7 @@ impl<'a, S: Columns> Row<'a, S> {
     fn new(shown: Shown<'a, S>, style: TableStyle, now: Time) -> Self {
         let object = match style.include_object {
             IncludeObject::None => RowObject::None,
-            // Whatever the version of the table, this is of the first one (API-177).
-            IncludeObject::Metadata => {
-                RowObject::Metadata(PartialMetadata::new(&shown.object.metadata, MetaVersion::V1))
-            }
+            IncludeObject::Metadata => RowObject::Metadata(PartialMetadata::new(&shown.object.metadata, style.version)),
             IncludeObject::Object => RowObject::Object(shown.object.in_version(style.object_version)),
         };
         Self { cells: S::cells(shown.object, now), object }

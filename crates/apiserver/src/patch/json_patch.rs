@@ -155,8 +155,9 @@ impl Patcher {
                 Ok(())
             }
             Value::Array(items) => {
-                let place = if last == "-" { Some(items.len()) } else { index(&last) };
-                let place = place.filter(|place| *place <= items.len()).ok_or(Failed::Rejected)?;
+                // There is one more place than there are elements: that behind the last.
+                let place = if last == "-" { Some(items.len()) } else { index(&last, items.len() + 1) };
+                let place = place.ok_or(Failed::Rejected)?;
                 // Everything behind the place has to move.
                 spend(&mut self.work_left, items.len() - place)?;
                 items.insert(place, value);
@@ -171,7 +172,7 @@ impl Patcher {
         match parent {
             Value::Object(members) => members.remove(&last).ok_or(Failed::Rejected),
             Value::Array(items) => {
-                let place = index(&last).filter(|place| *place < items.len()).ok_or(Failed::Rejected)?;
+                let place = index(&last, items.len()).ok_or(Failed::Rejected)?;
                 spend(&mut self.work_left, items.len() - place)?;
                 Ok(items.remove(place))
             }
@@ -182,6 +183,11 @@ impl Patcher {
     /// A member that is not there yet is added.
     fn replace(&mut self, path: &str, value: Value) -> Result<(), Failed> {
         self.check_depth(path, &value)?;
+        // The whole document may be replaced too, by another one.
+        if path.is_empty() && (value.is_object() || value.is_array()) {
+            self.document = value;
+            return Ok(());
+        }
         let Place { parent, last } = place(&mut self.document, path).ok_or(Failed::Rejected)?;
         match parent {
             Value::Object(members) => {
@@ -189,7 +195,8 @@ impl Patcher {
                 Ok(())
             }
             Value::Array(items) => {
-                *index(&last).and_then(|place| items.get_mut(place)).ok_or(Failed::Rejected)? = value;
+                let place = index(&last, items.len()).ok_or(Failed::Rejected)?;
+                items[place] = value;
                 Ok(())
             }
             _ => Err(Failed::Rejected),
@@ -270,5 +277,42 @@ mod tests {
         assert!(holds("/x", Value::Null) && holds("/a/x", Value::Null) && holds("/n", Value::Null));
         assert!(!holds("/x", json!(1)) && !holds("/a/b", Value::Null));
         assert!(!holds("/x/y", Value::Null) && !holds("/list/1", Value::Null) && !holds("", Value::Null));
+    }
+
+    #[test]
+    fn api_118_negative_indexes_count_from_the_end() {
+        let patched = |operation: Value| {
+            let patched = json_patch(json!({"l": [1, 2, {"a": 3}]}), json!([operation]).to_string().as_bytes());
+            patched.ok().map(|patched| patched.value["l"].clone())
+        };
+        for (operation, list) in [
+            (json!({"op": "remove", "path": "/l/-1"}), Some(json!([1, 2]))),
+            (json!({"op": "remove", "path": "/l/-3"}), Some(json!([2, {"a": 3}]))),
+            (json!({"op": "remove", "path": "/l/-4"}), None),
+            (json!({"op": "replace", "path": "/l/-2", "value": 9}), Some(json!([1, 9, {"a": 3}]))),
+            (json!({"op": "replace", "path": "/l/-1/a", "value": 9}), Some(json!([1, 2, {"a": 9}]))),
+            (json!({"op": "replace", "path": "/l/3", "value": 9}), None),
+            // One more place than elements: behind the last.
+            (json!({"op": "add", "path": "/l/-1", "value": 9}), Some(json!([1, 2, {"a": 3}, 9]))),
+            (json!({"op": "add", "path": "/l/-4", "value": 9}), Some(json!([9, 1, 2, {"a": 3}]))),
+            (json!({"op": "add", "path": "/l/-5", "value": 9}), None),
+            (json!({"op": "add", "path": "/l/4", "value": 9}), None),
+            (json!({"op": "test", "path": "/l/-2", "value": 2}), Some(json!([1, 2, {"a": 3}]))),
+            (json!({"op": "move", "from": "/l/-1", "path": "/l/0"}), Some(json!([{"a": 3}, 1, 2]))),
+        ] {
+            assert_eq!(patched(operation.clone()), list, "{operation}");
+        }
+    }
+
+    #[test]
+    fn api_118_the_whole_document_can_be_replaced() {
+        let patched = |value: Value| {
+            let patch = json!([{"op": "replace", "path": "", "value": value}]).to_string();
+            json_patch(json!({"a": 1}), patch.as_bytes()).ok().map(|patched| patched.value)
+        };
+        assert_eq!(patched(json!({})), Some(json!({})));
+        assert_eq!(patched(json!({"b": 2})), Some(json!({"b": 2})));
+        assert_eq!(patched(json!(5)), None);
+        assert_eq!(patched(Value::Null), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use evenkeel_api::decode::{Decoded, Document};
 use evenkeel_api::v1::V1;
-use evenkeel_api::validate::{FieldError, Value as Shown};
+use evenkeel_api::validate::{EmptyRules, FieldError, Value as Shown};
 use evenkeel_api::{HubSpec, Object, Version};
 use serde_json::Value;
 
@@ -31,6 +31,8 @@ pub struct Patched<S: HubSpec> {
     pub object: Object<V1, S>,
     /// What it says of `metadata.managedFields`.
     pub sent: SentManagers,
+    /// How its rules are written if it has none.
+    pub empty_rules: EmptyRules,
     /// What was dropped, one warning for each.
     pub warnings: Vec<String>,
 }
@@ -68,7 +70,8 @@ impl PatchedDocument {
             }
             FieldValidation::Warn | FieldValidation::Strict => {}
         }
-        Ok(Patched { object, sent: SentManagers::of(&document.root), warnings })
+        let (sent, empty_rules) = (SentManagers::of(&document.root), EmptyRules::of(&document.root));
+        Ok(Patched { object, sent, empty_rules, warnings })
     }
 
     /// The version that the patched object is written in: any of the group's, and that of the endpoint if it names none.

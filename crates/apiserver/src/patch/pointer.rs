@@ -24,7 +24,7 @@ pub(super) fn place<'a>(document: &'a mut Value, path: &str) -> Option<Place<'a>
 pub(super) fn get<'a>(document: &'a Value, path: &str) -> Option<&'a Value> {
     path.strip_prefix('/')?.split('/').try_fold(document, |value, step| match value {
         Value::Object(members) => members.get(&unescaped(step)),
-        Value::Array(items) => items.get(index(step)?),
+        Value::Array(items) => items.get(index(step, items.len())?),
         _ => None,
     })
 }
@@ -36,16 +36,21 @@ pub(super) fn is_absent_member(document: &Value, path: &str) -> bool {
     parent.and_then(Value::as_object).is_some_and(|members| !members.contains_key(&unescaped(last)))
 }
 
-/// The number of an element of a list, as RFC 6901 writes it.
-pub(super) fn index(step: &str) -> Option<usize> {
-    let is_plain = step.bytes().all(|byte| byte.is_ascii_digit()) && (step == "0" || !step.starts_with('0'));
-    if is_plain { step.parse().ok() } else { None }
+/// The element of a list of so many that a step names. Beyond RFC 6901, and as a kube-apiserver has it, a number may have a
+/// sign and zeros before it, and a negative one counts from the end: `-1` is the last element.
+pub(super) fn index(step: &str, length: usize) -> Option<usize> {
+    let number: isize = step.parse().ok()?;
+    let number = if number < 0 { length.checked_sub(number.unsigned_abs())? } else { number.unsigned_abs() };
+    (number < length).then_some(number)
 }
 
 fn child_mut<'a>(value: &'a mut Value, step: &str) -> Option<&'a mut Value> {
     match value {
         Value::Object(members) => members.get_mut(step),
-        Value::Array(items) => items.get_mut(index(step)?),
+        Value::Array(items) => {
+            let place = index(step, items.len())?;
+            items.get_mut(place)
+        }
         _ => None,
     }
 }
@@ -66,7 +71,22 @@ mod tests {
         assert_eq!(get(&document, "/a/0/b~1c"), Some(&json!(1)));
         assert_eq!(get(&document, "/"), Some(&json!(2)));
         assert_eq!(get(&document, "/~01"), Some(&json!(3)));
-        for absent in ["", "a", "/a/1", "/a/00", "/a/-", "/a/0/b", "/x/y"] {
+        for (step, place) in [
+            ("0", Some(0)),
+            ("2", Some(2)),
+            ("-1", Some(2)),
+            ("-3", Some(0)),
+            ("+1", Some(1)),
+            ("01", Some(1)),
+            ("-0", Some(0)),
+        ] {
+            assert_eq!(index(step, 3), place, "{step}");
+        }
+        for step in ["3", "-4", "-", "", "1.0", " 1", "9999999999999999999", "-9999999999999999999"] {
+            assert_eq!(index(step, 3), None, "{step:?}");
+        }
+        assert_eq!(get(&document, "/a/-1/b~1c"), Some(&json!(1)));
+        for absent in ["", "a", "/a/1", "/a/-2", "/a/-", "/a/0/b", "/x/y"] {
             assert_eq!(get(&document, absent), None, "{absent:?}");
         }
         for member in ["/x", "/a/0/b", "/a/0/~1"] {

@@ -9,11 +9,13 @@ use std::borrow::Cow;
 use evenkeel_api::decode::{parse_json, parse_protobuf, parse_yaml};
 use evenkeel_api::protobuf::{Envelope, encode, sealed};
 use evenkeel_api::schema::TypeSchema;
+use evenkeel_api::validate::{FieldError, Value as Shown};
 use evenkeel_engine::{RequestInfo, User};
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::access::{is_allowed, path_rules, resource_rules};
+use crate::clock::now;
 use crate::failure::Failure;
 use crate::negotiate::BodyFormat;
 use crate::output::Format;
@@ -77,15 +79,24 @@ impl Review {
         let mut review = json!({"kind": self.kind(), "apiVersion": self.api_version, "metadata": {}});
         review["status"] = match self.question {
             Question::Access => {
-                let allowed = is_allowed(user, &self.access(&sent)?);
+                let allowed = is_allowed(user, &access(&sent)?);
                 json!({"allowed": allowed})
             }
-            Question::Rules => json!({
-                "resourceRules": resource_rules(user).collect::<Vec<_>>(),
-                "nonResourceRules": path_rules(user).collect::<Vec<_>>(),
-                "incomplete": false,
-            }),
-            Question::Identity => json!({"userInfo": {"username": user.name, "groups": user.groups}}),
+            Question::Rules => {
+                // The rules are the same in all namespaces, but clients of a kube-apiserver have to name one.
+                if text(&sent["spec"], "namespace").is_empty() {
+                    return Err(Failure::bad_request("no namespace on request"));
+                }
+                json!({
+                    "resourceRules": resource_rules(user).collect::<Vec<_>>(),
+                    "nonResourceRules": path_rules(user).collect::<Vec<_>>(),
+                    "incomplete": false,
+                })
+            }
+            Question::Identity => {
+                review["metadata"]["creationTimestamp"] = now().to_string().into();
+                json!({"userInfo": user_info(user)})
+            }
         };
         if self.question != Question::Identity {
             review["spec"] = sent.get("spec").cloned().unwrap_or_else(|| json!({}));
@@ -93,8 +104,10 @@ impl Review {
         match wanted {
             Format::Text(format) => Ok(ResponseData::document(StatusCode::CREATED, review.to_string().into(), format)),
             Format::Protobuf => {
-                let members = json!({"spec": review["spec"], "status": review["status"]});
-                let message = encode(&members, self.schema()).map_err(|error| self.unreadable(&error))?;
+                if self.question == Question::Identity {
+                    tables::list_extra(&mut review["status"]["userInfo"]);
+                }
+                let message = encode(&review, self.schema()).map_err(|error| self.unreadable(&error))?;
                 Ok(ResponseData::protobuf(StatusCode::CREATED, sealed(self.api_version, self.kind(), &message)))
             }
         }
@@ -129,6 +142,9 @@ impl Review {
             }
         };
         let review = json_of(&document.root).map_err(|number| self.unreadable(&format!("{number} is too large")))?;
+        if !matches!(review, Value::Object(_) | Value::Null) {
+            return Err(self.unreadable(&"the body is not an object"));
+        }
         for (name, expected) in [("kind", self.kind()), ("apiVersion", self.api_version)] {
             if review[name].as_str().is_some_and(|found| !found.is_empty() && found != expected) {
                 return Err(self.unreadable(&format!("{name} is {}, and not {expected:?}", review[name])));
@@ -143,28 +159,47 @@ impl Review {
             self.kind()
         ))
     }
+}
 
-    /// The request that an access review is about.
-    fn access(self, review: &Value) -> Result<RequestInfo<'_>, Failure> {
-        let of = |name: &str| review["spec"].get(name).filter(|attributes| attributes.is_object());
-        match (of("resourceAttributes"), of("nonResourceAttributes")) {
-            (Some(resource), None) => Ok(RequestInfo {
-                is_resource_request: true,
-                verb: text(resource, "verb"),
-                api_group: text(resource, "group"),
-                api_version: text(resource, "version"),
-                namespace: text(resource, "namespace"),
-                resource: text(resource, "resource"),
-                subresource: text(resource, "subresource"),
-                name: text(resource, "name"),
-                ..RequestInfo::default()
-            }),
-            (None, Some(path)) => {
-                Ok(RequestInfo { path: text(path, "path"), verb: text(path, "verb"), ..RequestInfo::default() })
-            }
-            _ => Err(self.unreadable(&"exactly one of resourceAttributes and nonResourceAttributes must be specified")),
+/// The request that an access review is about.
+fn access(review: &Value) -> Result<RequestInfo<'_>, Failure> {
+    let of = |name: &str| review["spec"].get(name).filter(|attributes| attributes.is_object());
+    match (of("resourceAttributes"), of("nonResourceAttributes")) {
+        (Some(resource), None) => Ok(RequestInfo {
+            is_resource_request: true,
+            verb: text(resource, "verb"),
+            api_group: text(resource, "group"),
+            api_version: text(resource, "version"),
+            namespace: text(resource, "namespace"),
+            resource: text(resource, "resource"),
+            subresource: text(resource, "subresource"),
+            name: text(resource, "name"),
+            ..RequestInfo::default()
+        }),
+        (None, Some(path)) => {
+            Ok(RequestInfo { path: text(path, "path"), verb: text(path, "verb"), ..RequestInfo::default() })
+        }
+        (_, path) => {
+            let shown = Shown::json(path.unwrap_or(&Value::Null));
+            let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+            Err(Failure::invalid_review("authorization.k8s.io", &FieldError::invalid("spec", &shown, detail).into()))
         }
     }
+}
+
+/// The user as reviews show it. What is empty is left out.
+fn user_info(user: &User) -> Value {
+    let mut info = json!({"username": user.name});
+    if !user.uid.is_empty() {
+        info["uid"] = (*user.uid).into();
+    }
+    if !user.groups.is_empty() {
+        info["groups"] = json!(user.groups);
+    }
+    if !user.extra.is_empty() {
+        info["extra"] = json!(user.extra);
+    }
+    info
 }
 
 /// The text of a member; empty if there is none.

@@ -1,6 +1,8 @@
 //! The types of reviews, for protobuf: fields and their numbers.
 
-use evenkeel_api::schema::{Field, ListType, Package, Shape, TypeName, TypeSchema};
+use evenkeel_api::meta::ObjectMeta;
+use evenkeel_api::schema::{Described, Field, ListType, Package, Shape, TypeName, TypeSchema};
+use serde_json::{Value, json};
 
 const STRINGS: Shape = Shape::List(&Shape::String);
 
@@ -83,9 +85,34 @@ static NON_RESOURCE_RULE: TypeSchema =
     object("NonResourceRule", "Verbs on paths.", &[texts("verbs", 1), texts("nonResourceURLs", 2)]);
 
 pub(super) static SELF_REVIEW: TypeSchema =
-    object("SelfSubjectReview", "Who the user is.", &[message("status", &SELF_REVIEW_STATUS, 2)]);
+    object("SelfSubjectReview", "Who the user is.", &[METADATA, message("status", &SELF_REVIEW_STATUS, 2)]);
+
+const METADATA: Field = Field::new("metadata", ObjectMeta::SHAPE, "").number(1).optional();
 
 static SELF_REVIEW_STATUS: TypeSchema =
     object("SelfSubjectReviewStatus", "The user.", &[message("userInfo", &USER_INFO, 1)]);
 
-static USER_INFO: TypeSchema = object("UserInfo", "A user.", &[text("username", 1), texts("groups", 3)]);
+static USER_INFO: TypeSchema = object(
+    "UserInfo",
+    "A user.",
+    &[
+        text("username", 1),
+        text("uid", 2),
+        texts("groups", 3),
+        Field::new("extra", Shape::List(&Shape::Object(&EXTRA_ENTRY)), "").number(4).list(ListType::Atomic),
+    ],
+);
+
+/// A map is a list of its entries in protobuf.
+static EXTRA_ENTRY: TypeSchema =
+    object("ExtraEntry", "What else is known.", &[text("key", 1), message("value", &EXTRA_VALUE, 2)]);
+
+static EXTRA_VALUE: TypeSchema = object("ExtraValue", "Texts.", &[texts("items", 1)]);
+
+/// Turns the map `extra` of a user into the list that it is in protobuf.
+pub(super) fn list_extra(user_info: &mut Value) {
+    if let Some(extra) = user_info.get("extra").and_then(Value::as_object) {
+        let entries = extra.iter().map(|(key, items)| json!({"key": key, "value": {"items": items}}));
+        user_info["extra"] = entries.collect();
+    }
+}

@@ -1,7 +1,7 @@
 //! Server-side apply: what the manager sent is what it wants the object to say (API-123 to API-133).
 
 use evenkeel_api::HubSpec;
-use evenkeel_api::validate::ValidSpec;
+use evenkeel_api::validate::{EmptyRules, ValidSpec};
 use http::StatusCode;
 
 use super::attempts::Attempts;
@@ -30,7 +30,7 @@ pub(crate) async fn apply<S: HubSpec + ValidSpec>(
                 let changed = attempt(registry, old, write, |old| {
                     let object = managed_fields::apply(Some(&old.object), request, write.now)?;
                     *warnings = body.duplicates(write.options.validation)?;
-                    Ok(Candidate { object, managed_fields: ManagedFields::Final })
+                    Ok(Candidate { object, managed_fields: ManagedFields::Final, empty_rules: EmptyRules::Absent })
                 });
                 changed.await.map(|record| Written { status: StatusCode::OK, record })
             }
@@ -40,7 +40,7 @@ pub(crate) async fn apply<S: HubSpec + ValidSpec>(
                 *warnings = body.duplicates(write.options.validation)?;
                 prepare::for_create(&mut object, write.now);
                 object.metadata.resource_version.clear();
-                match create::store(registry, object, write, Managers::Needed).await {
+                match create::store(registry, object, write, Managers::Needed, EmptyRules::Absent).await {
                     Err(failure) if failure.reason == Some("AlreadyExists") => Err(Unwritten::Changed),
                     created => Ok(Written { status: StatusCode::CREATED, record: created? }),
                 }

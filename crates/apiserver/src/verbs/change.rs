@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use evenkeel_api::v1::V1;
-use evenkeel_api::validate::{self, Context, ValidSpec};
+use evenkeel_api::validate::{self, Context, EmptyRules, ValidSpec};
 use evenkeel_api::{HubSpec, Kind, Object, Preset};
 
 use super::attempts::Attempts;
@@ -21,6 +21,7 @@ use crate::strconv::parse_uint;
 pub(super) struct Candidate<S: HubSpec> {
     pub(super) object: Object<V1, S>,
     pub(super) managed_fields: ManagedFields,
+    pub(super) empty_rules: EmptyRules,
 }
 
 /// Where the new `managedFields` come from.
@@ -101,7 +102,7 @@ fn prepared<S: HubSpec + ValidSpec>(
     write: &Write<'_>,
     preset: Preset,
 ) -> Result<Object<V1, S>, Failure> {
-    let Candidate { object: mut new, managed_fields } = candidate;
+    let Candidate { object: mut new, managed_fields, empty_rules } = candidate;
     match write.endpoint {
         WriteTarget::Object => prepare::for_update(&mut new, old),
         WriteTarget::Status => prepare::for_status_update(&mut new, old),
@@ -110,7 +111,7 @@ fn prepared<S: HubSpec + ValidSpec>(
         managed_fields::updated(old, &mut new, sent, write.writer(), write.now);
     }
     new.metadata.resource_version.clone_from(&old.metadata.resource_version);
-    let context = Context { version: write.version, preset };
+    let context = Context { version: write.version, preset, empty_rules };
     let checked = match write.endpoint {
         WriteTarget::Object => validate::update(&new, old, context),
         WriteTarget::Status => validate::status_update(&new, old, context),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evenkeel_api::v1::V1;
-use evenkeel_api::validate::{self, Context, ValidSpec};
+use evenkeel_api::validate::{self, Context, EmptyRules, ValidSpec};
 use evenkeel_api::{HubSpec, Object};
 use http::StatusCode;
 
@@ -20,10 +20,10 @@ pub(crate) async fn create<S: HubSpec + ValidSpec>(
     sent: Sent<S>,
     write: &Write<'_>,
 ) -> Result<Written<S>, Failure> {
-    let Sent { mut object, .. } = sent;
+    let Sent { mut object, empty_rules, .. } = sent;
     prepare::for_create(&mut object, write.now);
     managed_fields::created(&mut object, write.writer(), write.now);
-    let record = store(registry, object, write, Managers::Expendable).await?;
+    let record = store(registry, object, write, Managers::Expendable, empty_rules).await?;
     Ok(Written { status: StatusCode::CREATED, record })
 }
 
@@ -33,8 +33,9 @@ pub(super) async fn store<S: HubSpec + ValidSpec>(
     object: Object<V1, S>,
     write: &Write<'_>,
     managers: Managers,
+    empty_rules: EmptyRules,
 ) -> Result<Arc<Record<S>>, Failure> {
-    let context = Context { version: write.version, preset: registry.preset() };
+    let context = Context { version: write.version, preset: registry.preset(), empty_rules };
     validate::create(&object, context).map_err(|errors| Failure::invalid(S::KIND, object.name(), &errors))?;
     if !object.metadata.resource_version.is_empty() {
         return Err(Failure::plain("resourceVersion should not be set on objects to be created"));

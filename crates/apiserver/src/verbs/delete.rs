@@ -5,6 +5,7 @@ use std::sync::Arc;
 use evenkeel_api::meta::Time;
 use evenkeel_api::v1::V1;
 use evenkeel_api::{HubSpec, Object};
+use http::StatusCode;
 
 use super::attempts::Attempts;
 use crate::failure::Failure;
@@ -106,15 +107,56 @@ fn check_version<S: HubSpec>(name: &str, revision: u64, options: &DeleteOptions)
     Ok(())
 }
 
+/// Removes the finalizers of the garbage collector from an object that is being deleted, and the object if it has no others.
+/// An object that is not the one of this identity any more, or is gone, is left as it is.
+pub(crate) async fn collect<S: HubSpec>(registry: &Registry<S>, name: &str, uid: &str) -> Result<(), Failure> {
+    let mut attempts = Attempts::begin(registry, name).await;
+    loop {
+        let old = match registry.get(name, Moment::Current).await {
+            Err(failure) if failure.status == StatusCode::NOT_FOUND => return Ok(()),
+            found => found?,
+        };
+        let metadata = &old.object.metadata;
+        let others = metadata.finalizers.iter().filter(|name| !is_of_the_collector(name)).cloned().collect();
+        if metadata.uid != uid || metadata.deletion_timestamp.is_none() || metadata.finalizers == others {
+            return Ok(());
+        }
+        match collect_once(registry, &old, others).await {
+            Ok(()) => return Ok(()),
+            Err(Unwritten::Changed) => attempts.again::<S>().await?,
+            Err(Unwritten::Failed(failure)) => return Err(failure),
+        }
+    }
+}
+
+async fn collect_once<S: HubSpec>(
+    registry: &Registry<S>,
+    old: &Record<S>,
+    others: Vec<String>,
+) -> Result<(), Unwritten> {
+    if others.is_empty() {
+        return registry.delete(old.object.name(), old.revision).await.map(drop);
+    }
+    let mut object = Object::clone(&old.object);
+    object.metadata.finalizers = others;
+    registry.update(old, &object, Managers::Expendable).await.map(drop)
+}
+
+/// Whether a finalizer is one that a garbage collector removes.
+pub(crate) fn is_of_the_collector(finalizer: &str) -> bool {
+    matches!(finalizer, ORPHAN | FOREGROUND)
+}
+
 /// The finalizers that the object has after a deletion with this policy (API-70).
 fn finalizers<S: HubSpec>(object: &Object<V1, S>, propagation: Propagation) -> Vec<String> {
     let wanted = match propagation {
+        Propagation::Default => return object.metadata.finalizers.clone(),
         Propagation::Background | Propagation::Cascade => None,
         Propagation::Orphan => Some(ORPHAN),
         Propagation::Foreground => Some(FOREGROUND),
     };
     let mut finalizers: Vec<String> = object.metadata.finalizers.clone();
-    finalizers.retain(|name| !matches!(name.as_str(), ORPHAN | FOREGROUND) || wanted == Some(name.as_str()));
+    finalizers.retain(|name| !is_of_the_collector(name) || wanted == Some(name.as_str()));
     if let Some(wanted) = wanted.filter(|wanted| !finalizers.iter().any(|name| name == wanted)) {
         finalizers.push(wanted.to_owned());
     }

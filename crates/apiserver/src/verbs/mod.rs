@@ -22,7 +22,7 @@ use crate::registry::Record;
 
 pub(crate) use apply::apply;
 pub(crate) use create::create;
-pub(crate) use delete::{Deleted, delete};
+pub(crate) use delete::{Deleted, collect, delete, is_of_the_collector};
 pub(crate) use delete_collection::delete_collection;
 pub(crate) use list::{Listed, list};
 pub(crate) use replace::{Patch, patch, replace};

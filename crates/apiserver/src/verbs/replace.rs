@@ -28,7 +28,7 @@ pub(crate) async fn replace<S: HubSpec + ValidSpec>(
     sent: Sent<S>,
     write: &Write<'_>,
 ) -> Result<Written<S>, Failure> {
-    let Sent { object, managers, .. } = sent;
+    let Sent { object, managers, empty_rules, .. } = sent;
     Failure::check_name(object.name(), write.name)?;
     let record = change(registry, write, |old| {
         let (sent, stored) = (&object.metadata.uid, &old.object.metadata.uid);
@@ -41,7 +41,7 @@ pub(crate) async fn replace<S: HubSpec + ValidSpec>(
             );
             return Err(Failure::conflict(S::KIND, write.name, why));
         }
-        Ok(Candidate { object: object.clone(), managed_fields: ManagedFields::Compare(managers) })
+        Ok(Candidate { object: object.clone(), managed_fields: ManagedFields::Compare(managers), empty_rules })
     })
     .await?;
     Ok(Written { status: StatusCode::OK, record })
@@ -57,10 +57,11 @@ pub(crate) async fn patch<S: HubSpec + ValidSpec>(
     let record = change(registry, write, |old| {
         let mut patched = patched(&old.object, patch, write)?;
         Failure::check_name(patched.object.name(), write.name)?;
-        *warnings = patched.warnings;
+        *warnings = std::mem::take(&mut patched.warnings);
         let owners = &mut patched.object.metadata.owner_references;
         warnings.extend(owners::remove_duplicates(owners, owners::Found::Patched));
-        Ok(Candidate { object: patched.object, managed_fields: ManagedFields::Compare(patched.sent) })
+        let Patched { object, sent, empty_rules, .. } = patched;
+        Ok(Candidate { object, managed_fields: ManagedFields::Compare(sent), empty_rules })
     })
     .await?;
     Ok(Written { status: StatusCode::OK, record })

@@ -2,7 +2,7 @@
 
 use crate::server;
 
-use evenkeel_apiserver::{ApiServerOptions, StatusController};
+use evenkeel_apiserver::{ApiServerOptions, GarbageCollector, StatusController};
 use server::TestServer;
 
 /// Replays the conversations. What fails is in the message.
@@ -22,7 +22,12 @@ fn replay(server: &TestServer, arguments: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn recorded_conversations_go_as_recorded() {
-    let options = ApiServerOptions { status_controller: StatusController::Off, ..ApiServerOptions::default() };
+    // The recorded kube-apiserver had no controller manager beside it.
+    let options = ApiServerOptions {
+        status_controller: StatusController::Off,
+        garbage_collector: GarbageCollector::Off,
+        ..ApiServerOptions::default()
+    };
     let server = TestServer::start(options).await;
     tokio::task::spawn_blocking(move || replay(&server, &["--skip-slow"])).await.unwrap();
 }

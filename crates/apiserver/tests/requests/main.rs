@@ -15,9 +15,14 @@ mod until;
 mod server;
 
 mod ask;
+mod bodies;
 mod contention;
+mod deletion;
 mod field_validation;
+mod lists;
 mod managed_fields_size;
+mod pages;
 mod parameters;
 mod reviews;
 mod websocket;
+mod zero_shares;

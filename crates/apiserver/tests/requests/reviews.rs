@@ -1,8 +1,11 @@
 //! What users ask about themselves, and who sees the pages about the server.
 
+use std::sync::Arc;
+
 use evenkeel::identify::{anonymous, authenticated};
 use evenkeel_api::protobuf::{Envelope, Writer, sealed};
 use evenkeel_apiserver::ApiServerOptions;
+use evenkeel_engine::User;
 use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::json;
@@ -28,11 +31,25 @@ async fn users_learn_what_they_may_do() {
     }
     let nobody = ask_as(&server, anonymous(), Method::POST, ACCESS, HeaderMap::new(), "{}").await;
     assert_eq!(nobody.status, 403);
-    for body in ["", "[]", "{}", "{", r#"{"kind":"Pod"}"#] {
+    for body in ["", "[]", "{", r#"{"kind":"Pod"}"#] {
         assert_eq!(ask(&server, Method::POST, ACCESS, JSON, body).await.status, 400, "{body:?}");
     }
+    let path = json!({"path": "/metrics", "verb": "get"});
+    let both = json!({"spec": {"resourceAttributes": schemas, "nonResourceAttributes": path}});
+    for (body, shown) in [(json!({}), "null"), (both, r#"{"path":"/metrics","verb":"get"}"#)] {
+        let answer = ask(&server, Method::POST, ACCESS, JSON, body.to_string()).await;
+        let message = format!(
+            ".authorization.k8s.io \"\" is invalid: spec: Invalid value: {shown}: exactly one of nonResourceAttributes or \
+             resourceAttributes must be specified"
+        );
+        assert_eq!((answer.status, answer.message()), (422, message));
+        assert_eq!(answer.body()["details"]["causes"][0]["field"], "spec");
+    }
     assert_eq!(get(&server, ACCESS).await.status, 405);
-    let rules = ask_as(&server, authenticated("u", ["evenkeel:viewers"]), Method::POST, RULES, HeaderMap::new(), "{}");
+    let nowhere = ask(&server, Method::POST, RULES, JSON, "{}").await;
+    assert_eq!((nowhere.status, nowhere.message().as_str()), (400, "no namespace on request"));
+    let body = r#"{"spec":{"namespace":"default"}}"#;
+    let rules = ask_as(&server, authenticated("u", ["evenkeel:viewers"]), Method::POST, RULES, HeaderMap::new(), body);
     let rules = rules.await.body()["status"].clone();
     assert_eq!(rules["resourceRules"][0]["verbs"], json!(["get", "list", "watch"]));
     assert_eq!(rules["incomplete"], false);
@@ -47,7 +64,16 @@ async fn users_learn_who_they_are_in_every_version() {
         assert_eq!(answer["apiVersion"], format!("authentication.k8s.io/{version}"));
         let info = json!({"username": "admin", "groups": ["system:masters", "system:authenticated"]});
         assert_eq!(answer["status"]["userInfo"], info);
+        assert!(answer["metadata"]["creationTimestamp"].as_str().unwrap().ends_with('Z'), "{answer}");
     }
+    let mut user = User::new("alice", ["staff"]);
+    user.uid = "1001".into();
+    user.extra.insert("scopes".into(), vec!["view".into()]);
+    let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    user.groups.push("system:authenticated".into());
+    let answer = ask_as(&server, Arc::new(user), Method::POST, path, HeaderMap::new(), "{}").await.body();
+    let info = json!({"username": "alice", "uid": "1001", "groups": ["staff", "system:authenticated"], "extra": {"scopes": ["view"]}});
+    assert_eq!(answer["status"]["userInfo"], info);
 }
 
 /// As typed clients of Go ask.
@@ -71,8 +97,13 @@ async fn reviews_are_spoken_in_protobuf() {
     }
     let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     let body = sealed("authentication.k8s.io/v1", "SelfSubjectReview", &[]);
-    let answer = ask_as(&server, authenticated("u", ["g"]), Method::POST, path, headers, body).await;
-    assert!(answer.bytes.windows(5).any(|bytes| bytes == b"\x0a\x01u\x1a\x01"), "{:?}", answer.bytes);
+    let mut user = User::clone(&authenticated("u", ["g"]));
+    user.uid = "7".into();
+    user.extra.insert("k".into(), vec!["v".into()]);
+    let answer = ask_as(&server, Arc::new(user), Method::POST, path, headers, body).await;
+    for part in [&b"\x0a\x01u\x12\x017\x1a\x01g"[..], b"\x22\x08\x0a\x01k\x12\x03\x0a\x01v"] {
+        assert!(answer.bytes.windows(part.len()).any(|bytes| bytes == part), "{:?}", answer.bytes);
+    }
 }
 
 #[tokio::test]
@@ -109,4 +140,26 @@ async fn every_401_and_403_is_counted_by_reason() {
         let line = format!("\nevenkeel_api_denied_requests_total{{code=\"{code}\",reason=\"{reason}\"}} {count}\n");
         assert!(page.contains(&line), "{line} is not in\n{page}");
     }
+}
+
+#[tokio::test]
+async fn an_impersonated_service_account_is_classified_as_one() {
+    let server = TestServer::start(ApiServerOptions::default()).await;
+    let ask = async |path: &str, headers: &str| {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let text = format!(
+            "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\nAuthorization: Bearer admin-token\r\n{headers}\r\n"
+        );
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        response
+    };
+    let schema = ask(&format!("{SCHEMAS}/service-accounts"), "").await;
+    let schema: serde_json::Value = serde_json::from_str(schema.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let uid = schema["metadata"]["uid"].as_str().unwrap();
+    let classified = ask("/version", "Impersonate-User: system:serviceaccount:shop:worker\r\n").await;
+    let classified = classified.to_ascii_lowercase();
+    assert!(classified.contains(&format!("x-kubernetes-pf-flowschema-uid: {uid}")), "{classified}");
+    assert!(classified.contains("x-content-type-options: nosniff"), "{classified}");
 }

@@ -68,7 +68,7 @@ fn problems(located: &Located<'_>, preset: Preset) -> Vec<Finding> {
 }
 
 fn validate(located: &Located<'_>, preset: Preset) -> Result<(), FieldErrors> {
-    let context = Context { version: located.version, preset };
+    let context = Context { preset, ..Context::from(located.version) };
     match &located.object {
         AnyObject::FlowSchema(schema) => validate::create(schema, context),
         AnyObject::PriorityLevelConfiguration(level) => validate::create(level, context),

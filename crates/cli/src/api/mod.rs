@@ -9,10 +9,12 @@ mod status;
 mod store;
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
-use evenkeel_apiserver::StatusController;
+use evenkeel_apiserver::{GarbageCollector, StatusController};
+use evenkeel_gateway::host::HostLimits;
 
 use crate::usage::{address, server_name};
 
@@ -47,6 +49,11 @@ pub(crate) struct ApiArgs {
     #[arg(long = "api-name", value_name = "NAME", value_parser = server_name, requires = "data_dir")]
     api_names: Vec<String>,
 
+    /// How many connections a client of the API may have: a user, or before it is known who is calling, an address. More are
+    /// closed [default: a quarter of all].
+    #[arg(long, value_name = "N", requires = "data_dir")]
+    api_connections_per_client: Option<NonZeroUsize>,
+
     /// Who may use the API besides the administrator, in Kubernetes' format: `token,user,uid,"group1,group2"`. Members of
     /// `system:masters` may do everything, members of `evenkeel:viewers` may read.
     #[arg(long, value_name = "FILE", requires = "data_dir")]
@@ -59,6 +66,10 @@ pub(crate) struct ApiArgs {
     /// Does not write the condition `Dangling` to flow schemas.
     #[arg(long, requires = "data_dir")]
     no_status_controller: bool,
+
+    /// Leaves the finalizers `orphan` and `foregroundDeletion` of deleted objects to other programs.
+    #[arg(long, requires = "data_dir")]
+    no_garbage_collector: bool,
 }
 
 // === impl ApiArgs ===
@@ -72,9 +83,11 @@ impl ApiArgs {
             store: StoreArgs::default(),
             api_listen: Some(address),
             api_names: Vec::new(),
+            api_connections_per_client: None,
             token_file: None,
             client_ca: None,
             no_status_controller: false,
+            no_garbage_collector: false,
         }
     }
 
@@ -82,7 +95,16 @@ impl ApiArgs {
         self.api_listen.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 8443)))
     }
 
+    fn limits(&self) -> HostLimits {
+        let connections_per_client = self.api_connections_per_client.map_or(0, NonZeroUsize::get);
+        HostLimits { connections_per_client, ..HostLimits::default() }
+    }
+
     fn status_controller(&self) -> StatusController {
         if self.no_status_controller { StatusController::Off } else { StatusController::On }
+    }
+
+    fn garbage_collector(&self) -> GarbageCollector {
+        if self.no_garbage_collector { GarbageCollector::Off } else { GarbageCollector::On }
     }
 }

@@ -13,7 +13,7 @@ use evenkeel_gateway::config::{
     AnonymousRequests, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, ServerTls, SystemNames,
     TokenIdentity, memory_limit,
 };
-use evenkeel_gateway::host::{Host, HostLimits};
+use evenkeel_gateway::host::Host;
 use evenkeel_gateway::identity::Identification;
 use evenkeel_gateway::objects::DirectorySource;
 use evenkeel_gateway::observe::metrics::IdentityMetrics;
@@ -77,11 +77,19 @@ impl RunningApi {
             client_ca: Some(args.client_ca.clone().unwrap_or_else(|| data.authority())),
         };
         let listen = ListenConfig { address: args.address().into(), tls: Some(tls) };
-        let host = Host::bind_with(&listen, unwritten, identification, HostLimits::default()).await.map_err(explain)?;
+        let refused_connections = Arc::default();
+        let host = Host::bind_with(&listen, unwritten, identification, args.limits()).await.map_err(explain)?;
+        let host = host.count_refused(Arc::clone(&refused_connections));
         let address = host.address();
-        let status_controller = args.status_controller();
         let other_metrics = OtherMetrics::new(move |registry| metrics.register(registry));
-        let mut options = ApiServerOptions { preset, status_controller, other_metrics, ..ApiServerOptions::default() };
+        let mut options = ApiServerOptions {
+            preset,
+            status_controller: args.status_controller(),
+            garbage_collector: args.garbage_collector(),
+            refused_connections,
+            other_metrics,
+            ..ApiServerOptions::default()
+        };
         options.response_bytes_max = response_bytes_that_fit(options.response_bytes_max);
         let server = ApiServer::start(Arc::clone(&store), &options).await.context("cannot start the API")?;
         let server = Arc::new(server);

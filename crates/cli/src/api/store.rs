@@ -1,6 +1,5 @@
 //! Where the objects live, from the flags.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -80,7 +79,7 @@ impl StoreArgs {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, WrongUsage> {
-    fs::read(path).map_err(|error| WrongUsage(format!("cannot read {}: {error}", path.display())))
+    evenkeel_files::read(path).map_err(|error| WrongUsage(format!("cannot read {}: {error}", path.display())))
 }
 
 #[cfg(test)]
@@ -92,7 +91,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| {
             let path = folder.path().join(name);
-            fs::write(&path, text).unwrap();
+            std::fs::write(&path, text).unwrap();
             Some(path)
         };
         let args = StoreArgs {

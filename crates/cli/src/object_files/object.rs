@@ -82,7 +82,7 @@ impl<'a> FileObject<'a> {
 
     /// What validation finds wrong with the object.
     pub(crate) fn invalid(&self, preset: Preset) -> Vec<Problem> {
-        let context = Context { version: self.version, preset };
+        let context = Context { preset, ..Context::from(self.version) };
         let errors: Result<(), FieldErrors> = match &self.object {
             AnyObject::FlowSchema(schema) => validate::create(schema, context),
             AnyObject::PriorityLevelConfiguration(level) => validate::create(level, context),

@@ -1,6 +1,5 @@
 //! A kubeconfig: which server a context means, and how to authenticate there.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -50,7 +49,7 @@ pub(crate) fn paths(named: Option<&Path>) -> Result<Vec<PathBuf>> {
 pub(crate) fn read(paths: &[PathBuf], context: Option<&str>) -> Result<Access> {
     let mut files = Vec::new();
     for path in paths {
-        let text = fs::read(path).map_err(|error| unreadable(path, &error))?;
+        let text = evenkeel_files::read_once(path).map_err(|error| unreadable(path, &error))?;
         let documents = parse_yaml(&text).map_err(|error| anyhow!("{}: {error}", path.display()))?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         files.extend(documents.into_iter().map(|document| (folder.clone(), document.root)));
@@ -135,7 +134,8 @@ fn unreadable(path: &Path, error: &io::Error) -> anyhow::Error {
 
 /// The token in a file.
 pub(crate) fn token_of(path: &Path) -> Result<String> {
-    let token = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+    let token = evenkeel_files::read_once(path).map_err(|error| unreadable(path, &error))?;
+    let token = String::from_utf8(token).map_err(|_| anyhow!("{}: the token is not valid UTF-8", path.display()))?;
     match token.trim() {
         "" => Err(anyhow!("{} is empty; it must have a token", path.display())),
         token => Ok(token.to_owned()),
@@ -169,7 +169,7 @@ users:
     fn access(context: Option<&str>) -> Result<Access> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");
-        fs::write(&path, CONFIG).unwrap();
+        std::fs::write(&path, CONFIG).unwrap();
         let mut access = read(&[path], context)?;
         if let Some(Pem::File(path)) = &mut access.ca {
             *path = path.strip_prefix(folder.path()).unwrap().to_owned();

@@ -19,6 +19,7 @@ mod etcd_server;
 mod examples;
 mod explain;
 mod failing_upstreams;
+mod fifos;
 #[path = "../../../store/tests/store/folder.rs"]
 mod folder;
 mod monitoring;

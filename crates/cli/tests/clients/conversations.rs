@@ -11,6 +11,9 @@ use super::served::{Served, end};
 /// Objects that only come back when the server looks after them, which it does once a minute.
 const SLOW: [&str; 3] = ["mandatory-autoupdate-off-*", "mandatory-autoupdate-plc-*", "mandatory-recreated-*"];
 
+/// The recorded kube-apiserver had no controller manager beside it.
+const ALONE: [&str; 2] = ["--no-status-controller", "--no-garbage-collector"];
+
 const TOKENS: &str = "nobody-token,nobody,1\nviewer-token,viewer,2,\"evenkeel:viewers\"\n";
 
 /// A server for the replayer.
@@ -46,7 +49,7 @@ fn succeeds(replay: Child) {
 
 fn goes_as_recorded(arguments: &[&str]) {
     let folder = folder();
-    let server = serve(folder.path(), &["--no-status-controller"]);
+    let server = serve(folder.path(), &ALONE);
     succeeds(replay(&server, arguments));
     server.stop();
 }
@@ -80,7 +83,7 @@ async fn conversations_about_the_status_controller_go_as_recorded() {
 #[ignore = "takes more than two minutes; run it with --ignored"]
 fn slow_conversations_go_as_recorded() {
     let folder = folder();
-    let server = serve(folder.path(), &["--no-status-controller"]);
+    let server = serve(folder.path(), &ALONE);
     // Each waits for minutes and is about an object of its own, so they need not wait for each other.
     let replays: Vec<_> = SLOW.iter().map(|name| replay(&server, &["--only", name])).collect();
     replays.into_iter().for_each(succeeds);

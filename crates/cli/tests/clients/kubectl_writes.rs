@@ -47,6 +47,21 @@ fn create_label_annotate_replace_and_delete() {
 }
 
 #[test]
+fn deletions_of_every_kind_end() {
+    if no_kubectl() {
+        return;
+    }
+    let folder = folder();
+    let server = Served::api(folder.path(), &[]);
+    for cascade in ["foreground", "orphan", "background"] {
+        server.kubectl_reads(&schema("batch", "workload-low", 800), &["create", "-f", "-"]);
+        // It waits until the object is gone.
+        server.kubectl_does(&["delete", "flowschema", "batch", &format!("--cascade={cascade}"), "--timeout=60s"]);
+        assert_eq!(server.kubectl_ends("", &["get", "flowschema", "batch"]).code, Some(1), "{cascade}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_refused_with_its_place() {
     if no_kubectl() {
         return;

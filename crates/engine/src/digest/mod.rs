@@ -43,7 +43,7 @@ pub use kubernetes::{FullRequestInfo, Kubernetes};
 pub use label_selector::{LabelSelector, LabelSelectorError, RequirementError};
 pub use list_options::{ListOptions, NotAnInteger};
 pub use normal_path::{NormalPath, normal_path};
-pub use percent::decode_keeping_slashes;
+pub use percent::{decode_keeping_slashes, percent_decoded};
 pub use plain_paths::PlainPaths;
 pub use query::Query;
 

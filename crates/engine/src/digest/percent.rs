@@ -20,6 +20,11 @@ pub(super) fn decode_path(text: &str) -> Result<Cow<'_, str>, BadEscape> {
     decode(text, Plus::Itself)
 }
 
+/// Decodes a text in which a plus sign is itself. None if two hexadecimal digits do not follow each percent sign.
+pub fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
+    decode_path(text).ok()
+}
+
 /// Decodes a path, but for the `%2F` in it: there a slash is a part of a name.
 pub fn decode_keeping_slashes(path: &str) -> Result<Cow<'_, str>, super::DigestError> {
     if !path.contains("%2F") && !path.contains("%2f") {

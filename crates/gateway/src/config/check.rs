@@ -1,6 +1,5 @@
 //! Whether settings make sense together, and every problem if not.
 
-use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 use std::{fmt, io};
@@ -84,16 +83,9 @@ impl Config {
     }
 }
 
-/// Whether a file or a folder can be read. Whatever else there is, such as a pipe, is not opened: that might wait.
+/// Whether a file or a folder can be read.
 fn can_be_read(path: &Path) -> io::Result<()> {
-    let metadata = path.metadata()?;
-    if metadata.is_dir() {
-        path.read_dir().map(drop)
-    } else if metadata.is_file() {
-        File::open(path).map(drop)
-    } else {
-        Ok(())
-    }
+    if path.metadata()?.is_dir() { path.read_dir().map(drop) } else { evenkeel_files::open(path).map(drop) }
 }
 
 // === impl Problems ===
@@ -387,14 +379,15 @@ mod tests {
     }
 
     #[test]
-    fn files_and_folders_are_opened_and_pipes_are_not() {
+    fn files_and_folders_can_be_read_and_pipes_cannot() {
         let folder = tempfile::tempdir().unwrap();
         let (file, pipe) = (folder.path().join("file"), folder.path().join("pipe"));
         std::fs::write(&file, "").unwrap();
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        for path in [folder.path(), &file, &pipe] {
+        for path in [folder.path(), &file] {
             assert!(can_be_read(path).is_ok(), "{path:?}");
         }
+        assert_eq!(can_be_read(&pipe).unwrap_err().to_string(), "it is a FIFO, not a regular file");
         assert_eq!(can_be_read(&folder.path().join("gone")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

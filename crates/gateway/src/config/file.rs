@@ -29,7 +29,8 @@ impl ConfigFile {
             }
             let look = self.changes.begin_look();
             let path = self.changes.path().to_owned();
-            let reading = tokio::task::spawn_blocking(move || std::fs::read(path).map_err(|error| error.to_string()));
+            let reading =
+                tokio::task::spawn_blocking(move || evenkeel_files::read(&path).map_err(|error| error.to_string()));
             let Ok(found) = reading.await else {
                 // The runtime is ending, and there is nobody left to tell.
                 std::future::pending().await

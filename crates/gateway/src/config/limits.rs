@@ -137,7 +137,7 @@ impl Limits {
 pub(super) const CLIENTS_MIN: usize = 4;
 
 /// What one client gets: what was set, or by default a quarter of the whole.
-fn share(set: usize, whole: usize) -> usize {
+pub(crate) fn share(set: usize, whole: usize) -> usize {
     if set == 0 { whole.div_ceil(CLIENTS_MIN) } else { set }
 }
 

@@ -34,6 +34,7 @@ use evenkeel_api::Preset;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use cidr::masked;
+pub(crate) use limits::share;
 pub(crate) use memory::connections as connections_that_fit;
 
 pub use check::Problem;

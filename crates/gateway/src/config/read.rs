@@ -42,8 +42,8 @@ const BYTES_MAX: usize = 1 << 20;
 impl Config {
     /// Reads the settings of a file. Paths in it that are relative are relative to the folder of the file.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| ConfigError::File { path: path.to_owned(), source })?;
+        let text = evenkeel_files::read_to_string(path)
+            .map_err(|source| ConfigError::File { path: path.to_owned(), source })?;
         let mut config = Self::parse(&path.display().to_string(), &text)?;
         if let Some(folder) = path.parent() {
             paths::visit(&mut config, &mut |_, path| *path = folder.join(&*path));
@@ -105,7 +105,7 @@ impl Config {
     /// Where a setting is in a file, as `evenkeel.yaml:3:1`, if it is there. `field` is a name as those of
     /// [`Problem`](super::Problem)s are: `listen[0].address`.
     pub fn place_of(path: &Path, field: &str) -> Option<String> {
-        let text = std::fs::read_to_string(path).ok().filter(|text| text.len() <= BYTES_MAX)?;
+        let text = evenkeel_files::read_to_string(path).ok().filter(|text| text.len() <= BYTES_MAX)?;
         let Position { line, column } = place_in(&text, field)?;
         Some(format!("{}:{line}:{column}", path.display()))
     }

@@ -1,5 +1,6 @@
 //! `WatchedFile`: a value that is read from a file, and read again when the file changes.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -124,12 +125,11 @@ fn is_over(changes: &Receiver<News>) -> bool {
 fn bytes(path: &Path) -> Result<Vec<u8>, String> {
     let fault = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
     let unreadable = |error: std::io::Error| fault(&format_args!("{error}; {}", advice(&error)));
-    let metadata = path.metadata().map_err(unreadable)?;
-    if !metadata.is_file() {
-        return Err(fault(&"it is not a file"));
-    }
-    if metadata.len() > BYTES_MAX {
+    let file = evenkeel_files::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > BYTES_MAX {
         return Err(fault(&format_args!("it has more than {BYTES_MAX} bytes")));
     }
-    std::fs::read(path).map_err(unreadable)
+    Ok(bytes)
 }

@@ -20,11 +20,12 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use super::HostLimits;
+use super::identity::HostIdentity;
 use super::stream_executor::{StreamExecutor, StreamService};
 use super::upgraded::upgradable;
-use crate::identity::{Identification, PeerIdentity};
-use crate::identity::{Peer, Transport};
+use super::{HostLimits, Refusals};
+use crate::identity::{Identification, Peer, Transport};
+use crate::proxy::worker::HostedConnection;
 use crate::timeouts::WriteTimeout;
 use crate::tls::ListenerTls;
 
@@ -36,6 +37,9 @@ pub(super) struct Connection {
     pub(super) identification: Arc<Identification>,
     pub(super) limits: HostLimits,
     pub(super) stop: watch::Receiver<bool>,
+    /// It counts for its client until it has ended.
+    pub(super) counted: Arc<HostedConnection>,
+    pub(super) refusals: Refusals,
 }
 
 // === impl Connection ===
@@ -44,7 +48,7 @@ impl Connection {
     /// Serves its requests until it ends, or until it is told to stop and the last request has ended.
     pub(super) async fn serve<F, S, B>(self, stream: TcpStream, service: F)
     where
-        F: Fn(PeerIdentity) -> S,
+        F: Fn(HostIdentity) -> S,
         S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
         S::Future: Send,
         B: Body<Data = Bytes> + Send + 'static,
@@ -54,13 +58,13 @@ impl Connection {
         let _ = stream.set_nodelay(true);
         let Some(tls) = self.tls.clone() else {
             let peer = Peer { address: self.address, transport: Transport::Plain, certificate: None };
-            let service = service(self.identification.of(peer));
+            let service = service(self.identity(peer));
             return self.http1(stream, service).await;
         };
         match timeout(self.limits.head_time, tls.accept(stream)).await {
             Ok(Ok(accepted)) => {
                 let peer = Peer { address: self.address, transport: Transport::Tls, certificate: accepted.certificate };
-                let service = service(self.identification.of(peer));
+                let service = service(self.identity(peer));
                 if accepted.is_http2 {
                     self.http2(accepted.stream, service).await;
                 } else {
@@ -70,6 +74,11 @@ impl Connection {
             Ok(Err(error)) => tracing::debug!(%error, client = %self.address.ip(), "the TLS handshake failed"),
             Err(_) => tracing::debug!(client = %self.address.ip(), "the TLS handshake timed out"),
         }
+    }
+
+    fn identity(&self, peer: Peer) -> HostIdentity {
+        let (counted, refusals) = (Arc::clone(&self.counted), self.refusals.clone());
+        HostIdentity { peer: self.identification.of(peer), counted, refusals }
     }
 
     async fn http1<S, B>(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: S)

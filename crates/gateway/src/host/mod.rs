@@ -3,13 +3,15 @@
 //! The proxy has workers and a codec of its own for the sake of speed. A hosted service runs on the caller's runtime.
 
 mod connection;
+mod identity;
 mod stream_executor;
 mod upgraded;
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -24,10 +26,14 @@ use tower_service::Service;
 
 use connection::Connection;
 
-use crate::config::{ListenConfig, connections_that_fit, memory_limit};
+pub use identity::HostIdentity;
+
+use crate::config::{ListenConfig, connections_that_fit, memory_limit, share};
 use crate::gateway::StartError;
-use crate::identity::{Identification, PeerIdentity};
+use crate::identity::{Identification, Peer, Transport};
 use crate::net::{Accepted, Acceptor};
+use crate::observe::log::Throttle;
+use crate::proxy::worker::Clients;
 use crate::tls::{ListenerTls, ServingPair, keep_fresh};
 
 /// The limits of a hosted service.
@@ -38,6 +44,9 @@ pub struct HostLimits {
     /// Connections at a time; more wait in the backlog. The default is 10,000, or fewer if the process may use less than
     /// 2.5 GiB of memory: one for each 256 KiB, since a gateway may share the process.
     pub connections: usize,
+    /// Connections of one client at a time: of one user once a request has said who that is, of one address before. More are
+    /// closed. Zero means a quarter of `connections`. Trusted proxies have no such limit.
+    pub connections_per_client: usize,
     /// The bytes of a request's head.
     pub head_bytes: usize,
     /// The header fields of a request.
@@ -60,6 +69,14 @@ pub struct Host {
     tls: Option<Arc<ListenerTls>>,
     identification: Arc<Identification>,
     limits: HostLimits,
+    refusals: Refusals,
+}
+
+/// Connections and requests that are refused because their client has too many connections.
+#[derive(Debug, Clone, Default)]
+struct Refusals {
+    count: Arc<AtomicU64>,
+    warnings: Arc<Mutex<Throttle>>,
 }
 
 // === impl HostLimits ===
@@ -69,6 +86,7 @@ impl Default for HostLimits {
         let seconds = Duration::from_secs;
         Self {
             connections: connections_that_fit(memory_limit(), 80_000) / 8,
+            connections_per_client: 0,
             head_bytes: 64 * 1024,
             headers: 128,
             streams: 256,
@@ -76,6 +94,13 @@ impl Default for HostLimits {
             stall: seconds(30),
             drain: seconds(10),
         }
+    }
+}
+
+impl HostLimits {
+    /// How many connections one client may have.
+    fn connections_per_client(&self) -> usize {
+        share(self.connections_per_client, self.connections)
     }
 }
 
@@ -103,7 +128,15 @@ impl Host {
         let addresses = config.address.resolve().map_err(fault)?;
         let listener = TcpListener::bind(&*addresses).await.map_err(fault)?;
         let address = listener.local_addr().map_err(fault)?;
-        Ok(Self { acceptor: Acceptor::new(listener), address, tls, identification, limits })
+        let refusals = Refusals::default();
+        Ok(Self { acceptor: Acceptor::new(listener), address, tls, identification, limits, refusals })
+    }
+
+    /// Counts here what is refused because a client has too many connections.
+    #[must_use]
+    pub fn count_refused(mut self, count: Arc<AtomicU64>) -> Self {
+        self.refusals.count = count;
+        self
     }
 
     /// Where it listens.
@@ -115,7 +148,7 @@ impl Host {
     /// when the last request has, or when the time for it is over.
     pub async fn serve<F, S, B>(mut self, service: F, mut stop: watch::Receiver<bool>)
     where
-        F: Fn(PeerIdentity) -> S + Clone + Send + Sync + 'static,
+        F: Fn(HostIdentity) -> S + Clone + Send + Sync + 'static,
         S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
         S::Future: Send,
         B: Body<Data = Bytes> + Send + 'static,
@@ -124,6 +157,7 @@ impl Host {
         let places = Arc::new(Semaphore::new(self.limits.connections));
         let fresh = tokio::spawn(keep_fresh(self.tls.iter().map(|tls| tls.files()).collect()));
         let mut connections = JoinSet::new();
+        let clients = Clients::new(self.limits.connections_per_client(), usize::MAX);
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -132,8 +166,18 @@ impl Host {
             };
             while connections.try_join_next().is_some() {}
             let (Accepted::Connection(stream, address), place) = accepted else { continue };
+            // Before anything is read: a client that never says anything must not take the places of all others.
+            let transport = if self.tls.is_some() { Transport::Tls } else { Transport::Plain };
+            let peer = Peer { address, transport, certificate: None };
+            let is_trusted_proxy = self.identification.is_trusted_proxy(&peer);
+            let Some(counted) = clients.open_hosted(address.ip(), is_trusted_proxy) else {
+                self.refusals.note(address.ip());
+                continue;
+            };
             let connection = Connection {
                 address,
+                counted: Arc::new(counted),
+                refusals: self.refusals.clone(),
                 tls: self.tls.clone(),
                 identification: Arc::clone(&self.identification),
                 limits: self.limits.clone(),
@@ -148,6 +192,18 @@ impl Host {
         drop(self.acceptor);
         let _ = timeout(self.limits.drain, async { while connections.join_next().await.is_some() {} }).await;
         fresh.abort();
+    }
+}
+
+// === impl Refusals ===
+
+impl Refusals {
+    /// A client has too many connections.
+    fn note(&self, client: IpAddr) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        if self.warnings.lock().unwrap_or_else(PoisonError::into_inner).may_log() {
+            tracing::warn!(%client, "connections are closed: their client has too many");
+        }
     }
 }
 

@@ -73,7 +73,7 @@ fn users(hasher: &SecretHasher, bytes: &[u8]) -> Result<Users, String> {
     let mut users = Users::new();
     for record in csv::records(text) {
         let csv::Record { line, fields } = record?;
-        let [token, name, _uid, rest @ ..] = &*fields else {
+        let [token, name, uid, rest @ ..] = &*fields else {
             let found = fields.len();
             return Err(format!("{line}: there are {found} columns; write `token,user,uid` and perhaps `,\"groups\"`"));
         };
@@ -83,11 +83,12 @@ fn users(hasher: &SecretHasher, bytes: &[u8]) -> Result<Users, String> {
         let groups =
             rest.first().map_or("", String::as_str).split(',').map(str::trim).filter(|group| !group.is_empty());
         let user = Naming::as_written().user(name, groups);
-        let user = user.ok_or_else(|| {
+        let mut user = user.ok_or_else(|| {
             format!(
                 "{line}: the name of the user or of a group is empty, or has white space or control characters in it"
             )
         })?;
+        Arc::make_mut(&mut user).uid = uid.as_str().into();
         let hash = hasher.hash(token.trim());
         if let Some(first) = lines.insert(hash, line) {
             return Err(format!("{line}: the token is also in line {first}; each token may occur only once"));
@@ -115,14 +116,18 @@ mod tests {
     #[test]
     fn tokens_are_in_the_format_of_kubernetes() {
         let text = "t1,alice,1001,\"staff,night-shift\"\n\nt2,bob,1002\r\n\"t,3\",\"system:admin\",,system:masters,more\n#t4,eve,1";
-        let user = |name: &str, groups: &[&str]| User::new(name, groups.iter().copied());
+        let user = |name: &str, uid: &str, groups: &[&str]| {
+            let mut user = User::new(name, groups.iter().copied());
+            user.uid = uid.into();
+            user
+        };
         assert_eq!(
             read(text).unwrap(),
             [
-                ("t1".to_owned(), user("alice", &["staff", "night-shift", "system:authenticated"])),
-                ("t2".to_owned(), user("bob", &["system:authenticated"])),
-                ("t,3".to_owned(), user("system:admin", &["system:masters", "system:authenticated"])),
-                ("#t4".to_owned(), user("eve", &["system:authenticated"])),
+                ("t1".to_owned(), user("alice", "1001", &["staff", "night-shift", "system:authenticated"])),
+                ("t2".to_owned(), user("bob", "1002", &["system:authenticated"])),
+                ("t,3".to_owned(), user("system:admin", "", &["system:masters", "system:authenticated"])),
+                ("#t4".to_owned(), user("eve", "1", &["system:authenticated"])),
             ]
         );
     }

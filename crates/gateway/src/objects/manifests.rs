@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -145,12 +144,8 @@ fn is_manifest(path: &Path) -> bool {
 }
 
 fn text(path: &Path) -> std::io::Result<Vec<u8>> {
-    // Asked before it is opened: opening a pipe waits for somebody who writes.
-    if !path.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is not a file"));
-    }
     let mut text = Vec::new();
-    File::open(path)?.take(BYTES_MAX + 1).read_to_end(&mut text)?;
+    evenkeel_files::open(path)?.take(BYTES_MAX + 1).read_to_end(&mut text)?;
     if text.len() as u64 > BYTES_MAX {
         return Err(std::io::Error::other(format!("it has more than {BYTES_MAX} bytes; divide it")));
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use std::{fmt, fs, io};
+use std::{fmt, io};
 
 use arc_swap::ArcSwap;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
@@ -192,7 +192,7 @@ impl TlsFile {
     }
 
     fn read(&self) -> Result<Vec<u8>, TlsError> {
-        fs::read(&self.path).map_err(|error| TlsError::Unreadable { file: self.clone(), error })
+        evenkeel_files::read(&self.path).map_err(|error| TlsError::Unreadable { file: self.clone(), error })
     }
 }
 
@@ -240,7 +240,7 @@ impl<T: Send + Sync> Refresh for Fresh<T> {
 /// What is in the files. They are small, and their times of change are not to be trusted when they are exchanged by
 /// changing a link.
 fn contents(files: &[PathBuf]) -> Vec<Option<Vec<u8>>> {
-    files.iter().map(|file| std::fs::read(file).ok()).collect()
+    files.iter().map(|file| evenkeel_files::read(file).ok()).collect()
 }
 
 impl<T> fmt::Debug for Fresh<T> {

@@ -114,11 +114,10 @@ async fn the_dumps_have_an_index() {
 async fn metrics_are_those_of_the_flow_control_and_of_the_gateway() {
     let page = get(start(&Readiness::default()).await, "/metrics").await;
     for part in [
-        "application/openmetrics-text; version=1.0.0",
+        "text/plain; version=0.0.4",
         "apiserver_flowcontrol_nominal_limit_seats{priority_level=\"catch-all\"}",
         "evenkeel_requests_total{code=\"5xx\"} 1\n",
         "evenkeel_build_info{version=",
-        "# EOF\n",
     ] {
         assert!(page.contains(part), "{part}\n{page}");
     }

@@ -1,14 +1,18 @@
-//! What hosts a service of our own, over HTTP/2.
+//! What hosts a service of our own: streams of HTTP/2, and how many connections a client may have.
 
 use crate::authority;
 use crate::support;
 
 use std::convert::Infallible;
-use std::time::Duration;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use evenkeel_gateway::config::{IdentityConfig, ListenConfig};
-use evenkeel_gateway::host::{Host, HostLimits};
+use evenkeel::Identify;
+use evenkeel_gateway::config::{AnonymousRequests, IdentityConfig, IdentitySource, ListenConfig, TokenIdentity};
+use evenkeel_gateway::host::{Host, HostIdentity, HostLimits};
 use evenkeel_gateway::identity::Identification;
 use http::header::CONTENT_LENGTH;
 use http::{Method, Request, Response, StatusCode};
@@ -16,6 +20,8 @@ use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use support::PATIENCE;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
@@ -87,4 +93,98 @@ async fn api_3_an_answer_to_head_has_no_body_in_http2() {
         assert_eq!(response.headers()[CONTENT_LENGTH], "7");
         assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), expected);
     }
+}
+
+/// Sends a request without TLS, and returns the status of its response.
+async fn ask(stream: &mut TcpStream) -> u16 {
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: host.test\r\n\r\n").await.unwrap();
+    let mut head = [0; 12];
+    timeout(PATIENCE, stream.read_exact(&mut head)).await.unwrap().unwrap();
+    std::str::from_utf8(&head[9..]).unwrap().parse().unwrap()
+}
+
+/// A connection from that address.
+async fn connect_from(source: &str, address: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(format!("{source}:0").parse().unwrap()).unwrap();
+    timeout(PATIENCE, socket.connect(address)).await.unwrap().unwrap()
+}
+
+/// Whether the other end closes the connection without a word.
+async fn is_closed(stream: &mut TcpStream) -> bool {
+    matches!(timeout(PATIENCE, stream.read(&mut [0])).await.unwrap(), Ok(0) | Err(_))
+}
+
+/// A host for eight connections, two for each client, whose service tells users by their tokens.
+async fn small_host(refused: &Arc<AtomicU64>) -> (SocketAddr, watch::Sender<bool>) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokens.csv");
+    std::fs::write(&file, "t1,ann,1\n").unwrap();
+    let sources = vec![IdentitySource::Tokens(TokenIdentity { file })];
+    let identity = IdentityConfig { sources, anonymous: AnonymousRequests::Allow, ..IdentityConfig::default() };
+    let identification = Identification::open(&identity).unwrap();
+    let listen = ListenConfig { address: "127.0.0.1:0".parse().unwrap(), tls: None };
+    let limits = HostLimits { connections: 8, ..HostLimits::default() };
+    let host = Host::bind(&listen, identification, limits).await.unwrap().count_refused(Arc::clone(refused));
+    let address = host.address();
+    let of_peer = |peer: HostIdentity| {
+        tower::service_fn(move |request: Request<Incoming>| {
+            let status = peer.identify(&request.into_parts().0).map_or_else(|error| error.status, |_| StatusCode::OK);
+            let response = Response::builder().status(status).body(Full::new(Bytes::new()));
+            std::future::ready(Ok::<_, Infallible>(response.unwrap()))
+        })
+    };
+    let (stop, stopped) = watch::channel(false);
+    tokio::spawn(host.serve(of_peer, stopped));
+    (address, stop)
+}
+
+#[tokio::test]
+async fn silent_connections_of_one_address_leave_room_for_others() {
+    let refused = Arc::default();
+    let (address, _stop) = small_host(&refused).await;
+    let mut silent = Vec::new();
+    for _ in 0..100 {
+        silent.push(connect_from("127.0.0.2", address).await);
+    }
+    let mut good = connect_from("127.0.0.1", address).await;
+    assert_eq!(ask(&mut good).await, 200);
+    for stream in &mut silent[2..] {
+        assert!(is_closed(stream).await, "this address has its two");
+    }
+    assert_eq!(refused.load(Ordering::Relaxed), 98);
+    // What was counted is given back.
+    silent.clear();
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let mut again = connect_from("127.0.0.2", address).await;
+        let request = "GET / HTTP/1.1\r\nHost: host.test\r\nConnection: close\r\n\r\n";
+        let mut response = String::new();
+        if again.write_all(request.as_bytes()).await.is_ok()
+            && again.read_to_string(&mut response).await.is_ok_and(|_| response.starts_with("HTTP/1.1 200"))
+        {
+            break;
+        }
+        assert!(Instant::now() < deadline, "its places are free again");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_counts_for_its_user_once_that_is_known() {
+    let refused = Arc::default();
+    let (address, _stop) = small_host(&refused).await;
+    let as_ann = async |stream: &mut TcpStream| {
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: host.test\r\nAuthorization: Bearer t1\r\n\r\n").await.unwrap();
+        let mut head = [0; 12];
+        timeout(PATIENCE, stream.read_exact(&mut head)).await.unwrap().unwrap();
+        String::from_utf8(head[9..].to_vec()).unwrap()
+    };
+    let (mut first, mut second) = (connect_from("127.0.0.2", address).await, connect_from("127.0.0.2", address).await);
+    assert_eq!((as_ann(&mut first).await.as_str(), as_ann(&mut second).await.as_str()), ("200", "200"));
+    // They no longer count for the address, but a third one of the same user is one too many.
+    let mut third = connect_from("127.0.0.2", address).await;
+    assert_eq!(as_ann(&mut third).await, "429");
+    let mut nobody = connect_from("127.0.0.2", address).await;
+    assert_eq!(ask(&mut nobody).await, 200);
+    assert_eq!(refused.load(Ordering::Relaxed), 1);
 }

@@ -270,7 +270,7 @@ fn files_that_cannot_be_used_are_told_at_the_start_and_secrets_are_not() {
     let missing = IdentitySource::Tokens(TokenIdentity { file: files.0.path().join("none.csv") });
     assert!(error(missing).contains("none.csv: No such file"));
     let folder = IdentitySource::Tokens(TokenIdentity { file: files.0.path().to_owned() });
-    assert!(error(folder).contains("it is not a file"));
+    assert!(error(folder).contains("it is a folder, not a regular file; name a regular file"));
     let identification = open(vec![files.tokens("b.csv", "secret,alice,1")], AnonymousRequests::Allow);
     assert!(!format!("{identification:?}").contains("secret"), "{identification:?}");
 }

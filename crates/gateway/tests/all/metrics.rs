@@ -58,9 +58,9 @@ fn series(page: &str) -> BTreeMap<String, BTreeSet<String>> {
 #[tokio::test]
 async fn a_scrape_shows_what_is_declared_in_both_formats() {
     let (running, admin, _upstream) = busy().await;
-    let open = get(admin, "/metrics", "").await;
+    let open = get(admin, "/metrics", "Accept: application/openmetrics-text\r\n").await;
     assert_eq!(open.header("content-type").unwrap(), "application/openmetrics-text; version=1.0.0; charset=utf-8");
-    let plain = get(admin, "/metrics", "Accept: text/plain\r\n").await;
+    let plain = get(admin, "/metrics", "").await;
     assert_eq!(plain.header("content-type").unwrap(), "text/plain; version=0.0.4; charset=utf-8");
     let (open, plain) = (open.text(), plain.text());
     assert!(open.ends_with("\n# EOF\n") && !plain.contains("# EOF"));

@@ -12,8 +12,8 @@ use evenkeel::Identify;
 use evenkeel_gateway::config::{
     AddressIdentity, CertificateIdentity, IdentityConfig, IdentitySource, ListenConfig, UpstreamConfig, UpstreamTls,
 };
-use evenkeel_gateway::host::{Host, HostLimits};
-use evenkeel_gateway::identity::{Identification, PeerIdentity};
+use evenkeel_gateway::host::{Host, HostIdentity, HostLimits};
+use evenkeel_gateway::identity::Identification;
 use evenkeel_gateway::{Config, StartError};
 use http::{Request, Version};
 use http_body_util::{BodyExt, Empty, Full};
@@ -264,7 +264,7 @@ async fn hosted(listen: &ListenConfig, identity: &IdentityConfig) -> SocketAddr 
     let identification = Identification::open(identity).unwrap();
     let host = Host::bind(listen, identification, HostLimits::default()).await.unwrap();
     let address = host.address();
-    let of_peer = |peer: PeerIdentity| {
+    let of_peer = |peer: HostIdentity| {
         tower::service_fn(move |request: Request<Incoming>| {
             let (parts, _) = request.into_parts();
             let status = peer.identify(&parts).map_or_else(|error| error.status, |_| http::StatusCode::OK);

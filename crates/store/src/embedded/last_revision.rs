@@ -41,7 +41,7 @@ pub(crate) fn record_path(store: &Path) -> PathBuf {
 /// than the record, or was moved without it.
 pub(crate) fn noted(store: &Path) -> io::Result<Option<u64>> {
     let path = record_path(store);
-    let bytes = match fs::read(&path) {
+    let bytes = match evenkeel_files::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),

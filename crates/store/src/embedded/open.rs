@@ -161,6 +161,8 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 fn lock(path: &Path) -> Result<SharedFile, Error> {
+    // Opening something else than a file might wait, and reading from it too.
+    evenkeel_files::open(path).map_err(|error| file_error("open", path, &error))?;
     let file =
         OpenOptions::new().read(true).write(true).open(path).map_err(|error| file_error("open", path, &error))?;
     FileBackend::new(file).map(SharedFile::new).map_err(|error| match error {

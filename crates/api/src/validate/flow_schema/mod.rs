@@ -4,7 +4,7 @@ mod policy_rule;
 mod subject;
 
 use super::rules::{Mandatory, Rules};
-use super::{Context, FieldError, Path, Value, names};
+use super::{Context, EmptyRules, FieldError, Path, Value, names};
 use crate::Preset;
 use crate::bootstrap::{self, EXEMPT};
 use crate::v1::{
@@ -48,7 +48,7 @@ fn check_precedence(precedence: i32, name: &str, path: &Path<'_>, errors: &mut V
 
 fn check_method(method: &FlowDistinguisherMethod, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     if let FlowDistinguisherMethodType::Other(_) = method.method {
-        let value = Value::internal(method);
+        let value = Value::internal(method, EmptyRules::Absent);
         errors.push(FieldError::no_choice(path.child("type"), &value, &FlowDistinguisherMethodType::CHOICE));
     }
 }

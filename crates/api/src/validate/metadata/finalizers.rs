@@ -10,16 +10,18 @@ const STANDARD: [&str; 3] = [ORPHAN, FOREGROUND_DELETION, "kubernetes"];
 
 pub(super) fn check(finalizers: &[String], errors: &mut Vec<FieldError>) {
     let path = METADATA.child("finalizers");
-    for (index, finalizer) in finalizers.iter().enumerate() {
+    for finalizer in finalizers {
         names::report(errors, &path, finalizer, names::qualified_name(finalizer));
-        if !finalizer.contains('/') && !STANDARD.contains(&finalizer.as_str()) {
-            let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            errors.push(FieldError::invalid(path.index(index), &Value::text(finalizer), detail));
-        }
     }
     let has = |name| finalizers.iter().any(|finalizer| finalizer == name);
     if has(ORPHAN) && has(FOREGROUND_DELETION) {
         let detail = "finalizer orphan and foregroundDeletion cannot be both set";
         errors.push(FieldError::invalid(path, &Value::json(finalizers), detail));
+    }
+    for (index, finalizer) in finalizers.iter().enumerate() {
+        if !finalizer.contains('/') && !STANDARD.contains(&finalizer.as_str()) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.push(FieldError::invalid(path.index(index), &Value::text(finalizer), detail));
+        }
     }
 }

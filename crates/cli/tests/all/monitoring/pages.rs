@@ -47,7 +47,7 @@ fn section(metric: &Metric) -> &'static str {
 fn reference() -> String {
     let mut page = "# Metrics\n\n\
         The gateway has these metrics at `/metrics` of its [admin endpoint](gateway.md#admin-endpoint). The format is the text format of \
-        Prometheus\nif the `Accept` header prefers `text/plain`, and OpenMetrics otherwise. With `--data-dir`, the page also has the section \
+        Prometheus\nunless the `Accept` header asks for OpenMetrics. With `--data-dir`, the page also has the section \
         *API*.\n\nThe API has metrics at `/metrics` of its own listener, also with `--api-only`, for authorized users: its own, those of its \
         flow control,\n`evenkeel_build_info`, `evenkeel_authentication_failures_total` and those of the process. In one process with a \
         gateway, this is the only\nplace with the figures of its own flow control and authentication: the gateway has metrics of the same \

@@ -30,8 +30,8 @@ const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 // === impl MetricsPage ===
 
 impl MetricsPage {
-    /// The metrics of a registry, for a request with these headers: in the plain text format of Prometheus if `Accept` prefers
-    /// that, and in that of `OpenMetrics` otherwise.
+    /// The metrics of a registry, for a request with these headers: in the format of `OpenMetrics` if `Accept` asks for that, and
+    /// in the plain text format of Prometheus otherwise.
     ///
     /// ```
     /// use evenkeel::FlowControl;
@@ -43,9 +43,9 @@ impl MetricsPage {
     /// let mut registry = Registry::default();
     /// flow.register_metrics(&mut registry)?;
     /// let mut headers = http::HeaderMap::new();
+    /// assert!(MetricsPage::new(&registry, &headers)?.content_type.starts_with("text/plain; version=0.0.4"));
+    /// headers.insert("accept", "application/openmetrics-text".parse().unwrap());
     /// assert!(MetricsPage::new(&registry, &headers)?.text.ends_with("# EOF\n"));
-    /// headers.insert("accept", "text/plain".parse().unwrap());
-    /// assert!(MetricsPage::new(&registry, &headers)?.content_type.starts_with("text/plain"));
     /// # Ok(())
     /// # }
     /// ```
@@ -62,7 +62,7 @@ impl MetricsPage {
 // === impl Format ===
 
 impl Format {
-    /// The format that is wanted most. One that is not named, not even by `*/*`, is wanted less than all that are.
+    /// The format that is wanted most. Who names neither, or only `*/*`, gets what every scraper reads.
     fn wanted(request: &HeaderMap) -> Self {
         let (mut open_metrics, mut plain) = (0.0_f64, 0.0_f64);
         let values = request.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
@@ -79,7 +79,7 @@ impl Format {
             // It is no number if somebody says so; then the other one counts.
             *place = place.max(quality);
         }
-        if plain > open_metrics { Self::Plain } else { Self::OpenMetrics }
+        if open_metrics > 0.0 && open_metrics >= plain { Self::OpenMetrics } else { Self::Plain }
     }
 }
 
@@ -126,15 +126,17 @@ mod tests {
             &["text/plain; version=0.0.4"],
             &["TEXT/PLAIN;q=0.9, application/openmetrics-text;q=0.5"],
             &["application/json", "text/*"],
+            &[],
+            &["*/*"],
+            &["text/html"],
+            &["text/plain;q=x"],
+            &["application/openmetrics-text;q=0"],
         ] {
             assert_eq!(wanted(accept), Format::Plain, "{accept:?}");
         }
         for accept in [
-            &[] as &[&str],
-            &["*/*"],
-            &["text/html"],
-            &["text/plain;q=0"],
-            &["text/plain;q=x"],
+            &["application/openmetrics-text"] as &[&str],
+            &["text/plain;q=0, application/*"],
             // What Prometheus sends.
             &["application/openmetrics-text;version=1.0.0;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"],
         ] {

@@ -1,6 +1,6 @@
 //! Where the lines of the access log go: a file that others may rename or delete, or standard output.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -92,14 +92,14 @@ impl Output {
 }
 
 fn open(path: &Path) -> io::Result<LineWriter<File>> {
-    let to = OpenOptions::new().create(true).append(true).open(path)?;
+    let to = evenkeel_files::open_to_append(path)?;
     let is_cut = to.metadata()?.is_file() && is_last_line_cut(path).unwrap_or(false);
     Ok(LineWriter { to, is_cut })
 }
 
 /// Whether a file ends within a line, as it does if its disk was full when its writer stopped.
 fn is_last_line_cut(path: &Path) -> io::Result<bool> {
-    let (mut file, mut last) = (File::open(path)?, [0]);
+    let (mut file, mut last) = (evenkeel_files::open(path)?, [0]);
     if file.metadata()?.len() == 0 {
         return Ok(false);
     }

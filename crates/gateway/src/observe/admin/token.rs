@@ -3,7 +3,6 @@
 //! Programs send it as a bearer token. Browsers ask for it as a password, under any user name.
 
 use std::fmt;
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
@@ -98,7 +97,7 @@ impl AdminToken {
                 if is_open_to_others(path).map_err(unreadable)? {
                     return Err(AdminTokenError::Open(path.clone()));
                 }
-                let text = fs::read_to_string(path).map_err(unreadable)?;
+                let text = evenkeel_files::read_to_string(path).map_err(unreadable)?;
                 Self::new(&text, || path.display().to_string()).map(Some)
             }
             (None, Some(text)) => Self::new(&text, || format!("the variable {TOKEN_VARIABLE}")).map(Some),
@@ -146,6 +145,7 @@ impl fmt::Debug for AdminToken {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

@@ -66,7 +66,8 @@ impl fmt::Debug for HeadersFile {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let text = std::fs::read(path).map_err(|error| format!("{}: {error}; {}", path.display(), advice(&error)))?;
+    let text =
+        evenkeel_files::read(path).map_err(|error| format!("{}: {error}; {}", path.display(), advice(&error)))?;
     if text.len() > BYTES_MAX {
         return Err(format!(
             "{}: there are more than {BYTES_MAX} bytes, which is too large for headers",

@@ -28,6 +28,24 @@ pub(crate) struct Clients {
 #[derive(Debug, Clone)]
 pub(crate) struct Client(Rc<OfConnection>);
 
+/// A connection to a hosted service, whose requests may run on any thread. It is counted until this is dropped.
+#[derive(Debug)]
+pub(crate) struct HostedConnection {
+    clients: Arc<Clients>,
+    owner: Mutex<HostedOwner>,
+}
+
+/// Whom a connection to a hosted service counts for.
+#[derive(Debug)]
+enum HostedOwner {
+    /// The address that it comes from: no request has said who is calling.
+    Address(Arc<Counts>),
+    /// The user of its first request that did.
+    User(Arc<Counts>),
+    /// A trusted proxy, which has no limits.
+    Proxy,
+}
+
 /// A stream of HTTP/2. It is counted until this is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenStream(Client);
@@ -96,6 +114,16 @@ impl Clients {
             silent_calls: Cell::new(0),
             buffered_bytes: Cell::new(0),
         })))
+    }
+
+    /// The same for a hosted service.
+    pub(crate) fn open_hosted(self: &Arc<Self>, address: IpAddr, is_trusted_proxy: bool) -> Option<HostedConnection> {
+        let owner = if is_trusted_proxy {
+            HostedOwner::Proxy
+        } else {
+            HostedOwner::Address(self.add_connection(Key::address(address))?)
+        };
+        Some(HostedConnection { clients: Arc::clone(self), owner: Mutex::new(owner) })
     }
 
     fn counts(&self) -> MutexGuard<'_, HashMap<Key, Arc<Counts>>> {
@@ -224,6 +252,32 @@ fn count_up(count: &AtomicUsize, max: usize) -> bool {
     is_one_more
 }
 
+// === impl HostedConnection ===
+
+impl HostedConnection {
+    /// A request on the connection is this user's; see [`Client::identify`].
+    pub(crate) fn identify(&self, user: &User) -> bool {
+        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        let HostedOwner::Address(address) = &*owner else { return true };
+        if user.groups.iter().any(|group| &**group == UNAUTHENTICATED) {
+            return true;
+        }
+        let Some(user) = self.clients.add_connection(Key::User(user.name.to_string())) else { return false };
+        self.clients.remove_connection(&address.key);
+        *owner = HostedOwner::User(user);
+        true
+    }
+}
+
+impl Drop for HostedConnection {
+    fn drop(&mut self) {
+        let owner = self.owner.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let HostedOwner::Address(counts) | HostedOwner::User(counts) = owner {
+            self.clients.remove_connection(&counts.key);
+        }
+    }
+}
+
 // === impl OfConnection ===
 
 impl OfConnection {
@@ -308,6 +362,25 @@ mod tests {
         assert!(nobodies.iter().all(|client| client.identify(&nobody)));
         assert!(open(&clients, "10.0.0.1").is_none());
         drop((kept, nobodies));
+        assert!(clients.counts().is_empty());
+    }
+
+    #[test]
+    fn connections_to_a_hosted_service_are_counted_alike() {
+        let clients = Clients::new(2, 2);
+        let open = |address: &str| clients.open_hosted(address.parse().unwrap(), false);
+        let (first, _second) = (open("10.0.0.1").unwrap(), open("10.0.0.1").unwrap());
+        assert!(open("10.0.0.1").is_none());
+        let _other = open("10.0.0.2").unwrap();
+        assert!(clients.open_hosted("10.0.0.1".parse().unwrap(), true).is_some(), "a trusted proxy");
+        // Nobody has proved anything.
+        assert!(first.identify(&User::new("system:anonymous", [UNAUTHENTICATED])) && open("10.0.0.1").is_none());
+        let ann = User::new("ann", ["system:authenticated"]);
+        assert!(first.identify(&ann) && first.identify(&ann), "it counts once");
+        let (third, fourth) = (open("10.0.0.1").unwrap(), open("10.0.0.3").unwrap());
+        assert!(third.identify(&ann));
+        assert!(!fourth.identify(&ann), "ann has two");
+        drop((first, _second, _other, third, fourth));
         assert!(clients.counts().is_empty());
     }
 

@@ -29,7 +29,7 @@ use crate::proxy::service_times::ServiceTimes;
 use crate::proxy::upstream::Upstreams;
 use crate::timeouts::CoarseTimer;
 
-pub(crate) use clients::{Client, Clients, OpenStream, SilentCall};
+pub(crate) use clients::{Client, Clients, HostedConnection, OpenStream, SilentCall};
 pub(crate) use counts::{Connections, RunningRequest, RunningRequests};
 pub(crate) use listener::{Listening, bind};
 pub(crate) use thread::{Stage, WorkerThread};

@@ -1,0 +1,120 @@
+//! Reads the files that operators name, and never waits for one.
+//!
+//! Opening a FIFO waits for somebody at its other end, and so does reading from it. A server that meets one in the place of a
+//! file, be it for a moment while the file is replaced, would hang. Everything here returns at once, with one exception that
+//! has a limit: [`read_once`], for programs that somebody waits for.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! let error = evenkeel_files::read(Path::new("/dev")).unwrap_err();
+//! assert_eq!(error.to_string(), "it is a folder, not a regular file");
+//! ```
+
+mod append;
+mod not_regular;
+mod once;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+pub use append::open_to_append;
+pub use not_regular::NotRegular;
+pub use once::read_once;
+
+/// No file of settings, keys or objects has so many bytes.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// Opens a file for reading. Whatever is no regular file and no device is refused, with [`NotRegular`] inside of the error.
+///
+/// Reading from the file does not wait either: a device that has nothing to read is an error.
+pub fn open(path: &Path) -> io::Result<File> {
+    // Asked before, since opening a FIFO wakes whoever wants to write to it; and after, since it may have been replaced.
+    NotRegular::check(path.metadata()?.file_type())?;
+    let file = open_at_once(OpenOptions::new().read(true), path)?;
+    NotRegular::check(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+/// The bytes of a file, see [`open`].
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    read_all(open(path)?)
+}
+
+/// The text of a file, see [`open`].
+pub fn read_to_string(path: &Path) -> io::Result<String> {
+    text(read(path)?)
+}
+
+/// Opens without waiting for anybody.
+fn open_at_once(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    // The bits of flags are the same in either type.
+    options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
+}
+
+fn read_all(file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {BYTES_MAX} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::net::UnixListener;
+    use std::path::PathBuf;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use tempfile::TempDir;
+
+    use super::*;
+
+    pub(super) fn fifo() -> (TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fifo");
+        mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn a_file_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "text").unwrap();
+        assert_eq!(read(&path).unwrap(), b"text");
+        assert_eq!(read_to_string(&path).unwrap(), "text");
+        fs::write(&path, [0xff]).unwrap();
+        assert_eq!(read_to_string(&path).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(read(&folder.path().join("absent")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(read(Path::new("/dev/null")).unwrap(), b"");
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_at_once() {
+        let (folder, fifo) = fifo();
+        let socket = folder.path().join("socket");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        for (path, what) in [(fifo.as_path(), "a FIFO"), (&socket, "a socket"), (folder.path(), "a folder")] {
+            for error in [open(path).unwrap_err(), read(path).unwrap_err(), read_to_string(path).unwrap_err()] {
+                assert_eq!(error.to_string(), format!("it is {what}, not a regular file"));
+                assert!(error.get_ref().unwrap().is::<NotRegular>());
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_without_end_is_too_large() {
+        assert_eq!(read(Path::new("/dev/zero")).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+    }
+}
