@@ -47,7 +47,7 @@ pub struct LevelReading {
     /// How many requests were started.
     pub dispatched: u64,
     /// How many requests were rejected, by reason.
-    pub rejected: [(Rejection, u64); 4],
+    pub rejected: [(Rejection, u64); 5],
     /// How long requests waited that were started or gave up.
     pub waits: DurationCounts,
     /// How long requests ran, without watches.
@@ -159,7 +159,7 @@ impl LevelReading {
         let current = state.current_limit();
         let (waiting, seats_in_use) = (state.queue_set().waiting(), state.queue_set().seats_in_use());
         let metrics = &state.metrics;
-        let (mut dispatched, mut rejected) = (0, [0; 3]);
+        let (mut dispatched, mut rejected) = (0, [0; 4]);
         let (mut waits, mut executions) = (DurationCounts::default(), DurationCounts::default());
         for series in &metrics.series {
             let numbers = &series.numbers;
@@ -173,8 +173,8 @@ impl LevelReading {
         let long_running = metrics.long_running.rejected();
         drop(state);
         let hits: HashMap<_, _> = hits.into_iter().collect();
-        let reasons = [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut];
-        let [full, limit, time_out] = reasons.map(|reason| (reason, rejected[reason as usize]));
+        let reasons = [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut, Rejection::Cancelled];
+        let [full, limit, time_out, cancelled] = reasons.map(|reason| (reason, rejected[reason as usize]));
         let schemas = schemas.iter().map(|name| match hits.get_key_value(*name) {
             Some((name, hits)) => SchemaReading { name: Arc::clone(name), hits: *hits },
             None => SchemaReading { name: Arc::from(*name), hits: 0 },
@@ -187,7 +187,7 @@ impl LevelReading {
             seats_in_use,
             waiting,
             dispatched,
-            rejected: [full, limit, time_out, (Rejection::TooManyLongRunning, long_running)],
+            rejected: [full, limit, time_out, cancelled, (Rejection::TooManyLongRunning, long_running)],
             waits,
             executions,
             utilisation: RatioCounts { spans_ns, sum_ns, denominator },
