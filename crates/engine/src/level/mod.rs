@@ -203,6 +203,11 @@ impl<T, D: Discipline, O: Observer> Level<T, D, O> {
         Some(payload)
     }
 
+    /// The seats that long-running requests hold now.
+    pub fn long_running_seats(&self) -> i64 {
+        self.long_running.seats()
+    }
+
     /// Changes the configuration: see [`QueueSet::configure`].
     pub fn configure(&mut self, now: Instant, config: QueueSetConfig, effects: &mut impl Effects<T>) {
         let mut effects = Observed::new(now, &mut self.observer, &mut self.long_running, effects);

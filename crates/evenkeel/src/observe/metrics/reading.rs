@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use evenkeel_engine::controller::{Borrowing, ControlledLevel};
+use evenkeel_engine::controller::{Borrowing, ControlledLevel, Dangling};
 use evenkeel_engine::queue_set::{Mode, Queuing, QueuingDiscipline, Rejection};
 use evenkeel_engine::time::Instant;
 
@@ -26,6 +26,8 @@ pub struct Reading {
     pub borrowing: Borrowing,
     /// All levels, in ascending byte order of their names.
     pub levels: Vec<LevelReading>,
+    /// The flow schemas that are not used because their levels are missing.
+    pub dangling: Vec<Dangling>,
 }
 
 /// The counters of one level, and how it stands.
@@ -44,6 +46,12 @@ pub struct LevelReading {
     pub seats_in_use: i64,
     /// How many requests wait.
     pub waiting: usize,
+    /// How many long-running requests there are, whether they have seats or not.
+    pub long_running: u32,
+    /// How many there may be; `None` if there is no limit.
+    pub max_long_running: Option<u32>,
+    /// The seats of long-running requests that have not begun to respond.
+    pub long_running_seats: i64,
     /// How many requests were started.
     pub dispatched: u64,
     /// How many requests were rejected, by reason.
@@ -121,6 +129,7 @@ impl FlowControl {
     /// ```
     pub fn reading(&self) -> Reading {
         let shared = self.shared();
+        let dangling = shared.dangling();
         let (controller, snapshot) = shared.controlled();
         let now = shared.upkeep().clock.now();
         let (concurrency, borrowing) = (controller.server_limit(), controller.borrowing());
@@ -133,7 +142,7 @@ impl FlowControl {
             let schemas = schemas.get(&id).map_or(&[][..], Vec::as_slice);
             Some(LevelReading::take(name, controlled, level, schemas, now))
         });
-        Reading { at_ns: now.as_nanos(), concurrency, borrowing, levels: levels.collect() }
+        Reading { at_ns: now.as_nanos(), concurrency, borrowing, levels: levels.collect(), dangling }
     }
 }
 
@@ -170,7 +179,8 @@ impl LevelReading {
             hits.push((Arc::clone(&series.schema), numbers.seats.count()));
         }
         let (spans_ns, sum_ns, denominator) = metrics.ratios.seats.spans();
-        let long_running = metrics.long_running.rejected();
+        let (long_running, long_running_rejected) = (metrics.long_running.running(), metrics.long_running.rejected());
+        let long_running_seats = state.level.long_running_seats();
         drop(state);
         let hits: HashMap<_, _> = hits.into_iter().collect();
         let reasons = [Rejection::QueueFull, Rejection::ConcurrencyLimit, Rejection::TimeOut, Rejection::Cancelled];
@@ -186,8 +196,11 @@ impl LevelReading {
             limits: SeatLimits { current, ..SeatLimits::new(controlled) },
             seats_in_use,
             waiting,
+            long_running,
+            max_long_running: controlled.max_long_running(),
+            long_running_seats,
             dispatched,
-            rejected: [full, limit, time_out, cancelled, (Rejection::TooManyLongRunning, long_running)],
+            rejected: [full, limit, time_out, cancelled, (Rejection::TooManyLongRunning, long_running_rejected)],
             waits,
             executions,
             utilisation: RatioCounts { spans_ns, sum_ns, denominator },
