@@ -1,6 +1,6 @@
 //! The upstreams of a gateway.
 
-use evenkeel_gateway::observe::frame::Frame;
+use evenkeel_gateway::observe::frame::{Frame, Upstream};
 
 use crate::top::figures::{amount, clock, milliseconds};
 use crate::top::grid::{Column, Grid, Tone};
@@ -12,6 +12,7 @@ pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
         Column::left("upstream", 0, 16),
         Column::left("state", 1, 16),
         Column::right("responses/s", 3),
+        Column::right("failed/s", 1),
         Column::right("latency", 1),
         Column::right("usually", 2),
         Column::right("since", 4),
@@ -25,6 +26,7 @@ pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
         let time = |ms: Option<f64>| ms.map_or_else(|| "-".to_owned(), milliseconds);
         let (tone, state) = match upstream {
             upstream if upstream.is_out => (Tone::Bad, "down"),
+            upstream if failures(upstream) > 0.0 => (Tone::Bad, "failing"),
             upstream if upstream.changed_ms.is_some() => (Tone::Warn, "slower"),
             _ => (Tone::Normal, "up"),
         };
@@ -35,6 +37,7 @@ pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
                 upstream.name.clone(),
                 state.to_owned(),
                 amount(upstream.responses),
+                amount(failures(upstream)),
                 time(upstream.latency_ms),
                 time(upstream.latency_before_ms),
                 upstream.changed_ms.map(clock).unwrap_or_default(),
@@ -42,4 +45,9 @@ pub(super) fn grid(top: &Top, frame: &Frame) -> Grid {
         );
     }
     grid
+}
+
+/// Requests that it failed, per second.
+fn failures(upstream: &Upstream) -> f64 {
+    upstream.errors + upstream.timeouts + upstream.unreachable + upstream.cut
 }
